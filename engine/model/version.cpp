@@ -1,0 +1,3 @@
+namespace dcqcn {
+int engine_version() { return 1; }
+}  // namespace dcqcn

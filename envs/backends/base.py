@@ -1,0 +1,40 @@
+"""The backend contract: open, apply, advance, close. One conformance kit runs on every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.knobs import Setting
+
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenarios import Scenario
+
+__all__ = ["Backend", "DeviceSetting"]
+
+DeviceSetting = Setting | Mapping[str, Setting]
+"""One setting for every device, or a setting per group: ``"cluster"`` (required), then any of
+``"hosts"``, ``"switches"``, ``"tor"``, ``"spine"``, ``"core"``, ``"nic:HOST"``, ``"switch:NODE"``,
+``"port:NODE:PORT"``; the more specific group wins."""
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """A world in which DCQCN runs: created -> open -> (apply | advance)* -> closed.
+
+    ``open`` may be called again after ``close`` (a reset). A call out of order raises
+    :class:`~dcqcn_gym.errors.StateError` that names the missing call.
+    """
+
+    def open(self, scenario: Scenario, seed: int) -> None:
+        """Build the network of ``scenario`` at time 0 with this seed; no packet moves yet."""
+
+    def apply(self, setting: DeviceSetting) -> None:
+        """Put a setting in force from the current instant on."""
+
+    def advance(self, duration_ps: int | None = None) -> IntervalReport:
+        """Run one monitor interval (or ``duration_ps``) and report it."""
+
+    def close(self) -> None:
+        """Release everything; allowed in every state."""

@@ -1,0 +1,67 @@
+"""The one error tree: every message says what was given, what was expected and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "BackendError",
+    "ConfigError",
+    "DcqcnGymError",
+    "MissingExtraError",
+    "RunError",
+    "StateError",
+    "TunerError",
+    "UnknownNameError",
+    "did_you_mean",
+]
+
+
+class DcqcnGymError(Exception):
+    """Base of every error that this package raises on purpose; the CLI prints it and exits 2."""
+
+
+class ConfigError(DcqcnGymError, ValueError):
+    """A value from a person is not acceptable; the message names file, key or line."""
+
+
+class UnknownNameError(ConfigError):
+    """A name is not registered; the message offers near matches and the known names."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        super().__init__(f"unknown {kind} {name!r}{did_you_mean(name, names)}")
+
+
+class StateError(DcqcnGymError, RuntimeError):
+    """A call came out of order; the message names the call that is missing."""
+
+
+class BackendError(DcqcnGymError, RuntimeError):
+    """The world behind the environment failed (crash, time-out, lost device)."""
+
+
+class TunerError(DcqcnGymError, RuntimeError):
+    """A tuner raised, or proposed something that is not a setting."""
+
+
+class RunError(DcqcnGymError):
+    """A run directory or its event log cannot be used as asked."""
+
+
+class MissingExtraError(DcqcnGymError, ImportError):
+    """An optional package is needed; the message holds the command that installs it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs optional packages; install them with: pip install 'dcqcn-gym[{extra}]'"
+        )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean ...? known: ..."`` for the end of a message about ``name``."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    return f"{hint} (known: {', '.join(names)})"

@@ -1,0 +1,150 @@
+"""What one monitor interval reports: frozen dataclasses of arrays, the contract of all backends.
+
+Times are integer picoseconds, sizes integer bytes. An interval is ``[start_ps, end_ps)``.
+Nodes are numbered hosts first (``0..n_hosts-1``), then switches; a *port* is one egress side of a
+link, numbered as in the compiled scenario. Arrays named ``port_*`` have one entry per port.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["FSD_BINS", "FinishedFlows", "FlowSizeDistribution", "IntervalReport"]
+
+FSD_BINS = 16
+"""log2 bins of bytes sent so far: below 2 KiB, 2-4 KiB, ..., 16-32 MiB, 32 MiB and above."""
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+
+def _ints() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class FinishedFlows:
+    """Flows whose last ACK reached the sender in this interval, ordered by (finish, src, ordinal).
+
+    ``ordinal`` counts the flows of one source; (src, ordinal) names a flow. ``ideal_fct_ps`` is
+    the exact completion time of the same flow in an idle network, so ``fct/ideal >= 1``.
+    ``workload`` is the index of the generator in the scenario.
+    """
+
+    src: IntArray = field(default_factory=_ints)
+    dst: IntArray = field(default_factory=_ints)
+    ordinal: IntArray = field(default_factory=_ints)
+    bytes: IntArray = field(default_factory=_ints)
+    start_ps: IntArray = field(default_factory=_ints)
+    fct_ps: IntArray = field(default_factory=_ints)
+    ideal_fct_ps: IntArray = field(default_factory=_ints)
+    workload: IntArray = field(default_factory=_ints)
+
+
+@dataclass(frozen=True)
+class FlowSizeDistribution:
+    """The traffic of the interval by flow size, as the scenario's monitor saw it.
+
+    ``elephants``, ``potential`` and ``mice`` count active flows by ternary state (PARALEON
+    section III-B); ``weighted_elephants`` and ``weighted_mice`` split the potential elephants by
+    min(1, bytes/tau). ``bins`` counts active flows by bytes so far (:data:`FSD_BINS` bins).
+    ``kl`` is the Kullback-Leibler divergence (nats, 0.5 added to each count) from the last
+    non-idle interval, ``triggered`` whether it exceeds theta. ``monitor_bytes`` is what the
+    monitor would have sent over the wire.
+    """
+
+    elephants: float = 0.0
+    potential: float = 0.0
+    mice: float = 0.0
+    weighted_elephants: float = 0.0
+    weighted_mice: float = 0.0
+    bins: FloatArray = field(default_factory=lambda: np.zeros(FSD_BINS))
+    kl: float = 0.0
+    triggered: bool = False
+    monitor_bytes: int = 0
+    known: bool = True
+    """False if the monitor gives no distribution (mu is then 0.5)."""
+
+    @property
+    def elephant_share(self) -> float:
+        """Weighted share of elephants in 0..1; 0.5 if nothing is known or nothing was sent."""
+        total = self.weighted_elephants + self.weighted_mice
+        return self.weighted_elephants / total if self.known and total > 0 else 0.5
+
+    @property
+    def mu(self) -> float:
+        """Share of the dominant flow type, in 0.5..1 (PARALEON Algorithm 1, line 14)."""
+        return max(self.elephant_share, 1.0 - self.elephant_share)
+
+    @property
+    def elephants_dominate(self) -> bool:
+        """True if elephants are at least as many as mice."""
+        return self.elephant_share >= 0.5
+
+
+@dataclass(frozen=True)
+class IntervalReport:
+    """Everything a backend measured in one monitor interval (DESIGN: the backend contract)."""
+
+    index: int
+    start_ps: int
+    end_ps: int
+    # hosts, one entry each
+    host_tx_bytes: IntArray
+    """Wire bytes of data packets whose transmission began in the interval, per host."""
+    host_rate_bps: FloatArray
+    # round trips, one entry per (src, dst) pair that had a sample
+    rtt_src: IntArray
+    rtt_dst: IntArray
+    rtt_count: IntArray
+    rtt_sum_ps: IntArray
+    rtt_base_ps: IntArray
+    """Base RTT of the pair: 2 x links x smallest link delay on the path."""
+    # ports, one entry each
+    port_node: IntArray
+    """The node that owns the egress port."""
+    port_rate_bps: FloatArray
+    port_pause_ps: FloatArray
+    """Time the port was paused, mean over lossless priorities."""
+    port_tx_bytes: IntArray
+    port_tx_packets: IntArray
+    port_marked_packets: IntArray
+    port_marked_bytes: IntArray
+    port_queue_bytes: IntArray
+    """Data bytes queued at the end of the interval."""
+    port_max_queue_bytes: IntArray
+    port_dropped_packets: IntArray
+    # totals of the interval
+    delivered_bytes: int
+    """Payload bytes that reached their receiver in order."""
+    data_packets: int
+    acks: int
+    cnps: int
+    marks: int
+    drops: int
+    retransmitted_packets: int
+    pauses: int
+    resumes: int
+    packet_hops: int
+    active_flows: int
+    """Flows that exist at the end of the interval."""
+    fsd: FlowSizeDistribution
+    finished: FinishedFlows
+
+    @property
+    def duration_ps(self) -> int:
+        """Length of the interval in picoseconds."""
+        return self.end_ps - self.start_ps
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the interval in seconds."""
+        return self.duration_ps * 1e-12
+
+    @property
+    def idle(self) -> bool:
+        """True if no data packet was sent in the interval."""
+        return self.data_packets == 0 or not bool(np.any(self.host_tx_bytes))
