@@ -1,0 +1,70 @@
+# Two commands do everything on a fresh Linux machine with Python >= 3.10, a C++20 compiler
+# and make:  `make tune` (the main job) and `make test`.  `make help` lists the rest.
+
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+SEED ?= 1
+INTERVALS ?= 60
+OUT ?= runs/fb-hadoop
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+DEPS := $(VENV)/.deps-installed
+CORE := $(VENV)/.core-built
+ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
+BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "cmake>=3.20" "ninja>=1.11"
+# two builds in one build directory would spoil each other, so they queue
+LOCK := $(if $(shell command -v flock),flock $(VENV)/.build-lock)
+
+.DEFAULT_GOAL := help
+.PHONY: help install tune test lint format rebuild-core docs clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "error: dcqcn-gym needs Python >= 3.10, found $$($(PYTHON) --version 2>&1);" \
+	         "name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@command -v "$${CXX:-c++}" >/dev/null || \
+	  { echo "error: no C++ compiler found; install g++ >= 11 or clang >= 14," \
+	         "or set CXX" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(DEPS): pyproject.toml | $(BIN)/python
+	$(PIP) install -q $(BUILD_TOOLS)
+	$(LOCK) $(PIP) install -q --no-build-isolation -e '.[dev]'
+	@touch $@
+
+$(CORE): $(DEPS) CMakeLists.txt $(ENGINE)
+	$(LOCK) $(PIP) install -q --no-build-isolation --no-deps -e .
+	@touch $@
+
+install: $(CORE)  ## virtual environment, dependencies and engine, all in .venv
+
+rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv
+	$(LOCK) $(PIP) install -q --no-build-isolation --no-deps -e .
+	@touch $(CORE)
+
+tune: $(CORE)  ## the main job: PARALEON tunes DCQCN for FB_Hadoop; writes $(OUT)/report.html
+	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner paraleon --seed $(SEED) \
+	  --intervals $(INTERVALS) --out $(OUT) --force
+
+test: $(CORE)  ## the fast tests
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+lint: $(CORE)  ## every static check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	@find engine -name '*.cpp' -o -name '*.hpp' | xargs -r $(BIN)/clang-format --dry-run --Werror
+
+format: $(DEPS)  ## reformat Python and C++
+	$(BIN)/ruff check --fix-only -q .
+	$(BIN)/ruff format .
+	@find engine -name '*.cpp' -o -name '*.hpp' | xargs -r $(BIN)/clang-format -i
+
+clean:  ## remove everything that was built; runs/ stays
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
