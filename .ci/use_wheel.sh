@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Uses an installed wheel the way a person would, from an empty folder: use_wheel.sh VENV/bin
+set -euo pipefail
+bin=$1
+
+"$bin/python" - <<'PY'
+import importlib.util as util
+from importlib import resources
+
+import gymnasium
+import dcqcn_gym
+import dcqcn_gym._core
+
+leaked = [n for n in ("envs", "tuners", "hw", "benchmarks", "configs") if util.find_spec(n)]
+assert not leaked, leaked
+configs = resources.files("dcqcn_gym") / "configs"
+assert (configs / "scenarios" / "fb-hadoop.toml").is_file(), "configs are not in the wheel"
+ids = [i for i, s in gymnasium.registry.items() if "dcqcn_gym" in str(s.entry_point)]
+env = gymnasium.make("MiniFBHadoop-v0")
+env.reset(seed=1)
+for _ in range(3):
+    env.step(env.action_space.sample())
+env.close()
+print(len(ids), "environments registered; three steps taken")
+PY
+
+"$bin/dcqcn-gym" --help >/dev/null
+for table in scenarios tuners knobs; do "$bin/dcqcn-gym" "$table" >/dev/null; done
+"$bin/dcqcn-gym" tune --scenario mini-fb-hadoop --tuner paraleon --seed 1 --intervals 5 --out run
+test -s run/run.jsonl
+"$bin/dcqcn-gym" simulate --scenario mini-fb-hadoop --intervals 5 --out sim
+head -n 2 sim/flows.csv
+echo "the wheel works"

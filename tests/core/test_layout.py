@@ -1,0 +1,87 @@
+"""The rooms are real folders; the package holds links to them; nothing else can be imported."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("benchmarks", "configs", "envs", "hw", "tuners")
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Return the files git tracks, or every file where the checkout has no history."""
+    try:
+        out = subprocess.run(
+            ["git", "ls-files", "-z", *patterns], cwd=ROOT, check=True, capture_output=True
+        ).stdout.decode()
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [name for name in out.split("\0") if name and (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_room_is_a_folder_and_the_package_links_to_it(room: str) -> None:
+    link = ROOT / "src" / "dcqcn_gym" / room
+    assert (ROOT / room).is_dir()
+    assert not (ROOT / room).is_symlink()
+    assert link.is_symlink()
+    assert os.readlink(link) == f"../../{room}"
+
+
+def test_the_package_has_no_other_links() -> None:
+    links = [p.name for p in (ROOT / "src" / "dcqcn_gym").iterdir() if p.is_symlink()]
+    assert sorted(links) == list(ROOMS)
+
+
+def test_no_file_shadows_the_standard_library() -> None:
+    python_files = [Path(n) for n in tracked("*.py") if not n.startswith(("docs/", "examples/"))]
+    shadows = {p.stem for p in python_files if len(p.parts) > 1} & {"random", "types", "logging"}
+    assert not shadows, "run as a script, such a file hides the standard library's module"
+
+
+def test_test_files_have_unique_names_and_no_packages() -> None:
+    names = [Path(n).name for n in tracked("tests/**/*.py", "tests/*.py")]
+    assert "__init__.py" not in names, "packages under tests/ break pytest's import mode"
+    tests = [n for n in names if n.startswith("test_")]
+    assert sorted(tests) == sorted(set(tests))
+
+
+def test_source_files_are_short() -> None:
+    too_long = {}
+    for name in tracked("*.py", "*.cpp", "*.hpp"):
+        lines = (ROOT / name).read_text(encoding="utf-8").count("\n")
+        if lines > 400:
+            too_long[name] = lines
+    assert not too_long, f"house limit is 400 lines a file: {too_long}"
+
+
+def test_no_registry_host_or_local_path_is_written_down() -> None:
+    banned = re.compile(r"(index-url|find-links)\s*[=\"]|/" + "work/|/" + "root/|pypi" + r"\.org")
+    found = []
+    for name in tracked():
+        path = ROOT / name
+        if path.is_symlink() or path.suffix in {".png", ".svg", ".csv", ".jsonl"}:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if banned.search(line) and name != "tests/core/test_layout.py":
+                found.append(f"{name}:{number}")
+    assert not found
+
+
+def test_suite_imports_the_installed_package_not_the_folders() -> None:
+    assert not {"envs", "tuners", "hw", "benchmarks"} & set(sys.modules)
+
+
+def test_rooms_cannot_be_imported_by_their_bare_names(tmp_path: Path) -> None:
+    code = (
+        "import importlib.util as u, dcqcn_gym, dcqcn_gym.envs, dcqcn_gym.tuners, dcqcn_gym.hw\n"
+        "found = [n for n in ('envs', 'tuners', 'hw', 'benchmarks', 'configs') if u.find_spec(n)]\n"
+        "assert not found, found\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
