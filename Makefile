@@ -66,5 +66,8 @@ format: $(DEPS)  ## reformat Python and C++
 	$(BIN)/ruff format .
 	@find engine -name '*.cpp' -o -name '*.hpp' | xargs -r $(BIN)/clang-format -i
 
+docs: $(CORE)  ## write the generated parts of docs/ again
+	$(BIN)/python docs/make_knobs.py
+
 clean:  ## remove everything that was built; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,43 @@
+"""Generated pages are current, links lead somewhere, citations carry the version."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dcqcn_gym
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def test_knob_tables_are_current() -> None:
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "make_knobs.py"), "--check"],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_relative_links_exist(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    local = [t for t in targets if "://" not in t and not t.startswith("mailto:")]
+    assert [t for t in local if not (page.parent / t).exists()] == []
+
+
+def test_version_is_the_same_everywhere() -> None:
+    version = dcqcn_gym.__version__
+    for name, pattern in {
+        "pyproject.toml": r'^version = "(.+)"',
+        "CITATION.cff": r"^version: (.+)",
+        "CHANGELOG.md": r"^## (\S+)",
+    }.items():
+        found = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+        assert found is not None, name
+        assert found[1] == version, name
