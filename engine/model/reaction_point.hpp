@@ -1,0 +1,216 @@
+// The DCQCN reaction point (RP): the rate of one queue pair. No clock of its own: callers bring
+// the time, and the timers are lazy, caught up tick by tick when the rate is needed.
+//
+// "nic" mode is the variant of NVIDIA NICs: free-running alpha and decrease tickers that start at
+// the first CNP; a cut happens at a decrease tick that follows a CNP. "paper" mode is DCQCN as
+// published (Zhu et al., SIGCOMM 2015): the CNP itself cuts, alpha is updated after the cut.
+// Order of ticks at one instant: increase, alpha, decrease. docs/model.md tells the rules.
+#pragma once
+
+#include <algorithm>
+
+#include "model/settings.hpp"
+#include "model/units.hpp"
+
+namespace dcqcn {
+
+enum class RpMode : std::uint8_t { kNic, kPaper };
+
+struct RpCounters {
+  std::uint64_t cuts = 0;
+  std::uint64_t increases = 0;
+};
+
+struct ReactionPoint {
+  Time timer_next = kNever;  // earliest tick that can change the rate
+  Rate rate = 0;             // R_C
+  Rate target = 0;           // R_T
+  Rate line = 0;
+  Time increase_next = kNever;
+  Time cut_next = kNever;    // next decrease tick of the grid
+  Time alpha_next = kNever;  // next alpha tick
+  double alpha_base = 0.0;   // alpha, of 1024, after the last tick that had a CNP
+  std::uint32_t alpha_idle = 0;  // ticks without a CNP since then
+  std::uint32_t time_stage = 0;
+  std::uint32_t byte_stage = 0;
+  Bytes byte_count = 0;
+  bool active = false;       // a CNP has come
+  bool cnp_for_alpha = false;
+  bool cnp_for_cut = false;
+
+  void start(Rate line_rate) {
+    *this = ReactionPoint{};
+    line = rate = target = line_rate;
+  }
+
+  // the rate that paces packets: a limiter that has reached rp_max_rate is released
+  Rate pacing_rate(const NicSetting& s) const {
+    return s.max_rate > 0 && rate >= s.max_rate ? line : rate;
+  }
+
+  double alpha(const NicSetting& s) const { return alpha_base * s.decay->power(alpha_idle); }
+
+  // run every tick at or before `now`
+  void catch_up(const NicSetting& s, Time now) {
+    while (timer_next <= now) {
+      if (increase_next <= timer_next) {
+        if (skip_idle_increases(s, now)) continue;
+        increase_next += s.time_reset;
+        increase(s, /*by_timer=*/true);
+      } else {
+        cut(s, cut_next);
+      }
+      rearm();
+    }
+  }
+
+  // count payload that starts on the wire at `now` (ticks already caught up)
+  void on_sent(const NicSetting& s, Bytes payload) {
+    if (increase_next == kNever || s.byte_reset == 0) return;
+    byte_count += payload;
+    while (byte_count >= s.byte_reset) {
+      byte_count -= s.byte_reset;
+      increase(s, /*by_timer=*/false);
+    }
+  }
+
+  void on_cnp(const NicSetting& s, RpMode mode, Time now) {
+    catch_up(s, now);
+    if (!active) {
+      first_cnp(s, mode, now);
+    } else if (mode == RpMode::kPaper) {
+      cut_paper(s, now);
+    } else {
+      alpha_catch_up(s, now);
+      cnp_for_alpha = true;
+      if (!cnp_for_cut) {
+        cnp_for_cut = true;
+        if (cut_next <= now) {
+          cut_next += (now - cut_next) / s.reduce_period * s.reduce_period + s.reduce_period;
+        }
+      }
+    }
+    rearm();
+  }
+
+  // a setting changes at `now`: ticks before it ran with the old one, armed timers stay armed
+  void change_setting(const NicSetting& old_setting, const NicSetting& new_setting, Time now) {
+    catch_up(old_setting, now - 1);
+    if (active) {
+      alpha_catch_up(old_setting, now - 1);
+      if (old_setting.g != new_setting.g) {
+        alpha_base = alpha(old_setting);
+        alpha_idle = 0;
+      }
+      if (!cnp_for_cut && cut_next < now) {
+        const Time period = old_setting.reduce_period;
+        cut_next += ((now - 1 - cut_next) / period + 1) * period;
+      }
+      rate = std::min(std::max(rate, new_setting.min_rate), cap(new_setting));
+      target = std::min(std::max(target, rate), cap(new_setting));
+    }
+  }
+
+ private:
+  Rate cap(const NicSetting& s) const {
+    return s.max_rate > 0 ? std::min(s.max_rate, line) : line;
+  }
+
+  void rearm() { timer_next = std::min(increase_next, cnp_for_cut ? cut_next : kNever); }
+
+  void first_cnp(const NicSetting& s, RpMode mode, Time now) {
+    active = true;
+    alpha_base = s.initial_alpha;
+    rate = std::min(s.first_cnp_rate > 0 ? s.first_cnp_rate : rate, cap(s));
+    rate = target = std::min(std::max(rate, s.min_rate), line);
+    alpha_next = now + s.alpha_period;
+    if (mode == RpMode::kPaper) {
+      cut_paper(s, now);
+    } else {
+      cut_next = now + s.reduce_period;
+      cnp_for_cut = true;
+    }
+  }
+
+  // alpha := G/1024 alpha (+ 1024 - G if a CNP came in the period), at every tick <= now
+  void alpha_catch_up(const NicSetting& s, Time now) {
+    if (alpha_next > now) return;
+    std::int64_t ticks = (now - alpha_next) / s.alpha_period + 1;
+    alpha_next += ticks * s.alpha_period;
+    if (cnp_for_alpha) {
+      alpha_base = std::min(alpha(s) * (s.g / 1024.0) + (1024.0 - s.g), 1023.0);
+      alpha_idle = 0;
+      cnp_for_alpha = false;
+      --ticks;
+    }
+    alpha_idle = static_cast<std::uint32_t>(std::min<std::int64_t>(alpha_idle + ticks, 1 << 30));
+  }
+
+  void reduce(const NicSetting& s) {
+    const double factor = std::max(1.0 - alpha(s) / s.gd, s.min_dec_fac);
+    const Rate reduced = static_cast<Rate>(static_cast<double>(rate) * factor);
+    rate = std::min(std::max(reduced, s.min_rate), line);
+    time_stage = byte_stage = 0;
+    byte_count = 0;
+  }
+
+  void cut(const NicSetting& s, Time now) {
+    alpha_catch_up(s, now);
+    if (s.clamp_target || byte_stage != 0 || (s.clamp_target_after_time && time_stage != 0)) {
+      target = rate;
+    }
+    reduce(s);
+    cnp_for_cut = false;
+    cut_next = now + s.reduce_period;
+    increase_next = now + s.time_reset;
+  }
+
+  void cut_paper(const NicSetting& s, Time now) {
+    alpha_catch_up(s, now);
+    target = rate;
+    reduce(s);
+    alpha_base = std::min(alpha(s) * (s.g / 1024.0) + (1024.0 - s.g), 1023.0);
+    alpha_idle = 0;
+    alpha_next = now + s.alpha_period;
+    increase_next = now + s.time_reset;
+    paper = true;
+  }
+
+  void increase(const NicSetting& s, bool by_timer) {
+    if (paper) {
+      ++(by_timer ? time_stage : byte_stage);  // the paper counts the event first
+    }
+    const std::uint32_t bytes = s.byte_reset == 0 ? time_stage : byte_stage;
+    const std::uint32_t most = std::max(time_stage, bytes);
+    const std::uint32_t least = std::min(time_stage, bytes);
+    const Rate top = cap(s);
+    if (most >= s.threshold) {
+      if (least <= s.threshold) {
+        target += s.ai_rate;
+      } else {
+        target += paper ? s.hai_rate * static_cast<Rate>(least - s.threshold) : s.hai_rate;
+      }
+      target = std::min(target, top);
+    }
+    rate = std::min((rate + target + 1) / 2, top);
+    if (!paper) {
+      ++(by_timer ? time_stage : byte_stage);
+    }
+  }
+
+  // at full rate and beyond fast recovery further ticks only count stages: jump over them
+  bool skip_idle_increases(const NicSetting& s, Time now) {
+    if (rate < cap(s) || target < cap(s)) return false;
+    const Time until = std::min(now, cnp_for_cut ? cut_next : kNever);
+    const std::int64_t ticks = (until - increase_next) / s.time_reset + 1;
+    increase_next += ticks * s.time_reset;
+    time_stage = static_cast<std::uint32_t>(std::min<std::int64_t>(time_stage + ticks, 1 << 20));
+    rearm();
+    return true;
+  }
+
+ public:
+  bool paper = false;
+};
+
+}  // namespace dcqcn

@@ -1,0 +1,112 @@
+// The immutable input of a simulation, read from the compiled scenario (flat text, see
+// docs/compiled-scenario.md). One parser serves the native engine and ns-3.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/reaction_point.hpp"
+#include "model/shared_buffer.hpp"
+#include "model/units.hpp"
+
+namespace dcqcn {
+
+struct LinkSpec {
+  int a = 0;
+  int b = 0;
+  Time ps_per_byte = 80;
+  Time delay = 5 * kPicosPerMicro;
+  Bytes headroom = 0;
+};
+
+struct SwitchSpec {
+  int tier = 0;
+  Bytes buffer = 0;
+  std::uint32_t salt = 0;
+};
+
+struct Wire {
+  Bytes payload = 1000;
+  Bytes data_overhead = 62;
+  Bytes ack = 66;
+  Bytes cnp = 78;
+  Bytes pfc = 64;
+  bool cnp_in_ack = false;
+};
+
+struct Transport {
+  RpMode rp = RpMode::kNic;
+  bool qp_per_pair = false;
+  std::uint32_t ack_every = 1;
+  Bytes window = 0;  // bytes in flight; 0: no window
+  bool window_scales = false;  // with rate / line rate
+  Time rto = 4'000'000'000;
+  bool cnp_scope_port = false;
+  Time cnp_port_gap = 0;
+  Time cnp_delay = 0;
+};
+
+struct MonitorSpec {
+  std::string kind = "exact";
+  std::vector<std::pair<std::string, std::string>> options;
+};
+
+struct CdfPoint {
+  double bytes = 0;
+  double probability = 0;
+};
+using Cdf = std::vector<CdfPoint>;
+
+struct Transfer {
+  int src = 0;
+  int dst = 0;
+  Bytes bytes = 0;
+  Time start = 0;
+};
+
+enum class Pattern : std::uint8_t {
+  kPoisson,
+  kAllToAll,
+  kIncast,
+  kPermutation,
+  kPairs,
+  kFlows,
+  kRing,
+};
+
+struct WorkloadSpec {
+  Pattern pattern = Pattern::kPoisson;
+  int cdf = 0;
+  std::vector<int> hosts;
+  std::vector<int> dsts;
+  double mean_gap = 0;  // ps
+  Time start = 0;
+  Time stop = kNever;
+  Time repeat = 0;
+  Bytes bytes = 0;
+  Time off = 0;
+  std::int64_t rounds = 0;  // 0: unbounded
+  int steps = 0;            // ring: transfers per host and round
+  int messages = 1;
+  unsigned priority = 3;
+  std::vector<Transfer> transfers;  // pairs and flows
+};
+
+struct Scenario {
+  int hosts = 0;
+  std::vector<SwitchSpec> switches;  // node number - hosts
+  std::vector<LinkSpec> links;
+  Wire wire;
+  PfcConfig pfc;
+  Transport transport;
+  MonitorSpec monitor;
+  std::vector<Cdf> cdfs;
+  std::vector<WorkloadSpec> workloads;
+
+  int nodes() const { return hosts + static_cast<int>(switches.size()); }
+
+  // throws std::invalid_argument with line number, what was found and what was expected
+  static Scenario parse(const std::string& text);
+};
+
+}  // namespace dcqcn

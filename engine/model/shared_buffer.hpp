@@ -1,0 +1,114 @@
+// The shared buffer of one switch: dynamic threshold, reserve, headroom, and the PFC decisions.
+// Counters are kept per ingress port and data priority; ACK, CNP and PFC frames are outside.
+#pragma once
+
+#include <vector>
+
+#include "model/units.hpp"
+
+namespace dcqcn {
+
+struct PfcConfig {
+  bool enabled = true;
+  std::uint8_t lossless = 1u << 3;  // bit per priority
+  double alpha = 0.125;
+  Bytes reserve = 4096;
+  Bytes resume_offset = 3072;
+
+  bool is_lossless(unsigned priority) const { return enabled && (lossless >> priority & 1); }
+};
+
+class SharedBuffer {
+ public:
+  struct Ingress {
+    Bytes used = 0;      // reserve and shared
+    Bytes headroom = 0;  // in use
+    Bytes headroom_limit = 0;
+    bool paused = false;
+  };
+
+  SharedBuffer() = default;
+  // headrooms: one limit per port, for each lossless priority of it
+  SharedBuffer(const PfcConfig& pfc, Bytes capacity, const std::vector<Bytes>& headrooms)
+      : pfc_(pfc), ingress_(headrooms.size() * 8) {
+    pool_ = capacity;
+    for (std::size_t port = 0; port < headrooms.size(); ++port) {
+      for (unsigned p = 0; p < 8; ++p) {
+        if (pfc.is_lossless(p)) {
+          ingress_[port * 8 + p].headroom_limit = headrooms[port];
+          pool_ -= headrooms[port] + pfc.reserve;
+        }
+      }
+    }
+    if (!pfc.enabled) pool_ -= static_cast<Bytes>(headrooms.size()) * pfc.reserve;
+  }
+
+  Bytes pool() const { return pool_; }  // shared bytes when nothing is queued
+  Bytes shared_used() const { return shared_; }
+  Bytes threshold_at(Bytes shared_used) const {
+    const Bytes free = pool_ - shared_used;
+    return free > 0 ? static_cast<Bytes>(pfc_.alpha * static_cast<double>(free)) : 0;
+  }
+  Bytes threshold() const { return threshold_at(shared_); }
+  const PfcConfig& pfc() const { return pfc_; }
+  Ingress& ingress(unsigned port, unsigned priority) { return ingress_[port * 8 + priority]; }
+  const Ingress& ingress(unsigned port, unsigned priority) const {
+    return ingress_[port * 8 + priority];
+  }
+
+  // take a packet in; false: it must be dropped
+  bool admit(unsigned port, unsigned priority, Bytes bytes) {
+    Ingress& in = ingress(port, priority);
+    if (in.used + bytes <= pfc_.reserve) {
+      in.used += bytes;
+      return true;
+    }
+    const Bytes limit = threshold();
+    if (in.used + bytes - pfc_.reserve > limit) {
+      if (in.headroom + bytes > in.headroom_limit && shared_part(in.used) + bytes > limit) {
+        return false;
+      }
+      in.headroom += bytes;
+      return true;
+    }
+    in.used += bytes;
+    shared_ += bytes < in.used - pfc_.reserve ? bytes : in.used - pfc_.reserve;
+    return true;
+  }
+
+  // a packet left: headroom first, then shared, then reserve
+  void release(unsigned port, unsigned priority, Bytes bytes) {
+    Ingress& in = ingress(port, priority);
+    const Bytes from_headroom = bytes < in.headroom ? bytes : in.headroom;
+    in.headroom -= from_headroom;
+    bytes -= from_headroom;
+    const Bytes over = shared_part(in.used);
+    shared_ -= bytes < over ? bytes : over;
+    in.used -= bytes;
+  }
+
+  // after an enqueue: must this ingress be paused now?
+  bool should_pause(unsigned port, unsigned priority) const {
+    if (!pfc_.is_lossless(priority)) return false;
+    const Ingress& in = ingress(port, priority);
+    return !in.paused && (in.headroom > 0 || shared_part(in.used) >= threshold());
+  }
+
+  // after a dequeue: may this ingress go on?
+  bool should_resume(unsigned port, unsigned priority) const {
+    const Ingress& in = ingress(port, priority);
+    if (!in.paused || in.headroom != 0) return false;
+    const Bytes over = shared_part(in.used);
+    return over == 0 || over + pfc_.resume_offset <= threshold();
+  }
+
+ private:
+  Bytes shared_part(Bytes used) const { return used > pfc_.reserve ? used - pfc_.reserve : 0; }
+
+  PfcConfig pfc_;
+  Bytes pool_ = 0;
+  Bytes shared_ = 0;
+  std::vector<Ingress> ingress_;
+};
+
+}  // namespace dcqcn

@@ -1,0 +1,129 @@
+#include "model/topology.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+namespace dcqcn {
+
+Topology::Topology(const Scenario& scenario) : hosts_(scenario.hosts) {
+  const std::size_t nodes = static_cast<std::size_t>(scenario.nodes());
+  std::vector<std::vector<PortSpec>> of_node(nodes);
+  std::vector<std::pair<int, int>> ends;  // index of the port at a and at b
+  for (const LinkSpec& link : scenario.links) {
+    auto& a = of_node[static_cast<std::size_t>(link.a)];
+    auto& b = of_node[static_cast<std::size_t>(link.b)];
+    const int ia = static_cast<int>(a.size());
+    const int ib = static_cast<int>(b.size());
+    a.push_back({link.a, ia, 0, link.ps_per_byte, link.delay, link.headroom});
+    b.push_back({link.b, ib, 0, link.ps_per_byte, link.delay, link.headroom});
+    ends.emplace_back(ia, ib);
+    smallest_delay_ = std::min(smallest_delay_, link.delay);
+  }
+  first_port_.assign(nodes + 1, 0);
+  for (std::size_t n = 0; n < nodes; ++n) {
+    first_port_[n + 1] = first_port_[n] + static_cast<int>(of_node[n].size());
+    ports_.insert(ports_.end(), of_node[n].begin(), of_node[n].end());
+  }
+  for (std::size_t l = 0; l < scenario.links.size(); ++l) {
+    const int pa = first_port(scenario.links[l].a) + ends[l].first;
+    const int pb = first_port(scenario.links[l].b) + ends[l].second;
+    ports_[static_cast<std::size_t>(pa)].peer_port = pb;
+    ports_[static_cast<std::size_t>(pb)].peer_port = pa;
+  }
+  for (const SwitchSpec& s : scenario.switches) salts_.push_back(mix32(s.salt * 2 + 1));
+  build_routes(scenario);
+}
+
+void Topology::build_routes(const Scenario& scenario) {
+  const std::size_t switches = scenario.switches.size();
+  routes_.assign(switches * static_cast<std::size_t>(hosts_), 0);
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+  std::vector<int> distance(static_cast<std::size_t>(nodes()));
+  for (int dst = 0; dst < hosts_; ++dst) {
+    std::fill(distance.begin(), distance.end(), -1);
+    std::vector<int> frontier{dst};
+    distance[static_cast<std::size_t>(dst)] = 0;
+    for (std::size_t i = 0; i < frontier.size(); ++i) {
+      const int n = frontier[i];
+      if (n < hosts_ && n != dst) continue;  // hosts do not forward
+      for (int p = first_port(n); p < first_port(n + 1); ++p) {
+        int& d = distance[static_cast<std::size_t>(peer_node(p))];
+        if (d < 0) {
+          d = distance[static_cast<std::size_t>(n)] + 1;
+          frontier.push_back(peer_node(p));
+        }
+      }
+    }
+    for (std::size_t s = 0; s < switches; ++s) {
+      const int node = hosts_ + static_cast<int>(s);
+      std::vector<std::uint32_t> next;
+      for (int p = first_port(node); p < first_port(node + 1); ++p) {
+        const int peer = peer_node(p);
+        if ((peer >= hosts_ || peer == dst) && distance[static_cast<std::size_t>(peer)] >= 0 &&
+            distance[static_cast<std::size_t>(peer)] + 1 == distance[static_cast<std::size_t>(node)]) {
+          next.push_back(static_cast<std::uint32_t>(port(p).index));
+        }
+      }
+      std::uint32_t entry = 0;
+      if (next.size() == 1) {
+        entry = next[0];
+      } else if (!next.empty()) {
+        auto [at, fresh] = known.try_emplace(next, static_cast<std::uint32_t>(sets_.size()));
+        if (fresh) {
+          sets_.push_back(static_cast<std::uint32_t>(next.size()));
+          sets_.insert(sets_.end(), next.begin(), next.end());
+        }
+        entry = kMany | at->second;
+      }
+      routes_[s * static_cast<std::size_t>(hosts_) + static_cast<std::size_t>(dst)] = entry;
+    }
+    for (int h = 0; h < hosts_; ++h) {
+      if (distance[static_cast<std::size_t>(h)] < 0) {
+        throw std::invalid_argument("topology: host " + std::to_string(h) + " cannot reach host " +
+                                    std::to_string(dst));
+      }
+    }
+  }
+}
+
+std::vector<int> Topology::path(int src, int dst, std::uint16_t entropy) const {
+  std::vector<int> out;
+  int at = first_port(src);
+  out.push_back(at);
+  for (int node = peer_node(at); node != dst; node = peer_node(at)) {
+    at = first_port(node) +
+         static_cast<int>(route(node, static_cast<std::uint16_t>(dst), entropy));
+    out.push_back(at);
+  }
+  return out;
+}
+
+Time Topology::ideal_fct(const Wire& wire, std::span<const int> forward,
+                         std::span<const int> backward, Bytes bytes) const {
+  const Bytes packets = std::max<Bytes>(1, (bytes + wire.payload - 1) / wire.payload);
+  const Bytes full = wire.payload + wire.data_overhead;
+  const Bytes last = bytes - (packets - 1) * wire.payload + wire.data_overhead;
+  Time previous_done = 0;  // when the packet before the last one has left the current hop
+  Time arrived = 0;        // when the last packet has arrived at the current hop
+  Time sum = 0;            // serialisation of one full packet up to here, plus delays
+  Time slowest = 0;
+  for (int p : forward) {
+    const PortSpec& hop = port(p);
+    slowest = std::max(slowest, hop.ps_per_byte);
+    sum += full * hop.ps_per_byte;
+    previous_done = packets > 1 ? sum + (packets - 2) * full * slowest : 0;
+    arrived = std::max(arrived, previous_done) + last * hop.ps_per_byte + hop.delay;
+    sum += hop.delay;
+  }
+  for (int p : backward) arrived += wire.ack * port(p).ps_per_byte + port(p).delay;
+  return arrived;
+}
+
+Time Topology::base_rtt(std::span<const int> forward) const {
+  Time smallest = kNever;
+  for (int p : forward) smallest = std::min(smallest, port(p).delay);
+  return 2 * static_cast<Time>(forward.size()) * smallest;
+}
+
+}  // namespace dcqcn

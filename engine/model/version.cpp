@@ -1,3 +1,0 @@
-namespace dcqcn {
-int engine_version() { return 1; }
-}  // namespace dcqcn
