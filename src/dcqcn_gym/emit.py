@@ -1,0 +1,81 @@
+"""A setting as an operator's own commands: mlxconfig, the kernel's debugfs files, SONiC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dcqcn_gym.errors import UnknownNameError
+from dcqcn_gym.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, Setting
+
+__all__ = ["FORMS", "emit"]
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _mlxconfig(setting: Setting) -> list[str]:
+    values = setting.to_nvidia()
+    pairs = [f"{KNOBS[n].mlxconfig}_P${{PORT:-1}}={_number(values[n])}" for n in NIC_KNOBS]
+    return [
+        "# NIC part, persistent: run on every host, then reset the NIC or reboot.",
+        "# DEV is the PCI device or mst device, PORT the port (1 by default).",
+        'mlxconfig -y -d "${DEV:?set DEV, for example 0000:3b:00.0}" set \\',
+        *(f"  {pair} \\" for pair in pairs[:-1]),
+        f"  {pairs[-1]}",
+        "# The ECN part belongs to the switches: --emit sonic.",
+    ]
+
+
+def _debugfs(setting: Setting) -> list[str]:
+    values = setting.to_nvidia()
+    writes = [f'echo {_number(values[n])} > "$CC/{KNOBS[n].debugfs}"' for n in NIC_KNOBS]
+    return [
+        "# NIC part, in force at once and until the next reset: run as root on every host.",
+        "# A file that is missing means that the kernel or the firmware lacks that knob.",
+        "CC=/sys/kernel/debug/mlx5/${BDF:?set BDF, for example 0000:3b:00.0}/cc_params",
+        *writes,
+        "# The ECN part belongs to the switches: --emit sonic.",
+    ]
+
+
+def _sonic(setting: Setting) -> list[str]:
+    values = {n: setting[n] for n in ECN_KNOBS}
+    low, high = round(values["kmin"]), round(values["kmax"])
+    percent = round(values["pmax"] * 100)
+    if values["pmax"] > 0:
+        percent = max(percent, 1)
+    lines = [
+        "# Switch part: run on every SONiC switch. PROFILE must be the one that the RoCE queues",
+        "# use (the field wred_profile of QUEUE|<port>|3).",
+        "KEY='WRED_PROFILE|'${PROFILE:-AZURE_LOSSLESS}",
+    ]
+    if percent != values["pmax"] * 100:
+        lines.append(f"# Pmax {values['pmax']:g} is rounded: SONiC takes whole percents.")
+    lines.append('sonic-db-cli CONFIG_DB hset "$KEY" ecn ecn_all \\')
+    for colour in ("green", "yellow", "red"):
+        end = "" if colour == "red" else " \\"
+        lines.append(
+            f"  wred_{colour}_enable true {colour}_min_threshold {low} "
+            f"{colour}_max_threshold {high} {colour}_drop_probability {percent}{end}"
+        )
+    lines.append("# The NIC part belongs to the hosts: --emit mlxconfig or --emit debugfs.")
+    return lines
+
+
+FORMS: Mapping[str, Callable[[Setting], list[str]]] = {
+    "mlxconfig": _mlxconfig,
+    "debugfs": _debugfs,
+    "sonic": _sonic,
+}
+
+
+def emit(setting: Setting, form: str) -> str:
+    """Return shell commands that put ``setting`` in force; forms: :data:`FORMS`.
+
+    Device names stay shell variables, because only the operator knows them. Values are in the
+    units that the tool expects. Raises UnknownNameError for another form.
+    """
+    if form not in FORMS:
+        raise UnknownNameError("form of --emit", form, FORMS)
+    return "\n".join(FORMS[form](setting)) + "\n"

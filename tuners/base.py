@@ -1,0 +1,167 @@
+"""The life cycle of a tuner: start, then ask and tell once per cadence, recommend at the end.
+
+A search, a bandit and a trained policy are the same thing here: something that sees what the
+last setting did (the utility, the observation, the whole report) and proposes the next one.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.config import StrictModel, validate
+from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.knobs import Setting
+from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.utility import Terms
+
+__all__ = [
+    "NEEDS",
+    "Observation",
+    "Outcome",
+    "Proposal",
+    "Tuner",
+    "TunerContext",
+    "TunerSettings",
+    "parse_argument",
+    "parse_settings",
+]
+
+Observation: TypeAlias = npt.NDArray[np.float32]
+
+Proposal: TypeAlias = Setting | Mapping[str, Setting]
+"""One setting for every device, or one per device group with ``"cluster"`` for the rest."""
+
+NEEDS: Mapping[str, str] = {
+    "fsd": "the flow-size distribution of the interval",
+    "per_switch": "queue and ECN figures of every switch port",
+    "reset": "the same traffic again from its start, between two settings",
+}
+"""What a tuner may declare in :attr:`Tuner.needs`; the loop refuses what a world cannot show."""
+
+_RANDOM_STREAM = 0x74756E65  # keeps a tuner's draws apart from the traffic's with the same seed
+
+
+@dataclass(frozen=True)
+class TunerContext:
+    """What a tuner knows before the first interval.
+
+    ``base`` is the setting in force, ``space`` the knobs it may turn and their ranges,
+    ``intervals`` the budget in monitor intervals, ``cadence`` how many of them one proposal
+    lasts. ``trigger`` says when to tune: ``"always"``, or ``"kl"``: from the first interval with
+    data, and anew whenever the flow-size distribution has changed. ``observation`` is what the
+    network looked like at the end of the warm-up.
+    """
+
+    space: KnobSpace
+    base: Setting
+    seed: int
+    intervals: int
+    cadence: int = 1
+    trigger: Literal["always", "kl"] = "always"
+    observation: Observation = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+
+    def generator(self, stream: int = 0) -> np.random.Generator:
+        """Return the tuner's own random stream; the same seed and number, the same draws."""
+        entropy = np.random.SeedSequence([self.seed, _RANDOM_STREAM, stream])
+        return np.random.Generator(np.random.PCG64(entropy))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a setting did: means over the ``intervals`` it was in force with data.
+
+    ``setting`` was in force (also if ``ask`` returned None). ``utility`` and ``terms`` are means,
+    ``observation`` and ``report`` those of the last interval, ``triggered`` is True if the
+    flow-size distribution changed in any of them.
+    """
+
+    setting: Proposal
+    utility: float
+    terms: Terms
+    observation: Observation
+    report: IntervalReport
+    intervals: int = 1
+    triggered: bool = False
+
+
+class TunerSettings(StrictModel):
+    """Base of a tuner's typed options; the field descriptions are the help of ``--tuner-arg``."""
+
+
+class Tuner(ABC):
+    """Base class of every tuner: ``start``, then ``ask`` and ``tell`` in turn, then ``recommend``.
+
+    ``ask`` may return None to keep the setting in force. An interval without data is not told:
+    the same proposal stays in force until something was sent. A tuner draws random numbers only
+    from ``context.generator()`` and reads no clock, so that a run can be repeated and resumed.
+    :mod:`dcqcn_gym.tuners.random_search` is the smallest one that searches: copy it.
+    """
+
+    name: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+    needs: ClassVar[frozenset[str]] = frozenset()
+    Settings: ClassVar[type[TunerSettings]] = TunerSettings
+
+    context: TunerContext
+
+    def __init__(self, settings: TunerSettings | None = None) -> None:
+        self.settings = self.Settings() if settings is None else settings
+        self.best_utility = -1.0
+        self.best_setting: Setting | None = None
+
+    def start(self, context: TunerContext) -> None:
+        """Begin a run. Extend it, calling ``super().start(context)`` first."""
+        self.context = context
+        self.best_utility = -1.0
+        self.best_setting = None
+
+    @abstractmethod
+    def ask(self) -> Proposal | None:
+        """Return the setting to put in force now, or None to keep the present one."""
+
+    def tell(self, outcome: Outcome) -> None:
+        """Learn what the last proposal did. The default remembers the best single outcome."""
+        if isinstance(outcome.setting, Setting) and outcome.utility > self.best_utility:
+            self.best_utility = outcome.utility
+            self.best_setting = outcome.setting
+
+    def recommend(self) -> Setting:
+        """Return the setting to deploy; allowed at any time after ``start``."""
+        return self.context.base if self.best_setting is None else self.best_setting
+
+    def state(self) -> dict[str, Any]:
+        """Return figures worth showing and logging (JSON values), for example a temperature."""
+        return {}
+
+
+def parse_settings(
+    name: str, tuner_class: type[Tuner], arguments: Mapping[str, object]
+) -> TunerSettings:
+    """Return the typed settings of a tuner from ``--tuner-arg`` values (text or JSON values).
+
+    Raises ConfigError that names the argument, the value and what was expected.
+    """
+    if arguments and not tuner_class.Settings.model_fields:
+        raise ConfigError(f"tuner {name!r} takes no arguments; got {', '.join(arguments)}")
+    return validate(arguments, tuner_class.Settings, source=f"tuner {name!r}")
+
+
+def parse_argument(text: str) -> tuple[str, object]:
+    """Split ``key=value``; a value that is a JSON array or object is read as one."""
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise ConfigError(f"--tuner-arg {text!r} is not of the form key=value")
+    if value[:1] in "[{":
+        try:
+            return key, json.loads(value)
+        except ValueError:
+            return key, value
+    return key, value

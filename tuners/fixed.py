@@ -1,0 +1,92 @@
+"""Rows that do not search: the vendor's default, the experts' setting, a given one, nothing."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import Field, create_model
+
+from dcqcn_gym.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
+
+__all__ = ["DefaultTuner", "DoNothingTuner", "ExpertTuner", "FixedTuner"]
+
+
+class _Static(Tuner):
+    """Puts one setting in force at the start and recommends it, whatever happens."""
+
+    def start(self, context: TunerContext) -> None:
+        super().start(context)
+        self._setting = self._choose(context)
+        self._sent = False
+
+    def _choose(self, context: TunerContext) -> Setting:
+        raise NotImplementedError
+
+    def ask(self) -> Setting | None:
+        if self._sent:
+            return None
+        self._sent = True
+        return self._setting
+
+    def tell(self, outcome: Outcome) -> None:
+        """Learn nothing."""
+
+    def recommend(self) -> Setting:
+        return self._setting
+
+
+class DefaultTuner(_Static):
+    """NVIDIA's defaults and the usual ECN thresholds, scaled to the line rate."""
+
+    name = "default"
+    summary = "NVIDIA's default setting, never changed"
+
+    def _choose(self, context: TunerContext) -> Setting:
+        return default_setting(context.space.line_rate_bps)
+
+
+class ExpertTuner(_Static):
+    """The experts' setting of PARALEON (ICNP'24) Table I, as printed, at every speed."""
+
+    name = "expert"
+    summary = "the experts' setting of PARALEON (ICNP'24) Table I, never changed"
+
+    def _choose(self, context: TunerContext) -> Setting:
+        return expert_setting(context.space.line_rate_bps)
+
+
+class DoNothingTuner(_Static):
+    """Leaves the network as the scenario starts it; never sends a setting."""
+
+    name = "do-nothing"
+    summary = "leaves the scenario's initial setting in force"
+
+    def _choose(self, context: TunerContext) -> Setting:
+        return context.base
+
+    def ask(self) -> None:
+        """Never propose anything."""
+
+
+_FixedSettings = create_model(
+    "FixedSettings",
+    __base__=TunerSettings,
+    **{
+        row.name: (float | None, Field(default=None, description=f"{row.help} [{row.unit}]"))
+        for row in KNOBS.values()
+    },
+)  # type: ignore[call-overload]
+
+
+class FixedTuner(_Static):
+    """The scenario's initial setting with some knobs replaced, in NVIDIA's units."""
+
+    name = "fixed"
+    summary = "the initial setting with given knobs, e.g. --tuner-arg rp_ai_rate=50"
+    Settings: ClassVar[type[TunerSettings]] = _FixedSettings
+
+    def _choose(self, context: TunerContext) -> Setting:
+        given: dict[str, Any] = self.settings.model_dump(exclude_none=True)
+        setting = context.base.replace_nvidia(given)
+        return setting.check(context.space.line_rate_bps, "tuner 'fixed'")

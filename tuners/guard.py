@@ -1,0 +1,129 @@
+"""A tuner under supervision: order of calls, legal proposals, errors as one sentence, CPU time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from dcqcn_gym.errors import ConfigError, DcqcnGymError, StateError, TunerError
+from dcqcn_gym.knobs import Setting
+from dcqcn_gym.tuners.base import NEEDS, Outcome, Proposal, Tuner, TunerContext
+
+__all__ = ["GuardedTuner"]
+
+T = TypeVar("T")
+
+
+class GuardedTuner:
+    """Wraps a tuner for the loop; what reaches the network through it is a legal setting.
+
+    Calls go created -> started -> (asked -> told)*; one out of order raises :class:`StateError`
+    that names the missing call. An exception inside the tuner, NaN, a value out of range or
+    something that is no setting raises :class:`TunerError`. ``cpu_s`` adds up the tuner's own
+    CPU time in seconds.
+    """
+
+    def __init__(self, name: str, tuner: Tuner) -> None:
+        self.name = name
+        self.tuner = tuner
+        self.cpu_s = 0.0
+        self._context: TunerContext | None = None
+        self._asked = False
+
+    def start(self, context: TunerContext, offered: frozenset[str] = frozenset(NEEDS)) -> None:
+        """Start the tuner; raise if it needs to see what this world does not offer."""
+        for need in sorted(self.tuner.needs):
+            if need not in NEEDS:
+                known = ", ".join(NEEDS)
+                raise TunerError(f"tuner {self.name!r} needs {need!r}; known needs: {known}")
+            if need not in offered:
+                raise ConfigError(
+                    f"tuner {self.name!r} needs to see {NEEDS[need]}, "
+                    "which this scenario and backend do not offer"
+                )
+        self._context = context
+        self._call("start", lambda: self.tuner.start(context))
+
+    def ask(self) -> Proposal | None:
+        """Return the tuner's checked proposal."""
+        context = self._started()
+        if self._asked:
+            raise StateError(f"tuner {self.name!r}: ask() was called twice; call tell() first")
+        proposal = self._call("ask", self.tuner.ask)
+        if proposal is not None:
+            self._check(proposal, context)
+        self._asked = True
+        return proposal
+
+    def tell(self, outcome: Outcome) -> None:
+        """Pass on what the proposal did."""
+        self._started()
+        if not self._asked:
+            raise StateError(f"tuner {self.name!r}: tell() was called without calling ask()")
+        if not math.isfinite(outcome.utility):
+            raise StateError(f"tuner {self.name!r}: tell() got the utility {outcome.utility}")
+        self._call("tell", lambda: self.tuner.tell(outcome))
+        self._asked = False
+
+    def recommend(self) -> Setting:
+        """Return the tuner's checked recommendation."""
+        context = self._started()
+        setting = self._call("recommend", self.tuner.recommend)
+        if not isinstance(setting, Setting):
+            raise TunerError(self._wrong(setting, "recommend"))
+        self._check(setting, context)
+        return setting
+
+    def state(self) -> dict[str, Any]:
+        """Return the tuner's figures to show."""
+        self._started()
+        return self._call("state", self.tuner.state)
+
+    def _started(self) -> TunerContext:
+        if self._context is None:
+            raise StateError(f"tuner {self.name!r} has not started; call start() first")
+        return self._context
+
+    def _check(self, proposal: Proposal, context: TunerContext) -> None:
+        for where, setting in _settings(proposal):
+            if not isinstance(setting, Setting):
+                raise TunerError(self._wrong(setting, "ask"))
+            try:
+                setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
+            except ConfigError as error:
+                raise TunerError(f"{error} (a setting it proposed)") from None
+
+    def _wrong(self, value: object, call: str) -> str:
+        return (
+            f"tuner {self.name!r}: {call}() returned {type(value).__name__}; "
+            "expected a dcqcn_gym.knobs.Setting"
+        )
+
+    def _call(self, what: str, function: Callable[[], T]) -> T:
+        with self._clock():
+            try:
+                return function()
+            except DcqcnGymError:
+                raise
+            except Exception as error:
+                raise TunerError(
+                    f"tuner {self.name!r} failed in {what}(): {type(error).__name__}: {error}"
+                ) from error
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        begin = time.thread_time()
+        try:
+            yield
+        finally:
+            self.cpu_s += time.thread_time() - begin
+
+
+def _settings(proposal: object) -> Iterator[tuple[str, object]]:
+    if isinstance(proposal, Mapping) and "cluster" in proposal:
+        yield from ((f", group {group!r}", value) for group, value in proposal.items())
+    else:
+        yield "", proposal

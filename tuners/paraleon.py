@@ -1,0 +1,139 @@
+"""PARALEON (ICNP'24) section III-C: simulated annealing guided by the flow-size distribution.
+
+Algorithm 1, line by line. What the paper leaves open and we chose: steps and ranges are those of
+the authors' code (the knob table); the first candidate is the setting in force; mutation starts
+from the *current* solution (``mutate_from="best"`` is the other reading of line 15's ``P``); a
+value is clipped to its tuned range and an integer moves by at least 1; without a distribution
+mu is 0.5. With ``trigger = "kl"`` the first interval with data starts the annealing, and a changed
+distribution starts it again from the setting in force, forgetting utilities of other traffic.
+After the last temperature the best setting is put in force and kept.
+
+With utilities in 0..1 and temperatures of 90 to 10, a setting that is worse by 0.1 is accepted
+with probability 0.99 and more: as published, the search is close to a guided random walk that
+remembers its best. ``paraleon-rescaled`` divides both temperatures by 900 (0.1 to 0.011).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, cast
+
+from pydantic import Field
+
+from dcqcn_gym.interval import FlowSizeDistribution
+from dcqcn_gym.knobs import KNOBS, Knob, Setting
+from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
+from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
+
+__all__ = ["ParaleonRescaledTuner", "ParaleonSettings", "ParaleonTuner", "RescaledSettings"]
+
+
+class ParaleonSettings(AnnealingSettings):
+    """Options of PARALEON; the defaults are the paper's."""
+
+    eta: float = Field(0.8, ge=0, le=1, description="largest probability of the dominant direction")
+    mutate_from: Literal["current", "best"] = Field(
+        "current", description="solution from which the next candidate is made"
+    )
+
+
+class RescaledSettings(ParaleonSettings):
+    """PARALEON's options with temperatures that suit a utility in 0..1."""
+
+    temperature_scale: float = Field(
+        1 / 900, gt=0, description="both temperatures are multiplied by this"
+    )
+
+
+class ParaleonTuner(Tuner):
+    """Guided simulated annealing exactly as published (PARALEON, ICNP'24, Algorithm 1)."""
+
+    name = "paraleon"
+    summary = "PARALEON's guided annealing as published (ICNP'24, Algorithm 1)"
+    needs = frozenset({"fsd"})
+    Settings: ClassVar[type[TunerSettings]] = ParaleonSettings
+
+    def start(self, context: TunerContext) -> None:
+        """Begin at the first temperature with the setting in force (line 1)."""
+        super().start(context)
+        self._options = cast(ParaleonSettings, self.settings)
+        self._random = context.generator()
+        self._annealer = Annealer(self._options, self._random.random)
+        self._started = False
+        self._restarts = 0
+        self._mu = 0.5
+        self._next: Setting | None = None if context.trigger == "kl" else context.base
+
+    def ask(self) -> Setting | None:
+        """Return the candidate to dispatch (line 22); None while no trigger has come."""
+        return self._next
+
+    def tell(self, outcome: Outcome) -> None:
+        """Judge the measured candidate and make the next one (lines 4-24)."""
+        if not isinstance(outcome.setting, Setting):
+            raise TypeError("paraleon proposes one setting for every device")
+        if self.context.trigger == "kl" and self._started and outcome.triggered:
+            self._annealer.restart()
+            self._restarts += 1
+        self._started = True
+        if self._annealer.finished:
+            return
+        self._annealer.judge(outcome.setting, outcome.utility)
+        if self._annealer.finished:
+            self._next = self.recommend()
+        else:
+            self._next = self._mutate(outcome.report.fsd)
+
+    def recommend(self) -> Setting:
+        """Return P, the best solution since the last start of the annealing."""
+        return self._annealer.best or self.context.base
+
+    def state(self) -> dict[str, Any]:
+        """Return where the schedule stands."""
+        return {
+            "temperature": self._annealer.temperature,
+            "iteration": self._annealer.iteration,
+            "current_utility": self._annealer.current_utility,
+            "best_utility": self._annealer.best_utility,
+            "mu": self._mu,
+            "restarts": self._restarts,
+            "finished": self._annealer.finished,
+        }
+
+    def _mutate(self, fsd: FlowSizeDistribution) -> Setting:
+        """Return a new candidate (Algorithm 1, lines 14-21); two draws per knob, step first."""
+        best = self._options.mutate_from == "best"
+        origin = self._annealer.best if best else self._annealer.current
+        assert origin is not None  # something was measured before
+        self._mu = fsd.mu if fsd.known else 0.5
+        guided = min(self._mu, self._options.eta)
+        moved: dict[str, float] = {}
+        for name in self.context.space.knobs:
+            row = KNOBS[name]
+            step = self._step(row, self._random.uniform(0.5, 1.0))
+            dominant = self._random.random() < guided
+            towards_throughput = dominant == fsd.elephants_dominate
+            sign = row.direction if towards_throughput else -row.direction
+            low, high = row.tuned_at(self.context.space.line_rate_bps)
+            value = self._begin(row, origin) + sign * step
+            moved[name] = row.to_si(min(max(value, low), high))  # so that it cannot land on "off"
+        return origin.replace(self.context.space.clip(moved))
+
+    def _step(self, row: Knob, factor: float) -> float:
+        step = row.step_at(self.context.space.line_rate_bps) * factor
+        return float(max(1, round(step))) if row.integer else step
+
+    def _begin(self, row: Knob, origin: Setting) -> float:
+        """Return the knob's value in NVIDIA's unit; one that is off begins at what it acts like."""
+        value = row.to_nvidia(origin[row.name])
+        if row.off is None or value != row.off:
+            return value
+        low, high = row.tuned_at(self.context.space.line_rate_bps)
+        return low + row.off_acts_like * (high - low)
+
+
+class ParaleonRescaledTuner(ParaleonTuner):
+    """The same search with temperatures divided by 900, so that worse settings are refused."""
+
+    name = "paraleon-rescaled"
+    summary = "PARALEON with temperatures that suit a utility in 0..1 (0.1 to 0.011)"
+    Settings: ClassVar[type[TunerSettings]] = RescaledSettings
