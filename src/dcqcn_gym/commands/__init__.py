@@ -1,0 +1,1 @@
+"""Room `commands`: one file per command line command; cli.py composes them."""

@@ -1,0 +1,227 @@
+"""Reads a run directory's logs into arrays: the only part of the report that knows their form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.errors import RunError
+from dcqcn_gym.record import Run, read_run
+from dcqcn_gym.statistics import slowdowns
+
+__all__ = ["REFERENCES", "ReportData", "Series", "load_report_data"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+REFERENCES = ("default", "expert")
+"""The two settings that every run is compared with."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One log as arrays with one entry per interval, and its finished flows."""
+
+    header: Mapping[str, Any]
+    end: Mapping[str, Any] | None
+    records: Sequence[Mapping[str, Any]]
+    flow_bytes: IntArray
+    flow_slowdown: FloatArray
+    flow_interval: IntArray
+    """Position in ``records`` of the interval in which each flow finished."""
+
+    @classmethod
+    def of(cls, run: Run) -> Series:
+        """Build the arrays of a run that was read."""
+        records = list(run.intervals)
+        flows = [r.get("flows") or {} for r in records]
+        counts = [len(f.get("bytes", ())) for f in flows]
+
+        def joined(key: str) -> IntArray:
+            parts = [np.asarray(f.get(key, ()), dtype=np.int64) for f in flows]
+            return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+        return cls(
+            header=run.header,
+            end=run.end,
+            records=records,
+            flow_bytes=joined("bytes"),
+            flow_slowdown=slowdowns(joined("fct_ps"), joined("ideal_fct_ps")),
+            flow_interval=np.repeat(np.arange(len(records)), counts),
+        )
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def column(self, name: str) -> FloatArray:
+        """Return a numeric field per interval; NaN where it is missing."""
+        return np.array([float(_number(r.get(name))) for r in self.records])
+
+    def fsd(self, name: str) -> FloatArray:
+        """Return a field of the flow-size distribution per interval; NaN where it is missing."""
+        return np.array([float(_number((r.get("fsd") or {}).get(name))) for r in self.records])
+
+    def first(self, n: int) -> Series:
+        """Return the first ``n`` intervals and the flows that finished in them."""
+        chosen = self.flow_interval < n
+        return Series(
+            self.header,
+            self.end,
+            self.records[:n],
+            self.flow_bytes[chosen],
+            self.flow_slowdown[chosen],
+            self.flow_interval[chosen],
+        )
+
+    @property
+    def time_ms(self) -> FloatArray:
+        """Simulated time at the end of each interval, since the first one began."""
+        start = self.records[0]["start_ps"] if self.records else 0
+        return (self.column("end_ps") - start) * 1e-9
+
+    @property
+    def utility(self) -> FloatArray:
+        """Utility per interval, in 0..1."""
+        return self.column("utility")
+
+    @property
+    def pause_share(self) -> FloatArray:
+        """Share of the interval that the mean device was paused, in 0..1."""
+        duration = self.column("end_ps") - self.column("start_ps")
+        return self.column("pause_ps_mean") / duration
+
+    @property
+    def flows(self) -> tuple[IntArray, FloatArray]:
+        """Sizes and slowdowns of the finished flows."""
+        return self.flow_bytes, self.flow_slowdown
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything the page shows. ``notes`` are sentences on what is missing or cut short."""
+
+    directory: Path
+    run: Series
+    references: Mapping[str, Series]
+    evaluation: Mapping[str, Mapping[int, Series]]
+    recommended: Mapping[str, float] | None
+    """The setting that was recommended, in NVIDIA's units; None if the log ends too early."""
+    finished: bool
+    notes: list[str] = field(default_factory=list)
+    timing: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> list[int]:
+        """Fresh seeds on which the recommendation and both references were run."""
+        names = ("recommended", *REFERENCES)
+        if any(name not in self.evaluation for name in names):
+            return []
+        return sorted(set.intersection(*(set(self.evaluation[name]) for name in names)))
+
+
+def load_report_data(directory: Path) -> ReportData:
+    """Read a run directory, however far the run came.
+
+    Raise:
+        RunError: there is no readable ``run.jsonl`` in the directory.
+    """
+    log = directory / "run.jsonl"
+    if not log.is_file():
+        raise RunError(f"{directory} holds no run: expected the event log {log}")
+    run = Series.of(read_run(log))
+    notes: list[str] = []
+    budget = run.header.get("intervals")
+    finished = run.end is not None
+    if not finished:
+        notes.append(
+            f"The log ends early, after {len(run)} of {budget} intervals: the run was stopped or "
+            "is still going. Everything below is about those intervals; the same command with "
+            "--resume continues it."
+        )
+    references = _references(directory, len(run), notes)
+    evaluation = _evaluation(directory, notes)
+    recommended = _recommended(run, notes)
+    if finished and not evaluation:
+        notes.append("The recommended setting was not tried on fresh seeds.")
+    return ReportData(
+        directory, run, references, evaluation, recommended, finished, notes, _timing(directory)
+    )
+
+
+def _read(path: Path, notes: list[str]) -> Series | None:
+    try:
+        series = Series.of(read_run(path))
+    except RunError as error:
+        notes.append(f"{path.parent.name}/{path.name} was left out: {error}")
+        return None
+    return series if len(series) else None
+
+
+def _references(directory: Path, n: int, notes: list[str]) -> dict[str, Series]:
+    found: dict[str, Series] = {}
+    for name in REFERENCES:
+        path = directory / "reference" / f"{name}.jsonl"
+        series = _read(path, notes) if path.is_file() else None
+        if series is None:
+            notes.append(f"There is no reference run with the {name} setting yet.")
+            continue
+        if len(series) < n:
+            notes.append(
+                f"The reference run with the {name} setting has {len(series)} of {n} intervals; "
+                "comparisons use those."
+            )
+        found[name] = series.first(n)
+    return found
+
+
+def _evaluation(directory: Path, notes: list[str]) -> dict[str, dict[int, Series]]:
+    found: dict[str, dict[int, Series]] = {}
+    for path in sorted((directory / "evaluation").glob("*-seed*.jsonl")):
+        name, _, seed = path.stem.rpartition("-seed")
+        series = _read(path, notes) if seed.isdigit() else None
+        if series is None:
+            continue
+        if series.end is None:
+            notes.append(f"evaluation/{path.name} is cut short and was left out.")
+            continue
+        found.setdefault(name, {})[int(seed)] = series
+    return found
+
+
+def _recommended(run: Series, notes: list[str]) -> Mapping[str, float] | None:
+    if run.end is not None and "recommended" in run.end:
+        return cluster_setting(run.end["recommended"])
+    scored = [r for r in run.records if not r.get("idle")]
+    if not scored:
+        return None
+    best = max(scored, key=lambda r: float(r["utility"]))
+    notes.append(
+        "No recommendation was made yet; the setting below is the one of the best single interval "
+        f"so far (number {best['i']})."
+    )
+    return cluster_setting(best["setting"])
+
+
+def cluster_setting(setting: Mapping[str, Any]) -> Mapping[str, float]:
+    """Return the setting of the whole cluster from a plain or a grouped one."""
+    if "cluster" in setting:
+        return dict(setting["cluster"])
+    return dict(setting)
+
+
+def _timing(directory: Path) -> Mapping[str, Any]:
+    try:
+        timing = json.loads((directory / "timing.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return timing if isinstance(timing, dict) else {}

@@ -1,0 +1,273 @@
+"""Builds ``report.html`` from a run directory: one self-contained page, figures inside it."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from dcqcn_gym.knobs import KNOBS, Knob, default_setting, expert_setting
+from dcqcn_gym.report import figures
+from dcqcn_gym.report.data import REFERENCES, ReportData, Series, load_report_data
+from dcqcn_gym.report.figures import Line
+from dcqcn_gym.report.headline import headline, mean_utility
+from dcqcn_gym.report.tables import during_table, fresh_table
+from dcqcn_gym.statistics import have_scipy, slowdown_by_size
+
+__all__ = ["build_report"]
+
+LABELS: Mapping[str, str] = {"default": "default", "expert": "expert"}
+GROUPS: Mapping[str, str] = {
+    "rp_increase": "NIC: rate increase",
+    "rp_decrease": "NIC: rate decrease",
+    "rp_alpha": "NIC: alpha",
+    "np": "NIC: notification point",
+    "ecn": "Switch: ECN marking",
+}
+
+
+@dataclass(frozen=True)
+class KnobRow:
+    """One line of the table of settings, in NVIDIA's units."""
+
+    knob: Knob
+    default: float
+    expert: float
+    found: float | None
+
+    @property
+    def changed(self) -> bool:
+        """True if the found value is not the default's (beyond rounding)."""
+        return self.found is not None and not math.isclose(self.found, self.default, rel_tol=1e-9)
+
+
+def build_report(run_dir: Path | str) -> Path:
+    """Write ``report.html`` into a run directory from its logs alone and return its path.
+
+    A log that was cut short gives a page that says so. Without matplotlib (the ``[report]``
+    extra) the page has its tables and a note. The file appears whole or not at all.
+
+    Raise:
+        RunError: the directory holds no readable event log.
+    """
+    directory = Path(run_dir)
+    data = load_report_data(directory)
+    html = _environment().get_template("report.html.j2").render(_context(data))
+    path = directory / "report.html"
+    temporary = path.with_suffix(".html.part")
+    temporary.write_text(html, encoding="utf-8")
+    os.replace(temporary, path)
+    return path
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("dcqcn_gym.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["num"] = number
+    environment.filters["times"] = times
+    return environment
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Format a number for a table cell: ``digits`` significant digits, a dash for none."""
+    if value is None or math.isnan(value):
+        return "–"
+    if value == int(value) and abs(value) < 1e7:
+        return f"{int(value):,}".replace(",", "\u202f").replace("-", "−")
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def times(value: float | None) -> str:
+    """Format a slowdown: 1.23, 12.3, 123; a dash for none."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
+
+
+def _context(data: ReportData) -> dict[str, Any]:
+    notes = list(data.notes)
+    if not figures.have_matplotlib():
+        notes.append("The figures need matplotlib: pip install 'dcqcn-gym[report]', then rebuild.")
+    if not have_scipy():
+        notes.append("Confidence intervals need scipy: pip install 'dcqcn-gym[report]'.")
+    header = data.run.header
+    return {
+        "scenario": _scenario(header),
+        "tuner": header.get("tuner", "unknown"),
+        "headline": headline(data),
+        "notes": notes,
+        "tiles": _tiles(data),
+        "figures": _figures(data) if figures.have_matplotlib() and len(data.run) else {},
+        "knob_groups": _knob_groups(data),
+        "finished": data.finished,
+        "during": during_table(data),
+        "fresh": fresh_table(data),
+        "n_seeds": len(data.seeds),
+        "facts": _facts(data),
+    }
+
+
+def _scenario(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    scenario = header.get("scenario")
+    if isinstance(scenario, Mapping):
+        return {"name": scenario.get("name", ""), "description": scenario.get("description", "")}
+    return {"name": str(scenario or ""), "description": ""}
+
+
+def _curves(data: ReportData) -> list[tuple[str, str, Series]]:
+    """Return (role, label, series), references first so that the tuned line lies on top."""
+    curves = [(name, LABELS[name], data.references[name]) for name in REFERENCES
+              if name in data.references]  # fmt: skip
+    return [*curves, ("tuned", str(data.run.header.get("tuner", "tuned")), data.run)]
+
+
+def _tiles(data: ReportData) -> list[dict[str, Any]]:
+    """Return what stands under the headline: per setting its utility, fresh seeds first."""
+    tiles = []
+    for role, label, series in reversed(_curves(data)):
+        lines = []
+        if data.seeds:
+            runs = data.evaluation["recommended" if role == "tuned" else role]
+            fresh = np.mean([mean_utility(runs[seed]) for seed in data.seeds])
+            lines.append((number(float(fresh), 4), "mean utility on fresh seeds"))
+        during = "mean utility while tuning" if role == "tuned" else "on the traffic of the tuning"
+        lines.append((number(mean_utility(series), 4), during))
+        tiles.append({"role": role, "label": label, "lines": lines})
+    return tiles
+
+
+def _figures(data: ReportData) -> dict[str, Markup]:
+    x_label = "simulated time since the first interval, ms"
+    curves = _curves(data)
+
+    def lines(value: str, scale: float = 1.0) -> list[Line]:
+        return [Line(r, label, s.time_ms, scale * s.column(value)) for r, label, s in curves]
+
+    pause = [Line(r, label, s.time_ms, 100 * s.pause_share) for r, label, s in curves]
+    made = {
+        "network": figures.lines_figure(
+            [
+                ("Throughput, Gb/s delivered", lines("throughput_bps", 1e-9)),
+                ("Round-trip time, µs (mean)", lines("rtt_mean_ps", 1e-6)),
+                ("Pause time, % of the interval (mean device)", pause),
+            ],
+            x_label,
+            5.6,
+        )
+    }
+    made["utility"] = _utility_figure(data, lines("utility"), x_label)
+    shares = _fsd_shares(data.run)
+    if shares is not None:
+        made["fsd"] = figures.fsd_figure(data.run.time_ms, shares, x_label)
+    if data.run.flow_bytes.size:
+        made["during"] = figures.slowdown_figure(
+            {r: (label, slowdown_by_size(*s.flows)) for r, label, s in curves}
+        )
+    if data.seeds:
+        made["fresh"] = figures.slowdown_figure(_pooled(data))
+    return {name: Markup(svg) for name, svg in made.items()}  # our own drawing, no user input
+
+
+def _utility_figure(data: ReportData, lines: Sequence[Line], x_label: str) -> str:
+    default = data.references.get("default")
+    if default is None:
+        return figures.lines_figure([("Utility per interval", lines)], x_label, 3.0)
+    n = min(len(data.run), len(default))
+    gain = data.run.utility[:n] - default.utility[:n]
+    running = np.cumsum(gain) / np.arange(1, n + 1)
+    return figures.gain_figure(data.run.time_ms[:n], lines, running, x_label)
+
+
+def _fsd_shares(run: Series) -> dict[str, Any] | None:
+    counts = {role: run.fsd(role) for role in ("elephants", "potential", "mice")}
+    total = sum(counts.values())
+    if not np.any(np.nan_to_num(total) > 0):
+        return None
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {role: np.nan_to_num(count / total) for role, count in counts.items()}
+
+
+def _pooled(data: ReportData) -> dict[str, Any]:
+    pooled = {}
+    for role, name in (("default", "default"), ("expert", "expert"), ("tuned", "recommended")):
+        runs = [data.evaluation[name][seed].flows for seed in data.seeds]
+        sizes = np.concatenate([size for size, _ in runs])
+        slow = np.concatenate([slowdown for _, slowdown in runs])
+        pooled[role] = (name, slowdown_by_size(sizes, slow))
+    return pooled
+
+
+def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
+    rate = _line_rate(data)
+    default, expert = default_setting(rate).to_nvidia(), expert_setting(rate).to_nvidia()
+    found = data.recommended or {}
+    groups: dict[str, list[KnobRow]] = {}
+    for name, row in KNOBS.items():
+        groups.setdefault(GROUPS[row.group], []).append(
+            KnobRow(row, default[name], expert[name], found.get(name))
+        )
+    return list(groups.items())
+
+
+def _line_rate(data: ReportData) -> float:
+    """Return the host line rate: the reference run's kmin tells it, else 100 Gb/s."""
+    reference = data.references.get("default")
+    if reference is not None and len(reference):
+        kmin = reference.records[0].get("setting", {}).get("kmin")
+        if isinstance(kmin, int | float) and kmin > 0:
+            return 100e9 * float(kmin) / KNOBS["kmin"].default
+    return 100e9
+
+
+def _facts(data: ReportData) -> list[tuple[str, str]]:
+    header = data.run.header
+    run = data.run
+    simulated = (
+        (run.records[-1]["end_ps"] - run.records[0]["start_ps"]) * 1e-9 if run.records else 0
+    )
+    facts = [
+        ("scenario", str(_scenario(header)["name"])),
+        ("tuner", str(header.get("tuner"))),
+        ("seed", str(header.get("seed"))),
+        ("backend", str(header.get("backend"))),
+        (
+            "intervals",
+            f"{len(run)} of {header.get('intervals')} ({number(simulated)} ms simulated)",
+        ),
+        ("finished flows", number(float(run.flow_bytes.size))),
+        ("fresh seeds", ", ".join(map(str, data.seeds)) or "none"),
+    ]
+    versions = header.get("versions")
+    if isinstance(versions, Mapping):
+        facts += [(f"version of {k}", str(v)) for k, v in versions.items()]
+    facts += [(str(k).replace("_", " "), _plain(v)) for k, v in data.timing.items()]
+    return [*facts, ("command", _command(data))]
+
+
+def _plain(value: object) -> str:
+    return number(value) if isinstance(value, int | float) else str(value)
+
+
+def _command(data: ReportData) -> str:
+    header = data.run.header
+    if header.get("command"):
+        return str(header["command"])
+    words = [
+        "dcqcn-gym", "tune", "--scenario", str(_scenario(header)["name"]),
+        "--tuner", str(header.get("tuner")), "--seed", str(header.get("seed")),
+        "--intervals", str(header.get("intervals")), "--out", data.directory.name or "out",
+    ]  # fmt: skip
+    return shlex.join(words)

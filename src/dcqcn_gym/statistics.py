@@ -1,0 +1,197 @@
+"""Statistics of results: slowdown percentiles by flow size, intervals over seeds, paired gains.
+
+A *slowdown* is a flow completion time divided by the time that the same flow takes in an idle
+network, so it is at least 1. Everything here is a pure function of its arguments.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.errors import ConfigError
+
+__all__ = [
+    "ALL_SIZES",
+    "SIZE_BINS",
+    "STATISTICS",
+    "Estimate",
+    "SizeBin",
+    "SlowdownRow",
+    "estimate",
+    "have_scipy",
+    "paired_change",
+    "slowdown_by_seed",
+    "slowdown_by_size",
+    "slowdowns",
+]
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+BOOTSTRAP_FROM = 20
+"""Fewer values than this get Student's t interval: on 5 normal values a 95 % BCa bootstrap
+interval holds the mean 84 times in 100 and Student's 95 times (n = 10: 90 and 94)."""
+
+BOOTSTRAP_SEED = 20240001
+"""Fixed seed of the resampling, so that the same log always gives the same page."""
+
+STATISTICS: Mapping[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0, "p99.9": 99.9}
+"""Name of each slowdown statistic and its percentile (None: the mean)."""
+
+
+@dataclass(frozen=True)
+class SizeBin:
+    """Flows of ``low <= bytes < high``; ``label`` is for people (1 KB = 1000 B)."""
+
+    label: str
+    low: int
+    high: float
+
+
+ALL_SIZES = SizeBin("all sizes", 0, math.inf)
+SIZE_BINS: tuple[SizeBin, ...] = (
+    SizeBin("below 1 KB", 0, 1e3),
+    SizeBin("1–10 KB", 1_000, 1e4),
+    SizeBin("10–100 KB", 10_000, 1e5),
+    SizeBin("100 KB–1 MB", 100_000, 1e6),
+    SizeBin("1–10 MB", 1_000_000, 1e7),
+    SizeBin("10 MB and above", 10_000_000, math.inf),
+    ALL_SIZES,
+)
+
+
+@dataclass(frozen=True)
+class SlowdownRow:
+    """Slowdown statistics of one size bin; NaN for a bin without flows."""
+
+    bin: SizeBin
+    count: int
+    mean: float
+    p50: float
+    p99: float
+    p999: float
+
+    def value(self, statistic: str) -> float:
+        """Return a statistic by its name in :data:`STATISTICS`."""
+        return float(getattr(self, statistic.replace(".", "")))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds with a confidence interval; ``low``/``high`` are None if unknown.
+
+    They are unknown for a single value and where scipy is not installed.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+    @property
+    def known(self) -> bool:
+        """True if there is an interval."""
+        return self.low is not None and self.high is not None
+
+    @property
+    def sign(self) -> int:
+        """+1 or -1 if the whole interval lies on one side of 0, else 0 (also if unknown)."""
+        if self.low is None or self.high is None:
+            return 0
+        return 1 if self.low > 0 else -1 if self.high < 0 else 0
+
+
+def have_scipy() -> bool:
+    """Return True if scipy, which computes the intervals, is installed."""
+    return importlib.util.find_spec("scipy") is not None
+
+
+def slowdowns(fct_ps: IntArray, ideal_fct_ps: IntArray) -> FloatArray:
+    """Return fct/ideal per flow; raise ConfigError if an ideal time is not positive."""
+    if ideal_fct_ps.size and int(ideal_fct_ps.min()) <= 0:
+        raise ConfigError("an ideal flow completion time must be above 0 ps")
+    return np.asarray(fct_ps / ideal_fct_ps, dtype=np.float64)
+
+
+def slowdown_by_size(
+    size_bytes: IntArray, slowdown: FloatArray, bins: Sequence[SizeBin] = SIZE_BINS
+) -> list[SlowdownRow]:
+    """Return one row per bin. Percentiles interpolate linearly between order statistics."""
+    rows = []
+    for size_bin in bins:
+        chosen = slowdown[(size_bytes >= size_bin.low) & (size_bytes < size_bin.high)]
+        if not chosen.size:
+            rows.append(SlowdownRow(size_bin, 0, math.nan, math.nan, math.nan, math.nan))
+            continue
+        p50, p99, p999 = (float(x) for x in np.percentile(chosen, [50, 99, 99.9]))
+        rows.append(SlowdownRow(size_bin, int(chosen.size), float(np.mean(chosen)), p50, p99, p999))
+    return rows
+
+
+def slowdown_by_seed(
+    runs: Sequence[tuple[IntArray, FloatArray]], size_bin: SizeBin, statistic: str
+) -> FloatArray:
+    """Return the statistic of the bin in each run ``(bytes, slowdown)``; NaN where it is empty."""
+    rows = [slowdown_by_size(size, slowdown, [size_bin])[0] for size, slowdown in runs]
+    return np.array([row.value(statistic) for row in rows])
+
+
+def estimate(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> Estimate:
+    """Return the mean of one value per seed with a two-sided confidence interval.
+
+    Student's t below :data:`BOOTSTRAP_FROM` values, the BCa bootstrap from there on. NaN values
+    (seeds without such a flow) are left out.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    x = x[~np.isnan(x)]
+    if not x.size:
+        return Estimate(math.nan, None, None, 0)
+    mean = float(np.mean(x))
+    if x.size < 2 or not have_scipy():
+        return Estimate(mean, None, None, int(x.size))
+    if np.all(x == x[0]):
+        return Estimate(mean, mean, mean, int(x.size))
+    low, high = _interval(x, confidence)
+    return Estimate(mean, low, high, int(x.size))
+
+
+def _interval(x: FloatArray, confidence: float) -> tuple[float, float]:
+    from scipy import stats  # type: ignore[import-untyped, unused-ignore]
+
+    if x.size < BOOTSTRAP_FROM:
+        half = float(stats.t.ppf(0.5 + confidence / 2, x.size - 1) * stats.sem(x))
+        return float(np.mean(x)) - half, float(np.mean(x)) + half
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([BOOTSTRAP_SEED])))
+    ci = stats.bootstrap(
+        (x,), np.mean, confidence_level=confidence, method="BCa", rng=rng
+    ).confidence_interval
+    return float(ci.low), float(ci.high)
+
+
+def paired_change(
+    values: Sequence[float] | FloatArray,
+    reference: Sequence[float] | FloatArray,
+    *,
+    relative: bool = False,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Return the mean of ``values - reference`` over seeds, pair by pair.
+
+    ``relative`` gives the geometric mean of ``values/reference`` minus 1 instead (-0.2: a fifth
+    less), with the interval computed on the logarithms. Lengths that differ raise ConfigError.
+    """
+    x, y = np.asarray(values, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    if x.shape != y.shape:
+        raise ConfigError(f"pairs need as many values as references; got {x.size} and {y.size}")
+    if not relative:
+        return estimate(x - y, confidence)
+    e = estimate(np.log(x) - np.log(y), confidence)
+    low = None if e.low is None else math.expm1(e.low)
+    high = None if e.high is None else math.expm1(e.high)
+    return Estimate(math.expm1(e.mean), low, high, e.n)

@@ -1,0 +1,149 @@
+"""The report from whole, cut and bare run directories; it must always be one honest page."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from synthetic_run import write_log, write_run
+
+from dcqcn_gym.errors import RunError
+from dcqcn_gym.knobs import KNOBS
+from dcqcn_gym.record import RunDir
+from dcqcn_gym.report import build_report
+from dcqcn_gym.report.data import load_report_data
+from dcqcn_gym.report.headline import headline
+
+
+class Nesting(HTMLParser):
+    """Fails on tags that are closed in the wrong order."""
+
+    VOID = frozenset({"meta", "link", "br", "img"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def text_of(run_dir: Path) -> str:
+    return build_report(run_dir).read_text(encoding="utf-8")
+
+
+def test_whole_run_gives_a_self_contained_page(tmp_path: Path) -> None:
+    page = text_of(write_run(tmp_path / "run"))
+    parser = Nesting()
+    parser.feed(page)
+    assert parser.open == []
+    assert page.count("<svg") == 5
+    links = re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", page)
+    assert all(link.startswith("#") for link in links)
+    assert "@import" not in page
+    assert "url(http" not in page
+    assert "<script" not in page
+    for name in KNOBS:
+        assert f">{name}<" in page
+    assert len(page) < 500_000
+    assert not list((tmp_path / "run").glob("*.part"))
+
+
+def test_same_log_gives_the_same_page(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", intervals=8)
+    assert text_of(run) == text_of(run)
+
+
+def test_changed_knobs_are_marked(tmp_path: Path) -> None:
+    page = text_of(write_run(tmp_path / "run", intervals=5))
+    changed = re.findall(r'class="changed".*?<th scope="row">(\w+)</th>', page, flags=re.DOTALL)
+    assert changed == ["rp_ai_rate", "kmin"]
+    assert "631.5" in page
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40])
+def test_log_cut_by_kill_gives_a_page_that_says_so(tmp_path: Path, cut: int) -> None:
+    run = write_run(tmp_path / "run", intervals=30, written=7, seeds=0)
+    log = RunDir(run).log
+    if cut:
+        log.write_bytes(log.read_bytes()[:-cut])
+    page = text_of(run)
+    assert f"after {7 if not cut else 6} of 30 intervals" in page
+    assert "The best setting so far" in page
+    assert "Not measured in this run." in page
+
+
+def test_run_stopped_before_its_first_interval(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", intervals=5, written=0, seeds=0, references=False)
+    page = text_of(run)
+    assert "after 0 of 5 intervals" in page
+    assert "no interval with traffic" in page
+
+
+def test_run_without_flows_or_references(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", intervals=4, seeds=0, references=False, flows=0)
+    page = text_of(run)
+    assert "No flow finished." in page
+    assert "There is no reference run with the default setting yet." in page
+
+
+def test_headline_claims_only_what_the_seeds_show(tmp_path: Path) -> None:
+    data = load_report_data(write_run(tmp_path / "gain", intervals=5))
+    assert headline(data).verdict == "gain"
+    one = load_report_data(write_run(tmp_path / "one", intervals=5, seeds=1))
+    assert headline(one).verdict == "unknown"
+    assert "one fresh seed" in headline(one).text
+    same = write_run(tmp_path / "same", intervals=5)
+    for seed in (101, 102, 103):  # the recommendation is the default
+        log = RunDir(same).evaluation("recommended", seed)
+        log.unlink()
+        write_log(log, "default", seed, 10, budget=10, end=True)
+    assert headline(load_report_data(same)).verdict == "none"
+    worse = write_run(tmp_path / "worse", intervals=5)
+    for seed in (101, 102, 103):
+        log = RunDir(worse).evaluation("default", seed)
+        log.unlink()
+        write_log(log, "expert", seed, 10, budget=10, end=True)
+        log = RunDir(worse).evaluation("recommended", seed)
+        log.unlink()
+        write_log(log, "default", seed, 10, budget=10, end=True)
+    assert headline(load_report_data(worse)).verdict == "loss"
+
+
+def test_evaluation_cut_short_is_left_out(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", intervals=5)
+    log = RunDir(run).evaluation("expert", 102)
+    log.unlink()
+    write_log(log, "expert", 102, 4, budget=10, end=False)
+    data = load_report_data(run)
+    assert data.seeds == [101, 103]
+    assert any("expert-seed102" in note for note in data.notes)
+
+
+def test_directory_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"run\.jsonl"):
+        build_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_page_without_the_report_extra(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", intervals=5)
+    code = (
+        "import sys\n"
+        "sys.modules['matplotlib'] = sys.modules['scipy'] = None\n"
+        "from dcqcn_gym.report import build_report\n"
+        f"build_report({str(run)!r})\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "dcqcn-gym[report]" in page
+    assert "<svg" not in page
+    assert "The recommended setting on fresh traffic" in page
