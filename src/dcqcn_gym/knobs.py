@@ -11,6 +11,7 @@ setting) and its authors' code (ranges and steps of the tuned knobs). docs/knobs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -25,6 +26,7 @@ __all__ = [
     "TUNED_KNOBS",
     "Knob",
     "Setting",
+    "dcqcn_paper_setting",
     "default_setting",
     "expert_setting",
     "knob",
@@ -82,7 +84,7 @@ class Knob:
     def to_nvidia(self, si: float) -> float:
         """Convert an SI value to NVIDIA's unit (a whole number for integer knobs)."""
         value = si / self.si_per_unit
-        return float(round(value)) if self.integer else value
+        return float(round(value)) if self.integer and math.isfinite(value) else value
 
     def _scale(self, line_rate_bps: float) -> float:
         return line_rate_bps / REFERENCE_RATE_BPS if self.scaling == "rate" else 1.0
@@ -126,7 +128,10 @@ _TABLE = (
     Knob("rp_time_reset", "rp_increase", "us", US, "s", 300, (1, 131071), (1, 131071), 50, -1,
          "time between two rate increases without a cut",
          "RPG_TIME_RESET", "rp_time_reset", log=True, tuned_by_default=True),
-    Knob("rp_byte_reset", "rp_increase", "64 B", 64, "B", 32767, (0, 32767), (1, 32767), 1024, -1,
+    # mlxconfig's field has 15 bits, the kernel's (cc_params) 32: DCQCN's published 10 MB needs more
+    # than the former.
+    Knob("rp_byte_reset", "rp_increase", "64 B", 64, "B", 32767, (0, 2**32 - 1), (1, 32767), 1024,
+         -1,
          "bytes sent between two rate increases; 0: the byte stage follows the timer stage",
          "RPG_BYTE_RESET", "rp_byte_reset", log=True, off=0),
     Knob("rp_threshold", "rp_increase", "stages", 1, "1", 1, (0, 31), (1, 31), 1, -1,
@@ -285,5 +290,28 @@ def expert_setting(line_rate_bps: float = REFERENCE_RATE_BPS) -> Setting:
             "kmin": 1600,
             "kmax": 6400,
             "pmax": 0.2,
+        }
+    )
+
+
+def dcqcn_paper_setting(line_rate_bps: float = REFERENCE_RATE_BPS) -> Setting:
+    """Return DCQCN as published (SIGCOMM'15; values as in DCQCN+, ICNP'18, Table I).
+
+    K = 55 us for both timers, B = 10 MB, R_AI = 40 Mb/s, R_HAI = 100 Mb/s, CNP gap N = 50 us,
+    F = 5, g = 1/256, Kmin 5 KB, Kmax 200 KB, Pmax 1 %, at every speed. Meant for ``rp = "paper"``.
+    """
+    return default_setting(line_rate_bps).replace_nvidia(
+        {
+            "rp_time_reset": 55,
+            "rp_byte_reset": 10_000_000 / 64,
+            "rp_threshold": 5,
+            "rp_ai_rate": 40,
+            "rp_hai_rate": 100,
+            "rp_dce_tcp_g": 1020,
+            "rp_dce_tcp_rtt": 55,
+            "np_min_time_between_cnps": 50,
+            "kmin": 5,
+            "kmax": 200,
+            "pmax": 0.01,
         }
     )

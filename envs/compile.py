@@ -1,0 +1,156 @@
+"""Compiling a scenario into the flat text that the engine reads.
+
+One item a line, ``key=value``, lists with commas; times in integer picoseconds, sizes in bytes.
+The text is a pure function of the scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.envs.tables import Cdf
+from dcqcn_gym.envs.topology import Network, us_to_ps
+from dcqcn_gym.envs.workloads import (
+    AllToAll,
+    Flows,
+    Incast,
+    Pairs,
+    Permutation,
+    Poisson,
+    mean_gap_ps,
+)
+
+__all__ = ["FORMAT_VERSION", "compile_scenario"]
+
+FORMAT_VERSION = 1
+
+
+def compile_scenario(scenario: Scenario) -> str:
+    """Return the flat text of a scenario (format ``dcqcn-gym-scenario 1``)."""
+    lines = [f"dcqcn-gym-scenario {FORMAT_VERSION}"]
+    lines += _network(scenario)
+    lines += _devices(scenario)
+    lines += _workloads(scenario)
+    return "\n".join([*lines, "end", ""])
+
+
+def _salt(node: int) -> int:
+    """Return the ECMP salt of a switch: 32 well-mixed bits of its number, never the seed."""
+    x = (node + 0x9E3779B9) & 0xFFFFFFFF
+    x = ((x ^ (x >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
+    x = ((x ^ (x >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
+    return x ^ (x >> 16)
+
+
+def _network(scenario: Scenario) -> Iterator[str]:
+    net = scenario.network
+    yield f"nodes hosts={net.n_hosts} switches={len(net.tiers)}"
+    for node in range(net.n_hosts, net.n_nodes):
+        yield (
+            f"switch {node} tier={net.tier(node)} buffer={scenario.buffer_bytes} salt={_salt(node)}"
+        )
+    for link in net.links:
+        room = scenario.headroom_bytes(link.ps_per_byte, link.delay_ps)
+        yield (
+            f"link {link.a} {link.b} ps_per_byte={link.ps_per_byte} "
+            f"delay_ps={link.delay_ps} headroom={room}"
+        )
+
+
+def _items(**values: object) -> str:
+    return " ".join(f"{key}={value}" for key, value in values.items())
+
+
+def _list(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
+
+
+def _devices(scenario: Scenario) -> Iterator[str]:
+    wire, switch, transport = scenario.wire, scenario.switch, scenario.transport
+    monitor = scenario.monitor
+    yield "wire " + _items(payload=wire.payload_bytes, **wire.sizes())
+    yield "pfc " + _items(
+        enabled=int(switch.pfc),
+        lossless=_list(switch.lossless),
+        alpha=repr(switch.alpha),
+        reserve=switch.reserve_bytes,
+        resume_offset=switch.resume_offset_bytes,
+    )
+    yield "transport " + _items(
+        rp=scenario.rp,
+        qp=scenario.qp,
+        ack_every=transport.ack_every,
+        window=transport.window_bytes,
+        window_scaling=int(transport.window_scaling),
+        rto_ps=us_to_ps(transport.rto_us),
+        dispatch_delay_ps=us_to_ps(transport.dispatch_delay_us),
+    )
+    yield "cnp " + _items(
+        scope=scenario.cnp.scope,
+        port_gap_ps=us_to_ps(scenario.cnp.port_gap_us),
+        delay_ps=us_to_ps(scenario.cnp.delay_us),
+    )
+    yield "monitor " + _items(
+        kind=monitor.kind,
+        tau=monitor.tau_bytes,
+        delta=monitor.delta,
+        theta=repr(monitor.theta),
+        pe_weight=monitor.pe_weight,
+        heavy_bytes=monitor.heavy_bytes,
+        light_bytes=monitor.light_bytes,
+    )
+
+
+def _workloads(scenario: Scenario) -> Iterator[str]:
+    net = scenario.network
+    cdfs: list[Cdf] = []
+    for workload in scenario.workloads:
+        if isinstance(workload, Poisson) and workload.cdf not in cdfs:
+            cdfs.append(workload.cdf)
+    for i, cdf in enumerate(cdfs):
+        yield f"cdf {i} " + " ".join(f"{size}:{share!r}" for size, share in cdf.points)
+    for workload in scenario.workloads:
+        if isinstance(workload, Poisson):
+            yield _poisson(workload, net, cdfs.index(workload.cdf))
+        elif isinstance(workload, Flows):
+            yield f"workload flows priority={workload.priority}"
+            for flow in workload.flows:
+                yield f"flow {flow.src} {flow.dst} {flow.bytes} {round(flow.start_ns * 1000)}"
+        else:
+            yield _rounds(workload, net)
+
+
+def _stop(stop_us: float | None) -> int:
+    return -1 if stop_us is None else us_to_ps(stop_us)
+
+
+def _poisson(workload: Poisson, net: Network, cdf: int) -> str:
+    hosts, dsts = workload.resolve(net)
+    return "workload poisson " + _items(
+        cdf=cdf,
+        hosts=_list(hosts),
+        dsts=_list(dsts),
+        mean_gap_ps=repr(mean_gap_ps(workload, net)),
+        start_ps=us_to_ps(workload.start_us),
+        stop_ps=_stop(workload.stop_us),
+        repeat_ps=us_to_ps(workload.repeat_us),
+        priority=workload.priority,
+    )
+
+
+def _rounds(workload: AllToAll | Permutation | Incast | Pairs, net: Network) -> str:
+    if isinstance(workload, Pairs):
+        what = _items(pairs=_list(f"{a}>{b}:{size}" for a, b, size in workload.resolve(net)))
+    elif isinstance(workload, Incast):
+        what = _items(hosts=_list(workload.resolve(net)), dst=workload.dst, bytes=workload.bytes)
+    else:
+        what = _items(hosts=_list(workload.resolve(net)), bytes=workload.bytes)
+    when = _items(
+        off_ps=us_to_ps(workload.off_us),
+        start_ps=us_to_ps(workload.start_us),
+        stop_ps=_stop(workload.stop_us),
+        rounds=workload.rounds,
+        priority=workload.priority,
+    )
+    return f"workload {workload.kind} {what} {when}"

@@ -1,0 +1,218 @@
+"""Tables that a scenario reads from CSV: flow-size distributions and explicit flow lists.
+
+A table is read once, checked line by line, and kept inside the scenario, so that a recorded run
+can be replayed where the file does not exist.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from typing_extensions import Self
+
+from dcqcn_gym.config import CONFIGS, StrictModel
+from dcqcn_gym.errors import ConfigError, UnknownNameError
+
+__all__ = ["Cdf", "CdfField", "Flow", "FlowsField", "cdf_names", "read_cdf", "read_flows"]
+
+CDF_HEADER = "bytes,cumulative_probability"
+FLOW_HEADER = "src,dst,bytes,start_ns"
+
+
+class Cdf(StrictModel):
+    """A flow-size distribution: cumulative probability at sizes in bytes, linear in between.
+
+    A first probability above 0 is a point mass at the first size; equal sizes in two rows are a
+    point mass there. ``thinned`` marks a table that keeps the shape but not the mean of its
+    source: it cannot be used with a load.
+    """
+
+    name: str
+    points: tuple[tuple[int, float], ...] = Field(min_length=1)
+    thinned: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for i, (size, share) in enumerate(self.points):
+            before = self.points[i - 1] if i else (0, 0.0)
+            problem = _cdf_problem(size, share, *before)
+            if problem:
+                raise ConfigError(f"point {i + 1} of CDF {self.name!r}: {problem}")
+        size, share = self.points[-1]
+        if share != 1.0:
+            raise ConfigError(
+                f"CDF {self.name!r} ends with probability {share:g} at {size} bytes; expected 1"
+            )
+        if size < 1:
+            raise ConfigError(f"CDF {self.name!r} has only flows of 0 bytes; expected a size")
+        return self
+
+    @property
+    def mean_bytes(self) -> float:
+        """Exact mean of the distribution in bytes (flows below 1 byte count as drawn)."""
+        first_size, first_share = self.points[0]
+        total = first_size * first_share
+        for (a, p), (b, q) in zip(self.points, self.points[1:], strict=False):
+            total += (q - p) * (a + b) / 2
+        return total
+
+
+def _cdf_problem(size: int, share: float, size_before: int, share_before: float) -> str:
+    """Return what is wrong with a point after its predecessor, or an empty string."""
+    if not 0.0 <= share <= 1.0:
+        hint = " (divide percent by 100)" if 1 < share <= 100 else ""
+        return f"probability {share:g} is out of range; expected 0 to 1{hint}"
+    if size < 0:
+        return f"size {size} is negative; expected bytes"
+    if size < size_before:
+        return f"size {size} is smaller than {size_before} before it; expected ascending sizes"
+    if share < share_before:
+        return f"probability {share:g} is below {share_before:g} before it; it must not fall"
+    return ""
+
+
+class Flow(NamedTuple):
+    """One flow of an explicit list: hosts, payload bytes, start in nanoseconds."""
+
+    src: int
+    dst: int
+    bytes: int
+    start_ns: float
+
+    def problem(self, n_hosts: int | None) -> str:
+        """Return what is wrong with this flow, or an empty string."""
+        for key, host in (("src", self.src), ("dst", self.dst)):
+            if host < 0 or (n_hosts is not None and host >= n_hosts):
+                top = f" to {n_hosts - 1}" if n_hosts is not None else " or more"
+                return f"{key} = {host} is not a host; expected 0{top}"
+        if self.src == self.dst:
+            return f"src and dst are both {self.src}; expected two different hosts"
+        if self.bytes < 1:
+            return f"bytes = {self.bytes}; expected at least 1"
+        if not 0 <= self.start_ns <= 9e15:
+            return f"start_ns = {self.start_ns:g}; expected 0 or more"
+        return ""
+
+
+_FOLDER = CONFIGS / "workloads"
+
+
+def cdf_names() -> list[str]:
+    """Return the names of the flow-size distributions that come with the package."""
+    return sorted(path.stem for path in _FOLDER.glob("*.csv"))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line number, text) of a file, comments included, blank lines left out."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as a text file ({error})") from None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            yield number, line.strip()
+
+
+def _numbers(path: Path, line: int, text: str, header: str, whole: tuple[bool, ...]) -> list[Any]:
+    cells = [cell.strip() for cell in text.split(",")]
+    if len(cells) != len(whole):
+        raise ConfigError(
+            f"{path} line {line}: {text!r} has {len(cells)} columns; expected {header}"
+        )
+    values: list[Any] = []
+    for cell, name, is_whole in zip(cells, header.split(","), whole, strict=True):
+        try:
+            value: float = int(cell) if is_whole else float(cell)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            kind = "a whole number" if is_whole else "a number"
+            raise ConfigError(f"{path} line {line}: {name} = {cell!r}; expected {kind}")
+        values.append(value)
+    return values
+
+
+def read_cdf(path: Path) -> Cdf:
+    """Read ``bytes,cumulative_probability`` rows; ``#`` lines are comments, a header is optional.
+
+    The word "thinned" in a comment marks the table as thinned. Raises :class:`ConfigError` with
+    the line number.
+    """
+    points: list[tuple[int, float]] = []
+    thinned = False
+    last_line = 0
+    for line, text in _lines(path):
+        if text.startswith("#"):
+            thinned = thinned or "thinned" in text.lower().split(":", 1)[-1]
+            continue
+        if text.replace(" ", "").lower() == CDF_HEADER and not points:
+            continue
+        size, share = _numbers(path, line, text, CDF_HEADER, (True, False))
+        problem = _cdf_problem(size, share, *(points[-1] if points else (0, 0.0)))
+        if problem:
+            raise ConfigError(f"{path} line {line}: {problem}")
+        points.append((size, share))
+        last_line = line
+    if not points or points[-1][1] != 1.0:
+        found = f"ends with {points[-1][1]:g}" if points else "has no points"
+        raise ConfigError(f"{path} line {last_line}: the table {found}; expected it to end with 1")
+    return Cdf(name=path.stem, points=tuple(points), thinned=thinned)
+
+
+def read_flows(path: Path, n_hosts: int | None = None) -> tuple[Flow, ...]:
+    """Read ``src,dst,bytes,start_ns`` rows; ``#`` lines are comments, a header is optional.
+
+    With ``n_hosts`` the hosts are checked as well. Raises :class:`ConfigError` with the line.
+    """
+    flows: list[Flow] = []
+    for line, text in _lines(path):
+        if text.startswith("#") or (text.replace(" ", "").lower() == FLOW_HEADER and not flows):
+            continue
+        flow = Flow(*_numbers(path, line, text, FLOW_HEADER, (True, True, True, False)))
+        problem = flow.problem(n_hosts)
+        if problem:
+            raise ConfigError(f"{path} line {line}: {problem}")
+        flows.append(flow)
+    if not flows:
+        raise ConfigError(f"{path}: holds no flow; expected lines {FLOW_HEADER}")
+    return tuple(flows)
+
+
+def _path(text: str, info: ValidationInfo) -> Path:
+    folder: Path = (info.context or {}).get("folder", Path())
+    return folder / text
+
+
+def _to_cdf(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value in cdf_names():
+        return read_cdf(_FOLDER / f"{value}.csv")
+    path = _path(value, info)
+    if path.suffix or "/" in value or path.exists():
+        return read_cdf(path)
+    raise UnknownNameError("CDF", value, cdf_names())
+
+
+def _to_flows(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str):
+        return read_flows(_path(value, info), (info.context or {}).get("n_hosts"))
+    return value
+
+
+CdfField = Annotated[
+    Cdf,
+    BeforeValidator(_to_cdf, json_schema_input_type=str | Cdf),
+    Field(description="the name of a CDF, the path of a CSV file, or a table of points"),
+]
+FlowsField = Annotated[
+    tuple[Flow, ...],
+    BeforeValidator(_to_flows, json_schema_input_type=str | tuple[Flow, ...]),
+    Field(description="the path of a CSV file src,dst,bytes,start_ns or a list of such rows"),
+]

@@ -1,0 +1,363 @@
+"""Topologies: what a person writes in ``[topology]``, expanded into one plain network.
+
+Hosts are numbered first (rack by rack), then switches (ToRs, then upper tiers). Links are listed
+hosts first; this order numbers the ports of each node. Rates must give whole picoseconds per byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+from typing_extensions import Self
+
+from dcqcn_gym.config import StrictModel
+from dcqcn_gym.errors import ConfigError
+
+__all__ = [
+    "Dumbbell",
+    "FatTree",
+    "Gbps",
+    "Graph",
+    "GraphLink",
+    "LeafSpine",
+    "Link",
+    "Network",
+    "SingleSwitch",
+    "Topology",
+    "network",
+    "ps_per_byte",
+    "us_to_ps",
+]
+
+PS_PER_US = 1_000_000
+
+
+def us_to_ps(us: float) -> int:
+    """Convert microseconds to whole picoseconds (rounded)."""
+    return round(us * PS_PER_US)
+
+
+def ps_per_byte(gbps: float) -> int:
+    """Return the time of one byte on a link, exactly; raise :class:`ConfigError` if not whole."""
+    exact = Fraction(8000) / Fraction(str(gbps))
+    if exact.denominator != 1:
+        raise ConfigError(
+            f"{gbps:g} Gb/s is {float(exact):.6g} ps per byte; expected a rate with a whole number "
+            "of picoseconds per byte (one that divides 8000), such as 10, 25, 40, 50, 100, 200, "
+            "400 or 800 Gb/s"
+        )
+    return exact.numerator
+
+
+def _whole(gbps: float) -> float:
+    ps_per_byte(gbps)
+    return gbps
+
+
+Gbps = Annotated[float, Field(ge=1, le=800, description="a rate in Gb/s"), AfterValidator(_whole)]
+DelayUs = Annotated[float, Field(ge=0.001, le=1e6, description="a propagation delay in us")]
+Count = Annotated[int, Field(ge=1, le=65536)]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One full-duplex link between two nodes."""
+
+    a: int
+    b: int
+    ps_per_byte: int
+    delay_ps: int
+
+    @property
+    def rate_bps(self) -> float:
+        """Rate of each direction in bit/s."""
+        return 8e12 / self.ps_per_byte
+
+
+@dataclass(frozen=True)
+class Network:
+    """An expanded topology: hosts ``0..n_hosts-1``, then one tier per switch, then the links."""
+
+    n_hosts: int
+    tiers: tuple[int, ...]
+    links: tuple[Link, ...]
+
+    @property
+    def n_nodes(self) -> int:
+        """Hosts and switches."""
+        return self.n_hosts + len(self.tiers)
+
+    def is_host(self, node: int) -> bool:
+        """True if this node is a host."""
+        return node < self.n_hosts
+
+    def tier(self, node: int) -> int:
+        """Tier of a switch: 0 ToR, 1 spine or aggregation, 2 core."""
+        return self.tiers[node - self.n_hosts]
+
+    @cached_property
+    def host_link(self) -> tuple[Link, ...]:
+        """The one link of each host, as ``a`` = host, ``b`` = its ToR."""
+        found: dict[int, Link] = {}
+        for link in self.links:
+            for end, peer in ((link.a, link.b), (link.b, link.a)):
+                if self.is_host(end):
+                    found[end] = Link(end, peer, link.ps_per_byte, link.delay_ps)
+        return tuple(found[host] for host in range(self.n_hosts))
+
+    def tor(self, host: int) -> int:
+        """The switch that a host hangs on."""
+        return self.host_link[host].b
+
+    @cached_property
+    def racks(self) -> tuple[tuple[int, ...], ...]:
+        """Hosts of each ToR, both in ascending order."""
+        racks: dict[int, list[int]] = {}
+        for host in range(self.n_hosts):
+            racks.setdefault(self.tor(host), []).append(host)
+        return tuple(tuple(racks[tor]) for tor in sorted(racks))
+
+    @cached_property
+    def uplink_bps(self) -> dict[int, float]:
+        """Capacity of each ToR (a switch with hosts) towards other switches, in bit/s."""
+        total = {self.tor(host): 0.0 for host in range(self.n_hosts)}
+        for link in self.links:
+            if not self.is_host(link.a) and not self.is_host(link.b):
+                for end in (link.a, link.b):
+                    if end in total:
+                        total[end] += link.rate_bps
+        return total
+
+    @property
+    def fastest_bps(self) -> float:
+        """Rate of the fastest link."""
+        return max(link.rate_bps for link in self.links)
+
+    def round_robin(self) -> tuple[int, ...]:
+        """All hosts, the first of every rack, then the second of every rack, and so on."""
+        deepest = max(len(rack) for rack in self.racks)
+        return tuple(rack[i] for i in range(deepest) for rack in self.racks if i < len(rack))
+
+
+class SingleSwitch(StrictModel):
+    """Every host on one switch."""
+
+    kind: Literal["single-switch"] = "single-switch"
+    hosts: int = Field(ge=2, le=65536, description="the number of hosts")
+    gbps: Gbps = 100.0
+    delay_us: DelayUs = 5.0
+
+    def expand(self) -> Network:
+        """Return the plain network."""
+        step, delay = ps_per_byte(self.gbps), us_to_ps(self.delay_us)
+        links = tuple(Link(h, self.hosts, step, delay) for h in range(self.hosts))
+        return Network(self.hosts, (0,), links)
+
+
+class LeafSpine(StrictModel):
+    """Two tiers: every ToR has ``links_per_spine`` links to every spine.
+
+    Give ``spines`` or ``oversubscription`` (host capacity of a rack over its uplink capacity).
+    """
+
+    kind: Literal["leaf-spine"] = "leaf-spine"
+    tors: Count = Field(description="the number of ToR switches")
+    hosts_per_tor: Count = Field(description="the number of hosts of each rack")
+    spines: Count | None = Field(default=None, description="the number of spine switches")
+    oversubscription: float | None = Field(
+        default=None, gt=0, description="rack over uplink capacity"
+    )
+    links_per_spine: int = Field(default=1, ge=1, le=64, description="parallel links ToR to spine")
+    host_gbps: Gbps = 100.0
+    uplink_gbps: Gbps = 100.0
+    host_delay_us: DelayUs = 5.0
+    uplink_delay_us: DelayUs = 5.0
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.spines is None) == (self.oversubscription is None):
+            raise ConfigError("give either 'spines' or 'oversubscription', not both or neither")
+        if self.tors * self.hosts_per_tor < 2:
+            raise ConfigError("a network needs at least 2 hosts; raise 'tors' or 'hosts_per_tor'")
+        self.n_spines  # noqa: B018  (raises if it is not whole)
+        return self
+
+    @property
+    def n_spines(self) -> int:
+        """Number of spines, given or from the oversubscription."""
+        if self.spines is not None:
+            return self.spines
+        rack = self.hosts_per_tor * self.host_gbps
+        exact = rack / (float(self.oversubscription or 1) * self.links_per_spine * self.uplink_gbps)
+        if exact < 1 or abs(exact - round(exact)) > 1e-9:
+            raise ConfigError(
+                f"oversubscription = {self.oversubscription:g} needs {exact:.4g} spines; expected "
+                "a value that gives a whole number of spines (or set 'spines')"
+            )
+        return round(exact)
+
+    def expand(self) -> Network:
+        """Return the plain network."""
+        n, spines = self.tors * self.hosts_per_tor, self.n_spines
+        down, up = ps_per_byte(self.host_gbps), ps_per_byte(self.uplink_gbps)
+        near, far = us_to_ps(self.host_delay_us), us_to_ps(self.uplink_delay_us)
+        links = [Link(h, n + h // self.hosts_per_tor, down, near) for h in range(n)]
+        links += [
+            Link(n + tor, n + self.tors + spine, up, far)
+            for tor in range(self.tors)
+            for spine in range(spines)
+            for _ in range(self.links_per_spine)
+        ]
+        return Network(n, (0,) * self.tors + (1,) * spines, tuple(links))
+
+
+class Dumbbell(StrictModel):
+    """Two switches with hosts on both sides of one bottleneck link."""
+
+    kind: Literal["dumbbell"] = "dumbbell"
+    left: Count = Field(description="the number of hosts on the left")
+    right: Count = Field(description="the number of hosts on the right")
+    host_gbps: Gbps = 100.0
+    bottleneck_gbps: Gbps = 100.0
+    host_delay_us: DelayUs = 5.0
+    bottleneck_delay_us: DelayUs = 5.0
+
+    def expand(self) -> Network:
+        """Return the plain network."""
+        n = self.left + self.right
+        step, delay = ps_per_byte(self.host_gbps), us_to_ps(self.host_delay_us)
+        links = [Link(h, n if h < self.left else n + 1, step, delay) for h in range(n)]
+        middle = us_to_ps(self.bottleneck_delay_us)
+        links.append(Link(n, n + 1, ps_per_byte(self.bottleneck_gbps), middle))
+        return Network(n, (0, 0), tuple(links))
+
+
+class FatTree(StrictModel):
+    """Three tiers, k-ary: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores.
+
+    Each edge switch has ``hosts_per_edge`` hosts (k/2 by default, which is full bisection).
+    """
+
+    kind: Literal["fat-tree"] = "fat-tree"
+    k: int = Field(ge=2, le=64, multiple_of=2, description="ports per switch, an even number")
+    hosts_per_edge: Count | None = Field(default=None, description="hosts of each edge switch")
+    host_gbps: Gbps = 100.0
+    edge_gbps: Gbps = 100.0
+    core_gbps: Gbps = 100.0
+    delay_us: DelayUs = 5.0
+
+    def expand(self) -> Network:
+        """Return the plain network."""
+        half, delay = self.k // 2, us_to_ps(self.delay_us)
+        per_edge = self.hosts_per_edge or half
+        edges, cores = self.k * half, half * half
+        n = edges * per_edge
+        down, mid, top = map(ps_per_byte, (self.host_gbps, self.edge_gbps, self.core_gbps))
+        links = [Link(h, n + h // per_edge, down, delay) for h in range(n)]
+        for edge in range(edges):
+            first = n + edges + edge // half * half  # first aggregation switch of the pod
+            links += [Link(n + edge, first + j, mid, delay) for j in range(half)]
+        for agg in range(edges):
+            first = n + 2 * edges + agg % half * half
+            links += [Link(n + edges + agg, first + j, top, delay) for j in range(half)]
+        return Network(n, (0,) * edges + (1,) * edges + (2,) * cores, tuple(links))
+
+
+class GraphLink(StrictModel):
+    """``parallel`` links between two named nodes: hosts ``h0, h1, ...``, switches ``s0, ...``."""
+
+    ends: tuple[str, str] = Field(description='two node names such as ["h0", "s0"]')
+    gbps: Gbps = 100.0
+    delay_us: DelayUs = 5.0
+    parallel: int = Field(default=1, ge=1, le=64, description="number of such links side by side")
+
+
+class Graph(StrictModel):
+    """Any connected network, link by link; each host has exactly one link.
+
+    ``tiers`` gives the tier of each switch; by default 0 for switches with hosts, else 1.
+    """
+
+    kind: Literal["graph"] = "graph"
+    hosts: int = Field(ge=2, le=65536, description="the number of hosts, named h0, h1, ...")
+    switches: Count = Field(description="the number of switches, named s0, s1, ...")
+    links: tuple[GraphLink, ...] = Field(min_length=1, description="the list of links")
+    tiers: tuple[Annotated[int, Field(ge=0, le=2)], ...] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        ends = [(self._node(i, 0), self._node(i, 1)) for i in range(len(self.links))]
+        self._check_hosts(ends)
+        reached, edge = {0}, [0]
+        peers: dict[int, list[int]] = {}
+        for a, b in ends:
+            peers.setdefault(a, []).append(b)
+            peers.setdefault(b, []).append(a)
+        while edge:
+            new = [p for p in peers.get(edge.pop(), []) if p not in reached]
+            reached.update(new)
+            edge += new
+        for node in range(self.hosts + self.switches):
+            if node not in reached:
+                raise ConfigError(f"{self._name(node)} cannot be reached from h0; add a link to it")
+        if self.tiers is not None and len(self.tiers) != self.switches:
+            raise ConfigError(
+                f"tiers has {len(self.tiers)} entries; expected one for each of the "
+                f"{self.switches} switches"
+            )
+        return self
+
+    def _check_hosts(self, ends: list[tuple[int, int]]) -> None:
+        used = [0] * self.hosts
+        for i, (a, b) in enumerate(ends):
+            if a == b or (a < self.hosts and b < self.hosts):
+                raise ConfigError(
+                    f"links[{i}] joins {self._name(a)} and {self._name(b)}; expected a switch "
+                    "at one end and another node at the other"
+                )
+            for end in (a, b):
+                if end < self.hosts:
+                    used[end] += self.links[i].parallel
+        for host, count in enumerate(used):
+            if count != 1:
+                raise ConfigError(f"h{host} has {count} links; expected exactly one")
+
+    def _node(self, i: int, end: int) -> int:
+        name = self.links[i].ends[end]
+        count = {"h": self.hosts, "s": self.switches}.get(name[:1], 0)
+        if not name[1:].isdecimal() or int(name[1:]) >= count:
+            raise ConfigError(
+                f"links[{i}] ends at {name!r}, which does not exist; expected a host h0 to "
+                f"h{self.hosts - 1} or a switch s0 to s{self.switches - 1}"
+            )
+        return int(name[1:]) + (0 if name[0] == "h" else self.hosts)
+
+    def _name(self, node: int) -> str:
+        return f"h{node}" if node < self.hosts else f"s{node - self.hosts}"
+
+    def expand(self) -> Network:
+        """Return the plain network; host links first, so that port 0 of a host is its link."""
+        links = [
+            Link(self._node(i, 0), self._node(i, 1), ps_per_byte(x.gbps), us_to_ps(x.delay_us))
+            for i, x in enumerate(self.links)
+            for _ in range(x.parallel)
+        ]
+        near = {max(x.a, x.b) for x in links if min(x.a, x.b) < self.hosts}
+        every = range(self.hosts, self.hosts + self.switches)
+        tiers = self.tiers or tuple(0 if switch in near else 1 for switch in every)
+        return Network(self.hosts, tiers, tuple(links))
+
+
+Topology = Annotated[
+    SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph, Field(discriminator="kind")
+]
+
+
+@lru_cache(maxsize=64)
+def network(topology: SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph) -> Network:
+    """Return the expanded network of a topology (cached; a network is immutable)."""
+    return topology.expand()

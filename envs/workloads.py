@@ -1,0 +1,276 @@
+"""Workloads: what a person writes in ``[[workloads]]``. A list of them is a mixture; start, stop
+and repeat times make phases.
+
+Times count from the start of the simulation, before the warm-up.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, WrapValidator, model_validator
+from pydantic_core import PydanticCustomError
+from typing_extensions import Self
+
+from dcqcn_gym.config import StrictModel
+from dcqcn_gym.envs.tables import CdfField, FlowsField
+from dcqcn_gym.envs.topology import Network
+from dcqcn_gym.errors import ConfigError
+
+__all__ = [
+    "AllToAll",
+    "Flows",
+    "HostSet",
+    "Incast",
+    "Pairs",
+    "Permutation",
+    "Poisson",
+    "Workload",
+    "mean_gap_ps",
+    "select_hosts",
+]
+
+
+def _host_set(value: Any, handler: Any, info: ValidationInfo) -> Any:
+    try:
+        return handler(value)
+    except ValueError:
+        raise PydanticCustomError(
+            "host_set", 'expected "all", a number of hosts (at least 1), or a list of host numbers'
+        ) from None
+
+
+HostNumber = Annotated[int, Field(ge=0)]
+HostSet = Annotated[
+    Literal["all"] | Annotated[int, Field(ge=1)] | tuple[HostNumber, ...],
+    WrapValidator(_host_set),
+    Field(description='"all", a number of hosts, or a list of host numbers'),
+]
+Bytes = Annotated[int, Field(ge=1, le=2**50, description="payload bytes of a flow")]
+Priority = Annotated[int, Field(ge=1, le=7, description="priority class of the data")]
+TimeUs = Annotated[float, Field(ge=0, le=1e12, description="a time in us")]
+
+
+def select_hosts(
+    net: Network,
+    hosts: Literal["all"] | int | tuple[int, ...],
+    *,
+    placement: str = "round-robin",
+    without: int | None = None,
+) -> tuple[int, ...]:
+    """Return host numbers: all, the first N round robin over racks (or packed), or as listed.
+
+    ``without`` leaves one host out of "all" and of a number. Raises :class:`ConfigError`.
+    """
+    order = net.round_robin() if placement == "round-robin" else tuple(range(net.n_hosts))
+    if hosts == "all":
+        return tuple(h for h in range(net.n_hosts) if h != without)
+    if isinstance(hosts, int):
+        usable = [h for h in order if h != without]
+        if hosts > len(usable):
+            raise ConfigError(f"hosts = {hosts}; expected at most {len(usable)} in this topology")
+        return tuple(usable[:hosts])
+    for host in hosts:
+        if host >= net.n_hosts:
+            raise ConfigError(
+                f"host {host} does not exist in this topology; expected 0 to {net.n_hosts - 1}"
+            )
+    if len(set(hosts)) != len(hosts):
+        raise ConfigError(f"hosts = {list(hosts)} names a host twice; expected each once")
+    return tuple(hosts)
+
+
+class _Timed(StrictModel):
+    """Common keys: when new flows may start, and their priority."""
+
+    start_us: TimeUs = 0.0
+    stop_us: TimeUs | None = None
+    priority: Priority = 3
+
+    @model_validator(mode="after")
+    def _check_stop(self) -> Self:
+        if self.stop_us is not None and self.stop_us <= self.start_us:
+            raise ConfigError(
+                f"stop_us = {self.stop_us:g} is not after start_us = {self.start_us:g}"
+            )
+        return self
+
+
+class _Rounds(_Timed):
+    """Closed loop: the next round starts ``off_us`` after the last flow of a round finished.
+
+    ``rounds = 0`` repeats for ever.
+    """
+
+    off_us: TimeUs = 0.0
+    rounds: int = Field(default=0, ge=0, description="the number of rounds, 0 for no end")
+
+
+class Poisson(_Timed):
+    """Every host sends flows with exponential gaps, sizes from a CDF, uniform destinations.
+
+    Give ``load`` (share of a capacity taken by payload) or ``mean_gap_us`` (per host).
+    ``load_of = "host"`` refers to the host link, ``"uplink"`` to the links between ToRs and the
+    tier above, counting only the payload that crosses them. ``repeat_us`` repeats the window
+    from ``start_us`` to ``stop_us``.
+    """
+
+    kind: Literal["poisson"] = "poisson"
+    cdf: CdfField
+    load: float | None = Field(default=None, gt=0, le=1.5, description="a load such as 0.3")
+    load_of: Literal["host", "uplink"] = "host"
+    mean_gap_us: float | None = Field(default=None, gt=0, le=1e12)
+    hosts: HostSet = "all"
+    dsts: HostSet | None = None
+    placement: Literal["round-robin", "packed"] = "round-robin"
+    repeat_us: TimeUs = 0.0
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.load is None) == (self.mean_gap_us is None):
+            raise ConfigError("give either 'load' or 'mean_gap_us', not both or neither")
+        if self.load is not None and self.cdf.thinned:
+            raise ConfigError(
+                f"cdf = {self.cdf.name!r} is thinned, its mean is not that of its source, so it "
+                "cannot be used with a load; use 'mean_gap_us' or another CDF"
+            )
+        if self.repeat_us and (self.stop_us is None or self.repeat_us < self.stop_us):
+            raise ConfigError(
+                f"repeat_us = {self.repeat_us:g} needs a 'stop_us' that is not after it"
+            )
+        return self
+
+    def resolve(self, net: Network) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the sending and the receiving hosts."""
+        hosts = select_hosts(net, self.hosts, placement=self.placement)
+        if self.dsts is None:
+            dsts = hosts
+        else:
+            dsts = select_hosts(net, self.dsts, placement=self.placement)
+        for host in hosts:
+            if not dsts or set(dsts) == {host}:
+                raise ConfigError(f"host {host} has nobody to send to; expected another 'dsts'")
+        return hosts, dsts
+
+
+class AllToAll(_Rounds):
+    """Every worker sends ``bytes`` to every other worker, all at once: the ON phase of training."""
+
+    kind: Literal["alltoall"] = "alltoall"
+    bytes: Bytes
+    hosts: HostSet = "all"
+    placement: Literal["round-robin", "packed"] = "round-robin"
+
+    def resolve(self, net: Network) -> tuple[int, ...]:
+        """Return the workers."""
+        hosts = select_hosts(net, self.hosts, placement=self.placement)
+        if len(hosts) < 2:
+            raise ConfigError(f"hosts has {len(hosts)} worker; expected at least 2")
+        return hosts
+
+
+class Permutation(AllToAll):
+    """Every host sends ``bytes`` to one other host; each round draws a new permutation."""
+
+    kind: Literal["permutation"] = "permutation"  # type: ignore[assignment]
+
+
+class Incast(_Rounds):
+    """Senders (``hosts``) send ``bytes`` each to one receiver ``dst`` at once."""
+
+    kind: Literal["incast"] = "incast"
+    bytes: Bytes
+    dst: HostNumber = 0
+    hosts: HostSet = "all"
+    placement: Literal["round-robin", "packed"] = "round-robin"
+
+    def resolve(self, net: Network) -> tuple[int, ...]:
+        """Return the senders."""
+        if self.dst >= net.n_hosts:
+            raise ConfigError(
+                f"dst = {self.dst} does not exist in this topology; expected 0 to {net.n_hosts - 1}"
+            )
+        hosts = select_hosts(net, self.hosts, placement=self.placement, without=self.dst)
+        if self.dst in hosts or not hosts:
+            raise ConfigError(f"hosts = {list(hosts)}; expected senders other than dst {self.dst}")
+        return hosts
+
+
+class Pairs(_Rounds):
+    """A round of listed transfers ``[src, dst, bytes]``."""
+
+    kind: Literal["pairs"] = "pairs"
+    pairs: tuple[tuple[HostNumber, HostNumber, Bytes], ...] = Field(
+        min_length=1, description="a list of [src, dst, bytes]"
+    )
+    rounds: int = Field(default=1, ge=0, description="the number of rounds, 0 for no end")
+
+    def resolve(self, net: Network) -> tuple[tuple[int, int, int], ...]:
+        """Return the transfers."""
+        for i, (src, dst, _) in enumerate(self.pairs):
+            for host in (src, dst):
+                if host >= net.n_hosts:
+                    raise ConfigError(
+                        f"pairs[{i}] names host {host}, which does not exist in this topology; "
+                        f"expected 0 to {net.n_hosts - 1}"
+                    )
+            if src == dst:
+                raise ConfigError(f"pairs[{i}] sends from host {src} to itself")
+        return self.pairs
+
+
+class Flows(StrictModel):
+    """An explicit list of flows, inline or from a CSV file ``src,dst,bytes,start_ns``."""
+
+    kind: Literal["flows"] = "flows"
+    flows: FlowsField = Field(min_length=1)
+    priority: Priority = 3
+
+    def resolve(self, net: Network) -> None:
+        """Check every flow against the topology."""
+        for i, flow in enumerate(self.flows):
+            problem = flow.problem(net.n_hosts)
+            if problem:
+                raise ConfigError(f"flows[{i}]: {problem}")
+
+
+Workload = Annotated[
+    Poisson | AllToAll | Incast | Permutation | Pairs | Flows, Field(discriminator="kind")
+]
+
+
+def mean_gap_ps(workload: Poisson, net: Network) -> float:
+    """Return the mean gap between two flows of one host, in picoseconds.
+
+    Host load r: mean size x 8 / (r x rate); hosts of different rates share one gap, from their
+    mean rate. Uplink load r: the gap at which the payload that leaves the senders' racks is
+    r x the uplink capacity of these racks.
+    """
+    if workload.mean_gap_us is not None:
+        return workload.mean_gap_us * 1e6
+    hosts, dsts = workload.resolve(net)
+    bits, load = workload.cdf.mean_bytes * 8.0, float(workload.load or 0.0)
+    if workload.load_of == "host":
+        rate = sum(net.host_link[h].rate_bps for h in hosts) / len(hosts)
+        return bits / (load * rate) * 1e12
+    capacity = sum(net.uplink_bps[tor] for tor in {net.tor(h) for h in hosts})
+    crossing = _crossing(net, hosts, dsts)
+    if capacity == 0 or crossing == 0:
+        raise ConfigError(
+            "load_of = 'uplink' needs flows that cross uplinks, and this topology and these "
+            "hosts have none; use load_of = 'host'"
+        )
+    return bits * crossing / (load * capacity) * 1e12
+
+
+def _crossing(net: Network, hosts: tuple[int, ...], dsts: tuple[int, ...]) -> float:
+    """Return the sum over senders of the chance that a destination is in another rack."""
+    per_rack: dict[int, int] = {}
+    for dst in dsts:
+        per_rack[net.tor(dst)] = per_rack.get(net.tor(dst), 0) + 1
+    among = set(dsts)
+    total = 0.0
+    for host in hosts:
+        others = len(dsts) - (host in among)
+        total += (len(dsts) - per_rack.get(net.tor(host), 0)) / others
+    return total

@@ -1,0 +1,173 @@
+"""Configuration files: frozen strict models, TOML in, one clear sentence out when it is wrong.
+
+Every file a person writes is read through :func:`load_toml` into a subclass of
+:class:`StrictModel`. An error names the file, the key, the value and what was expected.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from dcqcn_gym.errors import ConfigError, did_you_mean
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = [
+    "CONFIGS",
+    "StrictModel",
+    "describe",
+    "export_schemas",
+    "load_toml",
+    "read_toml",
+    "validate",
+]
+
+Model = TypeVar("Model", bound=BaseModel)
+
+CONFIGS = Path(__file__).parent / "configs"
+"""Folder of the scenarios, workloads and schemas that come with the package."""
+
+
+class StrictModel(BaseModel):
+    """A frozen model that refuses unknown keys, NaN and infinity."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file; raise :class:`ConfigError` naming file and line."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as a text file ({error})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def load_toml(
+    path: str | Path, model: type[Model], defaults: Mapping[str, Any] | None = None
+) -> Model:
+    """Read a TOML file into ``model``; ``defaults`` fill keys that the file leaves out.
+
+    Paths inside the file are relative to its folder. Raises :class:`ConfigError`.
+    """
+    path = Path(path)
+    data = {**(defaults or {}), **read_toml(path)}
+    return validate(data, model, source=str(path), folder=path.parent)
+
+
+def validate(
+    data: Mapping[str, Any], model: type[Model], *, source: str, folder: Path | None = None
+) -> Model:
+    """Build ``model`` from ``data``; errors are :class:`ConfigError` that begin with ``source``."""
+    try:
+        return model.model_validate(dict(data), context={"folder": folder or Path()})
+    except ValidationError as error:
+        raise ConfigError(describe(error, model, source)) from None
+
+
+def describe(error: ValidationError, model: type[BaseModel], source: str) -> str:
+    """Return one sentence for the first problem of a pydantic error: place, value, expectation."""
+    first = error.errors(include_url=False)[0]
+    kind, ctx, value = first["type"], first.get("ctx", {}), first.get("input")
+    place, owners = _locate(model, first["loc"])
+    known = sorted({name for owner in owners for name in owner.model_fields})
+    head, _, key = place.rpartition(".")
+    where = f"{source}: {place}" if place else source
+    if kind == "extra_forbidden":
+        table = f" in [{head}]" if head else ""
+        return f"{source}: unknown key {key!r}{table}{did_you_mean(key, known)}"
+    if kind == "missing":
+        return f"{where}: this key is missing{_meaning(owners, key)}"
+    if kind == "union_tag_not_found":
+        return f"{where}: the key 'kind' is missing; expected one of {_tags(owners)}"
+    if kind == "union_tag_invalid":
+        tags = [tag.strip("'") for tag in str(ctx["expected_tags"]).split(", ")]
+        return f"{where}: unknown kind {ctx['tag']!r}{did_you_mean(str(ctx['tag']), tags)}"
+    if kind == "literal_error":
+        names = [name for name in _literals(str(ctx["expected"])) if name]
+        return f"{where}: unknown value {value!r}{did_you_mean(str(value), names)}"
+    if kind == "value_error":
+        return f"{where}: {ctx['error']}"
+    expected = first["msg"].replace("Input should be", "expected")
+    return f"{where} = {_short(value)}: {expected}"
+
+
+def _locate(
+    model: type[BaseModel], loc: Iterable[int | str]
+) -> tuple[str, tuple[type[BaseModel], ...]]:
+    """Turn a pydantic location into ``table.key[index]`` and the models that own the last key."""
+    parts: list[str] = []
+    owners: tuple[type[BaseModel], ...] = (model,)
+    inside: tuple[type[BaseModel], ...] = (model,)
+    for item in loc:
+        tagged = tuple(m for m in inside if item in _tags((m,)))
+        having = tuple(m for m in inside if item in m.model_fields)
+        if isinstance(item, int):
+            parts.append(f"[{item}]")
+        elif having:
+            parts.append(f".{item}")
+            owners = having
+            inside = tuple(x for m in having for x in _models(m.model_fields[item].annotation))
+        elif tagged:
+            owners = inside = tagged
+        else:
+            parts.append(f".{item}")
+            owners = inside or owners
+    return "".join(parts).lstrip("."), inside if not parts else owners
+
+
+def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
+    """Return the models that an annotation mentions, unions and containers included."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return (annotation,)
+    return tuple(model for arg in get_args(annotation) for model in _models(arg))
+
+
+def _tags(models: Iterable[type[BaseModel]]) -> list[str]:
+    return [m.model_fields["kind"].default for m in models if "kind" in m.model_fields]
+
+
+def _literals(expected: str) -> list[str]:
+    """Split pydantic's ``'a', 'b' or 'c'`` into names."""
+    return [part.strip(" '") for part in expected.replace(" or ", ", ").split(", ")]
+
+
+def _meaning(owners: Iterable[type[BaseModel]], key: str) -> str:
+    texts = [m.model_fields[key].description for m in owners if key in m.model_fields]
+    return f"; expected {texts[0]}" if texts and texts[0] else ""
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def export_schemas(directory: str | Path, models: Mapping[str, type[BaseModel]]) -> list[Path]:
+    """Write ``<name>.json``, the JSON Schema of each model, and return the paths.
+
+    The schemas describe what a person may write (a file name where a table is read from a file).
+    """
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, model in models.items():
+        path = folder / f"{name}.json"
+        schema = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **model.model_json_schema(mode="validation"),
+        }
+        path.write_text(json.dumps(schema, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        written.append(path)
+    return written

@@ -1,0 +1,190 @@
+"""The action space: a box of [-1, 1] per knob, mapped to values that are always valid.
+
+Rates and timers are on a log scale, integer knobs are whole numbers of NVIDIA's unit, ECN
+thresholds whole bytes. When both ECN thresholds are tuned, Kmax is Kmin plus a share of the gap
+that is left up to the largest Kmax, so Kmin <= Kmax holds for every action.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.knobs import REFERENCE_RATE_BPS, TUNED_KNOBS, Knob, Setting, knob
+
+__all__ = ["KnobSpace"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One knob's tuned range at a line rate, in NVIDIA's unit, and its scale."""
+
+    row: Knob
+    low: float
+    high: float
+
+    def _shift(self) -> float:
+        # A log scale needs a positive lower end: a range from 0 is shifted by one unit.
+        return 1.0 if self.low <= 0.0 else 0.0
+
+    def value(self, share: float, low: float | None = None) -> float:
+        """Return the value at ``share`` in 0..1 of the range (or of ``low``..high)."""
+        low = self.low if low is None else low
+        if self.row.log:
+            shift = self._shift()
+            raw = (low + shift) * ((self.high + shift) / (low + shift)) ** share - shift
+        else:
+            raw = low + share * (self.high - low)
+        return self.snap(min(max(raw, low), self.high))
+
+    def share(self, value: float, low: float | None = None) -> float:
+        """Return the inverse of :meth:`value`, clipped to 0..1."""
+        low = self.low if low is None else low
+        if self.high <= low:
+            return 1.0
+        value = min(max(value, low), self.high)
+        if self.row.log:
+            shift = self._shift()
+            top = math.log((self.high + shift) / (low + shift))
+            return math.log((value + shift) / (low + shift)) / top
+        return (value - low) / (self.high - low)
+
+    def snap(self, value: float) -> float:
+        """Round to what the device can hold, inside the range."""
+        if self.row.integer:
+            value = float(round(value))
+            return min(max(value, math.ceil(self.low)), math.floor(self.high))
+        if self.row.si_unit == "B":
+            return round(value * self.row.si_per_unit) / self.row.si_per_unit
+        return value
+
+    def clip(self, value: float) -> float:
+        """Bring any finite value into the range; "off" becomes what it acts like."""
+        if self.row.off is not None and value == self.row.off:
+            value = self.low + self.row.off_acts_like * (self.high - self.low)
+        return self.snap(min(max(value, self.low), self.high))
+
+
+class KnobSpace:
+    """The tuned knobs in a fixed order, and the maps between unit actions and SI values.
+
+    ``knobs`` are names of the knob table, each at most once; ``line_rate_bps`` is the rate of the
+    host links, which scales ECN thresholds and the first-CNP rate. Unknown or repeated names and
+    a rate that is not positive raise :class:`ConfigError`.
+    """
+
+    def __init__(
+        self, knobs: Sequence[str] = TUNED_KNOBS, line_rate_bps: float = REFERENCE_RATE_BPS
+    ) -> None:
+        if not knobs or len(set(knobs)) != len(knobs):
+            raise ConfigError(f"knobs = {list(knobs)}: expected at least one name, none repeated")
+        if not (math.isfinite(line_rate_bps) and line_rate_bps > 0):
+            raise ConfigError(f"line_rate_bps = {line_rate_bps}: expected a positive rate")
+        self.knobs: tuple[str, ...] = tuple(knobs)
+        self.line_rate_bps = float(line_rate_bps)
+        self._axes = {name: self._axis(name) for name in self.knobs}
+        self._paired = "kmin" in self._axes and "kmax" in self._axes
+
+    @property
+    def n(self) -> int:
+        """Number of tuned knobs, the length of an action."""
+        return len(self.knobs)
+
+    def __repr__(self) -> str:
+        return f"KnobSpace({list(self.knobs)}, line_rate_bps={self.line_rate_bps:g})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KnobSpace):
+            return NotImplemented
+        return (self.knobs, self.line_rate_bps) == (other.knobs, other.line_rate_bps)
+
+    def __hash__(self) -> int:
+        return hash((self.knobs, self.line_rate_bps))
+
+    def _axis(self, name: str) -> _Axis:
+        row = knob(name)
+        return _Axis(row, *row.tuned_at(self.line_rate_bps))
+
+    def decode(self, unit: npt.ArrayLike) -> dict[str, float]:
+        """Return the SI value of each knob for an action of shape (n,), clipped to [-1, 1].
+
+        Raises :class:`ConfigError` for another shape, NaN or infinity.
+        """
+        shares = (np.clip(self._checked(unit), -1.0, 1.0) + 1.0) / 2.0
+        values = {
+            name: self._axes[name].value(float(share))
+            for name, share in zip(self.knobs, shares, strict=True)
+        }
+        if self._paired:
+            axis = self._axes["kmax"]
+            share = float(shares[self.knobs.index("kmax")])
+            values["kmax"] = axis.value(share, max(values["kmin"], axis.low))
+        return {name: self._axes[name].row.to_si(value) for name, value in values.items()}
+
+    def encode(self, setting: Mapping[str, float]) -> FloatArray:
+        """Return the action in [-1, 1], shape (n,), that is nearest to ``setting`` (SI units).
+
+        Values outside the tuned range go to its edge; an "off" value is encoded as the value it
+        acts like. For a setting inside the space :meth:`decode` gives the same values back.
+        """
+        values = {
+            name: self._axes[name].row.to_nvidia(si)
+            for name, si in self.clip({name: setting[name] for name in self.knobs}).items()
+        }
+        shares = [self._axes[name].share(values[name]) for name in self.knobs]
+        if self._paired:
+            axis = self._axes["kmax"]
+            low = max(values["kmin"], axis.low)
+            shares[self.knobs.index("kmax")] = axis.share(values["kmax"], low)
+        return np.clip(2.0 * np.asarray(shares, dtype=np.float64) - 1.0, -1.0, 1.0)
+
+    def setting(self, unit: npt.ArrayLike, base: Setting) -> Setting:
+        """Return ``base`` with the tuned knobs taken from an action.
+
+        If only one ECN threshold is tuned, the other one of ``base`` bounds it.
+        """
+        values = self.decode(unit)
+        if not self._paired:
+            if "kmin" in values:
+                values["kmin"] = min(values["kmin"], base["kmax"])
+            if "kmax" in values:
+                values["kmax"] = max(values["kmax"], base["kmin"])
+        return base.replace(values)
+
+    def clip(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Return SI values brought into the tuned range, whole units, Kmin <= Kmax.
+
+        Any knob of the table is accepted, also one outside this space. An "off" value becomes the
+        value it acts like. Raises :class:`ConfigError` for NaN and infinity.
+        """
+        clipped: dict[str, float] = {}
+        for name, value in values.items():
+            axis = self._axes.get(name) or self._axis(name)
+            if not math.isfinite(value):
+                raise ConfigError(f"{name} = {value}: expected a finite number")
+            clipped[name] = axis.row.to_si(axis.clip(axis.row.to_nvidia(value)))
+        if "kmin" in clipped and "kmax" in clipped:
+            clipped["kmax"] = max(clipped["kmin"], clipped["kmax"])
+        return clipped
+
+    def _checked(self, unit: npt.ArrayLike) -> FloatArray:
+        array = np.asarray(unit, dtype=np.float64)
+        if array.shape != (self.n,):
+            raise ConfigError(
+                f"an action has shape {array.shape}; expected ({self.n},), one number per knob: "
+                f"{', '.join(self.knobs)}"
+            )
+        bad = np.flatnonzero(~np.isfinite(array))
+        if bad.size:
+            i = int(bad[0])
+            raise ConfigError(
+                f"action[{i}] ({self.knobs[i]}) = {array[i]}: expected a finite number in -1..1"
+            )
+        return array
