@@ -33,18 +33,18 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(DEPS): pyproject.toml | $(BIN)/python
-	$(PIP) install -q $(BUILD_TOOLS)
-	$(LOCK) $(PIP) install -q --no-build-isolation -e '.[dev]'
+	$(PIP) install -qq $(BUILD_TOOLS)
+	$(LOCK) $(PIP) install -qq --no-build-isolation -e '.[dev]'
 	@touch $@
 
 $(CORE): $(DEPS) CMakeLists.txt $(ENGINE)
-	$(LOCK) $(PIP) install -q --no-build-isolation --no-deps -e .
+	$(LOCK) $(PIP) install -qq --no-build-isolation --no-deps -e .
 	@touch $@
 
 install: $(CORE)  ## virtual environment, dependencies and engine, all in .venv
 
 rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv
-	$(LOCK) $(PIP) install -q --no-build-isolation --no-deps -e .
+	$(LOCK) $(PIP) install -qq --no-build-isolation --no-deps -e .
 	@touch $(CORE)
 
 tune: $(CORE)  ## the main job: PARALEON tunes DCQCN for FB_Hadoop; writes $(OUT)/report.html
