@@ -1,1 +1,1 @@
-"""Room `envs`."""
+"""The environment and the worlds behind it: scenarios, observation, wrappers, backends."""

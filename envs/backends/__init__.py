@@ -1,1 +1,30 @@
-"""Room `envs/backends`."""
+"""The worlds behind the environment; a name here is what ``backend=`` and ``--backend`` take."""
+
+from __future__ import annotations
+
+import importlib
+
+from dcqcn_gym.envs.backends.base import Backend, DeviceSetting
+from dcqcn_gym.errors import UnknownNameError
+
+__all__ = ["Backend", "DeviceSetting", "backend_names", "make_backend"]
+
+_BACKENDS = {
+    "fake": "dcqcn_gym.envs.backends.fake:FakeBackend",
+    "native": "dcqcn_gym.envs.backends.native:NativeBackend",
+}
+
+
+def backend_names() -> list[str]:
+    """Return the names of all backends that need no arguments."""
+    return sorted(_BACKENDS)
+
+
+def make_backend(name: str) -> Backend:
+    """Return a new, closed backend; raise :class:`UnknownNameError` with near matches."""
+    if name not in _BACKENDS:
+        raise UnknownNameError("backend", name, _BACKENDS)
+    module, _, attribute = _BACKENDS[name].partition(":")
+    backend = getattr(importlib.import_module(module), attribute)()
+    assert isinstance(backend, Backend)
+    return backend

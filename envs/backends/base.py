@@ -38,3 +38,7 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release everything; allowed in every state."""
+
+    @property
+    def done(self) -> bool:
+        """True once a finite scenario has delivered everything; False while closed."""

@@ -1,4 +1,50 @@
-"""DCQCN tuning as a Gymnasium environment over an exact packet engine."""
+"""DCQCN tuning as a Gymnasium environment over an exact packet engine.
+
+Importing this package registers ``Dcqcn-v0`` (any scenario) and one environment id per scenario
+that comes with it, so ``gymnasium.make("dcqcn_gym:FBHadoop-v0")`` works. Nothing heavy is
+imported before an environment is made.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium
 
 __version__ = "0.1.0"
-__all__ = ["__version__"]
+__all__ = ["ENV_VERSION", "__version__", "env_id", "env_ids"]
+
+ENV_VERSION = 0
+"""Version in every environment id: a change of dynamics, reward or observation bumps it."""
+
+_UPPER = {"fb": "FB", "llm": "LLM"}
+_SCENARIOS = Path(__file__).parent / "configs" / "scenarios"
+
+
+def env_id(scenario: str) -> str:
+    """Return the environment id of a scenario: ``"fb-hadoop"`` is ``"FBHadoop-v0"``."""
+    words = (_UPPER.get(word, word[:1].upper() + word[1:]) for word in scenario.split("-"))
+    return f"{''.join(words)}-v{ENV_VERSION}"
+
+
+def env_ids() -> list[str]:
+    """Return every environment id of this package that is registered with Gymnasium."""
+    return [s.id for s in gymnasium.registry.values() if s.entry_point == _ENTRY]
+
+
+_ENTRY = "dcqcn_gym.envs.dcqcn:DcqcnEnv"
+_VECTOR_ENTRY = "dcqcn_gym.envs.vector:DcqcnVectorEnv"
+
+
+def _register() -> None:
+    """Register the ids by name only; classes are loaded by ``gymnasium.make``."""
+    ids: dict[str, dict[str, str]] = {f"Dcqcn-v{ENV_VERSION}": {}}
+    ids |= {env_id(p.stem): {"scenario": p.stem} for p in sorted(_SCENARIOS.glob("*.toml"))}
+    for name, arguments in ids.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                name, entry_point=_ENTRY, vector_entry_point=_VECTOR_ENTRY, kwargs=arguments
+            )
+
+
+_register()

@@ -7,7 +7,7 @@ link, numbered as in the compiled scenario. Arrays named ``port_*`` have one ent
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,20 @@ def _ints() -> IntArray:
     return np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class FinishedFlows:
+class _ComparesArrays:
+    """Equality field by field, array by array: the same bytes compare equal."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))  # type: ignore[arg-type]
+        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedFlows(_ComparesArrays):
     """Flows whose last ACK reached the sender in this interval, ordered by (finish, src, ordinal).
 
     ``ordinal`` counts the flows of one source; (src, ordinal) names a flow. ``ideal_fct_ps`` is
@@ -44,8 +56,8 @@ class FinishedFlows:
     workload: IntArray = field(default_factory=_ints)
 
 
-@dataclass(frozen=True)
-class FlowSizeDistribution:
+@dataclass(frozen=True, eq=False)
+class FlowSizeDistribution(_ComparesArrays):
     """The traffic of the interval by flow size, as the scenario's monitor saw it.
 
     ``elephants``, ``potential`` and ``mice`` count active flows by ternary state (PARALEON
@@ -85,8 +97,8 @@ class FlowSizeDistribution:
         return self.elephant_share >= 0.5
 
 
-@dataclass(frozen=True)
-class IntervalReport:
+@dataclass(frozen=True, eq=False)
+class IntervalReport(_ComparesArrays):
     """Everything a backend measured in one monitor interval (DESIGN: the backend contract)."""
 
     index: int

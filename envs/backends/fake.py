@@ -1,0 +1,253 @@
+"""The fake backend: a closed-form toy network, quick and deterministic, for tests and examples.
+
+No packet moves. Every knob has a place in 0..1 of its tuned range, turned so that 1 favours
+throughput; their weighted mean is the *push* of a setting. More push fills the links and the
+queues; beyond 0.6 it also causes pauses. What is best depends on the share of elephants, which
+drifts with time, so that tuners have something to follow. The numbers mean nothing for a real
+network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dcqcn_gym.envs.backends.base import DeviceSetting
+from dcqcn_gym.envs.backends.groups import Devices, resolve
+from dcqcn_gym.errors import StateError
+from dcqcn_gym.interval import (
+    FSD_BINS,
+    FinishedFlows,
+    FloatArray,
+    FlowSizeDistribution,
+    IntArray,
+    IntervalReport,
+)
+from dcqcn_gym.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS
+
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenarios import Scenario
+
+__all__ = ["FakeBackend"]
+
+BASE_RTT_PS = 20_000_000
+PACKET_BYTES = 1062
+PAYLOAD_BYTES = 1000
+DRIFT_INTERVALS = 40
+KL_THETA = 0.01
+
+
+@dataclass
+class _World:
+    """Everything that changes while the toy network runs."""
+
+    scenario: Scenario
+    seed: int
+    devices: Devices
+    now_ps: int = 0
+    index: int = 0
+    push: float | None = None
+    last_share: float | None = None
+    ordinal: int = 0
+
+
+class FakeBackend:
+    """A :class:`~dcqcn_gym.envs.backends.base.Backend` without packets.
+
+    ``work_intervals``: the network has delivered everything after so many intervals (``done``),
+    and is idle from then on; None: never.
+    """
+
+    def __init__(self, work_intervals: int | None = None) -> None:
+        self._work_intervals = work_intervals
+        self._world: _World | None = None
+
+    @property
+    def done(self) -> bool:
+        """True once all work is delivered; False while closed."""
+        world = self._world
+        limit = self._work_intervals
+        return world is not None and limit is not None and world.index >= limit
+
+    def open(self, scenario: Scenario, seed: int) -> None:
+        """Build the toy network of ``scenario.n_hosts`` hosts around one switch."""
+        if self._world is not None:
+            raise StateError("open() on an open backend; call close() first")
+        n = scenario.n_hosts
+        devices = Devices(
+            n_hosts=n,
+            port_node=[*range(n), *([n] * n)],
+            port_index=[*([0] * n), *range(n)],
+            tiers={n: 0},
+        )
+        self._world = _World(scenario, seed, devices)
+
+    def apply(self, setting: DeviceSetting) -> None:
+        """Put a setting in force from the current instant on."""
+        world = self._opened("apply")
+        nic, ecn = resolve(setting, world.devices)
+        world.push = _push(nic, ecn[world.devices.n_hosts :], world.scenario.line_rate_bps)
+
+    def advance(self, duration_ps: int | None = None) -> IntervalReport:
+        """Run one monitor interval (or ``duration_ps``) and report it."""
+        world = self._opened("advance")
+        if world.push is None:
+            raise StateError("advance() without a setting; call apply() first")
+        span = world.scenario.monitor_interval_ps if duration_ps is None else duration_ps
+        report = _report(world, span, world.push, silent=self.done)
+        world.now_ps += span
+        world.index += 1
+        return report
+
+    def close(self) -> None:
+        """Release everything; allowed in every state."""
+        self._world = None
+
+    def _opened(self, call: str) -> _World:
+        if self._world is None:
+            raise StateError(f"{call}() on a closed backend; call open() first")
+        return self._world
+
+
+def _place(rows: FloatArray, knobs: tuple[str, ...], line_rate_bps: float) -> FloatArray:
+    """Return the place of every value in its tuned range, 0..1, 1 favours throughput."""
+    low, high = np.array([KNOBS[n].tuned_at(line_rate_bps) for n in knobs]).T
+    unit = np.array([KNOBS[n].si_per_unit for n in knobs])
+    log = np.array([KNOBS[n].log for n in knobs])
+    value = np.clip(rows / unit, low, high)
+    linear = (value - low) / (high - low)
+    shift = np.where(low > 0, 0.0, 1.0 - low)
+    logarithmic = np.log((value + shift) / (low + shift)) / np.log((high + shift) / (low + shift))
+    place = np.clip(np.where(log, logarithmic, linear), 0.0, 1.0)
+    rising = np.array([KNOBS[n].direction > 0 for n in knobs])
+    return np.asarray(np.where(rising, place, 1.0 - place), dtype=np.float64)
+
+
+def _push(nic: FloatArray, ecn: FloatArray, line_rate_bps: float) -> float:
+    """Return how hard a setting pushes, 0..1: the weighted mean place of the tuned knobs."""
+    names = (*NIC_KNOBS, *ECN_KNOBS)
+    places = np.concatenate(
+        [
+            _place(nic, NIC_KNOBS, line_rate_bps).mean(axis=0),
+            _place(ecn, ECN_KNOBS, line_rate_bps).mean(axis=0),
+        ]
+    )
+    weight = np.array([KNOBS[n].tuned_by_default / (1.0 + i % 4) for i, n in enumerate(names)])
+    return float(np.sum(weight * places) / np.sum(weight))
+
+
+def _elephant_share(index: int, seed: int) -> float:
+    """Return the share of elephants, a triangle wave between 0.1 and 0.9."""
+    phase = (index + seed) % DRIFT_INTERVALS / DRIFT_INTERVALS
+    return 0.1 + 0.8 * (1.0 - abs(2.0 * phase - 1.0))
+
+
+def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> IntervalReport:
+    n, rate = world.devices.n_hosts, world.scenario.line_rate_bps
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([world.seed, world.index])))
+    share = 0.0 if silent else _elephant_share(world.index, world.seed)
+    need = 0.35 + 0.4 * share  # elephants want more push than mice
+    fill = 0.0 if silent else 0.2 + 0.75 * push / (push + 0.4 * need)
+    inflation = 1.0 + 4.0 * push * push * (1.3 - share)
+    paused = max(0.0, push - 0.6) ** 2 * (1.2 - share)
+    jitter = 1.0 + 0.01 * (rng.random(n) - 0.5)
+    capacity = rate * span_ps * 1e-12 / 8
+    tx = (np.minimum(fill * jitter, 1.0) * capacity).astype(np.int64)
+    packets = int(np.sum(tx)) // PACKET_BYTES
+    hosts = np.arange(n if packets else 0)
+    port_pause = np.zeros(2 * n)
+    port_pause[:n] = 0.0 if silent else paused * span_ps
+    queue = np.zeros(2 * n, dtype=np.int64)
+    queue[n:] = 0 if silent else int(1e6 * push * push)
+    marks = int(packets * 0.1 * (1 - push))
+    acks = packets // max(n, 1)
+    port_tx = np.concatenate([tx, tx])
+    return IntervalReport(
+        index=world.index,
+        start_ps=world.now_ps,
+        end_ps=world.now_ps + span_ps,
+        host_tx_bytes=tx,
+        host_rate_bps=np.full(n, rate),
+        rtt_src=hosts,
+        rtt_dst=(hosts + 1) % n,
+        rtt_count=np.full(len(hosts), acks),
+        rtt_sum_ps=np.full(len(hosts), int(acks * BASE_RTT_PS * inflation)),
+        rtt_base_ps=np.full(len(hosts), BASE_RTT_PS),
+        port_node=np.array(world.devices.port_node),
+        port_rate_bps=np.full(2 * n, rate),
+        port_pause_ps=port_pause,
+        port_tx_bytes=port_tx,
+        port_tx_packets=port_tx // PACKET_BYTES,
+        port_marked_packets=_spread(marks, n),
+        port_marked_bytes=_spread(marks, n) * PACKET_BYTES,
+        port_queue_bytes=queue,
+        port_max_queue_bytes=2 * queue,
+        port_dropped_packets=np.zeros(2 * n, dtype=np.int64),
+        delivered_bytes=packets * PAYLOAD_BYTES,
+        data_packets=packets,
+        acks=packets,
+        cnps=marks // 4,
+        marks=marks,
+        drops=0,
+        retransmitted_packets=0,
+        pauses=int(1000 * paused) * n,
+        resumes=int(1000 * paused) * n,
+        packet_hops=2 * packets,
+        active_flows=0 if silent else 4 * n,
+        fsd=_fsd(world, share, 4 * n, silent=silent),
+        finished=_finished(world, rng, span_ps, inflation, silent=silent),
+    )
+
+
+def _spread(total: int, n: int) -> IntArray:
+    """Share a count among the ``n`` switch ports; host ports get none."""
+    counts = np.zeros(2 * n, dtype=np.int64)
+    counts[n:] = total // n
+    counts[n : n + total % n] += 1
+    return counts
+
+
+def _fsd(world: _World, share: float, flows: int, *, silent: bool) -> FlowSizeDistribution:
+    if silent:
+        return FlowSizeDistribution()
+    old, world.last_share = world.last_share, share
+    kl = 0.0
+    if old is not None:
+        kl = float(share * np.log(share / old) + (1 - share) * np.log((1 - share) / (1 - old)))
+    bins = np.zeros(FSD_BINS)
+    bins[2], bins[10] = (1 - share) * flows, share * flows
+    return FlowSizeDistribution(
+        elephants=0.8 * share * flows,
+        potential=0.2 * share * flows,
+        mice=(1 - share) * flows,
+        weighted_elephants=0.9 * share * flows,
+        weighted_mice=(1 - 0.9 * share) * flows,
+        bins=bins,
+        kl=max(kl, 0.0),
+        triggered=old is None or kl > KL_THETA,
+        monitor_bytes=12 * world.devices.n_hosts,
+    )
+
+
+def _finished(
+    world: _World, rng: np.random.Generator, span_ps: int, inflation: float, *, silent: bool
+) -> FinishedFlows:
+    if silent or span_ps <= 0:
+        return FinishedFlows()
+    n = world.devices.n_hosts
+    src = np.arange(n)
+    size = rng.integers(200, 2_000_000, n)
+    ideal = BASE_RTT_PS + (size * (8e12 / world.scenario.line_rate_bps)).astype(np.int64)
+    world.ordinal += 1
+    return FinishedFlows(
+        src=src,
+        dst=(src + 1) % n,
+        ordinal=np.full(n, world.ordinal - 1),
+        bytes=size,
+        start_ps=np.full(n, world.now_ps),
+        fct_ps=(ideal * inflation).astype(np.int64),
+        ideal_fct_ps=ideal,
+        workload=np.zeros(n, dtype=np.int64),
+    )

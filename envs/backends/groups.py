@@ -1,0 +1,109 @@
+"""From one setting per group of devices to one row of knob values per NIC and per port."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcqcn_gym.envs.backends.base import DeviceSetting
+from dcqcn_gym.errors import ConfigError, UnknownNameError
+from dcqcn_gym.interval import FloatArray
+from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS, Setting
+
+__all__ = ["Devices", "cluster_setting", "resolve"]
+
+TIERS = ("tor", "spine", "core")
+
+
+@dataclass(frozen=True)
+class Devices:
+    """Which devices a network has: hosts ``0..n_hosts-1``, then switches, then their ports.
+
+    ``port_node`` is the owner of every egress port, ``port_index`` its number at that node and
+    ``tiers`` the tier (0 ToR, 1 spine, 2 core) of every switch node.
+    """
+
+    n_hosts: int
+    port_node: Sequence[int]
+    port_index: Sequence[int]
+    tiers: Mapping[int, int]
+
+
+def cluster_setting(setting: DeviceSetting) -> Setting:
+    """Return the setting of the whole cluster, or of the group ``"cluster"``."""
+    if isinstance(setting, Setting):
+        return setting
+    cluster = setting.get("cluster")
+    if not isinstance(cluster, Setting):
+        raise ConfigError(
+            "a setting per group needs a Setting for the group 'cluster', which holds for every "
+            f"device without a group of its own; got groups: {', '.join(map(str, setting))}"
+        )
+    return cluster
+
+
+def resolve(setting: DeviceSetting, devices: Devices) -> tuple[FloatArray, FloatArray]:
+    """Return (nic[n_hosts, 17], ecn[n_ports, 3]) in SI units; the more specific group wins.
+
+    Raises :class:`ConfigError` for a group without "cluster" or for a device that does not exist.
+    """
+    cluster = cluster_setting(setting)
+    groups: Mapping[str, Setting] = {} if isinstance(setting, Setting) else dict(setting)
+    _check_names(groups, devices)
+    hosts = [_first(groups, (f"nic:{h}", "hosts"), cluster) for h in range(devices.n_hosts)]
+    ports = [
+        _first(groups, _port_groups(node, index, devices), cluster)
+        for node, index in zip(devices.port_node, devices.port_index, strict=True)
+    ]
+    return _rows(hosts, NIC_KNOBS), _rows(ports, ECN_KNOBS)
+
+
+def _port_groups(node: int, index: int, devices: Devices) -> tuple[str, ...]:
+    if node not in devices.tiers:  # a NIC does not mark
+        return ()
+    tier = TIERS[min(devices.tiers[node], len(TIERS) - 1)]
+    return (f"port:{node}:{index}", f"switch:{node}", tier, "switches")
+
+
+def _first(groups: Mapping[str, Setting], names: Sequence[str], cluster: Setting) -> Setting:
+    return next((groups[n] for n in names if n in groups), cluster)
+
+
+def _rows(settings: Sequence[Setting], knobs: Sequence[str]) -> FloatArray:
+    memo: dict[int, list[float]] = {}
+    rows = [memo.setdefault(id(s), [s[k] for k in knobs]) for s in settings]
+    return np.array(rows, dtype=np.float64).reshape(len(settings), len(knobs))
+
+
+def _check_names(groups: Mapping[str, Setting], devices: Devices) -> None:
+    for name, value in groups.items():
+        if not isinstance(value, Setting):
+            raise ConfigError(f"group {name!r} needs a Setting; got {type(value).__name__}")
+        kind, _, rest = name.partition(":")
+        if name in ("cluster", "hosts", "switches", *TIERS):
+            continue
+        if kind not in ("nic", "switch", "port"):
+            known = ("cluster", "hosts", "switches", *TIERS, "nic:HOST", "switch:NODE")
+            raise UnknownNameError("group of devices", name, (*known, "port:NODE:PORT"))
+        if rest not in _members(kind, devices):
+            raise ConfigError(f"group {name!r} names no device of this network: {_have(devices)}")
+
+
+def _members(kind: str, devices: Devices) -> set[str]:
+    if kind == "nic":
+        return {str(h) for h in range(devices.n_hosts)}
+    if kind == "switch":
+        return {str(n) for n in devices.tiers}
+    return {
+        f"{n}:{i}"
+        for n, i in zip(devices.port_node, devices.port_index, strict=True)
+        if n in devices.tiers
+    }
+
+
+def _have(devices: Devices) -> str:
+    switches = sorted(devices.tiers)
+    span = f"{switches[0]} to {switches[-1]}" if switches else "none"
+    return f"hosts are 0 to {devices.n_hosts - 1}, switches {span}"

@@ -1,0 +1,265 @@
+"""The environment: one step puts a DCQCN setting in force and runs the network for an interval.
+
+docs/environment.md describes spaces, reward, episodes and seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.envs.backends import Backend, DeviceSetting, make_backend
+from dcqcn_gym.envs.backends.groups import cluster_setting
+from dcqcn_gym.envs.info import Info, make_info
+from dcqcn_gym.envs.observation import Observation, bounds, idle_observation, observe
+from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.errors import ConfigError, StateError
+from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.knobs import TUNED_KNOBS, Setting
+from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.utility import IDLE_UTILITY, Terms, is_idle, terms, utility
+
+__all__ = ["DcqcnEnv"]
+
+Action = npt.NDArray[np.float32]
+Step = tuple[Observation, float, bool, bool, dict[str, Any]]
+
+
+@dataclass
+class _Episode:
+    """What changes while an episode runs."""
+
+    seed: int
+    setting: DeviceSetting
+    interval: int = 0
+    over: bool = False
+    info: Info | None = None
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One monitor interval, judged."""
+
+    report: IntervalReport
+    observation: Observation
+    terms: Terms
+    utility: float
+    idle: bool
+
+
+class DcqcnEnv(gymnasium.Env[Observation, Action]):
+    """DCQCN tuning as a Gymnasium environment.
+
+    ``scenario`` is a name, the path of a TOML file, or a Scenario; ``backend`` a name
+    (``"native"``, ``"fake"``) or an object with the backend contract. ``intervals`` replaces the
+    scenario's budget of monitor intervals, ``knobs`` the list of knobs that an action sets (the
+    others stay at the scenario's initial setting). ``render_mode`` is None, ``"ansi"`` (one
+    line of text) or ``"rgb_array"`` (a picture; needs the extra ``report``).
+
+    Action: ``Box(-1, 1, (len(knobs),))``, decoded by :class:`~dcqcn_gym.space.KnobSpace`; every
+    action is a valid setting. Observation: :func:`dcqcn_gym.envs.observation.layout`. Reward: the
+    utility of the interval, in 0..1; with a cadence above 1, one step is so many intervals and
+    the reward their mean.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": ["ansi", "rgb_array"],
+        "render_fps": 4,
+    }
+
+    def __init__(
+        self,
+        scenario: str | Scenario = "fb-hadoop",
+        backend: str | Backend = "native",
+        *,
+        intervals: int | None = None,
+        knobs: Sequence[str] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self.scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
+        self.intervals = self.scenario.intervals if intervals is None else int(intervals)
+        if self.intervals < 1:
+            raise ConfigError(f"intervals = {intervals}: expected at least 1")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ConfigError(
+                f"render_mode = {render_mode!r}: expected None, 'ansi' or 'rgb_array'"
+            )
+        self.render_mode = render_mode
+        self.space = KnobSpace(
+            TUNED_KNOBS if knobs is None else tuple(knobs), self.scenario.line_rate_bps
+        )
+        self.initial_setting = self.scenario.initial_setting()
+        self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
+        self.observation_space = gymnasium.spaces.Box(*bounds(), dtype=np.float32)
+        self.backend = make_backend(backend) if isinstance(backend, str) else backend
+        self.history: list[Info] = []
+        """One info per step of the episode; kept only with ``render_mode="rgb_array"``."""
+        self._episode: _Episode | None = None
+
+    @property
+    def setting(self) -> Setting:
+        """The setting in force (of the cluster, where groups have their own)."""
+        if self._episode is None:
+            return self.initial_setting
+        return cluster_setting(self._episode.setting)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode: build the network, run the warm-up, return what it looks like.
+
+        ``seed`` is the traffic seed: the same seed gives the same bytes. Without one the traffic
+        seed is the next draw of the generator that the last given seed started; an environment
+        that was never given a seed behaves as if it had been given 0. ``options["setting"]``
+        replaces the scenario's initial setting during the warm-up.
+        """
+        if seed is None and self._np_random is None:
+            seed = 0
+        super().reset(seed=seed)
+        traffic = int(self.np_random.integers(2**32)) if seed is None else int(seed)
+        episode = _Episode(traffic, self._start_setting(options or {}))
+        self._episode = None
+        self.history.clear()
+        self.backend.close()
+        self.backend.open(self.scenario, traffic)
+        self.backend.apply(episode.setting)
+        self._episode = episode
+        measured = self._warm_up()
+        episode.info = self._info([measured] if measured else [])
+        if measured is None:
+            return idle_observation(self.setting, self.space), dict(episode.info)
+        return measured.observation, dict(episode.info)
+
+    def step(self, action: npt.ArrayLike | DeviceSetting) -> Step:
+        """Decode an action, put it in force and run ``scenario.cadence`` intervals.
+
+        An explicit setting is taken as it is (the action wrappers pass one down). The reward is
+        the mean utility of these intervals; observation, ``info["terms"]`` and
+        ``info["utility"]`` are means over those with traffic. Raises ConfigError for a wrong
+        shape, NaN or infinity.
+        """
+        if not isinstance(action, Mapping):
+            action = self.space.setting(action, self.initial_setting)
+        return self._step(action, self.scenario.cadence)
+
+    def step_setting(self, setting: DeviceSetting | None) -> Step:
+        """Run one monitor interval under an explicit setting (None: the one in force)."""
+        return self._step(setting, 1)
+
+    def render(self) -> str | npt.NDArray[np.uint8] | None:
+        """Return the episode so far as text or as an RGB picture, by ``render_mode``."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() without a render_mode: pass one to gymnasium.make")
+            return None
+        info = self._running("render").info
+        assert info is not None
+        from dcqcn_gym.envs import rendering
+
+        if self.render_mode == "ansi":
+            return rendering.as_text(self.scenario.name, self.intervals, info)
+        return rendering.as_picture(self.scenario.name, self.intervals, self.history or [info])
+
+    def close(self) -> None:
+        """Release the network; may be called again, and ``reset`` may follow."""
+        self.backend.close()
+        self._episode = None
+
+    def _start_setting(self, options: Mapping[str, Any]) -> DeviceSetting:
+        unknown = [name for name in options if name != "setting"]
+        if unknown:
+            raise ConfigError(f"reset option {unknown[0]!r} is unknown; the only one is 'setting'")
+        if "setting" not in options:
+            return self.initial_setting
+        return self._checked(options["setting"], "options['setting']")
+
+    def _checked(self, setting: DeviceSetting, where: str) -> DeviceSetting:
+        groups = {where: setting} if isinstance(setting, Setting) else setting
+        if not isinstance(groups, Mapping):
+            raise ConfigError(f"{where}: expected a Setting or a mapping of group to Setting")
+        cluster_setting(setting)
+        for name, value in groups.items():
+            if isinstance(value, Setting):  # the backend names groups that are not
+                value.check(self.scenario.line_rate_bps, name)
+        return setting
+
+    def _running(self, call: str) -> _Episode:
+        if self._episode is None:
+            raise StateError(f"{call}() before the episode began; call reset() first")
+        return self._episode
+
+    def _warm_up(self) -> _Measured | None:
+        """Run the warm-up in monitor intervals; the last one is the first observation."""
+        length = self.scenario.monitor_interval_ps
+        whole, rest = divmod(self.scenario.warmup_ps, length)
+        measured = None
+        for span in [rest] * bool(rest) + [length] * whole:
+            measured = self._measure(self.backend.advance(span))
+        return measured
+
+    def _measure(self, report: IntervalReport) -> _Measured:
+        scenario = self.scenario
+        value = terms(report, active_share=scenario.active_share, pfc_over=scenario.pfc_over)
+        idle = is_idle(report)
+        reward = IDLE_UTILITY if idle else utility(value, scenario.weights)
+        observation = observe(
+            report,
+            self.setting,
+            self.space,
+            active_share=scenario.active_share,
+            pfc_over=scenario.pfc_over,
+        )
+        return _Measured(report, observation, value, reward, idle)
+
+    def _step(self, setting: DeviceSetting | None, intervals: int) -> Step:
+        episode = self._running("step")
+        if episode.over:
+            raise StateError("step() after the end of the episode; call reset() first")
+        if setting is not None and setting != episode.setting:
+            self.backend.apply(self._checked(setting, "setting"))
+            episode.setting = setting
+        measured: list[_Measured] = []
+        terminated = truncated = False
+        while len(measured) < intervals and not (terminated or truncated):
+            measured.append(self._measure(self.backend.advance()))
+            episode.interval += 1
+            terminated = self.backend.done
+            truncated = episode.interval >= self.intervals
+        episode.over = terminated or truncated
+        episode.info = info = self._info(measured)
+        if self.render_mode == "rgb_array":
+            self.history.append(info)
+        reward = _mean([m.utility for m in measured])
+        return _mean_observation(measured), reward, terminated, truncated, dict(info)
+
+    def _info(self, measured: Sequence[_Measured]) -> Info:
+        episode = self._running("info")
+        busy = [m for m in measured if not m.idle]
+        counted = busy or list(measured)
+        return make_info(
+            seed=episode.seed,
+            interval=episode.interval,
+            reports=tuple(m.report for m in measured),
+            setting=episode.setting,
+            terms=Terms(*(_mean([getattr(m.terms, n) for m in counted]) for n in _TERMS)),
+            utility=_mean([m.utility for m in counted]),
+            idle=not busy,
+        )
+
+
+_TERMS = ("tp", "rtt", "pfc")
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else IDLE_UTILITY
+
+
+def _mean_observation(measured: Sequence[_Measured]) -> Observation:
+    counted = [m.observation for m in measured if not m.idle] or [m.observation for m in measured]
+    if len(counted) == 1:
+        return counted[0]
+    return np.asarray(np.mean(counted, axis=0, dtype=np.float64), dtype=np.float32)

@@ -1,0 +1,164 @@
+"""What ``info`` holds after ``reset`` and ``step``: raw values in SI units, and the objects.
+
+:func:`info_schema` gives the JSON Schema of the plain values; ``report``, ``reports``,
+``setting`` and ``terms`` are Python objects beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+import numpy as np
+from pydantic import ConfigDict, Field, TypeAdapter
+from typing_extensions import TypedDict
+
+from dcqcn_gym.envs.backends.base import DeviceSetting
+from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.utility import Terms, device_pause_ps
+
+__all__ = ["INFO_VERSION", "Info", "PlainInfo", "info_schema", "make_info", "plain_info"]
+
+INFO_VERSION = 1
+
+Count = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _about(text: str) -> Any:
+    return Field(description=text)
+
+
+class PlainInfo(TypedDict):
+    """The plain values of ``info``; of the last interval of the step unless it says otherwise."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", title="info")  # type: ignore[misc]
+
+    seed: Annotated[Count, _about("traffic seed of this episode")]
+    interval: Annotated[Count, _about("monitor intervals since reset, this one included")]
+    intervals: Annotated[Count, _about("monitor intervals of this step (the cadence)")]
+    start_ps: Annotated[Count, _about("simulated time at which the interval began")]
+    end_ps: Annotated[Count, _about("simulated time at which it ended")]
+    idle: Annotated[bool, _about("no interval of this step had traffic")]
+    utility: Annotated[float, _about("mean utility of the intervals with traffic; 1 if idle")]
+    o_tp: Annotated[Share, _about("throughput term, mean like utility")]
+    o_rtt: Annotated[Share, _about("round-trip term, mean like utility")]
+    o_pfc: Annotated[Share, _about("pause term, mean like utility")]
+    throughput_bps: Annotated[float, _about("payload delivered per second, all hosts")]
+    sent_bps: Annotated[float, _about("data on the wire per second, all host uplinks")]
+    delivered_bytes: Annotated[Count, _about("payload delivered in order")]
+    rtt_mean_s: Annotated[float, _about("mean over RTT samples; 0 without samples")]
+    rtt_base_s: Annotated[float, _about("mean base RTT of the same samples; 0 without")]
+    pause_s: Annotated[float, _about("paused time, mean over devices")]
+    pauses: Annotated[Count, _about("PAUSE frames sent")]
+    marks: Annotated[Count, _about("packets ECN-marked")]
+    cnps: Annotated[Count, _about("CNPs sent")]
+    drops: Annotated[Count, _about("packets dropped")]
+    retransmitted_packets: Annotated[Count, _about("packets sent again")]
+    max_queue_bytes: Annotated[Count, _about("longest queue of any port")]
+    packet_hops: Annotated[Count, _about("packets times links, the engine's work")]
+    active_flows: Annotated[Count, _about("flows that exist at the end")]
+    finished_flows: Annotated[Count, _about("flows that finished")]
+    elephant_share: Annotated[Share, _about("weighted share of elephants; 0.5 if unknown")]
+    mu: Annotated[float, Field(ge=0.5, le=1), _about("share of the dominant flow type")]
+    kl: Annotated[float, _about("KL divergence from the last interval with traffic, nats")]
+    triggered: Annotated[bool, _about("KL exceeded theta")]
+
+
+class Info(PlainInfo):
+    """``info`` of :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv`: the plain values and the objects."""
+
+    setting: DeviceSetting
+    """The setting that was in force."""
+    terms: Terms
+    """O_TP, O_RTT, O_PFC as one object."""
+    report: IntervalReport | None
+    """The last interval; None after a reset without warm-up."""
+    reports: tuple[IntervalReport, ...]
+    """Every interval of this step."""
+
+
+def info_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the plain values of ``info``."""
+    schema = TypeAdapter(PlainInfo).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def plain_info(info: Info) -> PlainInfo:
+    """Return only the plain values, which :func:`info_schema` describes."""
+    plain = {name: info[name] for name in PlainInfo.__annotations__}  # type: ignore[literal-required]
+    return cast(PlainInfo, plain)
+
+
+def make_info(
+    *,
+    seed: int,
+    interval: int,
+    reports: tuple[IntervalReport, ...],
+    setting: DeviceSetting,
+    terms: Terms,
+    utility: float,
+    idle: bool,
+) -> Info:
+    """Build ``info`` for a step; ``terms`` and ``utility`` are those of the whole step."""
+    last = reports[-1] if reports else None
+    return {
+        "seed": seed,
+        "interval": interval,
+        "intervals": len(reports),
+        "idle": idle,
+        "utility": utility,
+        "o_tp": terms.tp,
+        "o_rtt": terms.rtt,
+        "o_pfc": terms.pfc,
+        **_measured(last),  # type: ignore[typeddict-item]
+        "setting": setting,
+        "terms": terms,
+        "report": last,
+        "reports": reports,
+    }
+
+
+_UNMEASURED: dict[str, Any] = {
+    **dict.fromkeys(("start_ps", "end_ps", "delivered_bytes", "pauses", "marks", "cnps"), 0),
+    **dict.fromkeys(("drops", "retransmitted_packets", "max_queue_bytes", "packet_hops"), 0),
+    **dict.fromkeys(("active_flows", "finished_flows"), 0),
+    **dict.fromkeys(("throughput_bps", "sent_bps", "rtt_mean_s", "rtt_base_s"), 0.0),
+    "pause_s": 0.0,
+    "elephant_share": 0.5,
+    "mu": 0.5,
+    "kl": 0.0,
+    "triggered": False,
+}
+
+
+def _measured(report: IntervalReport | None) -> dict[str, Any]:
+    if report is None:
+        return _UNMEASURED
+    seconds = report.duration_s
+    samples = int(np.sum(report.rtt_count))
+    base_ps = float(np.sum(report.rtt_count * report.rtt_base_ps))
+    sent_bits = 8.0 * float(np.sum(report.host_tx_bytes))
+    pause = device_pause_ps(report)
+    return {
+        "start_ps": report.start_ps,
+        "end_ps": report.end_ps,
+        "throughput_bps": 8.0 * report.delivered_bytes / seconds if seconds > 0 else 0.0,
+        "sent_bps": sent_bits / seconds if seconds > 0 else 0.0,
+        "delivered_bytes": report.delivered_bytes,
+        "rtt_mean_s": float(np.sum(report.rtt_sum_ps)) / samples * 1e-12 if samples else 0.0,
+        "rtt_base_s": base_ps / samples * 1e-12 if samples else 0.0,
+        "pause_s": float(np.mean(pause)) * 1e-12 if len(pause) else 0.0,
+        "pauses": report.pauses,
+        "marks": report.marks,
+        "cnps": report.cnps,
+        "drops": report.drops,
+        "retransmitted_packets": report.retransmitted_packets,
+        "max_queue_bytes": int(np.max(report.port_max_queue_bytes, initial=0)),
+        "packet_hops": report.packet_hops,
+        "active_flows": report.active_flows,
+        "finished_flows": len(report.finished.src),
+        "elephant_share": report.fsd.elephant_share,
+        "mu": report.fsd.mu,
+        "kl": report.fsd.kl,
+        "triggered": report.fsd.triggered,
+    }

@@ -1,0 +1,252 @@
+"""The observation: one frozen vector of fixed, documented scales. docs/environment.md explains it.
+
+No running statistics: the same report gives the same vector in training, evaluation and on
+another machine. Every entry lies in its bounds by construction. Counts and ratios with a large
+range go through :func:`log2p1`, a piecewise-linear log2 that needs no libm, so the bytes are the
+same on every machine. A change of this file's layout bumps :data:`OBSERVATION_VERSION` and the
+environment ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.interval import FSD_BINS, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.knobs import KNOBS, Setting
+from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, terms
+
+if TYPE_CHECKING:
+    from dcqcn_gym.utility import PfcOver
+
+__all__ = [
+    "OBSERVATION_SIZE",
+    "OBSERVATION_VERSION",
+    "Slot",
+    "as_groups",
+    "bounds",
+    "idle_observation",
+    "layout",
+    "log2p1",
+    "observe",
+]
+
+OBSERVATION_VERSION = 1
+
+Observation = npt.NDArray[np.float32]
+
+COUNT_BITS = 20.0
+"""Counts are shown as log2(1 + n) / 20: full scale is about a million."""
+QUEUE_BITS = 16.0
+"""Queues are shown as log2(1 + KB) / 16: full scale is 65 MB."""
+KL_UNIT, KL_BITS = 0.001, 14.0
+"""KL divergence is shown as log2(1 + KL / 0.001) / 14: full scale is 16 nats."""
+RTT_BITS = 10.0
+"""RTT inflation is shown as log2(mean / base) / 10: full scale is 1024 times the base RTT."""
+
+
+class Slot(NamedTuple):
+    """One entry of the observation: ``group/name``, its bounds and its meaning."""
+
+    name: str
+    low: float
+    high: float
+    meaning: str
+
+
+def _fsd_slots() -> list[Slot]:
+    states = (("elephant", "elephants"), ("potential", "potential elephants"), ("mice", "mice"))
+    edges = ["below 2 KiB", *(f"{2 << i} to {4 << i} KiB" for i in range(FSD_BINS - 2))]
+    edges.append("32 MiB and above")
+    return [
+        *(Slot(f"fsd/{n}_share", 0, 1, f"{text} / active flows") for n, text in states),
+        *(Slot(f"fsd/{n}_count", 0, 1, f"log2(1 + {text}) / 20") for n, text in states),
+        Slot("fsd/weighted_elephant_share", 0, 1, "elephant share, potential ones by weight"),
+        Slot("fsd/mu", 0.5, 1, "share of the dominant flow type"),
+        Slot("fsd/kl", 0, 1, "log2(1 + KL / 0.001) / 14; KL in nats from the last busy interval"),
+        Slot("fsd/triggered", 0, 1, "1: KL exceeded the scenario's theta"),
+        Slot("fsd/known", 0, 1, "0: the monitor gives no distribution"),
+        *(
+            Slot(f"bins/{i:02d}", 0, 1, f"share of active flows with {e} sent so far")
+            for i, e in enumerate(edges)
+        ),
+    ]
+
+
+_NETWORK_SLOTS = (
+    Slot("throughput/o_tp", 0, 1, "utility term O_TP"),
+    Slot("throughput/load", 0, 1, "data sent by all hosts / capacity of all host links"),
+    Slot("throughput/active", 0, 1, "share of host links that carried data"),
+    Slot("throughput/goodput", 0, 1, "payload delivered / capacity of all host links"),
+    Slot("rtt/o_rtt", 0, 1, "utility term O_RTT"),
+    Slot("rtt/inflation", 0, 1, "log2(mean RTT / base RTT) / 10 over all samples"),
+    Slot("rtt/pairs", 0, 1, "log2(1 + host pairs with a sample) / 20"),
+    Slot("pfc/o_pfc", 0, 1, "utility term O_PFC"),
+    Slot("pfc/paused_devices", 0, 1, "share of devices with a port that was paused"),
+    Slot("pfc/worst_port", 0, 1, "largest paused share of the interval over all ports"),
+    Slot("pfc/pauses", 0, 1, "log2(1 + PAUSE frames) / 20"),
+    Slot("ecn/mark_share", 0, 1, "ECN marks / data packets sent by hosts, at most 1"),
+    Slot("ecn/marks", 0, 1, "log2(1 + ECN marks) / 20"),
+    Slot("ecn/cnps", 0, 1, "log2(1 + CNPs) / 20"),
+    Slot("queue/max", 0, 1, "log2(1 + KB) / 16 of the longest queue of the interval"),
+    Slot("queue/mean", 0, 1, "log2(1 + KB) / 16 of the mean queue over ports at its end"),
+    Slot("queue/drops", 0, 1, "log2(1 + dropped packets) / 20"),
+    Slot("flows/active", 0, 1, "log2(1 + flows that exist at the end) / 20"),
+    Slot("flows/finished", 0, 1, "log2(1 + flows finished in the interval) / 20"),
+    Slot("flows/idle", 0, 1, "1: nothing was sent and nobody waits to send"),
+)
+
+_LAYOUT: tuple[Slot, ...] = (
+    *_fsd_slots(),
+    *_NETWORK_SLOTS,
+    *(Slot(f"setting/{n}", -1, 1, f"{n}, place in its tuned range") for n in KNOBS),
+)
+
+OBSERVATION_SIZE = len(_LAYOUT)
+
+
+def layout() -> list[Slot]:
+    """Return (name, low, high, meaning) of every entry, in order; frozen per version."""
+    return list(_LAYOUT)
+
+
+def bounds() -> tuple[Observation, Observation]:
+    """Return the lowest and highest value of every entry as float32 vectors."""
+    low = np.array([s.low for s in _LAYOUT], dtype=np.float32)
+    return low, np.array([s.high for s in _LAYOUT], dtype=np.float32)
+
+
+def as_groups(vector: npt.NDArray[np.floating]) -> dict[str, Observation]:
+    """Split a vector into its groups (``"fsd"``, ``"bins"``, ..., ``"setting"``), in order."""
+    return {
+        group: np.asarray(vector[a:b], dtype=np.float32) for group, (a, b) in group_slices().items()
+    }
+
+
+@lru_cache(maxsize=1)
+def group_slices() -> Mapping[str, tuple[int, int]]:
+    """Return the (start, stop) of every group of the layout."""
+    slices: dict[str, tuple[int, int]] = {}
+    for i, slot in enumerate(_LAYOUT):
+        group = slot.name.split("/")[0]
+        slices[group] = (slices.get(group, (i, i))[0], i + 1)
+    return slices
+
+
+def log2p1(x: float) -> float:
+    """Return log2(1 + x) for x >= 0, linear between powers of two: exact on every machine."""
+    mantissa, exponent = np.frexp(1.0 + max(float(x), 0.0))
+    return float(exponent) - 1.0 + (2.0 * float(mantissa) - 1.0)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _fsd(fsd: FlowSizeDistribution) -> Iterable[float]:
+    counts = (fsd.elephants, fsd.potential, fsd.mice) if fsd.known else (0.0, 0.0, 0.0)
+    total, binned = sum(counts), float(np.sum(fsd.bins)) if fsd.known else 0.0
+    yield from (_ratio(n, total) for n in counts)
+    yield from (log2p1(n) / COUNT_BITS for n in counts)
+    yield fsd.elephant_share
+    yield fsd.mu
+    yield log2p1(fsd.kl / KL_UNIT) / KL_BITS
+    yield float(fsd.triggered)
+    yield float(fsd.known)
+    yield from (_ratio(float(n), binned) for n in fsd.bins)
+
+
+def _network(report: IntervalReport, value: Terms) -> Iterable[float]:
+    capacity = float(np.sum(report.host_rate_bps)) * report.duration_s / 8.0
+    yield value.tp
+    yield _ratio(float(np.sum(report.host_tx_bytes)), capacity)
+    yield float(np.mean(report.host_tx_bytes > 0)) if len(report.host_tx_bytes) else 0.0
+    yield _ratio(report.delivered_bytes, capacity)
+    samples_base = float(np.sum(report.rtt_count * report.rtt_base_ps))
+    yield value.rtt
+    yield log2p1(_ratio(float(np.sum(report.rtt_sum_ps)), samples_base) - 1.0) / RTT_BITS
+    yield log2p1(len(report.rtt_count)) / COUNT_BITS
+    paused = device_pause_ps(report) > 0
+    yield value.pfc
+    yield float(np.mean(paused)) if len(paused) else 0.0
+    yield _ratio(float(np.max(report.port_pause_ps, initial=0.0)), report.duration_ps)
+    yield log2p1(report.pauses) / COUNT_BITS
+    yield _ratio(report.marks, report.data_packets)
+    yield log2p1(report.marks) / COUNT_BITS
+    yield log2p1(report.cnps) / COUNT_BITS
+    queue_kb = report.port_queue_bytes / 1e3
+    yield log2p1(float(np.max(report.port_max_queue_bytes, initial=0)) / 1e3) / QUEUE_BITS
+    yield log2p1(float(np.mean(queue_kb)) if len(queue_kb) else 0.0) / QUEUE_BITS
+    yield log2p1(report.drops) / COUNT_BITS
+    yield log2p1(report.active_flows) / COUNT_BITS
+    yield log2p1(len(report.finished.src)) / COUNT_BITS
+    yield float(is_idle(report))
+
+
+@lru_cache(maxsize=16)
+def _whole_space(line_rate_bps: float) -> KnobSpace:
+    return KnobSpace(tuple(KNOBS), line_rate_bps)
+
+
+@lru_cache(maxsize=256)
+def _setting(setting: Setting, line_rate_bps: float) -> tuple[float, ...]:
+    return tuple(float(u) for u in _whole_space(line_rate_bps).encode(setting))
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    low: Observation
+    high: Observation
+
+
+@lru_cache(maxsize=1)
+def _frozen_bounds() -> _Bounds:
+    return _Bounds(*bounds())
+
+
+def _vector(entries: Iterable[float]) -> Observation:
+    vector = np.fromiter(entries, dtype=np.float32, count=OBSERVATION_SIZE)
+    limit = _frozen_bounds()
+    return np.clip(vector, limit.low, limit.high, out=vector)
+
+
+def observe(
+    report: IntervalReport,
+    setting: Setting,
+    space: KnobSpace,
+    *,
+    active_share: float = 0.05,
+    pfc_over: PfcOver = "all",
+) -> Observation:
+    """Return the float32 observation of one interval under ``setting``.
+
+    ``space`` gives the line rate only: the layout always shows all 20 knobs, whichever of them
+    an agent may turn. ``active_share`` and ``pfc_over`` are the scenario's (see
+    :func:`dcqcn_gym.utility.terms`).
+    """
+    value = terms(report, active_share=active_share, pfc_over=pfc_over)
+    return _vector(
+        (*_fsd(report.fsd), *_network(report, value), *_setting(setting, space.line_rate_bps))
+    )
+
+
+def idle_observation(setting: Setting, space: KnobSpace) -> Observation:
+    """Return the observation of a network that has not moved a packet yet."""
+    network = [0.0] * len(_NETWORK_SLOTS)
+    names = [s.name for s in _NETWORK_SLOTS]
+    for name, entry in (
+        ("throughput/o_tp", IDLE_TERMS.tp),
+        ("rtt/o_rtt", IDLE_TERMS.rtt),
+        ("pfc/o_pfc", IDLE_TERMS.pfc),
+        ("flows/idle", 1.0),
+    ):
+        network[names.index(name)] = entry
+    return _vector(
+        (*_fsd(FlowSizeDistribution()), *network, *_setting(setting, space.line_rate_bps))
+    )

@@ -1,0 +1,192 @@
+"""The vector face: many environments in one process, one thread each while the engine runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.errors import ConfigError
+
+__all__ = ["DcqcnVectorEnv"]
+
+Batch = npt.NDArray[np.float32]
+Flags = npt.NDArray[np.bool_]
+T = TypeVar("T")
+
+Outcome = tuple[Batch, float, bool, bool, dict[str, Any], "tuple[Batch, dict[str, Any]] | None"]
+"""Observation, reward, terminated, truncated, info; then what ended the episode (SAME_STEP)."""
+
+
+class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
+    """``num_envs`` copies of :class:`DcqcnEnv`, stepped by a thread pool.
+
+    The engine releases the GIL, so the copies run in parallel; results equal those of single
+    environments to the bit, whatever the number of threads, also after autoreset.
+    ``autoreset_mode`` is Gymnasium's NEXT_STEP, SAME_STEP or DISABLED; ``max_workers`` the
+    number of threads (default: one per environment, at most one per CPU). The other arguments
+    are those of DcqcnEnv, except that ``backend`` must be a name.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        scenario: str | Scenario = "fb-hadoop",
+        backend: str = "native",
+        *,
+        intervals: int | None = None,
+        knobs: Sequence[str] | None = None,
+        render_mode: str | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        max_workers: int | None = None,
+    ) -> None:
+        if num_envs < 1:
+            raise ConfigError(f"num_envs = {num_envs}: expected at least 1")
+        if not isinstance(backend, str):
+            raise ConfigError("backend: each copy needs its own; give a name, not an object")
+        self.num_envs = num_envs
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.envs = [
+            DcqcnEnv(scenario, backend, intervals=intervals, knobs=knobs, render_mode=render_mode)
+            for _ in range(num_envs)
+        ]
+        self.metadata = {**DcqcnEnv.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = render_mode
+        self.single_action_space = self.envs[0].action_space
+        self.single_observation_space = self.envs[0].observation_space
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        workers = min(num_envs, os.cpu_count() or 1) if max_workers is None else max_workers
+        self._pool = ThreadPoolExecutor(max(workers, 1), thread_name_prefix="dcqcn-gym")
+        shape = (num_envs, *(self.single_observation_space.shape or ()))
+        self._observations = np.zeros(shape, dtype=np.float32)
+        self._ended = np.zeros(num_envs, dtype=np.bool_)
+        self._seeded = False
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Batch, dict[str, Any]]:
+        """Reset all copies, or those of ``options["reset_mask"]``.
+
+        An int ``seed`` gives copy i the seed ``seed + i``; a sequence gives one each. Without a
+        seed every copy goes on with its own stream; the first time that is as if seed were 0.
+        """
+        options = dict(options or {})
+        mask = self._mask(options.pop("reset_mask", None))
+        if seed is None and not self._seeded:
+            seed = 0
+        self._seeded = True
+        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
+        seeds = [None] * self.num_envs if seeds is None else list(seeds)
+        if len(seeds) != self.num_envs:
+            raise ConfigError(f"{len(seeds)} seeds for {self.num_envs} environments")
+        chosen = [int(i) for i in np.flatnonzero(mask)]
+        done = self._each(
+            lambda i: self.envs[i].reset(seed=seeds[i], options=dict(options)), chosen
+        )
+        infos: dict[str, Any] = {}
+        for i, (observation, info) in zip(chosen, done, strict=True):
+            self._observations[i] = observation
+            infos = self._add_info(infos, info, i)
+        self._ended[mask] = False
+        return self._observations.copy(), infos
+
+    def step(
+        self, actions: npt.ArrayLike
+    ) -> tuple[Batch, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]:
+        """Step all copies; shapes are those of Gymnasium's vector environments.
+
+        NEXT_STEP: the step after the end of an episode ignores the action and returns the first
+        observation of the next one with reward 0. SAME_STEP: the last observation and info are
+        in ``infos["final_obs"]`` and ``infos["final_info"]``.
+        """
+        batch = np.asarray(actions)
+        if batch.shape != self.action_space.shape:
+            raise ConfigError(
+                f"actions have shape {batch.shape}; expected {self.action_space.shape}"
+            )
+        if self.autoreset_mode is AutoresetMode.DISABLED and np.any(self._ended):
+            ended = np.flatnonzero(self._ended).tolist()
+            raise ConfigError(f"environments {ended} have ended; reset them with 'reset_mask'")
+        outcomes = self._each(lambda i: self._step_one(i, batch[i]), range(self.num_envs))
+        rewards = np.zeros(self.num_envs)
+        terminations, truncations = np.zeros((2, self.num_envs), dtype=np.bool_)
+        infos: dict[str, Any] = {}
+        for i, (observation, reward, terminated, truncated, info, final) in enumerate(outcomes):
+            if final is not None:
+                infos = self._add_info(infos, {"final_obs": final[0], "final_info": final[1]}, i)
+            self._observations[i] = observation
+            rewards[i], terminations[i], truncations[i] = reward, terminated, truncated
+            infos = self._add_info(infos, info, i)
+        self._ended = terminations | truncations
+        return self._observations.copy(), rewards, terminations, truncations, infos
+
+    def render(self) -> tuple[Any, ...]:
+        """Return each copy's frame."""
+        return tuple(env.render() for env in self.envs)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Return ``name`` of each copy, called with these arguments if it can be called."""
+        found = [getattr(env, name) for env in self.envs]
+        return tuple(f(*args, **kwargs) if callable(f) else f for f in found)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of each copy."""
+        return tuple(getattr(env, name) for env in self.envs)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of each copy: one value per copy (list, tuple), or one for all."""
+        each = values if isinstance(values, (list, tuple)) else [values] * self.num_envs
+        if len(each) != self.num_envs:
+            raise ConfigError(f"{len(each)} values for {self.num_envs} environments")
+        for env, value in zip(self.envs, each, strict=True):
+            setattr(env, name, value)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Stop the threads and release every network."""
+        self._pool.shutdown(wait=True)
+        for env in self.envs:
+            env.close()
+
+    def _step_one(self, i: int, action: npt.NDArray[Any]) -> Outcome:
+        env = self.envs[i]
+        if self._ended[i] and self.autoreset_mode is AutoresetMode.NEXT_STEP:
+            observation, info = env.reset()
+            return observation, 0.0, False, False, info, None
+        observation, reward, terminated, truncated, info = env.step(action)
+        if (terminated or truncated) and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            final = (observation, info)
+            observation, info = env.reset()
+            return observation, reward, terminated, truncated, info, final
+        return observation, reward, terminated, truncated, info, None
+
+    def _each(self, work: Callable[[int], T], indices: Sequence[int]) -> list[T]:
+        """Run ``work`` for every index in the pool; wait for all, then raise the first error."""
+        futures = [self._pool.submit(work, i) for i in indices]
+        errors = [f.exception() for f in futures]  # waits, so that no copy is left running
+        first = next((e for e in errors if e is not None), None)
+        if first is not None:
+            raise first
+        return [f.result() for f in futures]
+
+    def _mask(self, mask: Any) -> Flags:
+        if mask is None:
+            return np.ones(self.num_envs, dtype=np.bool_)
+        chosen = np.asarray(mask)
+        if chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_ or not np.any(chosen):
+            raise ConfigError(
+                f"options['reset_mask'] must be a bool array of shape ({self.num_envs},) "
+                "with at least one True"
+            )
+        return chosen

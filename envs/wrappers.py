@@ -1,0 +1,154 @@
+"""Other faces of the same environment: actions by name, by step, of fewer knobs; Dict views.
+
+They wrap any :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv`, also through ``gymnasium.make``. A wrapper
+changes how a setting is written down, never what it does to the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
+
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.observation import as_groups, bounds, group_slices
+from dcqcn_gym.errors import ConfigError, UnknownNameError
+from dcqcn_gym.knobs import KNOBS, Setting
+from dcqcn_gym.space import KnobSpace
+
+__all__ = ["DeltaAction", "DictAction", "DictObservation", "KnobSubset"]
+
+Env = gymnasium.Env[Any, Any]
+
+
+def _dcqcn(env: Env) -> DcqcnEnv:
+    inner = env.unwrapped
+    if not isinstance(inner, DcqcnEnv):
+        raise ConfigError(f"this wrapper needs a DcqcnEnv; got {type(inner).__name__}")
+    return inner
+
+
+class _SettingAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
+    """An action wrapper that passes an explicit setting down; ``space`` is what it turns."""
+
+    space: KnobSpace
+
+    def __init__(self, env: Env, **arguments: Any) -> None:
+        RecordConstructorArgs.__init__(self, **arguments)
+        gymnasium.ActionWrapper.__init__(self, env)
+        self._inner = _dcqcn(env)
+        self.space = env.get_wrapper_attr("space")
+
+    def action(self, action: Any) -> Setting:
+        """Return the setting that this action stands for; a Setting is taken as it is."""
+        return action if isinstance(action, Setting) else self._setting(action)
+
+    def _setting(self, action: Any) -> Setting:
+        raise NotImplementedError
+
+    def _near(self, values: Mapping[str, float]) -> Setting:
+        """Return the initial setting with these SI values, brought into their tuned ranges."""
+        base, values = self._inner.initial_setting, self.space.clip(values)
+        if "kmin" in values and "kmax" not in values:
+            values["kmin"] = min(values["kmin"], base["kmax"])
+        if "kmax" in values and "kmin" not in values:
+            values["kmax"] = max(values["kmax"], base["kmin"])
+        return base.replace(values)
+
+
+class DictAction(_SettingAction):
+    """Actions are ``{knob: value}`` in NVIDIA's units, as ``--set`` takes them.
+
+    Every knob of the environment's space must be given; values are brought into the tuned range
+    and to whole units, and Kmax to at least Kmin.
+    """
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env)
+        ranges = {n: KNOBS[n].tuned_at(self.space.line_rate_bps) for n in self.space.knobs}
+        self.action_space = spaces.Dict(
+            {n: spaces.Box(low, high, (), np.float64) for n, (low, high) in ranges.items()}
+        )
+
+    def _setting(self, action: Mapping[str, Any]) -> Setting:
+        for name in action:
+            if name not in self.space.knobs:
+                raise UnknownNameError("knob in the action", name, self.space.knobs)
+        missing = [n for n in self.space.knobs if n not in action]
+        if missing:
+            raise ConfigError(f"the action lacks {', '.join(missing)}; every knob must be given")
+        return self._near({n: KNOBS[n].to_si(_number(n, action[n])) for n in self.space.knobs})
+
+
+class DeltaAction(_SettingAction):
+    """Actions are steps from the setting in force, in -1..1 per knob, as PARALEON searches.
+
+    +1 moves a knob by ``scale`` times its step s_p of the knob table in the throughput-friendly
+    direction, -1 in the delay-friendly one, 0 keeps it. Integer knobs move by whole units; every
+    knob stays in its tuned range.
+    """
+
+    def __init__(self, env: Env, scale: float = 1.0) -> None:
+        super().__init__(env, scale=scale)
+        if not (np.isfinite(scale) and scale > 0):
+            raise ConfigError(f"scale = {scale}: expected a positive number")
+        rate = self.space.line_rate_bps
+        rows = [KNOBS[n] for n in self.space.knobs]
+        self._step = np.array([r.direction * r.step_at(rate) * scale for r in rows])
+        self.action_space = spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
+
+    def _setting(self, action: npt.ArrayLike) -> Setting:
+        move = np.asarray(action, dtype=np.float64)
+        if move.shape != (self.space.n,):
+            raise ConfigError(f"an action has shape {move.shape}; expected ({self.space.n},)")
+        start = self.space.clip({n: self._inner.setting[n] for n in self.space.knobs})
+        steps = zip(self.space.knobs, np.clip(move, -1, 1) * self._step, strict=True)
+        moved = {n: KNOBS[n].to_nvidia(start[n]) + _number(n, by) for n, by in steps}
+        return self._near({n: KNOBS[n].to_si(value) for n, value in moved.items()})
+
+
+class KnobSubset(_SettingAction):
+    """Actions set only ``knobs``; the other knobs of the space stay at the initial setting.
+
+    The same as ``DcqcnEnv(knobs=...)``, for an environment that already exists.
+    """
+
+    def __init__(self, env: Env, knobs: Sequence[str]) -> None:
+        super().__init__(env, knobs=tuple(knobs))
+        for name in knobs:
+            if name not in self.space.knobs:
+                raise UnknownNameError("knob of this environment", name, self.space.knobs)
+        self.space = KnobSpace(tuple(knobs), self.space.line_rate_bps)
+        self.action_space = spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
+
+    def _setting(self, action: npt.ArrayLike) -> Setting:
+        return self.space.setting(action, self._inner.initial_setting)
+
+
+def _number(name: str, value: Any) -> float:
+    number = float(value)
+    if not np.isfinite(number):
+        raise ConfigError(f"action for {name} = {number}: expected a finite number")
+    return number
+
+
+class DictObservation(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
+    """Observations are a dict of the layout's groups: ``"fsd"``, ``"bins"``, ..., ``"setting"``."""
+
+    def __init__(self, env: Env) -> None:
+        RecordConstructorArgs.__init__(self)
+        gymnasium.ObservationWrapper.__init__(self, env)
+        _dcqcn(env)
+        low, high = bounds()
+        self.observation_space = spaces.Dict(
+            {g: spaces.Box(low[a:b], high[a:b]) for g, (a, b) in group_slices().items()}
+        )
+
+    def observation(self, observation: npt.NDArray[np.float32]) -> dict[str, Any]:
+        """Return the vector's groups."""
+        return dict(as_groups(observation))

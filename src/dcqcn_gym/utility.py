@@ -1,0 +1,157 @@
+"""The utility of one monitor interval: PARALEON (ICNP'24) eq. 1 and its three terms.
+
+``U = w_TP * O_TP + w_RTT * O_RTT + w_PFC * O_PFC``, every term in 0..1 and larger is better. The
+environment's reward, the tuners, the report and the leaderboard all call the functions below on
+an :class:`~dcqcn_gym.interval.IntervalReport`, so that a utility always means the same thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.interval import FloatArray, IntervalReport
+
+__all__ = [
+    "IDLE_UTILITY",
+    "PfcOver",
+    "Terms",
+    "Weights",
+    "device_pause_ps",
+    "is_idle",
+    "o_pfc",
+    "o_rtt",
+    "o_tp",
+    "terms",
+    "utility",
+]
+
+IDLE_UTILITY = 1.0
+"""Utility of an interval without traffic: finishing early never costs reward."""
+
+PfcOver = Literal["all", "paused"]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The three terms of the utility, each in 0..1; larger is better."""
+
+    tp: float
+    """O_TP: mean utilisation of the active host uplinks."""
+    rtt: float
+    """O_RTT: mean over host pairs of base RTT / mean RTT."""
+    pfc: float
+    """O_PFC: 1 - share of the interval that devices spent paused."""
+
+
+class Weights(Protocol):
+    """Anything with the three weights of eq. 1 (a scenario's ``weights``)."""
+
+    @property
+    def tp(self) -> float:
+        """Weight of the throughput term."""
+
+    @property
+    def rtt(self) -> float:
+        """Weight of the round-trip-time term."""
+
+    @property
+    def pfc(self) -> float:
+        """Weight of the pause term."""
+
+
+IDLE_TERMS = Terms(tp=1.0, rtt=1.0, pfc=1.0)
+
+
+def is_idle(report: IntervalReport) -> bool:
+    """Return True if nothing was sent and nobody waits to send.
+
+    An interval in which flows exist but no packet left is not idle: it is a strangled network,
+    and its utility is computed like any other.
+    """
+    return report.idle and report.active_flows == 0
+
+
+def o_tp(report: IntervalReport, active_share: float = 0.05) -> float:
+    """Return O_TP in 0..1: mean utilisation of the active host uplinks.
+
+    A host link is active if it carried at least ``active_share`` of its rate in data during the
+    interval. If none is, every link that carried data counts, so that a network in which all
+    senders are strangled is not mistaken for a good one; 0 if no link carried data.
+    """
+    capacity_bytes = report.host_rate_bps * (report.duration_s / 8.0)
+    share = np.minimum(
+        np.divide(
+            report.host_tx_bytes,
+            capacity_bytes,
+            out=np.zeros(len(capacity_bytes)),
+            where=capacity_bytes > 0,
+        ),
+        1.0,
+    )
+    for counted in (share >= active_share, share > 0):
+        if np.any(counted):
+            return float(np.mean(share[counted]))
+    return 0.0
+
+
+def o_rtt(report: IntervalReport) -> float:
+    """Return O_RTT in 0..1: base RTT over mean RTT per host pair, then mean over the pairs.
+
+    Without any sample it is 1 if data was sent (no evidence of queueing yet) and 0 if flows
+    waited and nothing was sent.
+    """
+    sampled = report.rtt_count > 0
+    if not np.any(sampled):
+        return 0.0 if report.idle else 1.0
+    mean_ps = report.rtt_sum_ps[sampled] / report.rtt_count[sampled]
+    ratio = report.rtt_base_ps[sampled] / np.maximum(mean_ps, 1.0)
+    return float(np.mean(np.minimum(ratio, 1.0)))
+
+
+def device_pause_ps(report: IntervalReport) -> FloatArray:
+    """Return the paused time per device (hosts, then switches): the mean over its ports."""
+    ports = np.maximum(np.bincount(report.port_node), 1)
+    total = np.bincount(report.port_node, weights=report.port_pause_ps, minlength=len(ports))
+    return np.asarray(total / ports, dtype=np.float64)
+
+
+def o_pfc(report: IntervalReport, pfc_over: PfcOver = "all") -> float:
+    """Return O_PFC in 0..1: 1 - mean paused share of the interval.
+
+    ``pfc_over="all"`` takes the mean over all hosts and switches; ``"paused"`` takes it over the
+    ports that were paused at all, as the code of PARALEON's authors does.
+    """
+    if report.duration_ps <= 0 or not len(report.port_pause_ps):
+        return 1.0
+    pause = device_pause_ps(report) if pfc_over == "all" else report.port_pause_ps
+    if pfc_over == "paused":
+        pause = pause[pause > 0]
+        if not len(pause):
+            return 1.0
+    share = float(np.mean(pause)) / report.duration_ps
+    return min(max(1.0 - share, 0.0), 1.0)
+
+
+def terms(
+    report: IntervalReport, *, active_share: float = 0.05, pfc_over: PfcOver = "all"
+) -> Terms:
+    """Return the three terms of one interval; all 1 if it is idle (:func:`is_idle`)."""
+    if is_idle(report):
+        return IDLE_TERMS
+    return Terms(tp=o_tp(report, active_share), rtt=o_rtt(report), pfc=o_pfc(report, pfc_over))
+
+
+def utility(value: Terms, weights: Weights) -> float:
+    """Return ``w_TP * O_TP + w_RTT * O_RTT + w_PFC * O_PFC`` (PARALEON eq. 1).
+
+    Raises :class:`ConfigError` if a term is not a finite number in 0..1, which only a broken
+    backend can cause.
+    """
+    for name, term in (("tp", value.tp), ("rtt", value.rtt), ("pfc", value.pfc)):
+        if not 0.0 <= term <= 1.0:  # also catches NaN
+            raise ConfigError(f"utility term {name} = {term!r} is not a number in 0..1")
+    return weights.tp * value.tp + weights.rtt * value.rtt + weights.pfc * value.pfc
