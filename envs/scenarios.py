@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.config import CONFIGS, StrictModel, load_toml
+from dcqcn_gym.config import CONFIGS, StrictModel, load_toml, validate
+from dcqcn_gym.envs.tables import read_flows
 from dcqcn_gym.envs.topology import Network, Topology, network, us_to_ps
 from dcqcn_gym.envs.workloads import Poisson, Workload, mean_gap_ps
 from dcqcn_gym.errors import ConfigError, UnknownNameError
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 BUFFER_AT_100G = 12 * 2**20
+MAX_HOSTS = 65535
 
 
 class UtilityWeights(StrictModel):
@@ -183,6 +185,8 @@ class Scenario(StrictModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         net = self.network
+        if net.n_hosts > MAX_HOSTS:
+            raise ConfigError(f"topology: {net.n_hosts} hosts; expected at most {MAX_HOSTS}")
         for i, workload in enumerate(self.workloads):
             try:
                 workload.resolve(net)
@@ -212,6 +216,15 @@ class Scenario(StrictModel):
                     f"reserve of the {ports[node]} ports of switch {node} take {need[node]} "
                     "bytes; expected a larger buffer, shorter links or a smaller headroom_factor"
                 )
+
+    def with_flows(self, path: str | Path) -> Scenario:
+        """Return this scenario with the flows of a CSV file as its only workload.
+
+        Raises :class:`ConfigError` with file and line for a bad row or a host that does not exist.
+        """
+        flows = read_flows(Path(path), self.n_hosts)
+        data = {**self.model_dump(mode="json"), "workloads": [{"kind": "flows", "flows": flows}]}
+        return validate(data, Scenario, source=str(path))
 
     def headroom_bytes(self, ps_per_byte: int, delay_ps: int) -> int:
         """Return the headroom of a switch port on a link: factor x rate x one-way delay."""

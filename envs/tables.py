@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -54,11 +55,12 @@ class Cdf(StrictModel):
     @property
     def mean_bytes(self) -> float:
         """Exact mean of the distribution in bytes (flows below 1 byte count as drawn)."""
-        first_size, first_share = self.points[0]
-        total = first_size * first_share
-        for (a, p), (b, q) in zip(self.points, self.points[1:], strict=False):
-            total += (q - p) * (a + b) / 2
-        return total
+        total, size, share = Fraction(0), Fraction(self.points[0][0]), Fraction(0)
+        for next_size, text in self.points:
+            next_share = Fraction(repr(text))  # the decimal number as it was written
+            total += (next_share - share) * (size + next_size) / 2
+            size, share = Fraction(next_size), next_share
+        return float(total)
 
 
 def _cdf_problem(size: int, share: float, size_before: int, share_before: float) -> str:
@@ -141,15 +143,15 @@ def _numbers(path: Path, line: int, text: str, header: str, whole: tuple[bool, .
 def read_cdf(path: Path) -> Cdf:
     """Read ``bytes,cumulative_probability`` rows; ``#`` lines are comments, a header is optional.
 
-    The word "thinned" in a comment marks the table as thinned. Raises :class:`ConfigError` with
-    the line number.
+    A comment line ``# thinned`` marks the table as thinned. Raises :class:`ConfigError` with the
+    line number.
     """
     points: list[tuple[int, float]] = []
     thinned = False
     last_line = 0
     for line, text in _lines(path):
         if text.startswith("#"):
-            thinned = thinned or "thinned" in text.lower().split(":", 1)[-1]
+            thinned = thinned or text.lstrip("# ").lower() == "thinned"
             continue
         if text.replace(" ", "").lower() == CDF_HEADER and not points:
             continue

@@ -134,9 +134,12 @@ class Poisson(_Timed):
                 f"cdf = {self.cdf.name!r} is thinned, its mean is not that of its source, so it "
                 "cannot be used with a load; use 'mean_gap_us' or another CDF"
             )
-        if self.repeat_us and (self.stop_us is None or self.repeat_us < self.stop_us):
+        if self.repeat_us and (
+            self.stop_us is None or self.repeat_us < self.stop_us - self.start_us
+        ):
             raise ConfigError(
-                f"repeat_us = {self.repeat_us:g} needs a 'stop_us' that is not after it"
+                f"repeat_us = {self.repeat_us:g}; expected a 'stop_us' and a period of at least "
+                "stop_us - start_us"
             )
         return self
 
