@@ -17,6 +17,9 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from dcqcn_gym.errors import RunError
+from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.knobs import KNOBS, Setting
+from dcqcn_gym.utility import Terms, device_pause_ps
 
 __all__ = [
     "SCHEMA",
@@ -24,7 +27,10 @@ __all__ = [
     "Run",
     "RunDir",
     "encode_line",
+    "interval_line",
     "read_run",
+    "setting_json",
+    "write_atomically",
     "write_json",
 ]
 
@@ -294,3 +300,61 @@ class RunDir:
                 old.unlink(missing_ok=True)
         except OSError as error:
             raise _write_failure(self.root, error) from error
+
+
+def setting_json(setting: Setting | Mapping[str, Setting]) -> Line:
+    """Return a setting, or one per device group, in NVIDIA's units for a JSON file."""
+    if isinstance(setting, Setting):
+        return {
+            name: int(value) if KNOBS[name].integer else value
+            for name, value in setting.to_nvidia().items()
+        }
+    return {group: setting_json(value) for group, value in setting.items()}
+
+
+def interval_line(
+    i: int,
+    setting: Setting | Mapping[str, Setting],
+    utility: float,
+    terms: Terms,
+    report: IntervalReport,
+    *,
+    idle: bool,
+) -> Line:
+    """Return the log line of one interval.
+
+    ``throughput_bps`` is payload delivered per second in the whole network, ``rtt_norm`` O_RTT,
+    ``rtt_mean_ps`` the mean of all samples (null without one), ``pause_ps_mean`` the paused time
+    of the mean device.
+    """
+    samples = int(report.rtt_count.sum())
+    pause = device_pause_ps(report)
+    flows, fsd = report.finished, report.fsd
+    return {
+        "i": i,
+        "start_ps": int(report.start_ps),
+        "end_ps": int(report.end_ps),
+        "setting": setting_json(setting),
+        "utility": float(utility),
+        "terms": [float(terms.tp), float(terms.rtt), float(terms.pfc)],
+        "idle": bool(idle),
+        "throughput_bps": report.delivered_bytes * 8 / report.duration_s,
+        "delivered_bytes": int(report.delivered_bytes),
+        "rtt_norm": float(terms.rtt),
+        "rtt_mean_ps": int(report.rtt_sum_ps.sum()) / samples if samples else None,
+        "pause_ps_mean": float(pause.mean()) if len(pause) else 0.0,
+        **{name: int(getattr(report, name)) for name in _COUNTS},
+        "fsd": {
+            **{name: float(getattr(fsd, name)) for name in _FSD},
+            "bins": [float(n) for n in fsd.bins],
+            "mu": float(fsd.mu),
+            "triggered": bool(fsd.triggered),
+            "known": bool(fsd.known),
+        },
+        "flows": {name: getattr(flows, name).tolist() for name in _FLOWS},
+    }
+
+
+_COUNTS = ("pauses", "marks", "cnps", "drops", "data_packets", "packet_hops", "active_flows")
+_FSD = ("elephants", "potential", "mice", "weighted_elephants", "weighted_mice", "kl")
+_FLOWS = ("src", "dst", "bytes", "start_ps", "fct_ps", "ideal_fct_ps")

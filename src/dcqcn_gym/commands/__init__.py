@@ -1,1 +1,3 @@
-"""Room `commands`: one file per command line command; cli.py composes them."""
+"""The commands of ``dcqcn-gym``, one file each. Heavy imports wait until a command runs."""
+
+__all__: list[str] = []

@@ -1,0 +1,71 @@
+"""The ``dcqcn-gym`` command: puts the commands together and turns errors into one sentence.
+
+Exit codes: 0 done, 2 something that was given is wrong (or a run failed), 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dcqcn_gym import __version__
+from dcqcn_gym.commands import tables
+from dcqcn_gym.commands.report import report
+from dcqcn_gym.commands.simulate import simulate
+from dcqcn_gym.commands.tune import tune
+from dcqcn_gym.errors import DcqcnGymError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="dcqcn-gym",
+    help="Tune the congestion control of RDMA networks, over an exact packet engine.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dcqcn-gym {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Tune the congestion control of RDMA networks, over an exact packet engine."""
+
+
+app.command()(tune)
+app.command()(report)
+app.command()(simulate)
+app.command()(tables.scenarios)
+app.command()(tables.tuners)
+app.command()(tables.knobs)
+app.add_typer(tables.config, name="config")
+
+
+def main() -> None:
+    """Run the command line; every expected error is one line on standard error."""
+    try:
+        app()  # ends by SystemExit
+    except DcqcnGymError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"error: {name}{error.strerror or error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

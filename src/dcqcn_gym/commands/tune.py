@@ -1,0 +1,178 @@
+"""``dcqcn-gym tune``: the main job."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenarios import Scenario
+    from dcqcn_gym.loop import RunSpec
+    from dcqcn_gym.record import RunDir
+
+__all__ = ["tune"]
+
+
+class EmitForm(str, Enum):
+    """Forms of ``--emit``."""
+
+    mlxconfig = "mlxconfig"
+    debugfs = "debugfs"
+    sonic = "sonic"
+
+
+def tune(
+    out: Annotated[Path, typer.Option(help="Directory for the run; must not hold one yet.")],
+    scenario: Annotated[
+        str, typer.Option(help="A name from `dcqcn-gym scenarios`, or a TOML file.")
+    ] = "fb-hadoop",
+    tuner: Annotated[
+        str, typer.Option(help="A name from `dcqcn-gym tuners`, or path.py:Class.")
+    ] = "paraleon",
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Traffic and tuner seed.")] = 1,
+    intervals: Annotated[
+        int | None, typer.Option(min=1, help="Monitor intervals; default: the scenario's budget.")
+    ] = None,
+    backend: Annotated[str, typer.Option(help="native, or fake for a quick look.")] = "native",
+    tuner_arg: Annotated[
+        list[str] | None, typer.Option(metavar="K=V", help="Argument of the tuner; repeatable.")
+    ] = None,
+    monitor: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Replaces the scenario's flow-size monitor.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in OUT.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the run in OUT.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    emit: Annotated[
+        EmitForm | None, typer.Option(help="Print the recommended setting as commands.")
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write OUT/report.html.")
+    ] = True,
+    eval_seeds: Annotated[
+        int, typer.Option(min=0, max=999, help="Fresh seeds for the recommended setting.")
+    ] = 5,
+    eval_intervals: Annotated[
+        int | None, typer.Option(min=1, help="Intervals per fresh seed; default: at most 20.")
+    ] = None,
+) -> None:
+    """Tune DCQCN for a scenario and compare with NVIDIA's default and the experts' setting.
+
+    Writes OUT/run.jsonl (every interval), OUT/best.json (the recommended setting) and
+    OUT/report.html. An interrupted run is continued by the same command with --resume.
+    """
+    from dcqcn_gym.envs.scenarios import load_scenario
+    from dcqcn_gym.record import RunDir
+
+    chosen = _with_monitor(load_scenario(scenario), monitor)
+    n = chosen.intervals if intervals is None else intervals
+    spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend)
+    run_dir = RunDir(out)
+    best = _session(spec, run_dir, eval_seeds, eval_intervals or min(n, 20), resume, force, quiet)
+    page = _report(out) if report else None
+    if not quiet:
+        _summary(best, run_dir, page)
+    if emit is not None:
+        _emit(best, emit)
+
+
+def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
+    if kind is None:
+        return scenario
+    from dcqcn_gym.config import validate
+    from dcqcn_gym.envs.scenarios import Monitor
+
+    data = {**scenario.monitor.model_dump(), "kind": kind}
+    monitor = validate(data, Monitor, source="--monitor")
+    return scenario.model_copy(update={"monitor": monitor})
+
+
+def _spec(
+    scenario: Scenario, tuner: str, arguments: list[str], seed: int, intervals: int, backend: str
+) -> RunSpec:
+    from dcqcn_gym.envs.backends import make_backend
+    from dcqcn_gym.loop import RunSpec
+    from dcqcn_gym.tuners import TUNERS, parse_settings
+    from dcqcn_gym.tuners.base import parse_argument
+
+    make_backend(backend)
+    given = dict(parse_argument(text) for text in arguments)
+    typed = parse_settings(tuner, TUNERS.load(tuner), given)
+    values: dict[str, Any] = typed.model_dump(mode="json", exclude_unset=True)
+    return RunSpec(scenario, tuner, seed, intervals, backend, values)
+
+
+def _session(
+    spec: RunSpec,
+    out: RunDir,
+    seeds: int,
+    eval_intervals: int,
+    resume: bool,
+    force: bool,
+    quiet: bool,
+) -> dict[str, Any]:
+    from dcqcn_gym.progress import open_viewer
+    from dcqcn_gym.tuning import Evaluation, tune
+
+    title = f"{spec.scenario.name} · {spec.tuner} · seed {spec.seed}"
+    default = spec.scenario.default_setting().to_nvidia()
+    try:
+        with open_viewer(
+            title, spec.intervals, out.reference("default"), default, quiet=quiet
+        ) as viewer:
+            evaluation = Evaluation(seeds, eval_intervals)
+            return tune(spec, out, evaluation=evaluation, viewer=viewer, resume=resume, force=force)
+    except KeyboardInterrupt:
+        if out.log.exists():
+            typer.echo(
+                f"interrupted; {out.log} holds every finished interval: the same command with "
+                f"--resume instead of --force continues it, `dcqcn-gym report {out.root}` shows it",
+                err=True,
+            )
+        raise typer.Exit(130) from None
+
+
+def _report(out: Path) -> Path | None:
+    from dcqcn_gym.errors import MissingExtraError
+    from dcqcn_gym.report import build_report
+
+    try:
+        return build_report(out)
+    except MissingExtraError as error:
+        typer.echo(f"no report was written: {error}", err=True)
+        return None
+
+
+def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    fresh = best["utility_on_fresh_seeds"]
+    tuning = best["utility_while_tuning"]
+    table = Table(title=f"{best['scenario']}: mean utility", title_justify="left")
+    table.add_column("setting")
+    table.add_column(f"while tuning ({best['intervals']} intervals)", justify="right")
+    table.add_column(f"fresh traffic ({len(fresh['seeds'])} seeds)", justify="right")
+    rows = (("recommended", None), ("default", tuning["default"]), ("expert", tuning["expert"]))
+    table.add_row(f"{best['tuner']}, as it searched", _figure(tuning["tuned"]), "")
+    for name, value in rows:
+        table.add_row(name, _figure(value), _figure(fresh["mean"][name]))
+    console = Console(stderr=True)
+    console.print(table)
+    console.print(f"recommended setting: {out.best}", soft_wrap=True, highlight=False)
+    if page is not None:
+        console.print(f"report: {page}", soft_wrap=True, highlight=False)
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _emit(best: dict[str, Any], form: EmitForm) -> None:
+    from dcqcn_gym.emit import emit
+    from dcqcn_gym.knobs import Setting
+
+    typer.echo(emit(Setting.from_nvidia(best["recommended"]), form.value), nl=False)

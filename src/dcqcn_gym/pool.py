@@ -1,0 +1,59 @@
+"""Runs in worker processes: nothing of them outlives the program, nothing of them answers Ctrl-C.
+
+The number of workers never changes a result: a run is one process with its own seed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import connection
+
+__all__ = ["cpu_count", "worker_pool"]
+
+
+def cpu_count() -> int:
+    """Return the number of CPUs that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def worker_pool(workers: int | None = None) -> Iterator[Executor]:
+    """Yield an executor of fresh worker processes; leave by an error and they are stopped.
+
+    Workers run at lower priority than the caller, whose own run a person is watching.
+    """
+    executor = ProcessPoolExecutor(
+        max_workers=cpu_count() if workers is None else workers,
+        mp_context=multiprocessing.get_context("spawn"),  # a fork would copy a threaded parent
+        initializer=_prepare_worker,
+    )
+    try:
+        yield executor
+    except BaseException:
+        processes = list((getattr(executor, "_processes", None) or {}).values())
+        executor.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+        raise
+    else:
+        executor.shutdown()
+
+
+def _prepare_worker() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    os.nice(5)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Wait until the parent is gone, also by kill -9, and go as well."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)

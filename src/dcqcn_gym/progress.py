@@ -1,0 +1,225 @@
+"""What a tuning session shows while it runs: a live panel, plain lines, or nothing.
+
+Everything goes to standard error; standard output belongs to ``--emit``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from dcqcn_gym.knobs import KNOBS
+from dcqcn_gym.record import Line
+
+__all__ = ["LiveViewer", "PlainViewer", "QuietViewer", "open_viewer"]
+
+_BARS = "▁▂▃▄▅▆▇█"
+_UTILITY = re.compile(rb'^\{"i":(\d+),.*?"utility":([^,]+),')
+
+
+class QuietViewer:
+    """Shows nothing."""
+
+    def interval(self, line: Line, state: dict[str, Any], repeated: bool) -> None:
+        """Ignore the interval."""
+
+    def waiting(self, done: int, total: int) -> None:
+        """Ignore the wait."""
+
+
+class _Follower:
+    """Reads the utilities of the default run while a worker is still writing its log."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._known: dict[int, float] = {}
+
+    def at(self, i: int) -> float | None:
+        """Return the default's utility in interval ``i``; None if it is not there yet."""
+        if i not in self._known:
+            self._read()
+        return self._known.get(i)
+
+    def _read(self) -> None:
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except OSError:  # not there yet
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for line in whole.splitlines():
+            if found := _UTILITY.match(line):
+                self._known[int(found[1])] = float(found[2])
+
+
+class _Figures:
+    """The numbers that both viewers show, as text."""
+
+    def __init__(self, default_log: Path, default: Mapping[str, float]) -> None:
+        self._follower = _Follower(default_log)
+        self._default = default
+        self.best = -1.0
+        self.history: list[float] = []
+        self.line: Line = {}
+
+    def add(self, line: Line) -> None:
+        """Take one interval."""
+        self.line = line
+        if not line["idle"]:
+            self.best = max(self.best, line["utility"])
+        self.history.append(line["utility"])
+
+    @property
+    def simulated(self) -> str:
+        """Simulated time at the end of the interval, warm-up included."""
+        return f"{self.line['end_ps'] * 1e-9:.1f} ms"
+
+    @property
+    def utilities(self) -> tuple[str, str, str]:
+        """U now, best so far, and the default's in the same interval."""
+        default = self._follower.at(self.line["i"])
+        best = f"{self.best:.4f}" if self.best >= 0 else "-"
+        now = "idle" if self.line["idle"] else f"{self.line['utility']:.4f}"
+        return now, best, "-" if default is None else f"{default:.4f}"
+
+    @property
+    def network(self) -> tuple[str, str, str]:
+        """Throughput, mean RTT, pause share of the mean device."""
+        line = self.line
+        rtt = line["rtt_mean_ps"]
+        share = line["pause_ps_mean"] / (line["end_ps"] - line["start_ps"])
+        return (
+            f"{line['throughput_bps'] * 1e-9:.1f} Gb/s",
+            "-" if rtt is None else f"{rtt * 1e-6:.1f} us",
+            f"{share:.2%}",
+        )
+
+    @property
+    def changed(self) -> list[str]:
+        """Knobs that differ from the default, in NVIDIA's units."""
+        setting = self.line["setting"]
+        values: Mapping[str, float] = setting.get("cluster", setting)
+        return [
+            f"{name}={value:g}" for name, value in values.items() if value != self._default[name]
+        ]
+
+
+class PlainViewer:
+    """One line per interval, for files and pipes."""
+
+    def __init__(self, console: Console, figures: _Figures, intervals: int) -> None:
+        self._console = console
+        self._figures = figures
+        self._intervals = intervals
+
+    def interval(self, line: Line, state: dict[str, Any], repeated: bool) -> None:
+        """Print the interval."""
+        self._figures.add(line)
+        now, best, default = self._figures.utilities
+        throughput, rtt, pause = self._figures.network
+        mark = " (repeated from the log)" if repeated else ""
+        self._print(
+            f"interval {line['i'] + 1}/{self._intervals}  t={self._figures.simulated}  U={now}  "
+            f"best={best}  default={default}  throughput={throughput}  RTT={rtt}  pause={pause}  "
+            f"{' '.join(self._figures.changed) or 'setting=default'}{mark}"
+        )
+
+    def waiting(self, done: int, total: int) -> None:
+        """Print now and then how far the runs beside the tuned one are."""
+        if done not in (0, total // 2, total):
+            return
+        self._print(f"reference and evaluation runs: {done}/{total} finished")
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class LiveViewer:
+    """A panel that is redrawn in place, for terminals."""
+
+    def __init__(self, live: Live, figures: _Figures, intervals: int, title: str) -> None:
+        self._live = live
+        self._figures = figures
+        self._title = title
+        self._state: dict[str, Any] = {}
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        )
+        self._task = self._progress.add_task("intervals", total=intervals)
+        self._runs = self._progress.add_task("other runs", total=None, visible=False)
+        live.update(self._progress)
+
+    def interval(self, line: Line, state: dict[str, Any], repeated: bool) -> None:
+        """Redraw the panel."""
+        self._figures.add(line)
+        self._state = state
+        self._progress.update(self._task, completed=line["i"] + 1)
+        self._live.update(self._panel("repeating the log" if repeated else ""))
+
+    def waiting(self, done: int, total: int) -> None:
+        """Show how far the reference and evaluation runs are."""
+        self._progress.update(self._runs, completed=done, total=total, visible=True)
+
+    def _panel(self, note: str) -> RenderableType:
+        now, best, default = self._figures.utilities
+        throughput, rtt, pause = self._figures.network
+        grid = Table.grid(padding=(0, 3))
+        grid.add_row(
+            "utility", f"now [bold]{now}[/]", f"best [bold]{best}[/]", f"default {default}"
+        )
+        grid.add_row("network", throughput, f"RTT {rtt}", f"pause {pause}")
+        shown = {k: f"{v:.3g}" if isinstance(v, float) else str(v) for k, v in self._state.items()}
+        rows: list[RenderableType] = [
+            Text(f"{self._title}   simulated {self._figures.simulated}   {note}", style="bold"),
+            self._progress,
+            grid,
+            Text(_sparkline(self._figures.history[-60:]), style="cyan"),
+            Text("  ".join(self._figures.changed) or "the default setting"),
+        ]
+        if shown:
+            rows.append(Text("  ".join(f"{k} {v}" for k, v in shown.items()), style="dim"))
+        return Group(*rows)
+
+
+def _sparkline(values: list[float]) -> str:
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    return "".join(_BARS[round((v - low) / span * (len(_BARS) - 1))] for v in values)
+
+
+@contextmanager
+def open_viewer(
+    title: str,
+    intervals: int,
+    default_log: Path,
+    default: Mapping[str, float],
+    *,
+    quiet: bool = False,
+) -> Iterator[LiveViewer | PlainViewer | QuietViewer]:
+    """Yield the viewer that fits: none if quiet, a panel on a terminal, lines elsewhere.
+
+    ``default_log`` is the event log of the default setting on the same traffic, which may still
+    be growing; ``default`` its setting in NVIDIA's units.
+    """
+    if quiet:
+        yield QuietViewer()
+        return
+    console = Console(stderr=True)
+    figures = _Figures(default_log, {name: default[name] for name in KNOBS})
+    if not console.is_terminal:
+        yield PlainViewer(console, figures, intervals)
+        return
+    with Live(console=console, refresh_per_second=4) as live:
+        yield LiveViewer(live, figures, intervals, title)
