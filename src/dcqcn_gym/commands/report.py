@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from dcqcn_gym.report import build_report
-
 __all__ = ["report"]
 
 
@@ -16,4 +14,6 @@ def report(
     directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],
 ) -> None:
     """Rebuild DIR/report.html from the event log, however far the run came."""
+    from dcqcn_gym.report import build_report
+
     typer.echo(build_report(directory))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shlex
@@ -14,7 +15,8 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from dcqcn_gym.knobs import KNOBS, Knob, default_setting, expert_setting
+from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_setting, expert_setting
 from dcqcn_gym.report import figures
 from dcqcn_gym.report.data import REFERENCES, ReportData, Series, load_report_data
 from dcqcn_gym.report.figures import Line
@@ -223,13 +225,12 @@ def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
 
 
 def _line_rate(data: ReportData) -> float:
-    """Return the host line rate: the reference run's kmin tells it, else 100 Gb/s."""
-    reference = data.references.get("default")
-    if reference is not None and len(reference):
-        kmin = reference.records[0].get("setting", {}).get("kmin")
-        if isinstance(kmin, int | float) and kmin > 0:
-            return 100e9 * float(kmin) / KNOBS["kmin"].default
-    return 100e9
+    """Return the host line rate of the recorded scenario; 100 Gb/s if it cannot be read any more."""
+    try:
+        scenario = Scenario.model_validate(data.run.header.get("scenario"))
+    except ValueError:
+        return REFERENCE_RATE_BPS
+    return scenario.line_rate_bps
 
 
 def _facts(data: ReportData) -> list[tuple[str, str]]:
@@ -253,12 +254,17 @@ def _facts(data: ReportData) -> list[tuple[str, str]]:
     versions = header.get("versions")
     if isinstance(versions, Mapping):
         facts += [(f"version of {k}", str(v)) for k, v in versions.items()]
-    facts += [(str(k).replace("_", " "), _plain(v)) for k, v in data.timing.items()]
+    facts += _timing_facts(data.timing)
     return [*facts, ("command", _command(data))]
 
 
-def _plain(value: object) -> str:
-    return number(value) if isinstance(value, int | float) else str(value)
+def _timing_facts(timing: Mapping[str, Any]) -> list[tuple[str, str]]:
+    facts = []
+    for name, spent in timing.items():
+        if isinstance(spent, Mapping) and "wall_s" in spent and "cpu_s" in spent:
+            text = f"{number(spent['wall_s'], 3)} s, {number(spent['cpu_s'], 3)} s of CPU"
+            facts.append((f"time: {name.replace('_', ' ')}", text))
+    return facts
 
 
 def _command(data: ReportData) -> str:
@@ -268,6 +274,11 @@ def _command(data: ReportData) -> str:
     words = [
         "dcqcn-gym", "tune", "--scenario", str(_scenario(header)["name"]),
         "--tuner", str(header.get("tuner")), "--seed", str(header.get("seed")),
-        "--intervals", str(header.get("intervals")), "--out", data.directory.name or "out",
+        "--intervals", str(header.get("intervals")),
     ]  # fmt: skip
+    for name, value in (header.get("tuner_args") or {}).items():
+        words += ["--tuner-arg", f"{name}={json.dumps(value)}"]
+    if header.get("backend") != "native":
+        words += ["--backend", str(header.get("backend"))]
+    words += ["--out", data.directory.name or "out"]
     return shlex.join(words)

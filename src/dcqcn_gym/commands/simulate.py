@@ -1,0 +1,95 @@
+"""`dcqcn-gym simulate`: one setting, no tuner."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dcqcn_gym.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from dcqcn_gym.interval import IntervalReport
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    scenario: Annotated[
+        str, typer.Option("--scenario", "-s", help="A scenario's name, or the path of a TOML file.")
+    ],
+    out: Annotated[Path, typer.Option(help="Directory for the results.", metavar="DIR")],
+    flows: Annotated[
+        Path | None,
+        typer.Option(help="Replace the traffic by these flows: src,dst,bytes,start_ns."),
+    ] = None,
+    assign: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KNOB=VALUE", help="Set a knob, in NVIDIA's units."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the traffic.")] = 1,
+    intervals: Annotated[
+        int | None,
+        typer.Option(min=1, help="Monitor intervals to run; default: the scenario's."),
+    ] = None,
+    until_done: Annotated[
+        bool, typer.Option("--until-done", help="Run until every flow is delivered.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace results in DIR.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
+    backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
+) -> None:
+    """Run one setting from time 0; write flows.csv, intervals.csv, summary.json, timing.json."""
+    from rich.console import Console
+
+    from dcqcn_gym.envs.scenarios import load_scenario
+    from dcqcn_gym.simulate import parse_assignments, with_flows
+    from dcqcn_gym.simulate import simulate as run_simulation
+
+    if until_done and intervals is not None:
+        raise ConfigError("--until-done and --intervals exclude each other; give one of them")
+    chosen = load_scenario(scenario)
+    if flows is not None:
+        chosen = with_flows(chosen, flows)
+    setting = parse_assignments(assign or (), chosen.initial_setting(), chosen.line_rate_bps)
+    if intervals is None and not until_done and flows is None:
+        intervals = chosen.intervals
+    status = Console(stderr=True).status(f"simulating {chosen.name}")
+    live = not quiet and sys.stderr.isatty()
+    if live:
+        status.start()
+    try:
+        summary = run_simulation(
+            chosen,
+            out,
+            setting=setting,
+            seed=seed,
+            intervals=intervals,
+            backend=backend,
+            force=force,
+            progress=_progress(status, chosen.name) if live else None,
+        )
+    finally:
+        status.stop()
+    if not quiet:
+        total = summary["slowdown"]["all sizes"]
+        mean = "" if total["mean"] is None else f", mean slowdown {total['mean']:.2f}"
+        typer.echo(
+            f"{out}: {summary['intervals']} intervals, {summary['finished_flows']} flows "
+            f"finished, {summary['unfinished_flows']} not{mean}"
+        )
+
+
+def _progress(status: Status, name: str) -> Callable[[int, IntervalReport], None]:
+    def show(done: int, report: IntervalReport) -> None:
+        status.update(
+            f"simulating {name}: interval {done}, {report.end_ps * 1e-9:.1f} ms, "
+            f"{report.active_flows} flows active"
+        )
+
+    return show

@@ -1,0 +1,180 @@
+"""`simulate`: its files, its refusals, and that nothing half-made stays behind."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dcqcn_gym.envs.backends.fake import FakeBackend
+from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.knobs import default_setting
+from dcqcn_gym.simulate import FILES, endless, parse_assignments, simulate, with_flows
+from dcqcn_gym.statistics import SlowdownCounter, slowdown_by_size
+
+MINI = load_scenario("mini-fb-hadoop")
+FLOWS = "src,dst,bytes,start_ns\n0,1,1000000,0\n2,3,5000,1500.5\n"
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def flow_list(tmp_path: Path) -> Scenario:
+    path = tmp_path / "flows.csv"
+    path.write_text(FLOWS, encoding="utf-8")
+    return with_flows(MINI, path)
+
+
+def test_files_agree_with_each_other(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    summary = simulate(MINI, out, intervals=7, backend="fake")
+    assert sorted(p.name for p in out.iterdir()) == sorted(FILES)
+    assert json.loads((out / "summary.json").read_text()) == summary
+    flows, intervals = rows(out / "flows.csv"), rows(out / "intervals.csv")
+    assert list(flows[0]) == ["src", "dst", "bytes", "start_ns", "fct_ns", "ideal_fct_ns"]
+    assert len(intervals) == summary["intervals"] == 7
+    assert len(flows) == summary["finished_flows"]
+    for column in ("pauses", "marks", "cnps", "drops", "packet_hops"):
+        assert sum(int(row[column]) for row in intervals) == summary[column]
+    slow = [float(row["fct_ns"]) / float(row["ideal_fct_ns"]) for row in flows]
+    assert summary["slowdown"]["all sizes"]["mean"] == pytest.approx(np.mean(slow))
+    assert summary["slowdown"]["all sizes"]["p50"] == pytest.approx(np.median(slow), rel=0.01)
+    assert json.loads((out / "timing.json").read_text())["peak_memory_bytes"] > 0
+
+
+def test_same_seed_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        simulate(MINI, tmp_path / name, intervals=3, seed=5, backend="fake")
+    for file in ("flows.csv", "intervals.csv", "summary.json"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_until_done_stops_when_everything_is_delivered(tmp_path: Path) -> None:
+    world = FakeBackend(work_intervals=4)
+    summary = simulate(flow_list(tmp_path), tmp_path / "out", backend=world)
+    assert summary["intervals"] == 4
+
+
+def test_until_done_refuses_traffic_without_end(tmp_path: Path) -> None:
+    assert endless(MINI) == ["workloads[0] (poisson)"]
+    assert endless(flow_list(tmp_path)) == []
+    with pytest.raises(ConfigError, match="never ends"):
+        simulate(MINI, tmp_path / "out", backend="fake")
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_are_not_replaced_without_force(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    simulate(MINI, out, intervals=1, backend="fake")
+    with pytest.raises(RunError, match="--force"):
+        simulate(MINI, out, intervals=2, backend="fake")
+    assert simulate(MINI, out, intervals=2, backend="fake", force=True)["intervals"] == 2
+    assert len(rows(out / "intervals.csv")) == 2
+
+
+def test_out_must_be_a_directory_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("kept")
+    for out in (file, file / "below"):
+        with pytest.raises(RunError, match="is a file"):
+            simulate(MINI, out, intervals=1, backend="fake")
+    assert file.read_text() == "kept"
+    (tmp_path / "run.jsonl").write_text("{}\n")
+    with pytest.raises(RunError, match="tuning run"):
+        simulate(MINI, tmp_path, intervals=1, backend="fake", force=True)
+
+
+class Breaking(FakeBackend):
+    """Stops in the third interval, as Ctrl-C or a failing world would."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+        self.calls = 0
+
+    def advance(self, duration_ps: int | None = None) -> IntervalReport:
+        self.calls += 1
+        if self.calls == 3:
+            raise self.error
+        return super().advance(duration_ps)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("lost")])
+def test_nothing_half_made_stays(tmp_path: Path, error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        simulate(MINI, tmp_path / "new" / "out", intervals=9, backend=Breaking(error))
+    assert list(tmp_path.iterdir()) == []
+    out = tmp_path / "old"
+    simulate(MINI, out, intervals=1, backend="fake")
+    before = {p.name: p.read_bytes() for p in out.iterdir()}
+    with pytest.raises(type(error)):
+        simulate(MINI, out, intervals=9, backend=Breaking(error), force=True)
+    assert {p.name: p.read_bytes() for p in out.iterdir()} == before
+
+
+def test_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "flows.csv.part").symlink_to("/dev/full")
+    with pytest.raises(RunError, match="No space left"):
+        simulate(MINI, out, intervals=1, backend="fake")
+    assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("rp_ai_rat=5", UnknownNameError, "did you mean 'rp_ai_rate'"),
+        ("rp_ai_rate", ConfigError, "not of the form knob=value"),
+        ("rp_ai_rate=fast", ConfigError, "expected a whole number"),
+        ("rp_ai_rate=1.5", ConfigError, "expected a whole number"),
+        ("rp_ai_rate=0", ConfigError, "expected 1 to"),
+        ("kmin=nan", ConfigError, "expected a number"),
+        ("pmax=1.5", ConfigError, "out of range"),
+        ("kmin=5000", ConfigError, "larger than kmax"),
+    ],
+)
+def test_bad_assignments(text: str, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        parse_assignments([text], default_setting(), 100e9)
+
+
+def test_assignments_are_in_nvidias_units() -> None:
+    setting = parse_assignments(["rp_ai_rate=50", " kmin =200.5"], default_setting(), 100e9)
+    assert setting["rp_ai_rate"] == 50e6
+    assert setting["kmin"] == 200_500
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("0,99,10,0", "line 2: dst = 99 is not a host"), ("0,1,ten,0", "line 2: bytes = 'ten'")],
+)
+def test_bad_flow_lists_name_the_line(tmp_path: Path, line: str, words: str) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text(f"src,dst,bytes,start_ns\n{line}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=words):
+        with_flows(MINI, path)
+
+
+def test_counter_agrees_with_exact_percentiles() -> None:
+    rng = np.random.default_rng(4)
+    sizes = (10 ** rng.uniform(1, 7.5, 200_000)).astype(np.int64)
+    slow = 1 + rng.pareto(1.5, sizes.size)
+    counter = SlowdownCounter()
+    for part in np.array_split(np.arange(sizes.size), 7):
+        counter.add(sizes[part], slow[part])
+    summary = counter.summary()
+    for row in slowdown_by_size(sizes, slow):
+        got = summary[row.bin.label]
+        assert got["count"] == row.count
+        assert got["mean"] == pytest.approx(row.mean)
+        assert got["p50"] == pytest.approx(row.p50, rel=2e-3)
+        assert got["p99"] == pytest.approx(row.p99, rel=2e-2)
+    assert SlowdownCounter().summary()["all sizes"]["p99"] is None
