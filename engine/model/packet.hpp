@@ -9,7 +9,8 @@ enum class Kind : std::uint8_t { kData = 0, kAck = 1, kCnp = 2, kNack = 3 };
 
 struct Packet {
   Time arrival;            // when its last bit reaches the far end of the link it is on
-  std::uint64_t sent : 56;  // data: start on the sender's wire; ACK: the same, echoed
+  std::uint64_t sent : 55;  // data: start on the sender's wire; ACK: the same, echoed
+  std::uint64_t last : 1;   // last packet of a message: always acknowledged
   std::uint64_t kind : 2;
   std::uint64_t ecn : 1;       // congestion experienced
   std::uint64_t cnp : 1;       // ACK that carries a CNP (wire profile "hpcc")

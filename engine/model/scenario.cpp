@@ -208,6 +208,7 @@ class Parser {
     t.window = line.whole("window", 0);
     t.window_scales = line.whole("window_scaling", 0) != 0;
     t.rto = line.whole("rto_ps", t.rto);
+    t.dispatch_delay = line.whole("dispatch_delay_ps", 0);
     if (t.ack_every < 1) line.fail("ack_every must be at least 1");
   }
   void read_cdf(const Line& line) {

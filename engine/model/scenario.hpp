@@ -44,6 +44,7 @@ struct Transport {
   bool cnp_scope_port = false;
   Time cnp_port_gap = 0;
   Time cnp_delay = 0;
+  Time dispatch_delay = 0;  // from a new setting to its effect
 };
 
 struct MonitorSpec {

@@ -1,0 +1,46 @@
+// What every engine does: move packets and time through the model. The order of what happens at
+// one node at one picosecond is part of the contract (docs/model.md): setting change, PFC takes
+// effect, timers, dequeues of ports that become free (by port), arrivals (by in-port; a packet
+// that finds its egress idle starts at once), flow starts (in the order of the flow source).
+#pragma once
+
+#include <vector>
+
+#include "model/metrics.hpp"
+#include "model/monitor.hpp"
+#include "model/scenario.hpp"
+#include "model/settings.hpp"
+#include "model/topology.hpp"
+#include "model/transport.hpp"
+
+namespace dcqcn {
+
+// everything that the engines of one simulation share
+struct World {
+  const Scenario& scenario;
+  const Topology& topology;
+  FlowSource& source;
+  TransportLayer& transport;
+  IntervalLog& log;
+  Monitor& monitor;
+  std::uint64_t seed;
+};
+
+// one egress port, as an interval report sees it
+struct PortReport {
+  PortCounters counters;
+  Bytes queue = 0;
+  double pause = 0;  // ps, mean over lossless priorities
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  // handle everything that happens before `until`
+  virtual void run(Time until) = 0;
+  virtual void set_ecn(const std::vector<EcnSetting>& per_port) = 0;
+  // figures of the interval that ends at `now`; counters start again
+  virtual void report_ports(Time now, std::vector<PortReport>& out) = 0;
+};
+
+}  // namespace dcqcn

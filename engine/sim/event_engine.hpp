@@ -1,0 +1,94 @@
+// The plain engine: one heap of events, every packet and timer in global time order. It is the
+// oracle of the window engine, so it is written to be obviously right, not fast.
+#pragma once
+
+#include <memory>
+#include <queue>
+
+#include "model/ring.hpp"
+#include "model/shared_buffer.hpp"
+#include "sim/engine.hpp"
+
+namespace dcqcn {
+
+class EventEngine final : public Engine {
+ public:
+  explicit EventEngine(const World& world);
+  void run(Time until) override;
+  void set_ecn(const std::vector<EcnSetting>& per_port) override;
+  void report_ports(Time now, std::vector<PortReport>& out) override;
+
+ private:
+  enum class What : std::uint64_t { kPfc, kRto, kDelayedCnp, kDequeue, kArrival, kFlow };
+  struct Event {
+    Time when;
+    std::uint64_t order;  // what, then port, host or QP slot
+    bool operator>(const Event& o) const {
+      return when != o.when ? when > o.when : order > o.order;
+    }
+  };
+  struct PfcFrame {
+    Time arrival = 0;
+    std::uint8_t priority = 0;
+    bool pause = false;
+  };
+  struct Port {
+    PortSpec spec;
+    Time busy = 0;         // free from this instant on
+    Time wake = kNever;    // of the pending dequeue event
+    Ring<PfcFrame> pfc;    // waiting to be sent
+    Ring<Packet> control;  // ACK and CNP, strict priority
+    Ring<Packet> data[8];
+    Bytes queued[8] = {};
+    Bytes queued_total = 0;
+    unsigned last_served = 7;  // data priority, round robin
+    std::uint8_t paused = 0;   // bit per priority
+    Time paused_since[8] = {};
+    Time pause_sum[8] = {};
+    Ring<Packet> wire;
+    Ring<PfcFrame> pfc_wire;
+    EcnSetting ecn;
+    RandomStream draws;
+    PortCounters counters;
+  };
+  struct Nic {
+    std::vector<std::uint32_t> slots;  // QP slot or kNone, the round-robin order
+    std::uint32_t last_served = 0;
+    Ring<Packet> delayed_cnps;
+  };
+
+  void schedule(What what, std::uint64_t id, Time when);
+  void wake(Port& port, Time when);
+  void kick(Port& port, Time now);
+  void service(Port& port, Time now);
+  void transmit(Port& port, Packet p, Time now);
+  void transmit_data(Port& port, Time now);
+  bool transmit_from_nic(Port& port, Time now);
+  bool pick_priority(const Port& port, unsigned& priority) const;
+
+  void on_pfc(Port& port, Time now);
+  void on_arrival(Port& port, Time now);
+  void switch_arrival(Port& in, Packet p, Time now);
+  void host_arrival(int host, const Packet& p, Time now);
+  void start_flow(const FlowStart& flow, Time now);
+  void send_pfc(int node, unsigned in_port, unsigned priority, bool pause, Time now);
+  void arm_rto(Qp& q);
+  void on_rto(std::uint32_t slot, Time now);
+
+  Port& port_of(int node, unsigned index) {
+    return ports_[static_cast<std::size_t>(world_.topology.first_port(node)) + index];
+  }
+  std::uint64_t id_of(const Port& p) const { return static_cast<std::uint64_t>(&p - &ports_[0]); }
+  SharedBuffer& buffer(int node) {
+    return buffers_[static_cast<std::size_t>(node - world_.topology.hosts())];
+  }
+
+  World world_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Port> ports_;
+  std::vector<Nic> nics_;
+  std::vector<SharedBuffer> buffers_;
+  std::vector<FlowStart> starts_;
+};
+
+}  // namespace dcqcn

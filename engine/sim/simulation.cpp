@@ -1,0 +1,70 @@
+#include "sim/simulation.hpp"
+
+#include <stdexcept>
+
+#include "sim/event_engine.hpp"
+
+namespace dcqcn {
+namespace {
+
+std::unique_ptr<Engine> make_engine(const std::string& name, const World& world) {
+  if (name == "event" || name == "default") return std::make_unique<EventEngine>(world);
+  throw std::invalid_argument("unknown engine '" + name + "'; expected window or event");
+}
+
+}  // namespace
+
+Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine)
+    : scenario_(Scenario::parse(compiled)),
+      topology_(scenario_),
+      source_(scenario_, topology_.smallest_delay(), seed),
+      transport_(scenario_, topology_, source_, log_),
+      monitor_(MonitorConfig::from_options(scenario_.monitor.kind, scenario_.monitor.options),
+               static_cast<int>(scenario_.switches.size()), seed),
+      engine_(make_engine(engine, World{scenario_, topology_, source_, transport_, log_, monitor_,
+                                        seed})) {}
+
+void Simulation::apply(std::vector<NicSetting> nics, std::vector<EcnSetting> ecns) {
+  if (nics.size() != static_cast<std::size_t>(topology_.hosts()) ||
+      ecns.size() != static_cast<std::size_t>(topology_.port_count())) {
+    throw std::invalid_argument("apply: expected one row per host and one per port");
+  }
+  Change change{now_ + scenario_.transport.dispatch_delay, std::move(nics), std::move(ecns)};
+  if (change.when == now_) {
+    put_in_force(change);
+  } else {
+    changes_.push_back(std::move(change));
+  }
+}
+
+void Simulation::put_in_force(const Change& change) {
+  transport_.change_settings(change.nics, change.when);
+  engine_->set_ecn(change.ecns);
+}
+
+void Simulation::advance(Time until) {
+  if (until < now_) throw std::invalid_argument("advance: time does not run backwards");
+  while (!changes_.empty() && changes_.front().when < until) {
+    engine_->run(changes_.front().when);
+    put_in_force(changes_.front());
+    changes_.pop_front();
+  }
+  engine_->run(until);
+  now_ = until;
+}
+
+const IntervalData& Simulation::report() {
+  data_.start = data_.end;
+  data_.end = now_;
+  transport_.flush_rtts();
+  log_.sort();
+  engine_->report_ports(now_, data_.ports);
+  monitor_.end_interval(now_, data_.fsd);
+  data_.active_flows = transport_.live_flows();
+  totals_.add(log_.totals);
+  std::swap(data_.log, log_);
+  log_.clear();
+  return data_;
+}
+
+}  // namespace dcqcn

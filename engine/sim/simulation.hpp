@@ -1,0 +1,63 @@
+// One simulation: owns every mutable thing, so that hundreds can live in one process.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "sim/engine.hpp"
+
+namespace dcqcn {
+
+// what one monitor interval reports; bindings.cpp turns it into IntervalReport
+struct IntervalData {
+  std::int64_t index = 0;
+  Time start = 0;
+  Time end = 0;
+  std::vector<PortReport> ports;
+  IntervalLog log;
+  FsdReport fsd;
+  std::uint64_t active_flows = 0;
+};
+
+class Simulation {
+ public:
+  // engine: "window" or "event"; throws std::invalid_argument
+  Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine);
+
+  // rows of kNicKnobs per host and of kEcnKnobs per port, SI units; in force from now on, or
+  // dispatch_delay later
+  void apply(std::vector<NicSetting> nics, std::vector<EcnSetting> ecns);
+  // run everything that happens before `until`
+  void advance(Time until);
+  // close the interval that began at the last report
+  const IntervalData& report();
+
+  Time now() const { return now_; }
+  const Topology& topology() const { return topology_; }
+  const Scenario& scenario() const { return scenario_; }
+  const Totals& totals() const { return totals_; }
+  bool done() const { return source_.exhausted() && transport_.live_flows() == 0; }
+
+ private:
+  struct Change {
+    Time when;
+    std::vector<NicSetting> nics;
+    std::vector<EcnSetting> ecns;
+  };
+  void put_in_force(const Change& change);
+
+  Scenario scenario_;
+  Topology topology_;
+  FlowSource source_;
+  IntervalLog log_;
+  TransportLayer transport_;
+  Monitor monitor_;
+  std::unique_ptr<Engine> engine_;
+  std::deque<Change> changes_;
+  IntervalData data_;
+  Totals totals_;
+  Time now_ = 0;
+};
+
+}  // namespace dcqcn
