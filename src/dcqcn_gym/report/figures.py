@@ -194,6 +194,8 @@ def fsd_figure(x: FloatArray, shares: Mapping[str, FloatArray], x_label: str) ->
 
 def slowdown_figure(rows: Mapping[str, tuple[str, Sequence[SlowdownRow]]]) -> str:
     """Draw p50 (hollow) and p99 (full) slowdown by size bin; ``rows``: role -> (label, rows)."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
     with _styled():
         figure, (ax,) = _figure(1, 2.9)
         ax.set_title("FCT slowdown by flow size: median (hollow) to p99 (full)")
@@ -208,18 +210,13 @@ def slowdown_figure(rows: Mapping[str, tuple[str, Sequence[SlowdownRow]]]) -> st
             ax.plot(at, low, "o", mfc="none", mec=colour, markersize=5)
             ax.plot(at, high, "o", color=colour, markersize=5.5, label=label)
         ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 1.2, 1.5, 2, 3, 5, 7), numticks=12))
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}×")
-        ax.yaxis.set_minor_formatter(_few_minor)
+        ax.yaxis.set_minor_locator(NullLocator())
         ax.set_xticks(range(len(kept)), [first[i].bin.label for i in kept])
         ax.grid(axis="x", visible=False)
         _legend(figure, ax)
         return _svg(figure)
-
-
-def _few_minor(value: float, _: object) -> str:
-    """Label 2 and 5 between the decades."""
-    lead = value / 10 ** np.floor(np.log10(value) + 1e-9)
-    return f"{value:g}×" if round(lead, 3) in (2.0, 5.0) else ""
 
 
 def _legend(figure: Figure, ax: Axes) -> None:

@@ -94,11 +94,13 @@ def headline(data: ReportData) -> Headline:
 
 def _from_seeds(data: ReportData, tuner: str) -> Headline:
     gain = utility_gain(data, "default")
+    expert = utility_gain(data, "expert")
     tail = slowdown_change(data, "default", "p99")
     seeds = f"{gain.n} fresh seeds" if gain.n != 1 else "one fresh seed"
     what = (
         f"mean utility {change_text(gain, percent=False)}, p99 FCT slowdown "
-        f"{change_text(replace(tail, low=None, high=None), percent=True)} on {seeds}"
+        f"{change_text(_bare(tail), percent=True)} on {seeds} (against the "
+        f"experts' setting: utility {change_text(_bare(expert), percent=False)})"
     )
     if gain.sign > 0:
         text = f"The setting that {tuner} found beats NVIDIA's default: {what}."
@@ -115,3 +117,7 @@ def _from_seeds(data: ReportData, tuner: str) -> Headline:
     why = "one seed may be chance" if gain.n == 1 else "no interval, since scipy is missing"
     text = f"Against NVIDIA's default, the setting that {tuner} found gives {what} ({why})."
     return Headline("unknown", text)
+
+
+def _bare(change: Estimate) -> Estimate:
+    return replace(change, low=None, high=None)

@@ -92,6 +92,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits}g}".replace("-", "−")
 
 
+def four(value: float) -> str:
+    """Format a utility: always four decimals."""
+    return "–" if math.isnan(value) else f"{value:.4f}"
+
+
 def times(value: float | None) -> str:
     """Format a slowdown: 1.23, 12.3, 123; a dash for none."""
     if value is None or math.isnan(value):
@@ -144,9 +149,9 @@ def _tiles(data: ReportData) -> list[dict[str, Any]]:
         if data.seeds:
             runs = data.evaluation["recommended" if role == "tuned" else role]
             fresh = np.mean([mean_utility(runs[seed]) for seed in data.seeds])
-            lines.append((number(float(fresh), 4), "mean utility on fresh seeds"))
+            lines.append((four(float(fresh)), "mean utility on fresh seeds"))
         during = "mean utility while tuning" if role == "tuned" else "on the traffic of the tuning"
-        lines.append((number(mean_utility(series), 4), during))
+        lines.append((four(mean_utility(series)), during))
         tiles.append({"role": role, "label": label, "lines": lines})
     return tiles
 
@@ -225,7 +230,7 @@ def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
 
 
 def _line_rate(data: ReportData) -> float:
-    """Return the host line rate of the recorded scenario; 100 Gb/s if it cannot be read any more."""
+    """Return the host line rate of the recorded scenario; 100 Gb/s if it cannot be read."""
     try:
         scenario = Scenario.model_validate(data.run.header.get("scenario"))
     except ValueError:
