@@ -18,7 +18,7 @@ BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "cmake>=3.20" "ninja>=1.
 LOCK := $(if $(shell command -v flock),flock $(VENV)/.build-lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help install tune test lint format rebuild-core stub docs clean
+.PHONY: help install tune test lint format rebuild-core stub schemas docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -67,8 +67,12 @@ format: $(DEPS)  ## reformat Python and C++
 	@find engine -name '*.cpp' -o -name '*.hpp' | xargs -r $(BIN)/clang-format -i
 
 stub: $(CORE)  ## write the type stub of the engine module again
-	$(BIN)/python -m nanobind.stubgen -q -m dcqcn_gym._core -o src/dcqcn_gym/_core.pyi
+	$(BIN)/python -m nanobind.stubgen -q -m dcqcn_gym._core -p engine/core_stub.pat -o src/dcqcn_gym/_core.pyi
 	$(BIN)/ruff format -q src/dcqcn_gym/_core.pyi
+
+schemas: $(CORE)  ## write configs/schema again
+	$(BIN)/python -c "from dcqcn_gym.config import export_schemas; \
+	  from dcqcn_gym.envs.scenarios import SCHEMAS; export_schemas('configs/schema', SCHEMAS)"
 
 docs: $(CORE)  ## write the generated parts of docs/ again
 	$(BIN)/python docs/make_knobs.py
