@@ -8,6 +8,7 @@ docs/tuners.md lists the fields.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -300,6 +301,12 @@ class RunDir:
                 old.unlink(missing_ok=True)
         except OSError as error:
             raise _write_failure(self.root, error) from error
+
+    def remove_if_empty(self) -> None:
+        """Remove the directories again if nothing was written into them."""
+        for folder in (self.root / "reference", self.root / "evaluation", self.root):
+            with contextlib.suppress(OSError):  # not empty, or not there
+                folder.rmdir()
 
 
 def setting_json(setting: Setting | Mapping[str, Setting]) -> Line:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -75,24 +76,38 @@ def tune(
     spec.check()
     if recorded is None:
         out.create()
-    timing: dict[str, Any] = {}
-    fixed = _fixed_jobs(spec, out, evaluation)
-    _remove_stale(spec, out, evaluation)
-    with worker_pool() as pool:
-        futures = _submit(pool, fixed)
-        timing["run"] = _summed([_continue(_Job(spec, out.log), recorded, viewer)])
-        recommended = Setting.from_nvidia(_end(out.log)["recommended"])
-        futures |= _submit(pool, _evaluation_jobs(spec, out, evaluation, recommended))
-        finished: list[Timing] = []
-        viewer.waiting(0, len(futures))
-        for future in as_completed(futures):
-            finished.append(future.result())
-            viewer.waiting(len(finished), len(futures))
-    timing["references_and_evaluation"] = _summed(finished)
+    try:
+        timing = _simulate(spec, out, evaluation, viewer, recorded)
+    except BaseException:
+        out.remove_if_empty()
+        raise
     best = _best(spec, out, evaluation)
     write_json(out.best, best)
     write_json(out.timing, {**_previous(out.timing, resume), **timing})
     return best
+
+
+def _simulate(
+    spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer, recorded: Run | None
+) -> dict[str, Any]:
+    """Produce every log; return the timings."""
+    _remove_stale(spec, out, evaluation)
+    finished: list[Timing] = []
+    try:
+        with worker_pool() as pool:
+            futures = _submit(pool, _fixed_jobs(spec, out, evaluation))
+            tuned = _continue(_Job(spec, out.log), recorded, viewer)
+            recommended = Setting.from_nvidia(_end(out.log)["recommended"])
+            futures |= _submit(pool, _evaluation_jobs(spec, out, evaluation, recommended))
+            viewer.waiting(0, len(futures))
+            for future in as_completed(futures):
+                finished.append(future.result())
+                viewer.waiting(len(finished), len(futures))
+    except BrokenProcessPool as error:
+        raise RunError(
+            f"a worker process died (out of memory?); {out.log} is kept: continue with --resume"
+        ) from error
+    return {"run": _summed([tuned]), "references_and_evaluation": _summed(finished)}
 
 
 def _check_same(recorded: Run, spec: RunSpec) -> None:

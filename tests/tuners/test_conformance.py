@@ -1,0 +1,62 @@
+"""Registered means tested: the kit runs on every tuner of the registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.testing.tuner_case import TunerCase
+from dcqcn_gym.tuners import TUNERS
+
+for _name in TUNERS.names():
+    _title = "Test" + "".join(part.capitalize() for part in _name.split("-"))
+    globals()[_title] = type(_title, (TunerCase,), {"tuner": _name})
+
+
+class TestParaleonFromBest(TunerCase):
+    tuner = "paraleon"
+    arguments = {"mutate_from": "best", "iterations": "3"}  # noqa: RUF012
+
+
+class TestThirdParty:
+    """A file of one's own passes the same kit."""
+
+    SOURCE = """
+from dcqcn_gym.tuners import Tuner
+
+class Stepper(Tuner):
+    name = "stepper"
+    summary = "raises the additive step by one unit each time"
+
+    def ask(self):
+        if self.best_setting is None:
+            return self.context.base
+        value = self.best_setting.to_nvidia()["rp_ai_rate"] + 1
+        return self.best_setting.replace_nvidia({"rp_ai_rate": value})
+"""
+
+    def test_passes(self, tmp_path: Path) -> None:
+        path = tmp_path / "stepper.py"
+        path.write_text(self.SOURCE)
+        case = type("Case", (TunerCase,), {"tuner": f"{path}:Stepper"})()
+        for name in [n for n in dir(case) if n.startswith("test_")]:
+            folder = tmp_path / name
+            folder.mkdir()
+            method = getattr(case, name)
+            method(folder) if "tmp_path" in method.__annotations__ else method()
+
+
+def test_a_tuner_that_uses_hidden_randomness_fails_the_kit(tmp_path: Path) -> None:
+    path = tmp_path / "hidden.py"
+    path.write_text(
+        "import random\n"
+        "from dcqcn_gym.tuners import Tuner\n"
+        "class Hidden(Tuner):\n"
+        "    name = 'hidden'\n    summary = 'draws from the module'\n"
+        "    def ask(self):\n"
+        "        return self.context.base.replace_nvidia({'rp_ai_rate': random.randint(1, 500)})\n"
+    )
+    case = type("Case", (TunerCase,), {"tuner": f"{path}:Hidden"})()
+    with pytest.raises(AssertionError):
+        case.test_same_seed_same_bytes(tmp_path)
