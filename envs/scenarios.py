@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.config import CONFIGS, StrictModel, load_toml, validate
-from dcqcn_gym.envs.tables import read_flows
+from dcqcn_gym.config import CONFIGS, StrictModel, load_toml
 from dcqcn_gym.envs.topology import Network, Topology, network, us_to_ps
 from dcqcn_gym.envs.workloads import Poisson, Workload, mean_gap_ps
 from dcqcn_gym.errors import ConfigError, UnknownNameError
@@ -28,6 +27,7 @@ from dcqcn_gym.knobs import (
 )
 
 __all__ = [
+    "SCHEMAS",
     "Cnp",
     "Monitor",
     "Scenario",
@@ -217,15 +217,6 @@ class Scenario(StrictModel):
                     "bytes; expected a larger buffer, shorter links or a smaller headroom_factor"
                 )
 
-    def with_flows(self, path: str | Path) -> Scenario:
-        """Return this scenario with the flows of a CSV file as its only workload.
-
-        Raises :class:`ConfigError` with file and line for a bad row or a host that does not exist.
-        """
-        flows = read_flows(Path(path), self.n_hosts)
-        data = {**self.model_dump(mode="json"), "workloads": [{"kind": "flows", "flows": flows}]}
-        return validate(data, Scenario, source=str(path))
-
     def headroom_bytes(self, ps_per_byte: int, delay_ps: int) -> int:
         """Return the headroom of a switch port on a link: factor x rate x one-way delay."""
         if not self.switch.pfc:
@@ -282,6 +273,9 @@ class Scenario(StrictModel):
             return default_setting(rate)
         return default_setting(rate).replace_nvidia(dict(self.initial)).check(rate, "initial")
 
+
+SCHEMAS = {"scenario": Scenario}
+"""Models whose JSON Schemas are exported to configs/schema by :func:`export_schemas`."""
 
 _FOLDER = CONFIGS / "scenarios"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -81,51 +82,67 @@ def describe(error: ValidationError, model: type[BaseModel], source: str) -> str
     """Return one sentence for the first problem of a pydantic error: place, value, expectation."""
     first = error.errors(include_url=False)[0]
     kind, ctx, value = first["type"], first.get("ctx", {}), first.get("input")
-    place, owners = _locate(model, first["loc"])
-    known = sorted({name for owner in owners for name in owner.model_fields})
-    head, _, key = place.rpartition(".")
-    where = f"{source}: {place}" if place else source
+    spot = _locate(model, first["loc"])
+    where = f"{source}: {spot.place}" if spot.place else source
+    if kind == "value_error":
+        return f"{where}: {ctx['error']}"
     if kind == "extra_forbidden":
-        table = f" in [{head}]" if head else ""
-        return f"{source}: unknown key {key!r}{table}{did_you_mean(key, known)}"
+        table, _, key = spot.place.rpartition(".")
+        known = sorted({name for owner in spot.owners for name in owner.model_fields})
+        inside = f" in [{table}]" if table else ""
+        return f"{source}: unknown key {key!r}{inside}{did_you_mean(key, known)}"
+    if kind in ("missing", "unexpected_positional_argument") and spot.place.endswith("]"):
+        row, _, _ = where.rpartition("[")
+        return f"{row}: wrong number of values{spot.meaning()}"
     if kind == "missing":
-        return f"{where}: this key is missing{_meaning(owners, key)}"
+        return f"{where}: this key is missing{spot.meaning()}"
     if kind == "union_tag_not_found":
-        return f"{where}: the key 'kind' is missing; expected one of {_tags(owners)}"
+        return f"{where}: the key 'kind' is missing; expected one of {_tags(spot.inside)}"
     if kind == "union_tag_invalid":
         tags = [tag.strip("'") for tag in str(ctx["expected_tags"]).split(", ")]
         return f"{where}: unknown kind {ctx['tag']!r}{did_you_mean(str(ctx['tag']), tags)}"
     if kind == "literal_error":
-        names = [name for name in _literals(str(ctx["expected"])) if name]
-        return f"{where}: unknown value {value!r}{did_you_mean(str(value), names)}"
-    if kind == "value_error":
-        return f"{where}: {ctx['error']}"
+        names = str(ctx["expected"]).replace(" or ", ", ").split(", ")
+        hint = did_you_mean(str(value), [name.strip(" '") for name in names])
+        return f"{where}: unknown value {value!r}{hint}"
     expected = first["msg"].replace("Input should be", "expected")
     return f"{where} = {_short(value)}: {expected}"
 
 
-def _locate(
-    model: type[BaseModel], loc: Iterable[int | str]
-) -> tuple[str, tuple[type[BaseModel], ...]]:
-    """Turn a pydantic location into ``table.key[index]`` and the models that own the last key."""
-    parts: list[str] = []
+@dataclass(frozen=True)
+class _Spot:
+    """A place in a file: ``table.key[index]``, the models that own the key, and those inside it."""
+
+    place: str
+    key: str
+    owners: tuple[type[BaseModel], ...]
+    inside: tuple[type[BaseModel], ...]
+
+    def meaning(self) -> str:
+        """Return ``"; expected ..."`` from the description of the key, if it has one."""
+        fields = [m.model_fields[self.key] for m in self.owners if self.key in m.model_fields]
+        texts = [field.description for field in fields if field.description]
+        return f"; expected {texts[0]}" if texts else ""
+
+
+def _locate(model: type[BaseModel], loc: Iterable[int | str]) -> _Spot:
+    """Turn a pydantic location, which also holds the tags of unions, into a place in the file."""
+    place, key = "", ""
     owners: tuple[type[BaseModel], ...] = (model,)
     inside: tuple[type[BaseModel], ...] = (model,)
     for item in loc:
         tagged = tuple(m for m in inside if item in _tags((m,)))
         having = tuple(m for m in inside if item in m.model_fields)
         if isinstance(item, int):
-            parts.append(f"[{item}]")
+            place += f"[{item}]"
+        elif tagged and len(inside) > 1:
+            inside = tagged
         elif having:
-            parts.append(f".{item}")
-            owners = having
+            place, key, owners = f"{place}.{item}", item, having
             inside = tuple(x for m in having for x in _models(m.model_fields[item].annotation))
-        elif tagged:
-            owners = inside = tagged
         else:
-            parts.append(f".{item}")
-            owners = inside or owners
-    return "".join(parts).lstrip("."), inside if not parts else owners
+            place, key, owners = f"{place}.{item}", item, inside or owners
+    return _Spot(place.lstrip("."), key, owners, inside)
 
 
 def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
@@ -137,16 +154,6 @@ def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
 
 def _tags(models: Iterable[type[BaseModel]]) -> list[str]:
     return [m.model_fields["kind"].default for m in models if "kind" in m.model_fields]
-
-
-def _literals(expected: str) -> list[str]:
-    """Split pydantic's ``'a', 'b' or 'c'`` into names."""
-    return [part.strip(" '") for part in expected.replace(" or ", ", ").split(", ")]
-
-
-def _meaning(owners: Iterable[type[BaseModel]], key: str) -> str:
-    texts = [m.model_fields[key].description for m in owners if key in m.model_fields]
-    return f"; expected {texts[0]}" if texts and texts[0] else ""
 
 
 def _short(value: Any) -> str:

@@ -61,9 +61,12 @@ class _Axis:
         if self.row.integer:
             value = float(round(value))
             return min(max(value, math.ceil(self.low)), math.floor(self.high))
-        if self.row.si_unit == "B":
-            return round(value * self.row.si_per_unit) / self.row.si_per_unit
-        return value
+        return self.row.to_nvidia(self.si(value))
+
+    def si(self, value: float) -> float:
+        """Convert to SI; a size is a whole number of bytes."""
+        si = self.row.to_si(value)
+        return float(round(si)) if self.row.si_unit == "B" else si
 
     def clip(self, value: float) -> float:
         """Bring any finite value into the range; "off" becomes what it acts like."""
@@ -126,7 +129,7 @@ class KnobSpace:
             axis = self._axes["kmax"]
             share = float(shares[self.knobs.index("kmax")])
             values["kmax"] = axis.value(share, max(values["kmin"], axis.low))
-        return {name: self._axes[name].row.to_si(value) for name, value in values.items()}
+        return {name: self._axes[name].si(value) for name, value in values.items()}
 
     def encode(self, setting: Mapping[str, float]) -> FloatArray:
         """Return the action in [-1, 1], shape (n,), that is nearest to ``setting`` (SI units).
@@ -169,7 +172,7 @@ class KnobSpace:
             axis = self._axes.get(name) or self._axis(name)
             if not math.isfinite(value):
                 raise ConfigError(f"{name} = {value}: expected a finite number")
-            clipped[name] = axis.row.to_si(axis.clip(axis.row.to_nvidia(value)))
+            clipped[name] = axis.si(axis.clip(axis.row.to_nvidia(value)))
         if "kmin" in clipped and "kmax" in clipped:
             clipped["kmax"] = max(clipped["kmin"], clipped["kmax"])
         return clipped

@@ -1,0 +1,91 @@
+"""Reading configuration: one sentence per problem, with file, key, value and expectation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import Field, ValidationError
+
+from dcqcn_gym.config import StrictModel, export_schemas, load_toml, validate
+from dcqcn_gym.errors import ConfigError
+
+
+class Inner(StrictModel):
+    size: int = Field(ge=1, description="a size in bytes")
+    mode: Literal["fast", "slow"] = "fast"
+
+
+class Outer(StrictModel):
+    name: str
+    share: float = 0.5
+    inner: Inner
+    more: tuple[Inner, ...] = ()
+
+
+def _load(tmp_path: Path, text: str) -> Outer:
+    path = tmp_path / "it.toml"
+    path.write_text(text)
+    return load_toml(path, Outer)
+
+
+def test_good_file_and_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "it.toml"
+    path.write_text("[inner]\nsize = 3\n")
+    assert load_toml(path, Outer, {"name": "x"}) == Outer(name="x", inner=Inner(size=3))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('name = "x"', "inner: this key is missing"),
+        ('name = "x"\n[inner]', "inner.size: this key is missing; expected a size in bytes"),
+        ('nam = "x"\n[inner]\nsize = 1', "name: this key is missing"),
+        ('name = "x"\nshares = 1\n[inner]\nsize = 1', "unknown key 'shares'; did you mean 'share'"),
+        ('name = "x"\n[inner]\nsize = 0', "inner.size = 0: expected greater than or equal to 1"),
+        ('name = "x"\n[inner]\nsise = 0\nsize = 1', "unknown key 'sise' in [inner]; did you mean"),
+        (
+            'name = "x"\n[inner]\nsize = 1\nmode = "fastest"',
+            "inner.mode: unknown value 'fastest'; did you mean 'fast'? (known: fast, slow)",
+        ),
+        (
+            'name = "x"\n[inner]\nsize = 1\n[[more]]\nsize = 1\n[[more]]\nsize = "b"',
+            "more[1].size = 'b': expected a valid integer",
+        ),
+        ('name = "x"\nshare = nan\n[inner]\nsize = 1', "share = nan: expected a finite number"),
+        ('name = "x', "not valid TOML"),
+    ],
+)
+def test_bad_file(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        _load(tmp_path, text)
+    assert expected in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / 'it.toml'}: ")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        load_toml(tmp_path / "no.toml", Outer)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_toml(tmp_path, Outer)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_toml(tmp_path / "binary.toml", Outer)
+
+
+def test_validate_names_the_source() -> None:
+    with pytest.raises(ConfigError, match=r"^--arg: size = -1: expected"):
+        validate({"size": -1}, Inner, source="--arg")
+
+
+def test_models_are_frozen() -> None:
+    inner = Inner(size=1)
+    with pytest.raises(ValidationError):
+        inner.size = 2
+
+
+def test_schemas_are_written(tmp_path: Path) -> None:
+    (path,) = export_schemas(tmp_path / "new", {"outer": Outer})
+    assert path.name == "outer.json"
+    assert '"additionalProperties": false' in path.read_text()

@@ -1,0 +1,126 @@
+"""The compiled form of a scenario: exact lines, purity, and the engine's view of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.envs.compile import compile_scenario
+from dcqcn_gym.envs.scenarios import Scenario, load_scenario, scenario_names
+
+GOOD = Path(__file__).parent.parent / "schemas" / "good"
+
+
+def _lines(scenario: Scenario, word: str) -> list[str]:
+    return [line for line in compile_scenario(scenario).splitlines() if line.startswith(word)]
+
+
+def _pairs(line: str) -> dict[str, str]:
+    return dict(item.split("=", 1) for item in line.split() if "=" in item)
+
+
+def test_frame_of_the_text() -> None:
+    text = compile_scenario(load_scenario("mini-fb-hadoop"))
+    assert text.startswith("dcqcn-gym-scenario 1\nnodes hosts=16 switches=4\n")
+    assert text.endswith("\nend\n")
+    assert text.isascii()
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_compiling_is_pure(name: str) -> None:
+    scenario = load_scenario(name)
+    restored = Scenario.model_validate(scenario.model_dump(mode="json"))
+    assert compile_scenario(scenario) == compile_scenario(restored)
+
+
+def test_network_of_the_paper() -> None:
+    scenario = load_scenario("fb-hadoop")
+    switches, links = _lines(scenario, "switch "), _lines(scenario, "link ")
+    assert len(switches) == 12
+    assert len(links) == 128 + 32
+    assert [_pairs(s)["tier"] for s in switches] == ["0"] * 8 + ["1"] * 4
+    assert {_pairs(s)["buffer"] for s in switches} == {"12582912"}
+    assert len({_pairs(s)["salt"] for s in switches}) == 12
+    assert links[0] == "link 0 128 ps_per_byte=80 delay_ps=5000000 headroom=187500"
+    assert links[16].startswith("link 16 129 ")
+    assert links[128].startswith("link 128 136 ")
+
+
+def test_device_lines_of_the_defaults() -> None:
+    text = compile_scenario(load_scenario("fb-hadoop")).splitlines()
+    for line in (
+        "wire payload=1000 data=62 ack=66 cnp=78 pfc=64 cnp_in_ack=0",
+        "pfc enabled=1 lossless=3 alpha=0.125 reserve=4096 resume_offset=3072",
+        "transport rp=nic qp=flow ack_every=1 window=0 window_scaling=0 rto_ps=4000000000 "
+        "dispatch_delay_ps=0",
+        "cnp scope=qp port_gap_ps=0 delay_ps=0",
+        "monitor kind=exact tau=1000000 delta=3 theta=0.01 pe_weight=ratio heavy_bytes=153600 "
+        "light_bytes=460800",
+    ):
+        assert line in text
+
+
+def test_every_key_reaches_the_text() -> None:
+    text = compile_scenario(load_scenario(GOOD / "everything.toml")).splitlines()
+    for line in (
+        "switch 4 tier=0 buffer=100000 salt=" + _pairs(text[2])["salt"],
+        "link 0 4 ps_per_byte=200 delay_ps=1000000 headroom=0",
+        "wire payload=4096 data=68 ack=84 cnp=80 pfc=63 cnp_in_ack=1",
+        "pfc enabled=0 lossless=3,4 alpha=1.0 reserve=4096 resume_offset=3072",
+        "transport rp=paper qp=pair ack_every=4 window=100000 window_scaling=1 "
+        "rto_ps=1000000000 dispatch_delay_ps=0",
+        "cnp scope=port port_gap_ps=1000000 delay_ps=55000000",
+        "monitor kind=elastic tau=500000 delta=2 theta=0.1 pe_weight=logistic heavy_bytes=4096 "
+        "light_bytes=8192",
+        "cdf 0 100:0.0 1000:1.0",
+        "workload poisson cdf=0 hosts=0,1,2,3 dsts=0,1,2,3 mean_gap_ps=10000000.0 "
+        "start_ps=100000000 stop_ps=200000000 repeat_ps=300000000 priority=4",
+        "workload incast hosts=0,1 dst=3 bytes=1000 off_ps=0 start_ps=0 stop_ps=-1 rounds=2 "
+        "priority=3",
+    ):
+        assert line in text
+
+
+def test_mixture_of_rounds_and_poisson() -> None:
+    alltoall, poisson = _lines(load_scenario("influx"), "workload ")
+    assert alltoall == (
+        "workload alltoall hosts=0,16,32,48,64,80,96,112,1,17,33,49,65,81,97,113,2,18,34,50 "
+        "bytes=12000000 off_ps=20000000000 start_ps=0 stop_ps=-1 rounds=0 priority=3"
+    )
+    pairs = _pairs(poisson)
+    assert pairs["start_ps"] == "40000000000"
+    assert pairs["stop_ps"] == "70000000000"
+    assert pairs["repeat_ps"] == "200000000000"
+    assert float(pairs["mean_gap_ps"]) == pytest.approx(120_420.75 * 80 / 0.3, rel=1e-12)
+
+
+def test_pairs_and_permutation() -> None:
+    (pairs,) = _lines(load_scenario(GOOD / "dumbbell.toml"), "workload ")
+    assert pairs == (
+        "workload pairs pairs=0>2:1000,1>3:500 off_ps=0 start_ps=0 stop_ps=-1 rounds=1 priority=3"
+    )
+    (permutation,) = _lines(load_scenario(GOOD / "fat_tree.toml"), "workload ")
+    assert permutation.startswith("workload permutation hosts=0,1,2,")
+    assert permutation.endswith(
+        " bytes=100000 off_ps=10000000 start_ps=0 stop_ps=-1 rounds=3 priority=3"
+    )
+
+
+def test_own_tables() -> None:
+    scenario = load_scenario(GOOD / "own_tables.toml")
+    assert _lines(scenario, "cdf ") == ["cdf 0 1000:0.5 9000:0.5 9000:1.0"]
+    assert _lines(scenario, "flow ") == [
+        "flow 0 1 1000000 0",
+        "flow 1 2 5000 1000500",
+        "flow 3 2 5000 1000500",
+    ]
+
+
+def test_one_cdf_is_written_once() -> None:
+    scenario = load_scenario("mini-fb-hadoop")
+    data = scenario.model_dump(mode="json")
+    data["workloads"] = data["workloads"] * 2
+    twice = Scenario.model_validate(data)
+    assert len(_lines(twice, "cdf ")) == 1
+    assert [_pairs(line)["cdf"] for line in _lines(twice, "workload ")] == ["0", "0"]
