@@ -1,0 +1,226 @@
+"""The ns-3 backend: one simulation process per environment, spoken to over ZeroMQ.
+
+ns-3's simulator is a singleton of its process, so a reset is a new process. The first ``open``
+builds the ns-3 module if it is not in the cache (docs/ns3.md).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dcqcn_gym.envs.backends.base import DeviceSetting
+from dcqcn_gym.envs.compile import compile_scenario
+from dcqcn_gym.errors import BackendError, ConfigError, MissingExtraError, StateError
+from dcqcn_gym.interval import IntervalReport
+
+try:
+    import zmq  # noqa: F401
+    from google.protobuf import message as _message  # noqa: F401
+except ImportError:
+    raise MissingExtraError("the ns-3 backend", "ns3") from None
+
+from dcqcn_gym.envs.backends.ns3_bridge import codec
+from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
+from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
+from dcqcn_gym.envs.backends.ns3_bridge.errors import SchemaMismatchError
+from dcqcn_gym.envs.backends.ns3_bridge.link import Deadlines, Link, Transport
+from dcqcn_gym.envs.backends.ns3_bridge.process import SimulationProcess, python_command
+from dcqcn_gym.envs.backends.ns3_bridge.schema import (
+    PROTOCOL,
+    canonical,
+    digest,
+    first_difference,
+    schema,
+)
+
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenarios import Scenario
+
+__all__ = ["Ns3Backend"]
+
+SIMULATION = "dcqcn_gym.envs.backends.ns3_bridge.simulation"
+SEED_LIMIT = 2**64
+
+
+class _Session:
+    """One running simulation process and where its dialogue stands."""
+
+    def __init__(self, transport: Transport, record: Path | None) -> None:
+        self.process = SimulationProcess()
+        try:
+            self.link = Link(self.process, transport=transport, record=record)
+        except BaseException:
+            self.process.stop()
+            raise
+        self.step = 0
+        self.time_ps = 0
+        self.done = False
+        self.applied = False
+
+    def close(self) -> None:
+        self.link.close()
+        self.process.stop()
+
+
+class Ns3Backend:
+    """A :class:`~dcqcn_gym.envs.backends.base.Backend` on ns-3 in a process of its own.
+
+    ``ns3`` names an ns-3 installation (None: DCQCN_GYM_NS3, else the wheel in the cache);
+    ``transport`` is a private socket file or a port of 127.0.0.1; ``record`` writes the exchanged
+    messages to a file; ``pcap`` is the prefix of capture files, one per port; ``command`` replaces
+    the simulation process (tests). Picklable before ``open``; usable in the process that opened it.
+    """
+
+    def __init__(
+        self,
+        *,
+        ns3: str | Path | None = None,
+        deadlines: Deadlines | None = None,
+        transport: Transport = "ipc",
+        record: Path | None = None,
+        pcap: Path | None = None,
+        command: Sequence[str] | None = None,
+    ) -> None:
+        self._ns3 = ns3
+        self._deadlines = deadlines or Deadlines()
+        self._transport = transport
+        self._record = record
+        self._pcap = pcap
+        self._command = command
+        self._session: _Session | None = None
+
+    @property
+    def done(self) -> bool:
+        """True once all workloads are exhausted and no flow is left; False while closed."""
+        return self._session is not None and self._session.done
+
+    @property
+    def process_id(self) -> int:
+        """The simulation's process id, 0 while closed."""
+        return self._session.process.pid if self._session else 0
+
+    def open(self, scenario: Scenario, seed: int) -> None:
+        """Start a simulation process and build the network of ``scenario`` at time 0 in it."""
+        if self._session is not None:
+            raise StateError("open() on an open backend; call close() first")
+        if not 0 <= seed < SEED_LIMIT:
+            raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
+        scenario_hash = digest(compile_scenario(scenario))
+        command = list(self._command or self._build_command())
+        session = _Session(self._transport, self._record)
+        self._session = session
+        try:
+            file = session.process.folder / "scenario.json"
+            file.write_text(json.dumps(scenario.model_dump(mode="json")), encoding="utf-8")
+            command += [f"--endpoint={session.link.endpoint}", f"--scenario={file}"]
+            command += [f"--simSeed={seed}"]
+            if self._pcap is not None:
+                command.append(f"--pcap={self._pcap}")
+            session.process.start(command, {"PYTHONUNBUFFERED": "1"})
+            self._handshake(session, scenario_hash, seed)
+            self._receive(session, "init", self._deadlines.init_s)
+        except BaseException:
+            self._abandon()
+            raise
+
+    def apply(self, setting: DeviceSetting) -> None:
+        """Put a setting in force from the current instant on."""
+        session = self._opened("apply")
+        self._ask(session, pb.EnvActMsg(setting=codec.encode_setting(setting), apply_only=True))
+        session.applied = True
+
+    def advance(self, duration_ps: int | None = None) -> IntervalReport:
+        """Run one monitor interval (or ``duration_ps``) and report it."""
+        session = self._opened("advance")
+        if not session.applied:
+            raise StateError("advance() without a setting; call apply() first")
+        state = self._ask(session, pb.EnvActMsg(duration_ps=duration_ps or 0))
+        session.step += 1
+        return codec.decode_report(state.report)
+
+    def close(self) -> None:
+        """End the simulation process; allowed in every state."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        try:
+            if session.process.status() is None:
+                session.link.send(pb.EnvActMsg(stopSimReq=True))
+                session.process.wait(self._deadlines.close_s)
+        except Exception:  # a broken dialogue is ended by force below
+            pass
+        finally:
+            session.close()
+
+    def _build_command(self) -> list[str]:
+        build = ensure_built(self._ns3, say=lambda line: print(line, file=sys.stderr))
+        arguments = [f"--module={build.folder}", f"--build-id={build.build_id}"]
+        return python_command(SIMULATION, *arguments, f"--ns3-version={build.ns3.version}")
+
+    def _handshake(self, session: _Session, scenario_hash: str, seed: int) -> None:
+        """Read who the simulation is, refuse what does not fit, and say who we are."""
+        init = session.link.receive(pb.SimInitMsg, "start", self._deadlines.connect_s)
+        ours = schema()
+        text = canonical(ours)
+        problem = _mismatch(init, ours, text, scenario_hash, seed)
+        if problem is not None:
+            session.link.send(pb.SimInitAck(done=True, stopSimReq=True))
+            session.process.wait(self._deadlines.close_s)
+            raise SchemaMismatchError(f"the simulation does not fit: {problem}")
+        hello = pb.Handshake(
+            protocol_major=PROTOCOL[0], protocol_minor=PROTOCOL[1], schema_hash=digest(text)
+        )
+        session.link.send(pb.SimInitAck(done=True, handshake=hello))
+
+    def _ask(self, session: _Session, message: pb.EnvActMsg) -> pb.EnvStateMsg:
+        """Send a request and wait for its answer; a failure other than a refusal closes."""
+        try:
+            session.link.send(message)
+            return self._receive(session, f"step {session.step}", self._deadlines.step_s)
+        except (ConfigError, StateError):
+            raise
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _receive(self, session: _Session, phase: str, seconds: float) -> pb.EnvStateMsg:
+        state = session.link.receive(pb.EnvStateMsg, phase, seconds, session.time_ps)
+        session.time_ps = state.time_ps
+        session.done = state.done
+        if state.error:
+            kinds = {"config": ConfigError, "state": StateError}
+            raise kinds.get(state.error_kind, BackendError)(state.error)
+        return state
+
+    def _abandon(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def _opened(self, call: str) -> _Session:
+        if self._session is None:
+            raise StateError(f"{call}() on a closed backend; call open() first")
+        return self._session
+
+
+def _mismatch(
+    init: pb.SimInitMsg, ours: dict[str, object], text: str, scenario_hash: str, seed: int
+) -> str | None:
+    """Return what does not fit, or None."""
+    if not init.HasField("handshake"):
+        return "it says nothing of this project; is it another ns3-gym program?"
+    theirs = init.handshake
+    if theirs.protocol_major != PROTOCOL[0]:
+        return f"protocol version: ours {PROTOCOL[0]}, theirs {theirs.protocol_major}"
+    if theirs.schema_hash != digest(text):
+        try:
+            return first_difference(ours, json.loads(theirs.schema)) or "schema hash"
+        except json.JSONDecodeError:
+            return "its schema is not JSON"
+    if theirs.scenario_hash != scenario_hash:
+        return f"scenario: ours {scenario_hash[:16]}, theirs {theirs.scenario_hash[:16]}"
+    return None if theirs.seed == seed else f"seed: ours {seed}, theirs {theirs.seed}"

@@ -1,0 +1,48 @@
+"""The dialogue with ns3-gym's own client: actions in, observation and reward out.
+
+An episode here is the episode of :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv` over the same world, so
+a client sees the same numbers as through Gymnasium (rewards rounded to float32 by the wire).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.envs.backends.base import Backend
+from dcqcn_gym.envs.backends.ns3_bridge import codec
+from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.scenarios import Scenario
+
+__all__ = ["serve_gym"]
+
+
+def serve_gym(ask: Callable[[Any], bytes], world: Backend, scenario: Scenario, seed: int) -> None:
+    """Run one episode; the client ends it by a stop request, we by isGameOver."""
+    env = DcqcnEnv(scenario, backend=world)
+    observation, info = env.reset(seed=seed)
+    reward, terminated, truncated = 0.0, False, False
+    while True:
+        state = pb.EnvStateMsg(
+            obsData=codec.encode_box(observation),
+            reward=reward,
+            isGameOver=terminated or truncated,
+            reason=pb.EnvStateMsg.GameOver if terminated else pb.EnvStateMsg.SimulationEnd,
+            info=_info_text(info),
+        )
+        request = codec.decode(pb.EnvActMsg, ask(state))
+        if request.stopSimReq or terminated or truncated:
+            return
+        action = codec.decode_box(request.actData, env.space.n)
+        # a float32 of the wire may lie a rounding error outside
+        observation, reward, terminated, truncated, info = env.step(np.clip(action, -1.0, 1.0))
+
+
+def _info_text(info: dict[str, Any]) -> str:
+    """Return what is plain in ``info`` as a JSON object."""
+    plain = {k: v for k, v in info.items() if isinstance(v, bool | int | float | str)}
+    return json.dumps(plain, sort_keys=True)

@@ -1,0 +1,85 @@
+"""What both ends must agree on, as canonical JSON with its SHA-256 (ns3-gym has no such thing)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import fields
+from typing import Any
+
+from dcqcn_gym.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.knobs import KNOBS
+
+__all__ = [
+    "PROTOCOL",
+    "REPORT_FIELDS",
+    "canonical",
+    "digest",
+    "first_difference",
+    "schema",
+]
+
+PROTOCOL = (1, 0)
+"""Major and minor version of our extra fields; another major is refused."""
+
+_DTYPES = {"IntArray": ("<i8", 1), "FloatArray": ("<f8", 1), "int": ("<i8", 0)} | {
+    "float": ("<f8", 0),
+    "bool": ("|b1", 0),
+}
+
+
+def _report_fields() -> dict[str, tuple[str, int]]:
+    """Return {dotted field name: (numpy type string, number of dimensions)} of a report."""
+    found: dict[str, tuple[str, int]] = {}
+    parts = {"fsd": FlowSizeDistribution, "finished": FinishedFlows}
+    for field in fields(IntervalReport):
+        if field.name in parts:
+            for inner in fields(parts[field.name]):
+                found[f"{field.name}.{inner.name}"] = _DTYPES[str(inner.type)]
+        else:
+            found[field.name] = _DTYPES[str(field.type)]
+    return found
+
+
+REPORT_FIELDS: dict[str, tuple[str, int]] = _report_fields()
+"""{dotted field name: (numpy type string, dimensions)} of an interval report, in order."""
+
+
+def schema() -> dict[str, Any]:
+    """Return the description: observation slots, knobs with units and bounds, report fields."""
+    from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout
+
+    return {
+        "protocol": list(PROTOCOL),
+        "observation_version": OBSERVATION_VERSION,
+        "observation": [[s.name, float(s.low), float(s.high)] for s in layout()],
+        "knobs": [[k.name, k.si_unit, k.unit, *map(float, k.legal)] for k in KNOBS.values()],
+        "report": [[name, dtype, ndim] for name, (dtype, ndim) in REPORT_FIELDS.items()],
+    }
+
+
+def canonical(value: Any) -> str:
+    """Return the one JSON text of ``value``."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of ``text``, hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def first_difference(ours: Any, theirs: Any, where: str = "") -> str | None:
+    """Return the place and both values of the first difference, or None if there is none."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in [*ours, *(k for k in theirs if k not in ours)]:
+            inner = f"{where}.{key}" if where else str(key)
+            if found := first_difference(ours.get(key), theirs.get(key), inner):
+                return found
+        return None
+    if isinstance(ours, list) and isinstance(theirs, list):
+        for i in range(max(len(ours), len(theirs))):
+            mine, other = (side[i] if i < len(side) else None for side in (ours, theirs))
+            if found := first_difference(mine, other, f"{where}[{i}]"):
+                return found
+        return None
+    return None if ours == theirs else f"{where}: ours {ours!r}, theirs {theirs!r}"

@@ -1,0 +1,244 @@
+"""The simulation process: a world behind ns3-gym's protocol. Started by Ns3Backend or by hand.
+
+A client of this project gets interval reports and sends settings; ns3-gym's own client gets the
+observations, rewards and actions of the environment. The dialogue is in ``ns3gym.proto``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import zmq
+
+from dcqcn_gym.envs.backends.base import Backend
+from dcqcn_gym.envs.backends.ns3_bridge import codec
+from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
+from dcqcn_gym.envs.backends.ns3_bridge.process import (
+    ALIVE_FD_VARIABLE,
+    FOLDER_VARIABLE,
+    PARENT_VARIABLE,
+)
+from dcqcn_gym.envs.backends.ns3_bridge.schema import PROTOCOL, canonical, digest, schema
+from dcqcn_gym.envs.compile import compile_scenario
+from dcqcn_gym.envs.observation import bounds, layout
+from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.errors import BackendError, ConfigError, DcqcnGymError, StateError
+from dcqcn_gym.space import KnobSpace
+
+__all__ = ["Identity", "World", "main", "run", "serve"]
+
+World = Callable[[argparse.Namespace], Backend]
+"""Makes the world from the command line."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What the handshake says of this simulation."""
+
+    scenario: Scenario
+    seed: int
+    build_id: str = ""
+    ns3_version: str = ""
+
+    def handshake(self) -> pb.Handshake:
+        """Return the extra field of SimInitMsg."""
+        text = canonical(schema())
+        return pb.Handshake(
+            protocol_major=PROTOCOL[0],
+            protocol_minor=PROTOCOL[1],
+            schema_hash=digest(text),
+            schema=text,
+            build_id=self.build_id,
+            ns3_version=self.ns3_version,
+            scenario_hash=digest(compile_scenario(self.scenario)),
+            seed=self.seed,
+        )
+
+
+class ClientGoneError(Exception):
+    """The client closed its end or died; the simulation then just ends."""
+
+
+class Peer:
+    """A REQ socket to the client; every request waits until the client answers or is gone."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = self._context.socket(zmq.REQ)
+        self._socket.setsockopt(zmq.LINGER, 1000)
+        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._socket.connect(endpoint)
+
+    def ask(self, message: Any) -> bytes:
+        """Send and wait for the reply; raise :class:`ClientGoneError` if the client goes."""
+        self._socket.send(message.SerializeToString(deterministic=True))
+        while not self._socket.poll(200):
+            if self._monitor.poll(0) and not self._socket.poll(0):
+                raise ClientGoneError
+        return self._socket.recv()
+
+    def close(self) -> None:
+        """Close the socket; what was sent has a second to leave."""
+        self._socket.disable_monitor()
+        self._monitor.close(0)
+        self._socket.close()
+        self._context.term()
+
+
+def serve(world: Backend, identity: Identity, endpoint: str) -> None:
+    """Hold the whole dialogue with one client; returns when the client is done or gone."""
+    peer = Peer(endpoint)
+    try:
+        init = pb.SimInitMsg(
+            simProcessId=os.getpid(),
+            wafShellProcessId=os.getppid(),
+            obsSpace=_observation_space(),
+            actSpace=_action_space(identity.scenario),
+            handshake=identity.handshake(),
+        )
+        ack = codec.decode(pb.SimInitAck, peer.ask(init))
+        if ack.stopSimReq:
+            return
+        if not ack.HasField("handshake"):
+            from dcqcn_gym.envs.backends.ns3_bridge.gym_session import serve_gym
+
+            serve_gym(peer.ask, world, identity.scenario, identity.seed)
+        elif ack.handshake.protocol_major == PROTOCOL[0]:
+            _serve_backend(peer.ask, world, identity)
+    except ClientGoneError:
+        print("the client is gone", file=sys.stderr)
+        _remove_folder()
+    finally:
+        world.close()
+        peer.close()
+
+
+def _observation_space() -> pb.SpaceDescription:
+    low, high = bounds()
+    return codec.box_space("observation", low, high, [slot.name for slot in layout()])
+
+
+def _action_space(scenario: Scenario) -> pb.SpaceDescription:
+    space = KnobSpace(line_rate_bps=scenario.line_rate_bps)
+    ones = np.ones(space.n)
+    return codec.box_space("action", -ones, ones, space.knobs)
+
+
+def _serve_backend(ask: Callable[[Any], bytes], world: Backend, identity: Identity) -> None:
+    """Answer requests of Ns3Backend until it asks to stop."""
+    clock = 0
+    try:
+        world.open(identity.scenario, identity.seed)
+        state = pb.EnvStateMsg()
+    except DcqcnGymError as error:
+        state = _refusal(error)
+    while True:
+        state.time_ps = clock
+        state.done = bool(getattr(world, "done", False))
+        request = codec.decode(pb.EnvActMsg, ask(state))
+        if request.stopSimReq:
+            return
+        try:
+            if request.setting:
+                world.apply(codec.decode_setting(request.setting))
+            state = pb.EnvStateMsg()
+            if not request.apply_only:
+                report = world.advance(request.duration_ps or None)
+                clock = report.end_ps
+                state.report.extend(codec.encode_report(report))
+        except DcqcnGymError as error:
+            state = _refusal(error)
+
+
+def _refusal(error: DcqcnGymError) -> pb.EnvStateMsg:
+    kinds = ((ConfigError, "config"), (StateError, "state"), (BackendError, "backend"))
+    kind = next((name for cls, name in kinds if isinstance(error, cls)), "backend")
+    return pb.EnvStateMsg(error=str(error), error_kind=kind)
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it is gone, however it went.
+
+    A pipe whose other end only the parent holds tells at once; a fork of the parent may hold it
+    too, so the parent's process id is looked at as well. (The kernel's parent-death signal would
+    not do: it follows the *thread* that forked, which may end long before the process.)
+    """
+    descriptor, parent = os.environ.get(ALIVE_FD_VARIABLE), os.environ.get(PARENT_VARIABLE)
+    if descriptor is None or parent is None:
+        return
+
+    def watch() -> NoReturn:
+        waiting = [int(descriptor)]
+        while not select.select(waiting, [], [], 0.5)[0]:
+            if os.getppid() != int(parent):
+                break
+        time.sleep(0.2)  # a parent that closes us properly has asked for it before
+        _remove_folder()
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _remove_folder() -> None:
+    """Remove our private folder, which a parent that was killed cannot do any more."""
+    if folder := os.environ.get(FOLDER_VARIABLE):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(world: World, arguments: Sequence[str] | None = None) -> int:
+    """Read the command line, make the world and serve; returns the exit status."""
+    options = _parse(arguments)
+    end_with_parent()
+    try:
+        scenario = _scenario(options.scenario)
+        seed = options.simSeed
+        identity = Identity(scenario, seed, options.build_id, options.ns3_version)
+        endpoint = options.endpoint or f"tcp://127.0.0.1:{options.openGymPort}"
+        serve(world(options), identity, endpoint)
+    except DcqcnGymError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _scenario(given: str) -> Scenario:
+    """Load a scenario by name or TOML file, or from the JSON that Ns3Backend writes."""
+    if given.endswith(".json"):
+        return Scenario.model_validate(json.loads(Path(given).read_text(encoding="utf-8")))
+    return load_scenario(given)
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="dcqcn-gym ns3 serve", description=__doc__)
+    parser.add_argument("--openGymPort", type=int, default=5555, help="port of ns3-gym's client")
+    parser.add_argument("--endpoint", help="ipc://FILE or tcp://HOST:PORT instead of a port")
+    parser.add_argument("--simSeed", type=int, default=1)
+    parser.add_argument("--scenario", required=True, help="name, TOML file or JSON file")
+    parser.add_argument("--module", help="folder of the built module")
+    parser.add_argument("--build-id", default="")
+    parser.add_argument("--ns3-version", default="")
+    parser.add_argument("--pcap", help="prefix of capture files")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the ns-3 world."""
+    from dcqcn_gym.envs.backends.ns3_bridge.world import make_world
+
+    return run(make_world, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
