@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym import __version__
-from dcqcn_gym.commands import tables
+from dcqcn_gym.commands import bench, ns3, tables
 from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.tune import tune
@@ -50,6 +50,8 @@ app.command()(tables.scenarios)
 app.command()(tables.tuners)
 app.command()(tables.knobs)
 app.add_typer(tables.config, name="config")
+app.add_typer(ns3.app, name="ns3")
+app.add_typer(bench.app)
 
 
 def main() -> None:

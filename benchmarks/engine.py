@@ -1,0 +1,280 @@
+"""How fast the packet engine is: packet-hops per CPU second on fixed jobs at the paper's scale.
+
+A packet-hop is one packet (data, ACK or CNP) delivered over one link. Only CPU time inside the
+engine counts; every figure is the median of its repetitions. Nothing here enters a result.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym import _core
+from dcqcn_gym.envs.backends.native import NativeBackend
+from dcqcn_gym.envs.compile import compile_scenario
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.errors import UnknownNameError
+from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS, Setting
+
+__all__ = ["JOBS", "EnvCost", "JobResult", "engines", "env_cost", "run_job"]
+
+BASE = "fb-hadoop"
+STEP_PS = 1_000_000_000
+ENGINES = ("window", "event")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A network, finite traffic and a setting; run until everything is delivered."""
+
+    name: str
+    what: str
+    workload: Mapping[str, Any]
+    marking: bool = True
+
+    def scenario(self) -> Scenario:
+        """Return the paper's fabric (128 hosts at 100 Gb/s) with the job's traffic."""
+        fabric = load_scenario(BASE).model_dump(mode="json")
+        return Scenario.model_validate(
+            {**fabric, "name": f"bench-{self.name}", "workloads": [dict(self.workload)]},
+            context={},
+        )
+
+    def setting(self, scenario: Scenario) -> Setting:
+        """Return NVIDIA's default, without marking where only PFC is to hold the traffic."""
+        default = scenario.default_setting()
+        return default if self.marking else default.replace_nvidia({"kmin": 4e6, "kmax": 4e6})
+
+
+def _poisson(load: float, load_of: str = "host") -> Mapping[str, Any]:
+    arrivals = {"stop_us": 10_000, "load": load, "load_of": load_of}
+    return {"kind": "poisson", "cdf": "FB_Hadoop", **arrivals}
+
+
+JOBS: Mapping[str, Job] = {
+    job.name: job
+    for job in (
+        Job("permutation", "128 x 12 MB, one to one",
+            {"kind": "permutation", "bytes": 12_000_000, "rounds": 1}),
+        Job("all-to-all", "20 x 19 x 12 MB",
+            {"kind": "alltoall", "hosts": 20, "bytes": 12_000_000, "rounds": 1}),
+        Job("light", "10 ms of FB_Hadoop, 3 % of the host links", _poisson(0.03)),
+        Job("uplink30", "10 ms of FB_Hadoop, 30 % of the uplinks", _poisson(0.3, "uplink")),
+        Job("pfc-storm", "10 ms of FB_Hadoop, 30 % of the host links, no marking", _poisson(0.3),
+            marking=False),
+    )
+}  # fmt: skip
+"""The jobs by name."""
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """One job on one engine. Times are CPU seconds of the engine alone."""
+
+    job: str
+    engine: str
+    hops: int
+    pauses: int
+    simulated_ms: float
+    cpu_s: float
+    cpu_s_all: tuple[float, ...]
+
+    @property
+    def hops_per_s(self) -> float:
+        """Packet-hops per CPU second."""
+        return self.hops / self.cpu_s if self.cpu_s > 0 else float("inf")
+
+
+def engines() -> list[str]:
+    """Return the engines that this build offers, the default one first."""
+    tiny = compile_scenario(load_scenario("incast"))
+    found = []
+    for name in ENGINES:
+        try:
+            _core.Simulation(tiny, 0, name)
+        except ValueError:
+            continue
+        found.append(name)
+    return found
+
+
+def run_job(name: str, engine: str = "default", repeats: int = 3, seed: int = 1) -> JobResult:
+    """Run a job ``repeats`` times and return the median; unknown names raise."""
+    if name not in JOBS:
+        raise UnknownNameError("job", name, JOBS)
+    job = JOBS[name]
+    scenario = job.scenario()
+    compiled, setting = compile_scenario(scenario), job.setting(scenario)
+    spent: list[float] = []
+    for _ in range(repeats):
+        simulation = _core.Simulation(compiled, seed, engine)
+        simulation.apply(*_rows(setting, simulation))
+        cpu = 0.0
+        while not simulation.done:
+            before = time.thread_time()
+            simulation.advance(simulation.now_ps + STEP_PS)
+            cpu += time.thread_time() - before
+            simulation.report()  # drops the finished flows, so that memory does not grow
+        spent.append(cpu)
+    totals = simulation.totals()
+    return JobResult(
+        job=name,
+        engine=engine,
+        hops=int(totals["packet_hops"]),
+        pauses=int(totals["pauses"]),
+        simulated_ms=simulation.now_ps * 1e-9,
+        cpu_s=statistics.median(spent),
+        cpu_s_all=tuple(spent),
+    )
+
+
+def _rows(setting: Setting, simulation: Any) -> tuple[Any, Any]:
+    nic = np.tile([setting[k] for k in NIC_KNOBS], (simulation.n_hosts, 1))
+    ecn = np.tile([setting[k] for k in ECN_KNOBS], (simulation.n_ports, 1))
+    return nic, ecn
+
+
+@dataclass(frozen=True)
+class EnvCost:
+    """What the environment around the engine costs at the paper's scale."""
+
+    scenario: str
+    intervals: int
+    engine_s_per_interval: float
+    outside_s_per_interval: float
+    memory_mb_per_env: float
+    two_thread_speedup: float
+
+    @property
+    def outside_share(self) -> float:
+        """Share of a step's CPU time that is spent outside the engine."""
+        total = self.engine_s_per_interval + self.outside_s_per_interval
+        return self.outside_s_per_interval / total if total > 0 else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return every figure by name."""
+        return {**asdict(self), "outside_share": self.outside_share}
+
+
+class _ClockedSimulation:
+    """A simulation that counts the CPU seconds of ``advance``."""
+
+    def __init__(self, simulation: Any) -> None:
+        self._simulation = simulation
+        self.cpu_s = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._simulation, name)
+
+    def advance(self, until_ps: int) -> None:
+        before = time.thread_time()
+        self._simulation.advance(until_ps)
+        self.cpu_s += time.thread_time() - before
+
+
+class _ClockedBackend(NativeBackend):
+    """The native backend with a clock between it and the engine."""
+
+    clock: _ClockedSimulation
+
+    def open(self, scenario: Scenario, seed: int) -> None:
+        super().open(scenario, seed)
+        opened: Any = self._opened("open")
+        opened.simulation = self.clock = _ClockedSimulation(opened.simulation)
+
+
+def env_cost(intervals: int = 50, added: int = 4, scenario: str = BASE) -> EnvCost:
+    """Measure steps of the environment with random actions, added environments, two threads."""
+    engine, outside = _step_seconds(scenario, intervals)
+    memory = _memory_per_env(scenario, added)
+    alone = _threads_wall(scenario, 1, intervals)
+    together = _threads_wall(scenario, 2, intervals)
+    return EnvCost(scenario, intervals, engine, outside, memory, 2 * alone / together)
+
+
+def _actions(env: DcqcnEnv, seed: int) -> Iterator[Any]:
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed])))
+    while True:
+        yield rng.uniform(-1, 1, env.space.n).astype(np.float32)
+
+
+def _step_seconds(scenario: str, intervals: int) -> tuple[float, float]:
+    backend = _ClockedBackend()
+    env = DcqcnEnv(scenario, backend, intervals=intervals)
+    env.reset(seed=1)
+    actions = _actions(env, 1)
+    engine, begin = backend.clock.cpu_s, time.thread_time()
+    for _ in range(intervals):
+        env.step(next(actions))
+    total, engine = time.thread_time() - begin, backend.clock.cpu_s - engine
+    env.close()
+    return engine / intervals, (total - engine) / intervals
+
+
+def _memory_per_env(scenario: str, added: int) -> float:
+    def grown(seed: int) -> DcqcnEnv:
+        env = DcqcnEnv(scenario, "native", intervals=10)
+        env.reset(seed=seed)
+        actions = _actions(env, seed)
+        for _ in range(10):
+            env.step(next(actions))
+        return env
+
+    envs = [grown(0)]
+    before = _resident_bytes()
+    envs += [grown(seed) for seed in range(1, 1 + added)]
+    after = _resident_bytes()
+    for env in envs:
+        env.close()
+    return (after - before) / added / 1e6
+
+
+def _resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _threads_wall(scenario: str, threads: int, intervals: int) -> float:
+    """Return the wall seconds of ``threads`` environments that step at the same time."""
+    envs = [DcqcnEnv(scenario, "native", intervals=intervals) for _ in range(threads)]
+    for env in envs:
+        env.reset(seed=1)
+
+    def work(env: DcqcnEnv) -> None:
+        for _ in range(intervals):
+            env.step_setting(None)
+
+    return _timed([threading.Thread(target=work, args=(env,)) for env in envs])
+
+
+def _timed(threads: Sequence[threading.Thread]) -> float:
+    begin = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return time.perf_counter() - begin
+
+
+Progress = Callable[[str], None]
+
+
+def measure(
+    jobs: Sequence[str], names: Sequence[str], repeats: int, progress: Progress
+) -> list[JobResult]:
+    """Run every job on every engine, telling ``progress`` what runs."""
+    results = []
+    for job in jobs:
+        for engine in names:
+            progress(f"{job} on the {engine} engine")
+            results.append(run_job(job, engine, repeats))
+    return results

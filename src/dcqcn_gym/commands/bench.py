@@ -1,0 +1,128 @@
+"""`dcqcn-gym bench ...`: measure the engine, make the tables of docs/results.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dcqcn_gym.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from dcqcn_gym.benchmarks.engine import EnvCost, JobResult
+
+__all__ = ["app"]
+
+app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_args_is_help=True)
+
+
+@app.command()
+def engine(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Repetitions; the median counts.")] = 3,
+    job: Annotated[
+        list[str] | None, typer.Option(help="Only this job; repeatable. Default: all.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--engine", help="Only this engine. Default: all.")
+    ] = None,
+    environment: Annotated[
+        bool, typer.Option("--env/--no-env", help="Measure the environment's share as well.")
+    ] = True,
+) -> None:
+    """Packet-hops per CPU second on fixed jobs at the paper's scale (128 hosts).
+
+    A packet-hop is one packet (data, ACK, CNP) delivered over one link.
+    """
+    from rich.console import Console
+
+    from dcqcn_gym.benchmarks.engine import JOBS, engines, env_cost, measure
+
+    offered = engines()
+    for name in only or ():
+        if name not in offered:
+            raise UnknownNameError("engine", name, offered)
+    for name in job or ():
+        if name not in JOBS:
+            raise UnknownNameError("job", name, JOBS)
+    with Console(stderr=True).status("measuring") as status:
+        results = measure(job or list(JOBS), only or offered, repeats, status.update)
+        status.update("the environment around the engine")
+        cost = env_cost() if environment else None
+    if as_json:
+        typer.echo(_as_json(results, cost))
+    else:
+        _show(results, cost)
+
+
+def _as_json(results: list[JobResult], cost: EnvCost | None) -> str:
+    from dataclasses import asdict
+
+    jobs = [{**asdict(r), "hops_per_s": r.hops_per_s} for r in results]
+    value = {"jobs": jobs, "environment": None if cost is None else cost.as_dict()}
+    return json.dumps(value, indent=2)
+
+
+def _show(results: list[JobResult], cost: EnvCost | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table("job", "engine")
+    for title in ("M hops", "pauses", "simulated ms", "CPU s", "M hops / CPU s"):
+        table.add_column(title, justify="right")
+    for r in results:
+        table.add_row(
+            r.job, r.engine, f"{r.hops / 1e6:.2f}", f"{r.pauses}",
+            f"{r.simulated_ms:.0f}", f"{r.cpu_s:.2f}", f"{r.hops_per_s / 1e6:.1f}",
+        )  # fmt: skip
+    console.print(table)
+    if cost is not None:
+        console.print(
+            f"{cost.scenario}, per interval: {cost.engine_s_per_interval * 1e3:.1f} ms of CPU in "
+            f"the engine, {cost.outside_s_per_interval * 1e3:.2f} ms outside "
+            f"({cost.outside_share:.1%}); {cost.memory_mb_per_env:.0f} MB per added environment; "
+            f"two environments in two threads: {cost.two_thread_speedup:.2f} times one"
+        )
+
+
+@app.command()
+def recommended(
+    out: Annotated[Path, typer.Option(help="Directory for the logs; a rerun continues it.")],
+    write: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Put the table into this Markdown file.")
+    ] = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="Only this scenario; repeatable.")
+    ] = None,
+    tuner: Annotated[list[str] | None, typer.Option(help="Only this tuner; repeatable.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the tuning run.")] = 1,
+    intervals: Annotated[int, typer.Option(min=1, help="Budget of the tuning run.")] = 280,
+    eval_seeds: Annotated[int, typer.Option(min=1, help="Fresh seeds.")] = 5,
+    eval_intervals: Annotated[int, typer.Option(min=1, help="Intervals per fresh seed.")] = 100,
+    backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
+) -> None:
+    """Tune, then judge what was recommended on fresh seeds against default and expert."""
+    from rich.console import Console
+
+    import dcqcn_gym.benchmarks.recommended as bench
+
+    plan = bench.Plan(
+        scenarios=tuple(scenario or bench.SCENARIOS),
+        tuners=tuple(tuner or bench.TUNERS),
+        seed=seed,
+        intervals=intervals,
+        eval_seeds=eval_seeds,
+        eval_intervals=eval_intervals,
+        backend=backend,
+    )
+    with Console(stderr=True).status("running") as status:
+        bench.produce(plan, out, status.update)
+    text = bench.markdown(plan, out)
+    if write is not None:
+        bench.insert(write, text)
+        typer.echo(write)
+    else:
+        typer.echo(text)

@@ -1,0 +1,38 @@
+"""The engine benchmark measures the same work on every engine; nothing here asserts a speed."""
+
+from __future__ import annotations
+
+import pytest
+
+from dcqcn_gym.benchmarks.engine import JOBS, engines, env_cost, run_job
+from dcqcn_gym.errors import UnknownNameError
+
+
+def test_every_job_is_finite_traffic_on_128_hosts() -> None:
+    for job in JOBS.values():
+        scenario = job.scenario()
+        assert scenario.n_hosts == 128
+        assert scenario.line_rate_bps == 100e9
+        job.setting(scenario).check(scenario.line_rate_bps)
+
+
+def test_engines_do_the_same_work() -> None:
+    results = [run_job("light", engine, repeats=1) for engine in engines()]
+    assert results
+    assert {(r.hops, r.pauses, r.simulated_ms) for r in results} == {
+        (results[0].hops, results[0].pauses, results[0].simulated_ms)
+    }
+    assert results[0].hops > 1_000_000
+    assert len(results[0].cpu_s_all) == 1
+
+
+def test_environment_costs_are_plausible() -> None:
+    cost = env_cost(intervals=3, added=1, scenario="mini-fb-hadoop")
+    assert 0 < cost.outside_share < 1
+    assert cost.engine_s_per_interval > 0
+    assert cost.as_dict()["outside_share"] == cost.outside_share
+
+
+def test_unknown_job() -> None:
+    with pytest.raises(UnknownNameError, match="pfc-storm"):
+        run_job("pfc-strom")

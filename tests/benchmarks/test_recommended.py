@@ -1,0 +1,81 @@
+"""The benchmark of recommendations, on the fake backend: complete, resumable, honest text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.benchmarks.recommended import BEGIN, END, Plan, insert, markdown, produce, rows
+from dcqcn_gym.errors import RunError, UnknownNameError
+
+PLAN = Plan(
+    scenarios=("mini-fb-hadoop",),
+    tuners=("random",),
+    intervals=6,
+    eval_seeds=3,
+    eval_intervals=4,
+    backend="fake",
+)
+
+
+def test_logs_table_and_resume(tmp_path: Path) -> None:
+    said: list[str] = []
+    produce(PLAN, tmp_path, said.append)
+    logs = {p.name: p.read_bytes() for p in (tmp_path / "mini-fb-hadoop").iterdir()}
+    assert len(logs) == 1 + 3 * 3
+    assert len(said) == len(logs)
+    text = markdown(PLAN, tmp_path)
+    assert "### mini-fb-hadoop" in text
+    assert [line.split(" | ")[0] for line in text.splitlines()[-3:]] == [
+        "| default",
+        "| expert",
+        "| random",
+    ]
+    (tmp_path / "mini-fb-hadoop" / "default-seed1001000.jsonl").unlink()
+    torn = tmp_path / "mini-fb-hadoop" / "tuned-random.jsonl"
+    torn.write_bytes(torn.read_bytes()[:-500])
+    produce(PLAN, tmp_path, said.append)
+    assert {p.name: p.read_bytes() for p in (tmp_path / "mini-fb-hadoop").iterdir()} == logs
+    assert markdown(PLAN, tmp_path) == text
+
+
+def test_a_setting_differs_from_itself_by_nothing(tmp_path: Path) -> None:
+    plan = Plan(
+        scenarios=PLAN.scenarios,
+        tuners=("do-nothing",),
+        intervals=2,
+        eval_seeds=2,
+        eval_intervals=2,
+        backend="fake",
+    )
+    produce(plan, tmp_path, lambda _: None)
+    row = rows(plan, tmp_path, "mini-fb-hadoop")[-1]
+    assert row.utility_gain["default"].mean == 0
+    assert row.slowdown_change["p99"].mean == 0
+
+
+def test_unknown_tuner_fails_before_anything_runs(tmp_path: Path) -> None:
+    plan = Plan(scenarios=PLAN.scenarios, tuners=("parleon",), backend="fake")
+    with pytest.raises(UnknownNameError, match="paraleon"):
+        produce(plan, tmp_path, lambda _: None)
+    assert list(tmp_path.rglob("*.jsonl")) == []
+
+
+def test_table_goes_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    insert(page, "new")
+    insert(page, "newer")
+    assert page.read_text(encoding="utf-8") == f"before\n{BEGIN}\n\nnewer\n{END}\nafter\n"
+    page.write_text("no marks", encoding="utf-8")
+    with pytest.raises(RunError, match="lacks the marks"):
+        insert(page, "new")
+
+
+def test_the_command_names_what_differs_from_the_standard() -> None:
+    assert Plan().command(Path("runs/r")) == (
+        "dcqcn-gym bench recommended --out runs/r --write docs/results.md"
+    )
+    assert "--scenario mini-fb-hadoop --tuner random" in PLAN.command(Path("runs/r"))
+    assert "--eval-seeds 3" in PLAN.command(Path("runs/r"))
