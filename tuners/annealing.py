@@ -19,12 +19,18 @@ __all__ = ["Annealer", "AnnealingSettings"]
 class AnnealingSettings(TunerSettings):
     """The schedule; the defaults are those of PARALEON (ICNP'24) section IV."""
 
-    initial_temperature: float = Field(90.0, gt=0, description="temperature of the first level")
-    final_temperature: float = Field(10.0, gt=0, description="stop at or below this temperature")
-    cooling: float = Field(0.85, gt=0, lt=1, description="factor from one level to the next")
-    iterations: int = Field(20, ge=1, description="settings tried per level")
+    initial_temperature: float = Field(
+        default=90.0, gt=0, description="temperature of the first level"
+    )
+    final_temperature: float = Field(
+        default=10.0, gt=0, description="stop at or below this temperature"
+    )
+    cooling: float = Field(
+        default=0.85, gt=0, lt=1, description="factor from one level to the next"
+    )
+    iterations: int = Field(default=20, ge=1, description="settings tried per level")
     temperature_scale: float = Field(
-        1.0, gt=0, description="both temperatures are multiplied by this"
+        default=1.0, gt=0, description="both temperatures are multiplied by this"
     )
 
     @model_validator(mode="after")

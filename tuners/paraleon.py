@@ -30,9 +30,11 @@ __all__ = ["ParaleonRescaledTuner", "ParaleonSettings", "ParaleonTuner", "Rescal
 class ParaleonSettings(AnnealingSettings):
     """Options of PARALEON; the defaults are the paper's."""
 
-    eta: float = Field(0.8, ge=0, le=1, description="largest probability of the dominant direction")
+    eta: float = Field(
+        default=0.8, ge=0, le=1, description="largest probability of the dominant direction"
+    )
     mutate_from: Literal["current", "best"] = Field(
-        "current", description="solution from which the next candidate is made"
+        default="current", description="solution from which the next candidate is made"
     )
 
 
@@ -40,7 +42,7 @@ class RescaledSettings(ParaleonSettings):
     """PARALEON's options with temperatures that suit a utility in 0..1."""
 
     temperature_scale: float = Field(
-        1 / 900, gt=0, description="both temperatures are multiplied by this"
+        default=1 / 900, gt=0, description="both temperatures are multiplied by this"
     )
 
 

@@ -215,8 +215,8 @@ def test_published_temperatures_accept_almost_everything() -> None:
 
 
 def test_after_the_last_temperature_the_best_is_put_in_force() -> None:
-    arguments = {"iterations": 2, "cooling": 0.1}  # 90 -> 9: one level of two rounds
-    tuner = started(("kmin",), Script([1.0], [0.0, 0.0]), **arguments)
+    # 90 -> 9: one level of two rounds
+    tuner = started(("kmin",), Script([1.0], [0.0, 0.0]), iterations=2, cooling=0.1)
     tuner.tell(outcome(asked(tuner), 0.8, fsd(1, 0)))
     assert asked(tuner).to_nvidia()["kmin"] == 500
     tuner.tell(outcome(asked(tuner), 0.2, fsd(1, 0)))

@@ -1,0 +1,82 @@
+"""The winner as commands: they parse as shell and hold the device's own units."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.emit import FORMS, emit
+from dcqcn_gym.errors import UnknownNameError
+from dcqcn_gym.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, default_setting
+
+SETTING = default_setting().replace_nvidia(
+    {"rp_ai_rate": 87, "kmin": 631.5, "kmax": 2000, "pmax": 0.1875}
+)
+
+FAKE_TOOL = '#!/bin/sh\nfor word in "$@"; do echo "$word"; done\n'
+
+
+def run(form: str, tmp_path: Path, **env: str) -> str:
+    for tool in ("mlxconfig", "sonic-db-cli"):
+        (tmp_path / tool).write_text(FAKE_TOOL)
+        (tmp_path / tool).chmod(0o755)
+    script = emit(SETTING, form)
+    done = subprocess.run(
+        ["sh", "-eu", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", **env},
+    )
+    return done.stdout
+
+
+def test_mlxconfig_sets_every_nic_knob_at_once(tmp_path: Path) -> None:
+    words = run("mlxconfig", tmp_path, DEV="0000:3b:00.0").split()
+    assert words[:4] == ["-y", "-d", "0000:3b:00.0", "set"]
+    assert len(words) == 4 + len(NIC_KNOBS)
+    assert {"RPG_AI_RATE_P1=87", "RPG_TIME_RESET_P1=300", "RPG_BYTE_RESET_P1=32767"} <= set(words)
+
+
+def test_debugfs_writes_one_file_per_nic_knob(tmp_path: Path) -> None:
+    folder = tmp_path / "cc_params"
+    folder.mkdir()
+    script = emit(SETTING, "debugfs").replace("CC=/sys/kernel/debug/mlx5/${BDF", "CC=${BDF")
+    env = {"BDF": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    subprocess.run(["sh", "-eu", "-c", script], check=True, env=env)
+    values = {p.name: float(p.read_text()) for p in folder.iterdir()}
+    assert values == {KNOBS[n].debugfs: v for n, v in SETTING.to_nvidia().items() if n in NIC_KNOBS}
+
+
+def test_sonic_sets_bytes_and_whole_percents(tmp_path: Path) -> None:
+    words = run("sonic", tmp_path, PROFILE="ROCE").split()
+    assert words[:3] == ["CONFIG_DB", "hset", "WRED_PROFILE|ROCE"]
+    fields = dict(zip(words[3::2], words[4::2], strict=True))
+    for colour in ("green", "yellow", "red"):
+        assert fields[f"{colour}_min_threshold"] == "631500"
+        assert fields[f"{colour}_max_threshold"] == "2000000"
+        assert fields[f"{colour}_drop_probability"] == "19"
+    assert "Pmax 0.1875 is rounded" in emit(SETTING, "sonic")
+
+
+def test_a_device_that_is_not_named_stops_the_script() -> None:
+    for form, name in (("mlxconfig", "DEV"), ("debugfs", "BDF")):
+        done = subprocess.run(
+            ["sh", "-c", emit(SETTING, form)], capture_output=True, text=True, env={}, check=False
+        )
+        assert done.returncode != 0
+        assert f"set {name}" in done.stderr
+
+
+def test_every_knob_is_in_some_form() -> None:
+    whole = "".join(emit(SETTING, form) for form in FORMS)
+    for name in (*NIC_KNOBS, *ECN_KNOBS):
+        row = KNOBS[name]
+        assert (row.debugfs or row.sonic or "") in whole
+
+
+def test_unknown_form() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'sonic'"):
+        emit(SETTING, "sonik")

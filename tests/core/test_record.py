@@ -1,0 +1,177 @@
+"""The event log: what is written is what is read, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcqcn_gym.errors import RunError
+from dcqcn_gym.knobs import default_setting
+from dcqcn_gym.record import LogWriter, RunDir, encode_line, read_run, setting_json, write_json
+
+HEADER = {"schema": 1, "kind": "run", "seed": 1}
+
+
+def write(path: Path, n: int, *, end: bool = False) -> None:
+    with LogWriter(path, HEADER) as log:
+        for i in range(n):
+            log.append({"i": i, "utility": 0.1 * i})
+        if end:
+            log.append({"end": {"recommended": {}}})
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    write(path, 3, end=True)
+    run = read_run(tmp_path)
+    assert run.header == HEADER
+    assert [line["utility"] for line in run.intervals] == [0.0, 0.1, 0.2]
+    assert run.complete
+    assert run.size == path.stat().st_size
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.jsonl"]
+
+
+@pytest.mark.parametrize("torn", [b'{"i":3,"uti', b'{"i":3,"uti\n', b"\x00\x00\x00"])
+def test_a_torn_last_line_is_tolerated(tmp_path: Path, torn: bytes) -> None:
+    path = tmp_path / "run.jsonl"
+    write(path, 3)
+    whole = path.read_bytes()
+    path.write_bytes(whole + torn)
+    run = read_run(path)
+    assert len(run.intervals) == 3
+    assert not run.complete
+    with LogWriter(path, HEADER, run) as log:
+        for line in run.intervals:
+            assert log.replaying
+            log.append(line)
+        log.append({"i": 3})
+    assert path.read_bytes() == whole + b'{"i":3}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no run"),
+        ('{"schema":1', "holds no run"),
+        ('{"schema":1,"kind":"other"}\n', "line 1 is not a run header"),
+        ('{"schema":99,"kind":"run"}\n', "log schema 99.*update"),
+        ('{"schema":1,"kind":"run"}\nrubbish\n{"i":0}\n', "line 2 is not"),
+        ('{"schema":1,"kind":"run"}\n{"i":1}\n', "expected interval 0, got 1"),
+        ('{"schema":1,"kind":"run"}\n{"end":{}}\n{"i":0}\n', "after the end"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(text)
+    with pytest.raises(RunError, match=says):
+        read_run(path)
+
+
+def test_missing_log(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="cannot be read: No such file"):
+        read_run(tmp_path / "none.jsonl")
+
+
+def test_a_replay_that_differs_names_the_interval_and_the_key(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    write(path, 2)
+    before = path.read_bytes()
+    with LogWriter(path, HEADER, read_run(path)) as log:
+        log.append({"i": 0, "utility": 0.0})
+        with pytest.raises(RunError, match=r"interval 1 does not repeat: utility .* 0\.1 .* 0\.2"):
+            log.append({"i": 1, "utility": 0.2})
+    assert path.read_bytes() == before
+
+
+def test_nan_never_reaches_a_log() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        encode_line({"utility": float("nan")})
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from dcqcn_gym.errors import RunError
+from dcqcn_gym.record import LogWriter
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (MOST, MOST))
+try:
+    with LogWriter(Path(sys.argv[1]), {"schema": 1, "kind": "run"}) as log:
+        for i in range(1000):
+            log.append({"i": i, "text": "x" * 50})
+except RunError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("limit", "left"), [(10, False), (1000, True)])
+def test_a_full_disk_leaves_whole_lines_or_nothing(tmp_path: Path, limit: int, left: bool) -> None:
+    path = tmp_path / "run.jsonl"
+    code = FULL.replace("MOST", str(limit))
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert f"{path} cannot be written: File too large" in done.stdout
+    assert [p.name for p in tmp_path.iterdir()] == (["run.jsonl"] if left else [])
+    if left:
+        assert path.read_bytes().endswith(b"}\n")
+        assert len(read_run(path).intervals) > 5
+
+
+def test_settings_are_logged_in_nvidia_units() -> None:
+    logged = setting_json(default_setting())
+    assert logged["rp_time_reset"] == 300
+    assert isinstance(logged["rp_time_reset"], int)
+    assert logged["pmax"] == 0.2
+    assert setting_json({"cluster": default_setting()}) == {"cluster": logged}
+
+
+class TestRunDir:
+    def check(self, root: Path, **how: bool) -> Any:
+        return RunDir(root).check(**{"resume": False, "force": False, **how})
+
+    def test_new_and_empty_and_foreign_directories_are_fine(self, tmp_path: Path) -> None:
+        (tmp_path / "notes.txt").write_text("mine")
+        assert self.check(tmp_path / "new" / "deep") is None
+        assert self.check(tmp_path) is None
+        assert not (tmp_path / "new").exists()
+
+    def test_a_run_is_not_overwritten(self, tmp_path: Path) -> None:
+        write(tmp_path / "run.jsonl", 1)
+        with pytest.raises(RunError, match=r"already holds a run.*--resume.*--force"):
+            self.check(tmp_path)
+        assert self.check(tmp_path, force=True) is None
+        assert len(self.check(tmp_path, resume=True).intervals) == 1
+
+    def test_force_removes_the_run_and_nothing_else(self, tmp_path: Path) -> None:
+        write(tmp_path / "run.jsonl", 1)
+        write_json(tmp_path / "best.json", {})
+        (tmp_path / "notes.txt").write_text("mine")
+        RunDir(tmp_path).create()
+        left = sorted(p.name for p in tmp_path.iterdir())
+        assert left == ["evaluation", "notes.txt", "reference"]
+
+    def test_a_file_in_the_way(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        for path in (tmp_path / "file", tmp_path / "file" / "below"):
+            with pytest.raises(RunError, match="is a file; give a directory"):
+                self.check(path)
+
+    def test_nothing_to_resume(self, tmp_path: Path) -> None:
+        with pytest.raises(RunError, match="holds no run"):
+            self.check(tmp_path, resume=True)
+
+    def test_resume_and_force_exclude_each_other(self, tmp_path: Path) -> None:
+        with pytest.raises(RunError, match="give one of them"):
+            self.check(tmp_path, resume=True, force=True)
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    def test_a_directory_without_permission(self, tmp_path: Path) -> None:
+        tmp_path.chmod(0o500)
+        with pytest.raises(RunError, match="not writable"):
+            self.check(tmp_path / "out")
