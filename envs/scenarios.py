@@ -177,9 +177,14 @@ class Scenario(StrictModel):
         presets = ("default", "expert", "dcqcn-paper")
         if isinstance(value, str) and value not in presets:
             raise UnknownNameError("preset", value, presets)
-        if isinstance(value, dict):
-            for name in value:
-                knob(name)
+        if not isinstance(value, str | dict):
+            raise ConfigError(f"{value!r}; expected a preset or a table of knobs")
+        for name, number in value.items() if isinstance(value, dict) else ():
+            row = knob(name)
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise ConfigError(f"{name} = {number!r}; expected a number ({row.unit})")
+            if row.integer and math.isfinite(number) and number != int(number):
+                raise ConfigError(f"{name} = {number:g}; expected a whole number ({row.unit})")
         return value
 
     @model_validator(mode="after")

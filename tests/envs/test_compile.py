@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario, scenario_names
 
@@ -124,3 +125,17 @@ def test_one_cdf_is_written_once() -> None:
     twice = Scenario.model_validate(data)
     assert len(_lines(twice, "cdf ")) == 1
     assert [_pairs(line)["cdf"] for line in _lines(twice, "workload ")] == ["0", "0"]
+
+
+@pytest.mark.parametrize(
+    "source", [*scenario_names(), *sorted(GOOD.glob("*.toml"))], ids=lambda s: Path(s).stem
+)
+def test_the_engine_reads_it(source: str | Path) -> None:
+    scenario = load_scenario(source)
+    backend = make_backend("native")
+    backend.open(scenario, seed=1)
+    backend.apply(scenario.initial_setting())
+    report = backend.advance(1_000_000)  # 1 us
+    assert report.host_rate_bps.shape == (scenario.n_hosts,)
+    assert report.port_node.shape == (2 * len(scenario.network.links),)
+    backend.close()
