@@ -106,9 +106,11 @@ class DeltaAction(_SettingAction):
         move = np.asarray(action, dtype=np.float64)
         if move.shape != (self.space.n,):
             raise ConfigError(f"an action has shape {move.shape}; expected ({self.space.n},)")
+        for name, by in zip(self.space.knobs, move, strict=True):
+            _number(name, by)
         start = self.space.clip({n: self._inner.setting[n] for n in self.space.knobs})
         steps = zip(self.space.knobs, np.clip(move, -1, 1) * self._step, strict=True)
-        moved = {n: KNOBS[n].to_nvidia(start[n]) + _number(n, by) for n, by in steps}
+        moved = {n: KNOBS[n].to_nvidia(start[n]) + float(by) for n, by in steps}
         return self._near({n: KNOBS[n].to_si(value) for n, value in moved.items()})
 
 

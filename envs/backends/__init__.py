@@ -21,9 +21,16 @@ def backend_names() -> list[str]:
 
 
 def make_backend(name: str) -> Backend:
-    """Return a new, closed backend; raise :class:`UnknownNameError` with near matches."""
+    """Return a new, closed backend; raise :class:`UnknownNameError` with near matches.
+
+    ``"replay:FILE"`` plays the reports of a file (:mod:`dcqcn_gym.envs.backends.replay`).
+    """
+    if name.startswith("replay:"):
+        from dcqcn_gym.envs.backends.replay import ReplayBackend, read_reports
+
+        return ReplayBackend(read_reports(name.removeprefix("replay:")))
     if name not in _BACKENDS:
-        raise UnknownNameError("backend", name, _BACKENDS)
+        raise UnknownNameError("backend", name, (*_BACKENDS, "replay:FILE"))
     module, _, attribute = _BACKENDS[name].partition(":")
     backend = getattr(importlib.import_module(module), attribute)()
     assert isinstance(backend, Backend)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from dcqcn_gym import _core
 from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.groups import Devices, resolve
+from dcqcn_gym.envs.backends.replay import report_from_dict
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.errors import BackendError, ConfigError, StateError
-from dcqcn_gym.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.interval import IntervalReport
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenarios import Scenario
 
-__all__ = ["NativeBackend", "report_from_dict"]
+__all__ = ["NativeBackend"]
 
 SEED_LIMIT = 2**64
 
@@ -31,6 +30,7 @@ class _Open:
     devices: Devices
     interval_ps: int
     applied: bool = False
+    index: int = 0
 
 
 class NativeBackend:
@@ -56,7 +56,7 @@ class NativeBackend:
             raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
         compiled = compile_scenario(scenario)
         try:
-            simulation = _core.Simulation(compiled, seed)
+            simulation = self._simulate(compiled, seed)
         except ValueError as error:
             raise ConfigError(f"scenario {scenario.name!r}: {error}") from error
         ports = simulation.port_table()
@@ -67,6 +67,9 @@ class NativeBackend:
             tiers=_tiers(compiled),
         )
         self._open = _Open(simulation, devices, scenario.monitor_interval_ps)
+
+    def _simulate(self, compiled: str, seed: int) -> _core.Simulation:
+        return _core.Simulation(compiled, seed)
 
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""
@@ -86,9 +89,11 @@ class NativeBackend:
         span = opened.interval_ps if duration_ps is None else duration_ps
         try:
             opened.simulation.advance(int(opened.simulation.now_ps) + span)
-            return report_from_dict(opened.simulation.report())
+            figures = opened.simulation.report()
         except (ValueError, RuntimeError) as error:
             raise BackendError(f"the packet engine stopped: {error}") from error
+        opened.index += 1
+        return report_from_dict({**figures, "index": opened.index - 1})
 
     def close(self) -> None:
         """Release everything; allowed in every state."""
@@ -113,24 +118,3 @@ def _tiers(compiled: str) -> dict[int, int]:
             _, node, *pairs = line.split()
             tiers[int(node)] = int(dict(p.split("=", 1) for p in pairs)["tier"])
     return tiers
-
-
-_FLOATS = frozenset({"host_rate_bps", "port_rate_bps", "port_pause_ps", "bins"})
-
-
-def _coerce(name: str, value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return np.asarray(value, dtype=np.float64 if name in _FLOATS else np.int64)
-    return value
-
-
-def _fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {f.name: _coerce(f.name, values[f.name]) for f in fields(kind) if f.name in values}
-
-
-def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
-    """Build a report from the engine's dict, whose keys are the fields of the dataclasses."""
-    parts = _fields(IntervalReport, values)
-    parts["fsd"] = FlowSizeDistribution(**_fields(FlowSizeDistribution, values["fsd"]))
-    parts["finished"] = FinishedFlows(**_fields(FinishedFlows, values["finished"]))
-    return IntervalReport(**parts)

@@ -1,0 +1,126 @@
+"""Same seed, same bytes: across processes, threads, cuts of time and orders of construction."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import dcqcn_gym
+from dcqcn_gym.envs.backends import make_backend
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.scenarios import load_scenario, scenario_names
+from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.testing.env_case import rollout_hash
+
+pytest.importorskip("dcqcn_gym._core")
+
+PROGRAM = """
+import sys
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.testing.env_case import rollout_hash
+name, warmup, span = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+short = {"warmup_us": warmup, "monitor_interval_us": span}
+env = DcqcnEnv(load_scenario(name).model_copy(update=short), intervals=4)
+print(rollout_hash(env, 21, 6))
+"""
+
+MINIS = [n for n in scenario_names() if n.startswith("mini-")]
+SHORT = {"warmup_us": 200.0, "monitor_interval_us": 100.0}
+
+
+def short_env(name: str, **arguments: Any) -> DcqcnEnv:
+    return DcqcnEnv(load_scenario(name).model_copy(update=SHORT), **arguments)
+
+
+@pytest.mark.parametrize("name", MINIS)
+def test_across_processes(name: str) -> None:
+    arguments = [sys.executable, "-c", PROGRAM, name, "200", "100"]
+    runs = {
+        subprocess.run(
+            arguments, check=True, capture_output=True, text=True, env={"PYTHONHASHSEED": seed}
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert runs == {rollout_hash(short_env(name, intervals=4), 21, 6)}
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_across_threads(name: str) -> None:
+    def one(seed: int) -> str:
+        return rollout_hash(short_env(name), seed, 2)
+
+    alone = [one(seed) for seed in (1, 2)]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(one, (1, 2))) == alone
+
+
+def figures(report: IntervalReport) -> tuple[int, ...]:
+    r = report
+    return (r.delivered_bytes, r.data_packets, r.acks, r.cnps, r.marks, r.pauses, r.packet_hops)
+
+
+@pytest.mark.parametrize("name", MINIS)
+def test_the_number_of_advance_calls_changes_nothing(name: str) -> None:
+    scenario = load_scenario(name)
+
+    def run(cuts_ps: list[int]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        backend = make_backend("native")
+        backend.open(scenario, 3)
+        backend.apply(scenario.initial_setting())
+        reports = [backend.advance(cut) for cut in cuts_ps]
+        totals = tuple(int(t) for t in np.sum([figures(r) for r in reports], axis=0))
+        flows = [
+            row
+            for r in reports
+            for row in zip(
+                r.finished.src.tolist(),
+                r.finished.ordinal.tolist(),
+                r.finished.bytes.tolist(),
+                r.finished.start_ps.tolist(),
+                r.finished.fct_ps.tolist(),
+                strict=True,
+            )
+        ]
+        return totals, flows
+
+    whole = 3_000_000_000
+    odd = [1, 7, 999_983, 123_456_789]
+    assert run([whole]) == run([whole // 3] * 3) == run([*odd, whole - sum(odd)])
+
+
+def test_an_unchanged_setting_put_in_force_again_changes_nothing() -> None:
+    scenario = load_scenario("mini-fb-hadoop")
+    reports = []
+    for times in (1, 3):
+        backend = make_backend("native")
+        backend.open(scenario, 3)
+        backend.apply(scenario.initial_setting())
+        backend.advance()
+        for _ in range(times):
+            backend.apply(scenario.initial_setting())
+        reports.append(backend.advance())
+    assert reports[0] == reports[1]
+
+
+def test_other_environments_in_the_process_change_nothing() -> None:
+    alone = rollout_hash(short_env("mini-llm-alltoall"), 5, 4)
+    others = [short_env(n) for n in MINIS for _ in range(2)]
+    env = short_env("mini-llm-alltoall")
+    for i, other in enumerate(others):
+        other.reset(seed=i)
+        other.step(np.zeros(14))
+    np.random.seed(1)  # the process-wide generator is none of ours
+    assert rollout_hash(env, 5, 4) == alone
+
+
+def test_made_by_gymnasium_or_by_hand() -> None:
+    scenario = load_scenario("mini-fb-hadoop").model_copy(update=SHORT)
+    made = gymnasium.make(dcqcn_gym.env_id("mini-fb-hadoop"), scenario=scenario)
+    assert rollout_hash(made, 5, 3) == rollout_hash(short_env("mini-fb-hadoop"), 5, 3)

@@ -1,0 +1,148 @@
+"""The wrappers: the same environment, actions and observations written differently."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.observation import as_groups
+from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.envs.wrappers import DeltaAction, DictAction, DictObservation, KnobSubset
+from dcqcn_gym.errors import ConfigError, UnknownNameError
+from dcqcn_gym.knobs import KNOBS
+
+ALL = [
+    DictAction,
+    DeltaAction,
+    DictObservation,
+    lambda env: KnobSubset(env, ["kmin", "kmax", "pmax"]),
+]
+
+
+def new_env(**arguments: Any) -> DcqcnEnv:
+    return DcqcnEnv(load_scenario("mini-fb-hadoop"), "fake", **arguments)
+
+
+def made() -> gymnasium.Env[Any, Any]:
+    return gymnasium.make("MiniFBHadoop-v0", backend="fake")
+
+
+@pytest.mark.parametrize("wrap", ALL)
+def test_gymnasium_s_checker_passes_on_every_wrapper(wrap: Any) -> None:
+    env = wrap(made())
+    env.action_space.seed(0)
+    observation, _ = env.reset(seed=0)
+    for _ in range(5):
+        assert env.observation_space.contains(observation)
+        observation, *_ = env.step(env.action_space.sample())
+    again = env.spec.make()
+    assert type(again) is type(env)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*different from the unwrapped version.*")
+        check_env(again, skip_render_check=True)
+
+
+def test_dict_actions_are_taken_exactly() -> None:
+    env = DictAction(new_env())
+    env.reset(seed=0)
+    values = {n: KNOBS[n].tuned_at(25e9)[0] for n in env.space.knobs}
+    values |= {"kmin": 123.0, "kmax": 321.0, "rp_ai_rate": 77.0, "pmax": 0.25}
+    found = env.step(values)[4]["setting"].to_nvidia()
+    assert {n: found[n] for n in values} == pytest.approx(values)
+
+
+def test_dict_actions_are_brought_into_range() -> None:
+    env = DictAction(new_env())
+    env.reset(seed=0)
+    values = dict.fromkeys(env.space.knobs, 1000000000000.0) | {
+        "kmin": 400.0,
+        "kmax": 100.0,
+        "rp_gd": 11.4,
+    }
+    setting = env.step(values)[4]["setting"]
+    assert setting["kmin"] == setting["kmax"] == 400e3
+    assert setting["rp_gd"] == 11
+    setting.check(25e9)
+
+
+def test_dict_actions_name_what_is_wrong() -> None:
+    env = DictAction(new_env(knobs=["kmin", "kmax"]))
+    env.reset(seed=0)
+    with pytest.raises(UnknownNameError, match="kmin"):
+        env.step({"kmn": 1.0, "kmax": 2.0})
+    with pytest.raises(ConfigError, match="lacks kmax"):
+        env.step({"kmin": 1.0})
+    with pytest.raises(ConfigError, match="kmin = nan"):
+        env.step({"kmin": float("nan"), "kmax": 2.0})
+
+
+def test_a_step_moves_a_knob_by_its_step_in_its_direction() -> None:
+    env = DeltaAction(new_env())
+    env.reset(seed=0)
+    names = env.space.knobs
+    start = env.step(np.zeros(14, np.float32))[4]["setting"].to_nvidia()
+    before = env.unwrapped.setting.to_nvidia()
+    assert start == before
+    up = np.zeros(14, np.float32)
+    for name in ("rp_ai_rate", "rp_time_reset", "kmin"):
+        up[names.index(name)] = 1.0
+    after = env.step(up)[4]["setting"].to_nvidia()
+    assert after["rp_ai_rate"] == before["rp_ai_rate"] + 50
+    assert after["rp_time_reset"] == before["rp_time_reset"] - 50  # sooner favours throughput
+    assert after["kmin"] == pytest.approx(before["kmin"] + 25)  # 100 KB at 100 Gb/s
+    untouched = set(names) - {"rp_ai_rate", "rp_time_reset", "kmin"}
+    assert all(after[n] == before[n] for n in untouched)
+
+
+def test_steps_stay_in_the_tuned_range() -> None:
+    env = DeltaAction(new_env(), scale=50.0)
+    env.reset(seed=0)
+    for sign in (1.0, -1.0, 1.0):
+        for _ in range(5):
+            setting = env.step(np.full(14, sign, np.float32))[4]["setting"]
+        setting.check(25e9)
+        assert setting == env.space.setting(env.space.encode(setting), setting)
+
+
+def test_a_subset_equals_the_narrow_environment() -> None:
+    wide = KnobSubset(new_env(), ["kmin", "rp_gd"])
+    narrow = new_env(knobs=["kmin", "rp_gd"])
+    wide.reset(seed=0)
+    narrow.reset(seed=0)
+    action = np.array([0.3, -0.2])
+    first, second = wide.step(action), narrow.step(action)
+    assert first[4]["setting"] == second[4]["setting"]
+    assert first[1] == second[1]
+    with pytest.raises(UnknownNameError, match="rp_byte_reset"):
+        KnobSubset(new_env(), ["rp_byte_reset"])
+
+
+def test_wrappers_stack() -> None:
+    env = DictObservation(DeltaAction(KnobSubset(new_env(), ["kmin", "kmax"])))
+    assert env.action_space.shape == (2,)
+    observation, _ = env.reset(seed=0)
+    before = env.unwrapped.setting
+    info = env.step(np.array([1.0, 0.0], np.float32))[4]
+    assert info["setting"]["kmin"] > before["kmin"]
+    assert set(observation) == set(as_groups(np.zeros(67)))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_bad_steps_are_one_clear_sentence(bad: float) -> None:
+    env = DeltaAction(new_env())
+    env.reset(seed=0)
+    with pytest.raises(ConfigError, match="finite"):
+        env.step(np.full(14, bad))
+    with pytest.raises(ConfigError, match="shape"):
+        env.step(np.zeros(3))
+
+
+def test_a_foreign_environment_is_refused() -> None:
+    with pytest.raises(ConfigError, match="DcqcnEnv"):
+        DictAction(gymnasium.make("CartPole-v1"))
