@@ -48,21 +48,22 @@ STATISTICS: Mapping[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0
 
 @dataclass(frozen=True)
 class SizeBin:
-    """Flows of ``low <= bytes < high``; ``label`` is for people (1 KB = 1000 B)."""
+    """Flows of ``low <= bytes < high`` (1 KB = 1000 B); ``key`` in files, ``label`` for people."""
 
+    key: str
     label: str
     low: int
     high: float
 
 
-ALL_SIZES = SizeBin("all sizes", 0, math.inf)
+ALL_SIZES = SizeBin("all", "all sizes", 0, math.inf)
 SIZE_BINS: tuple[SizeBin, ...] = (
-    SizeBin("below 1 KB", 0, 1e3),
-    SizeBin("1–10 KB", 1_000, 1e4),
-    SizeBin("10–100 KB", 10_000, 1e5),
-    SizeBin("100 KB–1 MB", 100_000, 1e6),
-    SizeBin("1–10 MB", 1_000_000, 1e7),
-    SizeBin("10 MB and above", 10_000_000, math.inf),
+    SizeBin("0-1KB", "below 1 KB", 0, 1e3),
+    SizeBin("1KB-10KB", "1–10 KB", 1_000, 1e4),
+    SizeBin("10KB-100KB", "10–100 KB", 10_000, 1e5),
+    SizeBin("100KB-1MB", "100 KB–1 MB", 100_000, 1e6),
+    SizeBin("1MB-10MB", "1–10 MB", 1_000_000, 1e7),
+    SizeBin("10MB-", "10 MB and above", 10_000_000, math.inf),
     ALL_SIZES,
 )
 
@@ -138,8 +139,8 @@ def slowdown_by_size(
 class SlowdownCounter:
     """Slowdown statistics of any number of flows in constant memory.
 
-    Counts flows per size bin in logarithmic classes; percentiles are class middles and differ
-    from the exact ones by at most 0.05 %. Mean and maximum are exact.
+    Counts flows per size bin in logarithmic classes; percentiles are nearest ranks, to
+    within 0.05 %. Mean and maximum are exact.
     """
 
     CLASSES_PER_E = 1000
@@ -178,7 +179,7 @@ class SlowdownCounter:
         return min(math.exp((at + 0.5) / self.CLASSES_PER_E), float(self._largest[i]))
 
     def summary(self) -> dict[str, dict[str, float | int | None]]:
-        """Return {bin label: count, mean, p50, p99, p99.9, max}; None in a bin without flows."""
+        """Return {bin key: count, mean, p50, p99, p99.9, max}; None in a bin without flows."""
         result: dict[str, dict[str, float | int | None]] = {}
         for i, size_bin in enumerate(self.bins):
             count = int(np.sum(self._counts[i]))
@@ -188,7 +189,7 @@ class SlowdownCounter:
                 if percent is not None:
                     row[name] = self.percentile(i, percent) if count else None
             row["max"] = float(self._largest[i]) if count else None
-            result[size_bin.label] = row
+            result[size_bin.key] = row
         return result
 
 

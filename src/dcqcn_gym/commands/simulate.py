@@ -77,7 +77,7 @@ def simulate(
     finally:
         status.stop()
     if not quiet:
-        total = summary["slowdown"]["all sizes"]
+        total = summary["slowdown"]["all"]
         mean = "" if total["mean"] is None else f", mean slowdown {total['mean']:.2f}"
         typer.echo(
             f"{out}: {summary['intervals']} intervals, {summary['finished_flows']} flows "
