@@ -116,8 +116,8 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
             raise ConfigError(
                 f"actions have shape {batch.shape}; expected {self.action_space.shape}"
             )
-        for i in np.flatnonzero(~np.isfinite(batch).all(axis=1)):
-            self.envs[i].space.decode(batch[i])  # names the number, before any copy moves
+        for bad in np.flatnonzero(~np.isfinite(batch).all(axis=1)):
+            self.envs[bad].space.decode(batch[bad])  # names the number, before any copy moves
         if self.autoreset_mode is AutoresetMode.DISABLED and np.any(self._ended):
             ended = np.flatnonzero(self._ended).tolist()
             raise ConfigError(f"environments {ended} have ended; reset them with 'reset_mask'")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ class W(NamedTuple):
     pfc: float
 
 
-def busy(**changes: object) -> IntervalReport:
-    return blank_report(**{"data_packets": 1, "active_flows": 1, **changes})
+def busy(**changes: Any) -> IntervalReport:
+    return blank_report(data_packets=1, active_flows=1, **changes)
 
 
 def test_o_tp_is_the_mean_over_active_uplinks() -> None:

@@ -30,7 +30,7 @@ def quick(name: str = "mini-fb-hadoop", **changes: Any) -> Scenario:
 
 
 def scenario_of(env_id: str) -> str:
-    return dict(gymnasium.spec(env_id).kwargs).get("scenario", "fb-hadoop")
+    return str(gymnasium.spec(env_id).kwargs.get("scenario", "fb-hadoop"))
 
 
 def needs(backend: str) -> None:
@@ -248,6 +248,7 @@ def test_ansi_is_text_and_rgb_is_a_picture() -> None:
     assert isinstance(frame, np.ndarray)
     assert frame.shape == (480, 640, 3)
     assert frame.dtype == np.uint8
+    assert isinstance(blank, np.ndarray)
     assert not np.array_equal(frame, blank)
 
 

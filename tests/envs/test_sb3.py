@@ -16,7 +16,7 @@ pytest.importorskip("dcqcn_gym._core")
 
 @pytest.mark.parametrize("env_id", dcqcn_gym.env_ids())
 def test_check_env(env_id: str) -> None:
-    name = dict(gymnasium.spec(env_id).kwargs).get("scenario", "fb-hadoop")
+    name = str(gymnasium.spec(env_id).kwargs.get("scenario", "fb-hadoop"))
     short = {"monitor_interval_us": 50.0, "warmup_us": 100.0}
     env = gymnasium.make(env_id, scenario=load_scenario(name).model_copy(update=short))
     with warnings.catch_warnings():

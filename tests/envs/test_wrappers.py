@@ -87,7 +87,7 @@ def test_a_step_moves_a_knob_by_its_step_in_its_direction() -> None:
     env.reset(seed=0)
     names = env.space.knobs
     start = env.step(np.zeros(14, np.float32))[4]["setting"].to_nvidia()
-    before = env.unwrapped.setting.to_nvidia()
+    before = env.get_wrapper_attr("setting").to_nvidia()
     assert start == before
     up = np.zeros(14, np.float32)
     for name in ("rp_ai_rate", "rp_time_reset", "kmin"):
@@ -127,7 +127,7 @@ def test_wrappers_stack() -> None:
     env = DictObservation(DeltaAction(KnobSubset(new_env(), ["kmin", "kmax"])))
     assert env.action_space.shape == (2,)
     observation, _ = env.reset(seed=0)
-    before = env.unwrapped.setting
+    before = env.get_wrapper_attr("setting")
     info = env.step(np.array([1.0, 0.0], np.float32))[4]
     assert info["setting"]["kmin"] > before["kmin"]
     assert set(observation) == set(as_groups(np.zeros(67)))

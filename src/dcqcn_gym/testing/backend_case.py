@@ -157,18 +157,6 @@ COUNTS = (
     *("delivered_bytes", "data_packets", "acks", "cnps", "marks", "drops"),
     *("retransmitted_packets", "pauses", "resumes", "packet_hops", "active_flows"),
 )
-    "delivered_bytes",
-    "data_packets",
-    "acks",
-    "cnps",
-    "marks",
-    "drops",
-    "retransmitted_packets",
-    "pauses",
-    "resumes",
-    "packet_hops",
-    "active_flows",
-]
 
 
 def check_report(report: IntervalReport, n_hosts: int) -> None:
