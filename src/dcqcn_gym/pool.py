@@ -9,17 +9,33 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection
+from typing import ParamSpec, TypeVar
 
 __all__ = ["cpu_count", "worker_pool"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def cpu_count() -> int:
     """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+class _Pool(ProcessPoolExecutor):
+    """An executor whose workers never see Ctrl-C, not even while they start."""
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Submit a call; a worker born here inherits the blocked signal."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(function, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -28,7 +44,7 @@ def worker_pool(workers: int | None = None) -> Iterator[Executor]:
 
     Workers run at lower priority than the caller, whose own run a person is watching.
     """
-    executor = ProcessPoolExecutor(
+    executor = _Pool(
         max_workers=cpu_count() if workers is None else workers,
         mp_context=multiprocessing.get_context("spawn"),  # a fork would copy a threaded parent
         initializer=_prepare_worker,
@@ -46,7 +62,6 @@ def worker_pool(workers: int | None = None) -> Iterator[Executor]:
 
 
 def _prepare_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     os.nice(5)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -290,14 +290,14 @@ class RunDir:
             )
         return None
 
-    def create(self) -> None:
-        """Make the directories; files of an earlier run in them are removed, nothing else."""
+    def create(self, *, fresh: bool = True) -> None:
+        """Make the directories; if ``fresh``, remove the files of an earlier run, nothing else."""
         try:
             for folder in (self.root, self.root / "reference", self.root / "evaluation"):
                 folder.mkdir(parents=True, exist_ok=True)
-                for old in folder.glob("*.jsonl"):
+                for old in folder.glob("*.jsonl") if fresh else ():
                     old.unlink()
-            for old in (self.best, self.timing, self.root / "report.html"):
+            for old in (self.best, self.timing, self.root / "report.html") if fresh else ():
                 old.unlink(missing_ok=True)
         except OSError as error:
             raise _write_failure(self.root, error) from error

@@ -74,8 +74,7 @@ def tune(
     if recorded is not None:
         _check_same(recorded, spec)
     spec.check()
-    if recorded is None:
-        out.create()
+    out.create(fresh=recorded is None)
     try:
         timing = _simulate(spec, out, evaluation, viewer, recorded)
     except BaseException:

@@ -1,0 +1,184 @@
+"""The main path on the fake backend: what is asked is applied, told and recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from dcqcn_gym.envs.backends.fake import FakeBackend
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.errors import TunerError
+from dcqcn_gym.knobs import Setting
+from dcqcn_gym.loop import RunSpec, run
+from dcqcn_gym.record import Run, read_run
+from dcqcn_gym.tuners import TUNERS, Outcome, Tuner, TunerContext
+from dcqcn_gym.tuners.base import Proposal
+
+MINI = load_scenario("mini-fb-hadoop")
+
+
+class Probe(Tuner):
+    """Raises the additive step by one each time and remembers what it saw."""
+
+    name = "probe"
+    summary = "counts up"
+    seen: ClassVar[list[Any]] = []
+
+    def start(self, context: TunerContext) -> None:
+        super().start(context)
+        self.seen.clear()
+        self.seen.append(context)
+        self._count = 0
+
+    def ask(self) -> Proposal | None:
+        self._count += 1
+        return self.context.base.replace_nvidia({"rp_ai_rate": self._count})
+
+    def tell(self, outcome: Outcome) -> None:
+        super().tell(outcome)
+        self.seen.append(outcome)
+
+
+@pytest.fixture
+def probe(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    monkeypatch.setitem(TUNERS.builtin, "probe", f"{__name__}:Probe")
+    return Probe.seen
+
+
+def go(tmp_path: Path, tuner: str = "probe", n: int = 6, **changes: Any) -> Run:
+    scenario: Scenario = MINI.model_copy(update=changes)
+    run(RunSpec(scenario, tuner, 1, n, "fake"), tmp_path / "run.jsonl")
+    return read_run(tmp_path / "run.jsonl")
+
+
+def test_every_interval_is_asked_applied_told_and_recorded(
+    tmp_path: Path, probe: list[Any]
+) -> None:
+    done = go(tmp_path)
+    context, outcomes = probe[0], probe[1:]
+    assert context.base == MINI.initial_setting()
+    assert context.observation.dtype == np.float32
+    assert len(context.observation)
+    assert [line["setting"]["rp_ai_rate"] for line in done.intervals] == [1, 2, 3, 4, 5, 6]
+    assert [o.utility for o in outcomes] == [line["utility"] for line in done.intervals]
+    for line, outcome in zip(done.intervals, outcomes, strict=True):
+        assert isinstance(outcome.setting, Setting)
+        assert outcome.setting.to_nvidia() == line["setting"]
+        assert line["delivered_bytes"] == outcome.report.delivered_bytes
+        assert line["terms"] == [outcome.terms.tp, outcome.terms.rtt, outcome.terms.pfc]
+    assert done.intervals[0]["start_ps"] == MINI.warmup_ps
+
+
+def test_the_recommendation_ends_the_log(tmp_path: Path, probe: list[Any]) -> None:
+    done = go(tmp_path)
+    best = max(done.intervals, key=lambda line: line["utility"])
+    assert done.end is not None
+    assert done.end["best_utility"] == best["utility"]
+    assert done.end["best_interval"] == best["i"]
+    assert done.end["recommended"] == best["setting"]
+    assert done.end["intervals"] == 6
+
+
+def test_a_cadence_holds_the_setting_and_tells_the_mean(tmp_path: Path, probe: list[Any]) -> None:
+    done = go(tmp_path, n=8, cadence=3)
+    lines = done.intervals
+    assert [line["setting"]["rp_ai_rate"] for line in lines] == [1, 1, 1, 2, 2, 2, 3, 3]
+    outcomes = probe[1:]
+    assert [o.intervals for o in outcomes] == [3, 3]
+    assert outcomes[0].utility == pytest.approx(np.mean([x["utility"] for x in lines[:3]]))
+    assert outcomes[1].terms.rtt == pytest.approx(np.mean([x["terms"][1] for x in lines[3:6]]))
+
+
+class _PausingBackend(FakeBackend):
+    """Idle in every second interval after the warm-up."""
+
+    def advance(self, duration_ps: int | None = None) -> Any:
+        report = super().advance(duration_ps)
+        if report.index % 2 == 0:
+            return report
+        quiet = {"host_tx_bytes": report.host_tx_bytes * 0, "data_packets": 0, "active_flows": 0}
+        return type(report)(**{**report.__dict__, **quiet})
+
+
+def test_idle_intervals_are_recorded_but_not_told(
+    tmp_path: Path, probe: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make_env(self: RunSpec) -> DcqcnEnv:
+        return DcqcnEnv(self.scenario, _PausingBackend(), intervals=self.intervals)
+
+    monkeypatch.setattr(RunSpec, "make_env", make_env)
+    done = go(tmp_path, n=6)
+    idle = [line["idle"] for line in done.intervals]
+    assert sorted(set(idle)) == [False, True]
+    assert all(line["utility"] == 1.0 for line in done.intervals if line["idle"])
+    assert len(probe[1:]) == idle.count(False)
+    settings = [line["setting"]["rp_ai_rate"] for line in done.intervals]
+    for i in range(1, 6):  # a proposal that met no data stays in force
+        assert settings[i] == settings[i - 1] + (not idle[i - 1])
+    assert done.end is not None
+    assert done.end["best_utility"] < 1.0
+
+
+def test_finished_work_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def make_env(self: RunSpec) -> DcqcnEnv:
+        return DcqcnEnv(self.scenario, FakeBackend(work_intervals=9), intervals=self.intervals)
+
+    monkeypatch.setattr(RunSpec, "make_env", make_env)
+    done = go(tmp_path, "default", n=50)
+    assert len(done.intervals) == 4  # five of the nine are the warm-up
+    assert done.complete
+
+
+def test_a_failing_tuner_leaves_its_log(
+    tmp_path: Path, probe: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(self: Probe) -> Setting:
+        self._count += 1
+        value = float("nan") if self._count == 4 else 5.0
+        return self.context.base.replace_nvidia({"rp_ai_rate": value})
+
+    monkeypatch.setattr(Probe, "ask", ask)
+    with pytest.raises(TunerError, match=r"tuner 'probe'.*nan"):
+        go(tmp_path)
+    kept = read_run(tmp_path / "run.jsonl")
+    assert len(kept.intervals) == 3
+    assert not kept.complete
+
+
+def test_a_tuner_that_cannot_start_leaves_nothing(
+    tmp_path: Path, probe: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(self: Probe, context: TunerContext) -> None:
+        raise FileNotFoundError("policy.npz")
+
+    monkeypatch.setattr(Probe, "start", start)
+    with pytest.raises(TunerError, match=r"failed in start\(\).*policy.npz"):
+        go(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_header_alone_repeats_the_run(tmp_path: Path) -> None:
+    first = go(tmp_path, "paraleon", n=10)
+    header = first.header
+    scenario = Scenario.model_validate(header["scenario"])
+    spec = RunSpec(
+        scenario,
+        header["tuner"],
+        header["seed"],
+        header["intervals"],
+        header["backend"],
+        header["tuner_args"],
+    )
+    run(spec, tmp_path / "again.jsonl")
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "run.jsonl").read_bytes()
+
+
+def test_all_tuners_see_the_same_warm_up(tmp_path: Path) -> None:
+    starts = []
+    for name in ("paraleon", "do-nothing"):
+        starts.append(go(tmp_path, name, n=1).intervals[0])
+    assert starts[0] == starts[1]

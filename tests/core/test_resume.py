@@ -1,0 +1,178 @@
+"""Interrupted sessions: Ctrl-C and kill -9 leave a log; --resume ends with the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.errors import RunError
+from dcqcn_gym.loop import RunSpec, run
+from dcqcn_gym.progress import QuietViewer
+from dcqcn_gym.record import RunDir, read_run
+from dcqcn_gym.tuning import Evaluation, tune
+
+MINI = load_scenario("mini-fb-hadoop")
+EVALUATION = Evaluation(seeds=1, intervals=3)
+
+SLOW = """
+import time
+from dcqcn_gym.tuners.paraleon import ParaleonTuner
+
+class Slow(ParaleonTuner):
+    name = "slow"
+    summary = "PARALEON that takes its time"
+    def ask(self):
+        time.sleep(0.02)
+        return super().ask()
+"""
+
+
+def session(out: Path, tuner: str = "paraleon", *, resume: bool = False, n: int = 12) -> None:
+    spec = RunSpec(MINI, tuner, 1, n, "fake")
+    tune(spec, RunDir(out), evaluation=EVALUATION, viewer=QuietViewer(), resume=resume)
+
+
+def contents(out: Path) -> dict[str, bytes]:
+    """Every file that falls under the same-bytes promise."""
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.name not in ("timing.json", "report.html")
+    }
+
+
+def command(out: Path, tuner: str, *more: str) -> list[str]:
+    code = "from dcqcn_gym.cli import main; main()"
+    fixed = ["--scenario", "mini-fb-hadoop", "--backend", "fake", "--intervals", "40"]
+    few = ["--eval-seeds", "1", "--eval-intervals", "3", "--no-report"]
+    where = ["--tuner", tuner, "--out", str(out)]
+    return [sys.executable, "-c", code, "tune", *fixed, *few, *where, *more]
+
+
+def started(out: Path, arguments: Sequence[str]) -> subprocess.Popen[str]:
+    """Start a session and return once its log has some intervals."""
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    log = out / "run.jsonl"
+    for _ in range(3000):
+        if log.exists() and log.read_bytes().count(b"\n") >= 5:
+            return process
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    raise AssertionError("the session did not get going")
+
+
+def children(pid: int) -> list[int]:
+    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(pids: list[int]) -> bool:
+    for _ in range(1000):
+        if not any(alive(pid) for pid in pids):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.parametrize("cut", ["after the header", "in the middle", "before the end"])
+def test_a_cut_session_ends_with_the_same_bytes(tmp_path: Path, cut: str) -> None:
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    session(whole)
+    session(part)
+    log = part / "run.jsonl"
+    data = log.read_bytes()
+    ends = [i + 1 for i, byte in enumerate(data) if byte == ord("\n")]
+    size = {"after the header": ends[0], "in the middle": ends[6] + 99, "before the end": ends[-2]}
+    log.write_bytes(data[: size[cut]])
+    (part / "best.json").unlink()
+    (part / "reference" / "expert.jsonl").unlink()
+    other = part / "reference" / "default.jsonl"
+    other.write_bytes(other.read_bytes()[:-200])
+    session(part, resume=True)
+    assert contents(part) == contents(whole)
+
+
+def test_resuming_a_finished_session_changes_nothing(tmp_path: Path) -> None:
+    session(tmp_path)
+    before = contents(tmp_path)
+    session(tmp_path, resume=True)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"seed": 2}, "made with seed = 1, now it is 2"),
+        ({"intervals": 13}, "made with intervals = 12, now it is 13"),
+        ({"tuner": "random"}, 'made with tuner = "paraleon", now it is "random"'),
+        ({"tuner_args": {"eta": 0.7}}, r"tuner_args\.eta = null, now it is 0\.7"),
+        (
+            {"scenario": MINI.model_copy(update={"cadence": 2})},
+            r"scenario\.cadence = 1, now it is 2",
+        ),
+    ],
+)
+def test_other_arguments_are_named(tmp_path: Path, change: dict[str, object], says: str) -> None:
+    fields: dict[str, object] = {
+        "scenario": MINI,
+        "tuner": "paraleon",
+        "seed": 1,
+        "intervals": 12,
+        "backend": "fake",
+    }
+    run(RunSpec(**fields), tmp_path / "run.jsonl")  # type: ignore[arg-type]
+    before = contents(tmp_path)
+    spec = RunSpec(**{**fields, **change})  # type: ignore[arg-type]
+    with pytest.raises(RunError, match=says):
+        tune(spec, RunDir(tmp_path), evaluation=EVALUATION, viewer=QuietViewer(), resume=True)
+    assert contents(tmp_path) == before
+
+
+def test_a_changed_log_is_not_continued(tmp_path: Path) -> None:
+    spec = RunSpec(MINI, "paraleon", 1, 12, "fake")
+    path = tmp_path / "run.jsonl"
+    run(spec, path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[4] = lines[4].replace(b'"rp_gd":', b'"rp_gd":1')
+    path.write_bytes(b"".join(lines[:8]))
+    with pytest.raises(RunError, match="interval 3 does not repeat: setting"):
+        run(spec, path, replay=read_run(path))
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
+def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    tuner = f"{tmp_path}/slow.py:Slow"
+    subprocess.run(command(tmp_path / "whole", tuner), check=True, capture_output=True, timeout=120)
+    out = tmp_path / "part"
+    process = started(out, command(out, tuner))
+    workers = children(process.pid)
+    if how == "SIGINT":
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group
+    else:
+        process.kill()
+    _, said = process.communicate(timeout=60)
+    assert workers
+    assert gone(workers)
+    assert not read_run(out).complete
+    if how == "SIGINT":
+        assert process.returncode == 130
+        assert "Traceback" not in said
+        assert f"interrupted; {out}/run.jsonl" in said
+        assert "--resume" in said
+    subprocess.run(command(out, tuner, "--resume"), check=True, capture_output=True, timeout=120)
+    assert contents(out) == contents(tmp_path / "whole")
