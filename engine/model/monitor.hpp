@@ -1,10 +1,160 @@
+// The traffic monitors of a scenario: what the ToRs count per packet, what their control planes
+// make of it at the end of an interval, and the network-wide distribution at the controller.
+// A packet is recorded once, at the first switch on its way.
 #pragma once
+
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
-#include <array>
+
+#include "model/elastic_sketch.hpp"
+#include "model/flow_states.hpp"
+#include "model/flow_table.hpp"
+#include "model/fsd.hpp"
+#include "model/random_stream.hpp"
+#include "model/scenario.hpp"
+#include "model/units.hpp"
+
 namespace dcqcn {
-struct FsdReport { double elephants=0,potential=0,mice=0,weighted_elephants=0,weighted_mice=0; std::array<double,16> bins{}; double kl=0; bool triggered=false; long monitor_bytes=0; bool known=true; };
-struct MonitorConfig { static MonitorConfig from_options(const std::string&, const std::vector<std::pair<std::string,std::string>>&){return {};} };
-struct Monitor { Monitor(const MonitorConfig&,int,std::uint64_t){} bool wants_packets() const {return false;} void record(int,std::uint32_t,std::uint32_t){} void end_interval(std::int64_t,FsdReport&){} };
-}
+
+enum class MonitorKind : std::uint8_t {
+  kNone,          // no distribution
+  kExact,         // exact counters, ternary states
+  kElastic,       // Elastic Sketch, ternary states (PARALEON)
+  kElasticNaive,  // Elastic Sketch, each interval judged alone
+  kNetflow,       // sampled packets, exported now and then
+  kChameleon,     // Elastic Sketch, local statistics of 10 ms, uploaded every 100 ms
+};
+
+struct MonitorConfig {
+  MonitorKind kind = MonitorKind::kExact;
+  FlowStateConfig states;  // tau, delta, weight of potential elephants, bound on the history
+  double theta = 0.01;     // KL divergence above which a change triggers
+  std::int64_t heavy_bytes = 153'600;
+  std::int64_t light_bytes = 460'800;
+  bool count_packets = false;  // sketches count packets of `packet_bytes`, not bytes
+  std::int64_t packet_bytes = 1000;
+  std::uint32_t sample_one_in = 100;    // netflow: mean packets per sample
+  Time export_every = kPicosPerSecond;  // netflow
+  Time local_every = kPicosPerSecond / 100;
+  Time upload_every = kPicosPerSecond / 10;
+  bool labels = false;  // keep the truth beside the monitor and list every flow
+
+  /// From the monitor line of a compiled scenario. Throws std::invalid_argument with one sentence
+  /// on an unknown monitor or key and on a value out of range.
+  static MonitorConfig from_options(const std::string& kind,
+                                    const std::vector<std::pair<std::string, std::string>>& options,
+                                    const std::vector<Cdf>& cdfs = {});
+  /// Throws std::invalid_argument unless every value is in range.
+  void validate() const;
+};
+
+/// One flow that was active in the last interval, as counted exactly and as the monitor saw it.
+struct FlowLabel {
+  std::uint32_t key = 0;
+  std::uint32_t tor = 0;
+  std::uint64_t interval_bytes = 0;      // true
+  std::uint64_t total_bytes = 0;         // true, since its first packet
+  std::uint64_t seen_bytes = 0;          // bytes so far according to the monitor
+  double elephant_share = 0.0;           // according to the monitor, in 0..1
+  FlowState state = FlowState::kUnseen;  // according to the monitor
+};
+
+class Monitor {
+ public:
+  /// `switches` bounds the ToR numbers; one that never sees a packet costs next to nothing.
+  Monitor(const MonitorConfig& config, int switches, std::uint64_t seed);
+
+  bool wants_packets() const { return path_ != Path::kIgnore; }
+
+  /// Counts a data packet. Calls for one ToR come in the order in which it receives them.
+  void record(int tor, std::uint32_t flow_key, std::uint32_t payload_bytes) {
+    Tor& t = tors_[static_cast<std::size_t>(tor)];
+    if (!t.used) [[unlikely]]
+      prepare(t, tor);
+    switch (path_) {
+      case Path::kCount:
+        t.counts[flow_key] += payload_bytes;
+        break;
+      case Path::kSketchBytes:
+        t.sketch.insert(flow_key, payload_bytes);
+        break;
+      case Path::kSketchPackets:
+        t.sketch.insert(flow_key, 1);
+        break;
+      case Path::kSample:
+        // the n-th packet of a ToR is sampled or not whatever else happens
+        if (t.samples.next() < sample_below_) t.counts[flow_key] += payload_bytes;
+        break;
+      case Path::kWithTruth:
+        record_with_truth(t, flow_key, payload_bytes);
+        break;
+      case Path::kIgnore:
+        break;
+    }
+  }
+
+  /// Ends the interval at `now`: reads and resets the counters and fills in `out`.
+  void end_interval(Time now, FsdReport& out);
+
+  /// With config.labels: every flow active in the last interval, by ToR and first packet.
+  const std::vector<FlowLabel>& labels() const { return labels_; }
+  const MonitorConfig& config() const { return config_; }
+
+ private:
+  enum class Path : std::uint8_t {
+    kIgnore,
+    kCount,
+    kSketchBytes,
+    kSketchPackets,
+    kSample,
+    kWithTruth,
+  };
+
+  struct Verdict {
+    std::uint64_t bytes = 0;
+    double elephant_share = 0.0;
+    FlowState state = FlowState::kUnseen;
+  };
+
+  struct Tor {
+    bool used = false;
+    RandomStream samples;
+    ElasticSketch sketch;
+    FlowTable<std::uint64_t> counts;
+    FlowStates states;
+    LocalFsd local;  // being summed, or held until the next export or upload
+    LocalFsd sent;   // what the controller has
+    FlowTable<std::uint64_t> truth_now, truth_ever;
+    FlowTable<Verdict> verdicts;
+  };
+
+  static Path path_of(const MonitorConfig& config);
+  void prepare(Tor& t, int tor);
+  void record_with_truth(Tor& t, std::uint32_t flow_key, std::uint32_t payload_bytes);
+  template <typename F>
+  void read_and_reset(Tor& t, F&& f);
+  void judge(Tor& t, std::uint32_t key, std::uint64_t bytes, const FlowStates::Observed& seen);
+  void judge_alone(Tor& t, std::uint32_t key, std::uint64_t bytes);
+  void end_ternary(Time now, FsdReport& out);
+  void end_naive(FsdReport& out);
+  void end_netflow(Time now, FsdReport& out);
+  void end_chameleon(Time now, FsdReport& out);
+  void list_labels();
+  void report_cost(FsdReport& out) const;
+
+  MonitorConfig config_;
+  Path path_ = Path::kIgnore;
+  Path inner_ = Path::kIgnore;  // the path without the truth
+  std::uint64_t seed_ = 0;
+  std::uint64_t sample_below_ = 0;
+  std::vector<Tor> tors_;
+  KlTrigger trigger_;
+  Time next_local_ = 0;
+  Time next_send_ = 0;
+  bool sent_once_ = false;
+  std::vector<FlowLabel> labels_;
+};
+
+}  // namespace dcqcn

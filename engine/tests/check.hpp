@@ -38,6 +38,6 @@ inline int result(const char* name) {
 #define CHECK(cond) ::dcqcn::check::that((cond), #cond, __FILE__, __LINE__)
 #define CHECK_BETWEEN(value, low, high) \
   ::dcqcn::check::between((value), (low), (high), #value, __FILE__, __LINE__)
-#define CHECK_EQ(value, expected)                                                      \
+#define CHECK_EQ(value, expected)                                                          \
   ::dcqcn::check::equal(static_cast<double>(value), static_cast<double>(expected), #value, \
                         __FILE__, __LINE__)

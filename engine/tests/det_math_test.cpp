@@ -25,7 +25,8 @@ void log_is_accurate() {
   CHECK_BETWEEN(worst_log(0.5, 2.0, 200000), 0.0, 1e-15);
   CHECK_BETWEEN(worst_log(1.0, 1e9, 200000), 0.0, 1e-15);
   double worst = 0.0;
-  for (double x = std::numeric_limits<double>::denorm_min(); x < 1e308; x *= (x < 1e-307 ? 2.0 : 1.37)) {
+  for (double x = std::numeric_limits<double>::denorm_min(); x < 1e308;
+       x *= (x < 1e-307 ? 2.0 : 1.37)) {
     const long double truth = std::log(static_cast<long double>(x));
     const long double error = (dcqcn::det_log(x) - truth) / truth;
     worst = std::fmax(worst, static_cast<double>(std::fabs(error)));
