@@ -39,8 +39,9 @@ class Series:
     @classmethod
     def of(cls, run: Run) -> Series:
         """Build the arrays of a run that was read."""
-        records = list(run.intervals)
-        flows = [r.get("flows") or {} for r in records]
+        flows = [r.get("flows") or {} for r in run.intervals]
+        # the lists of flows are most of a log: keep them as arrays only
+        records = [{k: v for k, v in r.items() if k != "flows"} for r in run.intervals]
         counts = [len(f.get("bytes", ())) for f in flows]
 
         def joined(key: str) -> IntArray:
