@@ -80,6 +80,7 @@ schemas: $(CORE)  ## write configs/schema again
 
 docs: $(CORE)  ## write the generated parts of docs/ again
 	$(BIN)/python docs/make_knobs.py
+	$(BIN)/python docs/make_environment.py
 
 clean:  ## remove everything that was built; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

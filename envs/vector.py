@@ -87,8 +87,7 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
         if seed is None and not self._seeded:
             seed = 0
         self._seeded = True
-        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
-        seeds = [None] * self.num_envs if seeds is None else list(seeds)
+        seeds = _seeds(seed, self.num_envs)
         if len(seeds) != self.num_envs:
             raise ConfigError(f"{len(seeds)} seeds for {self.num_envs} environments")
         chosen = [int(i) for i in np.flatnonzero(mask)]
@@ -192,3 +191,12 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
                 "with at least one True"
             )
         return chosen
+
+
+def _seeds(seed: int | Sequence[int | None] | None, n: int) -> list[int | None]:
+    """Return one seed per copy: ``seed + i``, the given ones, or None for all."""
+    if seed is None:
+        return [None] * n
+    if isinstance(seed, (int, np.integer)):
+        return [int(seed) + i for i in range(n)]
+    return [None if s is None else int(s) for s in seed]
