@@ -1,168 +1,17 @@
-// The nanobind module dcqcn_gym._core: shape checks and conversions only, no logic.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-
-#include "sim/simulation.hpp"
+// The nanobind module dcqcn_gym._core.
+#include "python_surface.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
-namespace {
-
-using dcqcn::IntervalData;
-using dcqcn::PortReport;
-using dcqcn::Simulation;
-using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-nb::object array_of(std::size_t n, auto&& value_at) {
-  T* data = new T[n > 0 ? n : 1];
-  for (std::size_t i = 0; i < n; ++i) data[i] = static_cast<T>(value_at(i));
-  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {n}, owner));
-}
-
-nb::object ints(std::size_t n, auto&& value_at) { return array_of<std::int64_t>(n, value_at); }
-nb::object reals(std::size_t n, auto&& value_at) { return array_of<double>(n, value_at); }
-
-nb::dict totals_of(const dcqcn::Totals& t) {
-  nb::dict d;
-  d["delivered_bytes"] = t.delivered;
-  d["data_packets"] = t.data_packets;
-  d["acks"] = t.acks;
-  d["cnps"] = t.cnps;
-  d["marks"] = t.marks;
-  d["drops"] = t.drops;
-  d["retransmitted_packets"] = t.retransmitted;
-  d["pauses"] = t.pauses;
-  d["resumes"] = t.resumes;
-  d["packet_hops"] = t.hops;
-  return d;
-}
-
-nb::dict finished_of(const std::vector<dcqcn::FinishedFlow>& f) {
-  nb::dict d;
-  const std::size_t n = f.size();
-  d["src"] = ints(n, [&](std::size_t i) { return f[i].src; });
-  d["dst"] = ints(n, [&](std::size_t i) { return f[i].dst; });
-  d["ordinal"] = ints(n, [&](std::size_t i) { return f[i].ordinal; });
-  d["bytes"] = ints(n, [&](std::size_t i) { return f[i].bytes; });
-  d["start_ps"] = ints(n, [&](std::size_t i) { return f[i].start; });
-  d["fct_ps"] = ints(n, [&](std::size_t i) { return f[i].fct; });
-  d["ideal_fct_ps"] = ints(n, [&](std::size_t i) { return f[i].ideal; });
-  d["workload"] = ints(n, [&](std::size_t i) { return f[i].workload; });
-  return d;
-}
-
-nb::dict fsd_of(const dcqcn::FsdReport& f) {
-  nb::dict d;
-  d["elephants"] = f.elephants;
-  d["potential"] = f.potential;
-  d["mice"] = f.mice;
-  d["weighted_elephants"] = f.weighted_elephants;
-  d["weighted_mice"] = f.weighted_mice;
-  d["bins"] = reals(16, [&](std::size_t i) { return f.bins[i]; });
-  d["kl"] = f.kl;
-  d["triggered"] = f.triggered;
-  d["monitor_bytes"] = f.monitor_bytes;
-  d["known"] = f.known;
-  return d;
-}
-
-nb::dict report_of(Simulation& sim) {
-  const IntervalData& r = sim.report();
-  const dcqcn::Topology& t = sim.topology();
-  const auto& p = r.ports;
-  const auto& rtt = r.log.rtts;
-  const std::size_t hosts = static_cast<std::size_t>(t.hosts());
-  const auto rate = [&](std::size_t i) {
-    return 8e12 / static_cast<double>(t.port(static_cast<int>(i)).ps_per_byte);
-  };
-  nb::dict d = totals_of(r.log.totals);
-  d["start_ps"] = r.start;
-  d["end_ps"] = r.end;
-  d["host_tx_bytes"] = ints(hosts, [&](std::size_t i) { return p[i].counters.tx_bytes; });
-  d["host_rate_bps"] = reals(hosts, rate);
-  d["rtt_src"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].pair >> 32; });
-  d["rtt_dst"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].pair & 0xFFFFFFFFu; });
-  d["rtt_count"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].count; });
-  d["rtt_sum_ps"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].sum; });
-  d["rtt_base_ps"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].base; });
-  const auto port_ints = [&](auto&& get) {
-    return ints(p.size(), [&](std::size_t i) { return get(p[i]); });
-  };
-  d["port_node"] =
-      ints(p.size(), [&](std::size_t i) { return t.port(static_cast<int>(i)).node; });
-  d["port_rate_bps"] = reals(p.size(), rate);
-  d["port_pause_ps"] = reals(p.size(), [&](std::size_t i) { return p[i].pause; });
-  d["port_tx_bytes"] = port_ints([](const PortReport& x) { return x.counters.tx_bytes; });
-  d["port_tx_packets"] = port_ints([](const PortReport& x) { return x.counters.tx_packets; });
-  d["port_marked_packets"] =
-      port_ints([](const PortReport& x) { return x.counters.marked_packets; });
-  d["port_marked_bytes"] = port_ints([](const PortReport& x) { return x.counters.marked_bytes; });
-  d["port_queue_bytes"] = port_ints([](const PortReport& x) { return x.queue; });
-  d["port_max_queue_bytes"] = port_ints([](const PortReport& x) { return x.counters.max_queue; });
-  d["port_dropped_packets"] = port_ints([](const PortReport& x) { return x.counters.dropped; });
-  d["active_flows"] = r.active_flows;
-  d["fsd"] = fsd_of(r.fsd);
-  d["finished"] = finished_of(r.log.finished);
-  return d;
-}
-
-void apply(Simulation& sim, const Table& nic, const Table& ecn) {
-  if (nic.shape(1) != dcqcn::kNicKnobs.size() || ecn.shape(1) != dcqcn::kEcnKnobs.size()) {
-    throw nb::value_error("apply: expected 17 NIC columns and 3 ECN columns");
-  }
-  std::vector<dcqcn::NicSetting> nics;
-  for (std::size_t i = 0; i < nic.shape(0); ++i) {
-    const double* row = nic.data() + i * nic.shape(1);
-    const bool same = i > 0 && std::equal(row, row + nic.shape(1), row - nic.shape(1));
-    nics.push_back(same ? nics.back() : dcqcn::NicSetting::from_si(row));
-  }
-  std::vector<dcqcn::EcnSetting> ecns;
-  for (std::size_t i = 0; i < ecn.shape(0); ++i) {
-    ecns.push_back(dcqcn::EcnSetting::from_si(ecn.data() + i * ecn.shape(1)));
-  }
-  sim.apply(std::move(nics), std::move(ecns));
-}
-
-nb::dict port_table(const Simulation& sim) {
-  const dcqcn::Topology& t = sim.topology();
-  const std::size_t n = static_cast<std::size_t>(t.port_count());
-  nb::dict d;
-  d["node"] = ints(n, [&](std::size_t i) { return t.port(static_cast<int>(i)).node; });
-  d["peer"] = ints(n, [&](std::size_t i) { return t.peer_node(static_cast<int>(i)); });
-  d["index"] = ints(n, [&](std::size_t i) { return t.port(static_cast<int>(i)).index; });
-  d["rate_bps"] = reals(
-      n, [&](std::size_t i) { return 8e12 / static_cast<double>(t.port(static_cast<int>(i)).ps_per_byte); });
-  return d;
-}
-
-}  // namespace
-
 NB_MODULE(_core, m) {
+  using dcqcn::Simulation;
   m.doc() = "The native packet engine.";
   m.attr("ENGINE_VERSION") = 1;
-  nb::list nic_knobs, ecn_knobs;
-  for (const char* name : dcqcn::kNicKnobs) nic_knobs.append(name);
-  for (const char* name : dcqcn::kEcnKnobs) ecn_knobs.append(name);
-  m.attr("NIC_KNOBS") = nb::tuple(nic_knobs);
-  m.attr("ECN_KNOBS") = nb::tuple(ecn_knobs);
-  nb::class_<Simulation>(m, "Simulation", "One network: built from a compiled scenario and a seed.")
-      .def(nb::init<const std::string&, std::uint64_t, const std::string&>(), "compiled"_a, "seed"_a,
-           "engine"_a = "default")
-      .def("apply", &apply, "nic"_a, "ecn"_a,
-           "Put settings in force: SI rows of NIC_KNOBS per host and of ECN_KNOBS per port.")
-      .def("advance", &Simulation::advance, "until_ps"_a, nb::call_guard<nb::gil_scoped_release>(),
-           "Run everything that happens before until_ps.")
-      .def("report", &report_of, "Close the interval since the last report and return its figures.")
-      .def("port_table", &port_table, "Node, peer node, index and rate of every egress port.")
-      .def("totals", [](const Simulation& s) { return totals_of(s.totals()); },
-           "Sums over all closed intervals.")
-      .def_prop_ro("now_ps", &Simulation::now)
-      .def_prop_ro("done", &Simulation::done)
-      .def_prop_ro("n_hosts", [](const Simulation& s) { return s.topology().hosts(); })
-      .def_prop_ro("n_nodes", [](const Simulation& s) { return s.topology().nodes(); })
-      .def_prop_ro("n_ports", [](const Simulation& s) { return s.topology().port_count(); });
+  dcqcn::python::bind_knob_names(m);
+  nb::class_<Simulation> simulation(m, "Simulation",
+                                    "One network: built from a compiled scenario and a seed.");
+  simulation.def(nb::init<const std::string&, std::uint64_t, const std::string&>(), "compiled"_a,
+                 "seed"_a, "engine"_a = "default");
+  dcqcn::python::bind_methods(simulation);
 }
