@@ -16,10 +16,11 @@ from dcqcn_gym.envs.backends.replay import (
     read_reports,
     write_reports,
 )
-from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.envs.scenarios import load_scenario, scenario_names
 from dcqcn_gym.errors import BackendError, ConfigError, UnknownNameError
 from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS, default_setting, expert_setting
-from dcqcn_gym.testing.backend_case import BackendCase
+from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.testing.backend_case import BackendCase, check_report
 
 IN_PROCESS = [name for name in backend_names() if name != "ns3"]
 
@@ -37,6 +38,20 @@ class TestEveryBackend(BackendCase):
 
     def new_backend(self) -> Backend:
         return make_backend(self.name)
+
+
+@pytest.mark.parametrize("corner", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize("name", scenario_names())
+def test_reports_of_every_scenario_are_consistent(name: str, corner: float) -> None:
+    pytest.importorskip("dcqcn_gym._core")
+    short = {"monitor_interval_us": 200.0}
+    scenario = load_scenario(name).model_copy(update=short)
+    space = KnobSpace(line_rate_bps=scenario.line_rate_bps)
+    backend = make_backend("native")
+    backend.open(scenario, 1)
+    backend.apply(space.setting(np.full(space.n, corner), scenario.initial_setting()))
+    for _ in range(4):
+        check_report(backend.advance(), scenario.n_hosts)
 
 
 def test_an_unknown_backend_offers_near_matches() -> None:

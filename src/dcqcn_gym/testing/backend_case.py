@@ -16,7 +16,7 @@ from dcqcn_gym.knobs import expert_setting
 from dcqcn_gym.space import KnobSpace
 from dcqcn_gym.utility import terms
 
-__all__ = ["BackendCase"]
+__all__ = ["BackendCase", "check_report"]
 
 
 class BackendCase:
