@@ -112,8 +112,9 @@ struct ReactionPoint {
   }
 
  private:
+  // the highest rate of the limiter; a minimum above the maximum wins
   Rate cap(const NicSetting& s) const {
-    return s.max_rate > 0 ? std::min(s.max_rate, line) : line;
+    return s.max_rate > 0 ? std::min(std::max(s.max_rate, s.min_rate), line) : line;
   }
 
   void rearm() { timer_next = std::min(increase_next, cnp_for_cut ? cut_next : kNever); }
