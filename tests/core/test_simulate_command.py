@@ -1,0 +1,72 @@
+"""`simulate`, `report` and `bench` as a person types them: exit codes, files, one sentence."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from synthetic_run import write_run
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dcqcn_gym.cli", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_flow_list_on_the_engine(tmp_path: Path) -> None:
+    flows = tmp_path / "in.csv"
+    flows.write_text("src,dst,bytes,start_ns\n0,1,1000000,0\n2,1,5000,1500.5\n")
+    out = tmp_path / "out"
+    done = command("simulate", "--scenario", "mini-fb-hadoop", "--flows", flows, "--out", out)
+    assert done.returncode == 0, done.stderr
+    with (out / "flows.csv").open(newline="") as handle:
+        rows = {(row["src"], row["dst"]): row for row in csv.DictReader(handle)}
+    assert rows["2", "1"]["start_ns"] == "1500.5"
+    assert all(float(r["fct_ns"]) >= float(r["ideal_fct_ns"]) for r in rows.values())
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["finished_flows"] == 2
+    assert summary["unfinished_flows"] == 0
+    assert summary["delivered_bytes"] == 1_005_000
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--scenario", "mini-fb-hadop"), "did you mean 'mini-fb-hadoop'"),
+        (("--scenario", "mini-fb-hadoop", "--set", "kmn=3"), "did you mean 'kmin'"),
+        (("--scenario", "mini-fb-hadoop", "--until-done"), "never ends"),
+        (("--scenario", "mini-fb-hadoop", "--until-done", "--intervals", "3"), "exclude"),
+        (("--scenario", "mini-fb-hadoop", "--flows", "missing.csv"), "no such file"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
+    done = command("simulate", *words, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_report_command(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", intervals=3, flows=20)
+    done = command("report", run)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(run / "report.html")
+    assert command("report", tmp_path / "nothing").returncode == 2
+
+
+def test_bench_as_json() -> None:
+    done = command("bench", "engine", "--json", "--repeats", 1, "--job", "light", "--no-env")
+    assert done.returncode == 0, done.stderr
+    (job, *_) = json.loads(done.stdout)["jobs"]
+    assert job["job"] == "light"
+    assert job["hops_per_s"] > 0
