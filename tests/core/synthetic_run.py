@@ -54,6 +54,7 @@ def interval(i: int, seed: int, shift: float, setting: Setting, flows: int) -> d
         "cnps": 20,
         "drops": 0,
         "packet_hops": 1000,
+        "active_flows": 37,
         "fsd": {"elephants": 100 * share, "potential": 20.0, "mice": 80 - 60 * share},
         "flows": {
             "src": [0] * flows,

@@ -62,6 +62,12 @@ def test_same_log_gives_the_same_page(tmp_path: Path) -> None:
     assert text_of(run) == text_of(run)
 
 
+def test_unfinished_flows_are_told(tmp_path: Path) -> None:
+    page = text_of(write_run(tmp_path / "run", intervals=5))
+    assert "Not finished at the end: default 37, expert 37, paraleon 37." in page
+    assert "Not finished at the end: default 111, expert 111, recommended 111." in page
+
+
 def test_changed_knobs_are_marked(tmp_path: Path) -> None:
     page = text_of(write_run(tmp_path / "run", intervals=5))
     changed = re.findall(r'class="changed".*?<th scope="row">(\w+)</th>', page, flags=re.DOTALL)

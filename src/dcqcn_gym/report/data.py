@@ -98,6 +98,11 @@ class Series:
         return self.column("pause_ps_mean") / duration
 
     @property
+    def unfinished(self) -> int:
+        """Flows that were still active when the log ends; their slowdown is not known."""
+        return int(self.records[-1].get("active_flows", 0)) if self.records else 0
+
+    @property
     def flows(self) -> tuple[IntArray, FloatArray]:
         """Sizes and slowdowns of the finished flows."""
         return self.flow_bytes, self.flow_slowdown

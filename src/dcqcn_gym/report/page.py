@@ -122,6 +122,8 @@ def _context(data: ReportData) -> dict[str, Any]:
         "finished": data.finished,
         "during": during_table(data),
         "fresh": fresh_table(data),
+        "during_unfinished": [(label, s.unfinished) for _, label, s in _curves(data)],
+        "fresh_unfinished": _fresh_unfinished(data),
         "n_seeds": len(data.seeds),
         "facts": _facts(data),
     }
@@ -215,6 +217,14 @@ def _pooled(data: ReportData) -> dict[str, Any]:
         slow = np.concatenate([slowdown for _, slowdown in runs])
         pooled[role] = (name, slowdown_by_size(sizes, slow))
     return pooled
+
+
+def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:
+    return [
+        (name, sum(data.evaluation[name][seed].unfinished for seed in data.seeds))
+        for name in (*REFERENCES, "recommended")
+        if data.seeds
+    ]
 
 
 def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
