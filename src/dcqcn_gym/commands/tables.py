@@ -18,9 +18,11 @@ config = typer.Typer(help="Check configuration files.", no_args_is_help=True)
 def _print(table: Table) -> None:
     from rich.console import Console
 
+    table.columns[0].no_wrap = True
     console = Console()
-    # a pipe gets whole rows instead of cells folded at 80 columns
-    console.print(table, width=None if console.is_terminal else 200)
+    if not console.is_terminal:  # a pipe gets whole rows instead of folded cells
+        console = Console(width=300)
+    console.print(table)
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -28,6 +30,10 @@ def _table(title: str, *columns: str) -> Table:
     from rich.table import Table
 
     return Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD)
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def scenarios() -> None:
@@ -56,7 +62,7 @@ def tuners() -> None:
             table.add_row(name, f"cannot be loaded: {error}", "")
             continue
         fields = found.Settings.model_fields
-        shown = [f"{key} ({field.default})" for key, field in fields.items()]
+        shown = [f"{key} ({_short(field.default)})" for key, field in fields.items()]
         arguments = "any knob" if name == "fixed" else ", ".join(shown)
         table.add_row(name, found.summary, arguments)
     _print(table)

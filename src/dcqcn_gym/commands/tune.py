@@ -56,7 +56,7 @@ def tune(
         int, typer.Option(min=0, max=999, help="Fresh seeds for the recommended setting.")
     ] = 5,
     eval_intervals: Annotated[
-        int | None, typer.Option(min=1, help="Intervals per fresh seed; default: at most 20.")
+        int | None, typer.Option(min=1, help="Intervals per fresh seed; default: 5 to 20.")
     ] = None,
 ) -> None:
     """Tune DCQCN for a scenario and compare with NVIDIA's default and the experts' setting.
@@ -71,12 +71,17 @@ def tune(
     n = chosen.intervals if intervals is None else intervals
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend)
     run_dir = RunDir(out)
-    best = _session(spec, run_dir, eval_seeds, eval_intervals or min(n, 20), resume, force, quiet)
+    best = _session(spec, run_dir, eval_seeds, eval_intervals or _some(n), resume, force, quiet)
     page = _report(out) if report else None
     if not quiet:
         _summary(best, run_dir, page)
     if emit is not None:
         _emit(best, emit)
+
+
+def _some(intervals: int) -> int:
+    """Return how many intervals a fresh seed gets: a sixth of the run, 5 to 20."""
+    return min(intervals, max(5, min(20, intervals // 6)))
 
 
 def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
