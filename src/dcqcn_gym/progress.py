@@ -44,11 +44,15 @@ class _Follower:
         self._offset = 0
         self._known: dict[int, float] = {}
 
-    def at(self, i: int) -> float | None:
-        """Return the default's utility in interval ``i``; None if it is not there yet."""
+    def at(self, i: int) -> tuple[int, float] | None:
+        """Return (interval, utility) of the newest interval up to ``i``; None if there is none.
+
+        The default run has a worker and no priority, so it may lie some intervals behind.
+        """
         if i not in self._known:
             self._read()
-        return self._known.get(i)
+        newest = max((k for k in self._known if k <= i), default=None)
+        return None if newest is None else (newest, self._known[newest])
 
     def _read(self) -> None:
         try:
@@ -88,11 +92,14 @@ class _Figures:
 
     @property
     def utilities(self) -> tuple[str, str, str]:
-        """U now, best so far, and the default's in the same interval."""
-        default = self._follower.at(self.line["i"])
+        """U now, best so far, and the default's in the same interval, or the last one it reached."""
+        at = self._follower.at(self.line["i"])
+        default = "-" if at is None else f"{at[1]:.4f}"
+        if at is not None and at[0] != self.line["i"]:
+            default += f" (interval {at[0] + 1})"
         best = f"{self.best:.4f}" if self.best >= 0 else "-"
         now = "idle" if self.line["idle"] else f"{self.line['utility']:.4f}"
-        return now, best, "-" if default is None else f"{default:.4f}"
+        return now, best, default
 
     @property
     def network(self) -> tuple[str, str, str]:
