@@ -92,7 +92,7 @@ class _Figures:
 
     @property
     def utilities(self) -> tuple[str, str, str]:
-        """U now, best so far, and the default's in the same interval, or the last one it reached."""
+        """U now, best so far, and the default's in the same interval (or its newest one)."""
         at = self._follower.at(self.line["i"])
         default = "-" if at is None else f"{at[1]:.4f}"
         if at is not None and at[0] != self.line["i"]:
