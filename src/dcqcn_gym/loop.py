@@ -76,8 +76,9 @@ class RunSpec:
         )
 
     def check(self) -> None:
-        """Raise what a run would raise at its start; runs and writes nothing."""
+        """Raise what a run would raise at its start; simulates and writes nothing."""
         with closing(self.make_env()) as env:
+            env.backend.open(self.scenario, self.seed)
             self.make_tuner().start(self.context(env), OFFERED)
 
     def make_env(self) -> DcqcnEnv:

@@ -83,6 +83,22 @@ def test_the_recommendation_ends_the_log(tmp_path: Path, probe: list[Any]) -> No
     assert done.end["intervals"] == 6
 
 
+def test_a_setting_per_device_group_is_applied_and_recorded(
+    tmp_path: Path, probe: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(self: Probe) -> Proposal:
+        base = self.context.base
+        return {"cluster": base, "tor": base.replace_nvidia({"kmin": 50})}
+
+    monkeypatch.setattr(Probe, "ask", ask)
+    done = go(tmp_path)
+    assert done.intervals[0]["setting"]["cluster"]["kmin"] == 100
+    assert done.intervals[0]["setting"]["tor"]["kmin"] == 50
+    assert probe[1].setting["tor"].to_nvidia()["kmin"] == 50
+    assert done.end is not None
+    assert done.end["recommended"] == done.intervals[0]["setting"]["cluster"]
+
+
 def test_a_cadence_holds_the_setting_and_tells_the_mean(tmp_path: Path, probe: list[Any]) -> None:
     done = go(tmp_path, n=8, cadence=3)
     lines = done.intervals

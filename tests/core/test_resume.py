@@ -106,6 +106,18 @@ def test_a_cut_session_ends_with_the_same_bytes(tmp_path: Path, cut: str) -> Non
     assert contents(part) == contents(whole)
 
 
+@pytest.mark.parametrize("tuner", ["paraleon", "random"])
+def test_the_engine_repeats_its_bytes(tmp_path: Path, tuner: str) -> None:
+    spec = RunSpec(MINI, tuner, 3, 6, "native")
+    path = tmp_path / "run.jsonl"
+    run(spec, path)
+    data = path.read_bytes()
+    lines = data.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4]) + lines[4][:50])
+    run(spec, path, replay=read_run(path))
+    assert path.read_bytes() == data
+
+
 def test_resuming_a_finished_session_changes_nothing(tmp_path: Path) -> None:
     session(tmp_path)
     before = contents(tmp_path)
