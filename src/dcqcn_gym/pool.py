@@ -15,7 +15,9 @@ from contextlib import contextmanager
 from multiprocessing import connection
 from typing import ParamSpec, TypeVar
 
-__all__ = ["cpu_count", "worker_pool"]
+__all__ = ["cpu_count", "step_back", "worker_pool"]
+
+_BACKGROUND = 10
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,10 +42,7 @@ class _Pool(ProcessPoolExecutor):
 
 @contextmanager
 def worker_pool(workers: int | None = None) -> Iterator[Executor]:
-    """Yield an executor of fresh worker processes; leave by an error and they are stopped.
-
-    Workers run at lower priority than the caller, whose own run a person is watching.
-    """
+    """Yield an executor of fresh worker processes; leave by an error and they are stopped."""
     executor = _Pool(
         max_workers=cpu_count() if workers is None else workers,
         mp_context=multiprocessing.get_context("spawn"),  # a fork would copy a threaded parent
@@ -61,8 +60,12 @@ def worker_pool(workers: int | None = None) -> Iterator[Executor]:
         executor.shutdown()
 
 
+def step_back() -> None:
+    """Lower this worker's priority, for work that nobody is watching; more calls change nothing."""
+    os.nice(max(0, _BACKGROUND - os.nice(0)))
+
+
 def _prepare_worker() -> None:
-    os.nice(5)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

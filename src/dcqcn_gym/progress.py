@@ -166,7 +166,7 @@ class LiveViewer:
         )
         self._task = self._progress.add_task("intervals", total=intervals)
         self._runs = self._progress.add_task("other runs", total=None, visible=False)
-        live.update(self._progress)
+        live.update(Group(Text(f"{title}   warming up", style="bold"), self._progress))
 
     def interval(self, line: Line, state: dict[str, Any], repeated: bool) -> None:
         """Redraw the panel."""
@@ -226,6 +226,7 @@ def open_viewer(
     console = Console(stderr=True)
     figures = _Figures(default_log, {name: default[name] for name in KNOBS})
     if not console.is_terminal:
+        console.print(f"{title}: warming up", markup=False, highlight=False)
         yield PlainViewer(console, figures, intervals)
         return
     with Live(console=console, refresh_per_second=4) as live:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from dcqcn_gym.errors import DcqcnGymError, RunError
 from dcqcn_gym.knobs import KNOBS, Setting, default_setting, expert_setting
 from dcqcn_gym.loop import RunSpec, Timing, run
-from dcqcn_gym.pool import worker_pool
+from dcqcn_gym.pool import step_back, worker_pool
 from dcqcn_gym.record import Line, Run, RunDir, read_run, setting_json, write_json
 
 __all__ = ["REFERENCES", "Evaluation", "Viewer", "evaluation_seeds", "tune"]
@@ -54,6 +54,8 @@ class Viewer(Protocol):
 class _Job:
     spec: RunSpec
     path: Path
+    watched: bool = False
+    """True for the default's run, which the display of the tuned run compares with."""
 
 
 def tune(
@@ -135,7 +137,11 @@ def _fixed_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[_Job
     rate = spec.scenario.line_rate_bps
     settings = {"default": default_setting(rate), "expert": expert_setting(rate)}
     same = [
-        _Job(spec.with_setting(settings[n], spec.seed, spec.intervals), out.reference(n))
+        _Job(
+            spec.with_setting(settings[n], spec.seed, spec.intervals),
+            out.reference(n),
+            watched=n == "default",
+        )
         for n in REFERENCES
     ]
     fresh = [
@@ -173,6 +179,8 @@ def _submit(pool: Executor, jobs: list[_Job]) -> set[Future[Timing]]:
 
 def _work(job: _Job) -> Timing:
     """Produce one log in a worker; a log of the same run is continued, any other replaced."""
+    if not job.watched:
+        step_back()
     try:
         try:
             recorded: Run | None = read_run(job.path)

@@ -137,6 +137,8 @@ def _session(
                 f"--resume instead of --force continues it, `dcqcn-gym report {out.root}` shows it",
                 err=True,
             )
+        else:
+            typer.echo("interrupted during the warm-up; nothing was recorded", err=True)
         raise typer.Exit(130) from None
 
 
