@@ -132,12 +132,12 @@ class ElasticSketch {
   void light_store(std::size_t i, std::uint32_t value);
 
   std::vector<Bucket> heavy_;
+  std::uint32_t heavy_seed_ = 0;      // beside heavy_: every packet needs both
   std::vector<std::uint8_t> light8_;  // one of the two is empty
   std::vector<std::uint32_t> light32_;
   std::vector<std::uint32_t> touched_;      // heavy buckets in use, in order of first use
   std::vector<std::uint32_t> light_lines_;  // cache lines of the light part in use
   std::vector<std::uint8_t> light_dirty_;   // 1 for each of them
-  std::uint32_t heavy_seed_ = 0;
   std::uint64_t light_seed_ = 0;
 };
 

@@ -58,7 +58,8 @@ class FlowTable {
   };
 
   Value& insert(std::uint32_t key, std::size_t at) {
-    if ((order_.size() + 1) * 2 > slots_.size()) {
+    // a quarter full at most: a probe that has to go on costs a mispredicted branch
+    if ((order_.size() + 1) * 4 > slots_.size()) {
       grow();
       at = free_slot(key);
     }

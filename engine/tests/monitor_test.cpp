@@ -123,6 +123,35 @@ void a_large_sketch_is_exact() {
   }
 }
 
+// 380 long flows with pauses, and short flows that join for a while: every start and end of theirs
+// triggers within three intervals, also right after a pause, and nothing in between does
+void influx_triggers_at_its_edges() {
+  Monitor monitor(config_of("elastic"), 8, 1);
+  FsdReport out;
+  dcqcn::RandomStream random(5, dcqcn::Purpose::kMonitor, 1);
+  std::uint32_t mouse = 1'000'000;
+  bool fired[100] = {};
+  for (int i = 0; i < 100; ++i) {
+    const bool long_flows = i < 50 || i >= 60;
+    const bool influx = (i >= 20 && i < 40) || (i >= 60 && i < 80);
+    const std::uint32_t base = i < 50 ? 0 : 10'000;
+    for (std::uint32_t f = 1; f <= 380 && long_flows; ++f)
+      send(monitor, f % 8, base + f, 300'000 + random.below(60'000));
+    for (int n = 0; n < 2000 && influx; ++n, ++mouse)
+      send(monitor, mouse % 8, mouse, 100 + random.below(2000));
+    monitor.end_interval((i + 1) * kMs, out);
+    fired[i] = out.triggered;
+  }
+  const auto any = [&](int from, int to) {
+    bool yes = false;
+    for (int i = from; i < to; ++i) yes |= fired[i];
+    return yes;
+  };
+  CHECK(fired[0]);
+  CHECK(any(20, 23) && any(40, 43) && any(60, 63) && any(80, 83));
+  CHECK(!any(5, 20) && !any(24, 40) && !any(43, 60) && !any(64, 80) && !any(83, 100));
+}
+
 void netflow_samples_and_holds() {
   MonitorConfig config = MonitorConfig::from_options(
       "netflow", {{"export_ps", "5000000000"}, {"sample_one_in", "100"}, {"labels", "1"}});
@@ -237,6 +266,7 @@ int main() {
   naive_forgets_between_intervals();
   none_counts_nothing();
   a_large_sketch_is_exact();
+  influx_triggers_at_its_edges();
   netflow_samples_and_holds();
   chameleon_uploads_the_mean_of_local_periods();
   labels_tell_truth_and_view();

@@ -21,6 +21,8 @@ struct Trace {
   std::vector<Packet> packets;
   std::unordered_map<std::uint32_t, std::uint64_t> packets_of;
   std::unordered_map<std::uint32_t, std::uint64_t> bytes_of;
+  std::unordered_map<std::uint32_t, std::uint64_t> final_size;  // of the flow, sent in full or not
+  std::vector<std::size_t> interval_ends;  // numbers of packets, where a stream has a clock
 
   void add(std::uint32_t key, std::uint32_t bytes) {
     packets.push_back({key, bytes});
@@ -72,7 +74,8 @@ inline Trace fb_hadoop(int hosts, double load, double milliseconds, double uplin
     std::uint32_t key = 0;
     std::uint32_t left = 0;
   };
-  constexpr double kSlot = 0.8;  // us
+  constexpr double kSlot = 0.8;               // us
+  constexpr std::int64_t kInterval = 12'500;  // 10 ms here are 1 ms at 100 Gb/s
   const double gap = 120'400 * kSlot / 1000 / load;
   std::vector<std::vector<Flow>> active(static_cast<std::size_t>(hosts));
   std::vector<RandomStream> random;
@@ -86,12 +89,14 @@ inline Trace fb_hadoop(int hosts, double load, double milliseconds, double uplin
   std::vector<double> tokens(static_cast<std::size_t>(hosts / 16 + 1), 0.0);
   const auto slots = static_cast<std::int64_t>(milliseconds * 1000 / kSlot);
   for (std::int64_t slot = 0; slot < slots; ++slot) {
+    if (slot > 0 && slot % kInterval == 0) trace.interval_ends.push_back(trace.packets.size());
     for (double& t : tokens) t = std::min(t + uplink, 16.0);
     for (int n = 0; n < hosts; ++n) {
       const int h = static_cast<int>((n + slot) % hosts);
       const auto at = static_cast<std::size_t>(h);
       while (next[at] <= static_cast<double>(slot) * kSlot) {
         active[at].push_back({key_of(flows++), fb_hadoop_size(random[at].uniform())});
+        trace.final_size[active[at].back().key] = active[at].back().left;
         next[at] -= gap * det_log(1.0 - random[at].uniform());
       }
       double& token = tokens[static_cast<std::size_t>(h / 16)];
