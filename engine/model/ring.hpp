@@ -12,31 +12,33 @@ class Ring {
  public:
   bool empty() const { return head_ == tail_; }
   std::uint32_t size() const { return tail_ - head_; }
-  T& front() { return data_[head_ & mask_]; }
-  const T& front() const { return data_[head_ & mask_]; }
-  T& operator[](std::uint32_t i) { return data_[(head_ + i) & mask_]; }
-  T& back() { return data_[(tail_ - 1) & mask_]; }
-  void push(const T& value) {
-    if (!data_ || size() > mask_) grow();
-    data_[tail_++ & mask_] = value;
+  T& front() { return data_[head_ & (capacity_ - 1)]; }
+  const T& front() const { return data_[head_ & (capacity_ - 1)]; }
+  T& operator[](std::uint32_t i) { return data_[(head_ + i) & (capacity_ - 1)]; }
+  const T& operator[](std::uint32_t i) const { return data_[(head_ + i) & (capacity_ - 1)]; }
+  // room for one more at the end; the caller fills it
+  T& push_slot() {
+    if (size() == capacity_) grow();
+    return data_[tail_++ & (capacity_ - 1)];
   }
-  T pop() { return data_[head_++ & mask_]; }
-  void drop() { ++head_; }
+  void push(const T& value) { push_slot() = value; }
+  T pop() { return data_[head_++ & (capacity_ - 1)]; }
+  void drop(std::uint32_t n = 1) { head_ += n; }
 
  private:
-  void grow() {
-    const std::uint32_t capacity = data_ ? (mask_ + 1) * 2 : 8;
+  [[gnu::noinline]] void grow() {
+    const std::uint32_t capacity = capacity_ ? capacity_ * 2 : 8;
     auto bigger = std::make_unique<T[]>(capacity);
     const std::uint32_t n = size();
     for (std::uint32_t i = 0; i < n; ++i) bigger[i] = (*this)[i];
     data_ = std::move(bigger);
-    mask_ = capacity - 1;
+    capacity_ = capacity;
     head_ = 0;
     tail_ = n;
   }
 
   std::unique_ptr<T[]> data_;
-  std::uint32_t mask_ = 0;
+  std::uint32_t capacity_ = 0;
   std::uint32_t head_ = 0;
   std::uint32_t tail_ = 0;
 };

@@ -87,6 +87,13 @@ class SharedBuffer {
     in.used -= bytes;
   }
 
+  // what a sequence of admissions and releases that never touched headroom has come to
+  void set_used(unsigned port, unsigned priority, Bytes used) {
+    Ingress& in = ingress(port, priority);
+    shared_ += shared_part(used) - shared_part(in.used);
+    in.used = used;
+  }
+
   // after an enqueue: must this ingress be paused now?
   bool should_pause(unsigned port, unsigned priority) const {
     if (!pfc_.is_lossless(priority)) return false;

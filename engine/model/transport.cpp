@@ -27,7 +27,12 @@ TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topolog
       lossy_(can_lose(scenario)),
       settings_(static_cast<std::size_t>(scenario.hosts)),
       next_ordinal_(settings_.size(), 0),
-      port_next_cnp_(settings_.size(), 0) {}
+      port_next_cnp_(settings_.size(), 0),
+      ring_received_(scenario.workloads.size()) {
+  for (std::size_t w = 0; w < scenario.workloads.size(); ++w) {
+    if (scenario.workloads[w].pattern == Pattern::kRing) ring_received_[w].resize(settings_.size());
+  }
+}
 
 void TransportLayer::change_settings(const std::vector<NicSetting>& settings, Time now) {
   for (Qp& q : qps_) {
@@ -61,6 +66,10 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   q.flow_key = static_cast<std::uint32_t>(mix64(name + 1) >> 32) | 1u;
   q.rp.start(rate_of(topology_.port(topology_.first_port(flow.src)).ps_per_byte));
   receivers_[slot] = QpReceiver{};
+  receivers_[slot].ref = ref;
+  receivers_[slot].src = q.src;
+  receivers_[slot].workload = flow.workload;
+  receivers_[slot].messages_left = transport_.qp_per_pair ? 0 : flow.messages;
   receivers_[slot].entropy = flow_entropy(flow.src, flow.dst, ordinal, true);
   return slot;
 }
@@ -109,6 +118,7 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   q.end_seq = m.end_seq;
   if (q.last_message == kNone) {
     q.first_message = id;
+    q.message_end = m.end_seq;
   } else {
     messages_[q.last_message].next = id;
   }
@@ -134,7 +144,13 @@ Packet TransportLayer::send(Qp& q, Time now) {
   const NicSetting& s = settings_[q.src];
   q.rp.catch_up(s, now);
   q.rp.on_sent(s, payload);
-  q.next_send = now + pacing_gap(bytes, q.rp.pacing_rate(s));
+  const Rate rate = q.rp.pacing_rate(s);
+  if (rate != q.gap_rate || bytes != q.gap_bytes) {
+    q.gap_rate = rate;
+    q.gap_bytes = bytes;
+    q.gap = pacing_gap(bytes, rate);
+  }
+  q.next_send = now + q.gap;
 
   if (lossy_ && q.next_seq == q.unacked) q.rto_at = now + transport_.rto;
 
@@ -144,6 +160,11 @@ Packet TransportLayer::send(Qp& q, Time now) {
   p.priority = q.priority & 7u;
   p.qp = q.ref;
   p.seq = q.next_seq++;
+  if (q.next_seq - q.sent_seq == 1) {
+    q.sent_seq = q.next_seq;
+  } else {
+    p.retransmit = 1;
+  }
   p.dst = q.dst;
   p.bytes = static_cast<std::uint16_t>(bytes);
   p.entropy = q.entropy;
@@ -165,7 +186,7 @@ bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
     q.unacked = p.seq;
     if (lossy_) q.rto_at = now + transport_.rto;
     while (q.first_message != kNone &&
-           static_cast<std::int32_t>(messages_[q.first_message].end_seq - q.unacked) <= 0) {
+           static_cast<std::int32_t>(q.message_end - q.unacked) <= 0) {
       complete(q, messages_[q.first_message], now);
     }
     // a late ACK may overtake a sender that went back
@@ -190,7 +211,11 @@ void TransportLayer::complete(Qp& q, Message& m, Time now) {
   free_messages_.push_back(q.first_message);
   if (q.send_message == q.first_message) q.send_message = m.next;
   q.first_message = m.next;
-  if (q.first_message == kNone) q.last_message = kNone;
+  if (q.first_message == kNone) {
+    q.last_message = kNone;
+  } else {
+    q.message_end = messages_[q.first_message].end_seq;
+  }
 }
 
 void TransportLayer::go_back(Qp& q) {
@@ -206,31 +231,49 @@ bool TransportLayer::on_rto(Qp& q, Time now) {
   return true;
 }
 
+// NP: the first mark after the gaps of the QP and of the NIC sends a CNP at once
+bool TransportLayer::cnp_due(QpReceiver& r, int host, Time now) {
+  Time& port = port_next_cnp_[static_cast<std::size_t>(host)];
+  if (now < r.next_cnp || now < port) return false;
+  const Time gap = settings_[static_cast<std::size_t>(host)].cnp_gap;
+  r.next_cnp = now + gap;
+  port = now + std::max(transport_.cnp_port_gap, transport_.cnp_scope_port ? gap : 0);
+  ++log_.totals.cnps;
+  return true;
+}
+
+// ring collectives: the k-th transfer received in a round starts the (k+1)-th transfer sent
+void TransportLayer::chain(const QpReceiver& r, int host, Time now) {
+  const WorkloadSpec& w = scenario_.workloads[r.workload];
+  const std::uint32_t received = ++ring_received_[r.workload][static_cast<std::size_t>(host)];
+  if (received % static_cast<std::uint32_t>(w.steps) == 0) return;
+  std::size_t at = 0;
+  while (w.hosts[at] != host) ++at;
+  chained.push_back({now, w.bytes, host, w.hosts[(at + 1) % w.hosts.size()], r.workload, 1,
+                     static_cast<std::uint8_t>(w.priority)});
+}
+
 void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& replies) {
   replies.count = 0;
   replies.cnp_delayed = false;
-  Qp* sender = find(p.qp);
-  if (!sender) return;  // a duplicate of a flow that is already complete
   QpReceiver& r = receivers_[slot_of(p.qp)];
+  if (r.ref != p.qp || r.complete) return;
   const bool in_order = p.seq == r.expected;
   if (in_order) {
     ++r.expected;
     log_.totals.delivered += payload_of(p);
-  }
-  const NicSetting& s = settings_[static_cast<std::size_t>(host)];
-  bool cnp = false;
-  if (p.ecn) {  // NP: the first mark after the gap sends a CNP at once
-    Time& port = port_next_cnp_[static_cast<std::size_t>(host)];
-    if (now >= r.next_cnp && now >= port) {
-      cnp = true;
-      r.next_cnp = now + s.cnp_gap;
-      port = now + std::max(transport_.cnp_port_gap, transport_.cnp_scope_port ? s.cnp_gap : 0);
-      ++log_.totals.cnps;
+    if (p.last) {
+      // once everything is here duplicates need no answer, since ACKs are never lost
+      if (r.messages_left > 0) r.complete = --r.messages_left == 0;
+      if (!ring_received_[r.workload].empty()) chain(r, host, now);
     }
   }
+  const bool ahead = static_cast<std::int32_t>(p.seq - r.expected) > 0;  // a packet is missing
+  const bool silent = ahead && r.nack_seq == r.expected && now < r.nack_again;
+  const bool cnp = p.ecn && !(silent && wire_.cnp_in_ack) && cnp_due(r, host, now);
   Packet reply{};
   reply.qp = p.qp;
-  reply.dst = sender->src;
+  reply.dst = r.src;
   reply.entropy = r.entropy;
   if (cnp && !wire_.cnp_in_ack) {
     reply.kind = static_cast<std::uint64_t>(Kind::kCnp);
@@ -238,17 +281,17 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
     replies.packets[replies.count++] = reply;
     replies.cnp_delayed = transport_.cnp_delay > 0;
   }
-  const bool ahead = static_cast<std::int32_t>(p.seq - r.expected) > 0;
+  if (silent) return;
+  reply.cnp = cnp && wire_.cnp_in_ack;
   if (ahead) {
-    if (r.nack_seq == r.expected && now < r.nack_again) return;
     r.nack_seq = r.expected;
     r.nack_again = now + kNackAgain;
     reply.kind = static_cast<std::uint64_t>(Kind::kNack);
   } else {
-    const bool due = p.last || r.expected % transport_.ack_every == 0 || !in_order;
-    if (!due && !(cnp && wire_.cnp_in_ack)) return;
+    const bool due = p.last || !in_order || transport_.ack_every == 1 ||
+                     r.expected % transport_.ack_every == 0;
+    if (!due && !reply.cnp) return;
     reply.kind = static_cast<std::uint64_t>(Kind::kAck);
-    reply.cnp = cnp && wire_.cnp_in_ack;
   }
   reply.bytes = static_cast<std::uint16_t>(wire_.ack);
   reply.seq = r.expected;

@@ -21,7 +21,12 @@ struct Qp {
   Time next_send = 0;  // pacing: no packet may start before
   ReactionPoint rp;
   std::uint32_t next_seq = 0;
+  std::uint32_t sent_seq = 0;  // one past the highest packet ever sent
   std::uint32_t unacked = 0;   // oldest packet without an ACK
+  std::uint32_t message_end = 0;  // end_seq of first_message
+  Bytes gap_bytes = 0;         // cached pacing gap: of a packet of this size
+  Rate gap_rate = 0;           // at this rate
+  Time gap = 0;
   std::uint32_t end_seq = 0;   // one past the last packet of all queued messages
   std::uint32_t send_message = kNone;
   std::uint32_t first_message = kNone;
@@ -43,14 +48,18 @@ struct Qp {
   bool has_bytes() const { return next_seq != end_seq; }
 };
 
-// the receiver's half
+// the receiver's half; what it does depends on nothing but what has arrived
 struct QpReceiver {
+  std::uint32_t ref = 0;
   std::uint32_t expected = 0;
   std::uint32_t nack_seq = kNone;
   Time nack_again = 0;
   Time next_cnp = 0;
   std::uint16_t entropy = 0;  // of the reverse direction
-  std::uint32_t received_messages = 0;
+  std::uint16_t src = 0;
+  std::uint32_t workload = 0;
+  std::uint32_t messages_left = 0;  // 0 on a kept QP
+  bool complete = false;  // everything has come; whatever else comes is a late duplicate
 };
 
 struct Message {
@@ -108,7 +117,7 @@ class TransportLayer {
 
   // ---- receiver ----
   void on_data(const Packet& p, int host, Time now, Replies& replies);
-  // ring collectives: transfers that an arrival at this host has started; the engine takes them
+  // ring collectives: what the arrivals so far make their hosts send; the engine takes it
   std::vector<FlowStart> chained;
 
   std::uint64_t live_flows() const { return live_messages_; }
@@ -128,6 +137,8 @@ class TransportLayer {
   void complete(Qp& q, Message& m, Time now);
   void go_back(Qp& q);
   void flush_rtt(Qp& q);
+  void chain(const QpReceiver& r, int host, Time now);
+  bool cnp_due(QpReceiver& r, int host, Time now);
   Bytes payload_of(const Packet& p) const { return p.bytes - wire_.data_overhead; }
 
   const Scenario& scenario_;
@@ -146,6 +157,7 @@ class TransportLayer {
   std::vector<std::uint32_t> next_ordinal_;  // per source
   std::vector<Time> port_next_cnp_;          // per receiving NIC
   std::unordered_map<std::uint64_t, std::uint32_t> pairs_;  // qp = "pair"
+  std::vector<std::vector<std::uint32_t>> ring_received_;   // [workload][host], ring workloads
   std::uint64_t live_messages_ = 0;
 };
 

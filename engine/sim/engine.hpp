@@ -38,6 +38,8 @@ class Engine {
   virtual ~Engine() = default;
   // handle everything that happens before `until`
   virtual void run(Time until) = 0;
+  // NIC settings have changed: a window may have opened
+  virtual void settings_changed(Time now) = 0;
   virtual void set_ecn(const std::vector<EcnSetting>& per_port) = 0;
   // figures of the interval that ends at `now`; counters start again
   virtual void report_ports(Time now, std::vector<PortReport>& out) = 0;

@@ -64,6 +64,7 @@ void EventEngine::run(Time until) {
         on_arrival(ports_[id], e.when);
         break;
       case What::kFlow:
+        start_flow(chained_.pop(), e.when);
         break;
     }
   }
@@ -105,6 +106,7 @@ void EventEngine::service(Port& port, Time now) {
     port.last_served = priority;
     transmit_data(port, now);
   }
+  port.wake = kNever;  // an event that was pending for an earlier instant is void
   wake(port, port.busy);
 }
 
@@ -217,7 +219,7 @@ void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
   const unsigned in_port = static_cast<unsigned>(in.spec.index);
   const unsigned priority = static_cast<unsigned>(p.priority);
   const int from = world_.topology.port(in.spec.peer_port).node;
-  if (from < world_.topology.hosts() && world_.monitor.wants_packets()) {
+  if (from < world_.topology.hosts() && !p.retransmit && world_.monitor.wants_packets()) {
     world_.monitor.record(node - world_.topology.hosts(), world_.transport.flow_key(p.qp),
                           static_cast<std::uint32_t>(p.bytes - world_.scenario.wire.data_overhead));
   }
@@ -246,6 +248,7 @@ void EventEngine::host_arrival(int host, const Packet& p, Time now) {
   if (p.is_data()) {
     Replies replies;
     transport.on_data(p, host, now, replies);
+    take_chained();
     for (int i = 0; i < replies.count; ++i) {
       if (i == 0 && replies.cnp_delayed) {
         nic.delayed_cnps.push(replies.packets[i]);
@@ -261,6 +264,7 @@ void EventEngine::host_arrival(int host, const Packet& p, Time now) {
   if (!q) return;
   if (p.type() == Kind::kCnp) {
     transport.on_cnp(*q, now);
+    kick(port, now);  // a window that follows the rate may have opened
     return;
   }
   const std::uint32_t place = q->nic_slot;
@@ -270,6 +274,15 @@ void EventEngine::host_arrival(int host, const Packet& p, Time now) {
   }
   if (p.cnp) transport.on_cnp(*q, now);
   kick(port, now);  // a window may have opened, or the sender went back
+}
+
+// transfers of a ring that this arrival makes due: they start at the same instant, after arrivals
+void EventEngine::take_chained() {
+  for (const FlowStart& f : world_.transport.chained) {
+    chained_.push(f);
+    schedule(What::kFlow, static_cast<std::uint64_t>(f.src), f.start);
+  }
+  world_.transport.chained.clear();
 }
 
 void EventEngine::start_flow(const FlowStart& flow, Time now) {
@@ -307,6 +320,10 @@ void EventEngine::on_rto(std::uint32_t ref, Time now) {
 }
 
 // ---- settings and reports ----
+
+void EventEngine::settings_changed(Time now) {
+  for (int h = 0; h < world_.topology.hosts(); ++h) wake(port_of(h, 0), now);
+}
 
 void EventEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
   for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i].ecn = per_port[i];

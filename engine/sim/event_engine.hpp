@@ -15,6 +15,7 @@ class EventEngine final : public Engine {
  public:
   explicit EventEngine(const World& world);
   void run(Time until) override;
+  void settings_changed(Time now) override;
   void set_ecn(const std::vector<EcnSetting>& per_port) override;
   void report_ports(Time now, std::vector<PortReport>& out) override;
 
@@ -71,9 +72,10 @@ class EventEngine final : public Engine {
   void switch_arrival(Port& in, Packet p, Time now);
   void host_arrival(int host, const Packet& p, Time now);
   void start_flow(const FlowStart& flow, Time now);
+  void take_chained();
   void send_pfc(int node, unsigned in_port, unsigned priority, bool pause, Time now);
   void arm_rto(Qp& q);
-  void on_rto(std::uint32_t slot, Time now);
+  void on_rto(std::uint32_t ref, Time now);
 
   Port& port_of(int node, unsigned index) {
     return ports_[static_cast<std::size_t>(world_.topology.first_port(node)) + index];
@@ -89,6 +91,7 @@ class EventEngine final : public Engine {
   std::vector<Nic> nics_;
   std::vector<SharedBuffer> buffers_;
   std::vector<FlowStart> starts_;
+  Ring<FlowStart> chained_;
 };
 
 }  // namespace dcqcn

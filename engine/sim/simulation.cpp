@@ -2,27 +2,15 @@
 
 #include <stdexcept>
 
-#include "sim/event_engine.hpp"
-
 namespace dcqcn {
-namespace {
-
-std::unique_ptr<Engine> make_engine(const std::string& name, const World& world) {
-  if (name == "event" || name == "default") return std::make_unique<EventEngine>(world);
-  throw std::invalid_argument("unknown engine '" + name + "'; expected window or event");
-}
-
-}  // namespace
-
-Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine)
+Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const EngineFactory& make)
     : scenario_(Scenario::parse(compiled)),
       topology_(scenario_),
       source_(scenario_, topology_.smallest_delay(), seed),
       transport_(scenario_, topology_, source_, log_),
       monitor_(MonitorConfig::from_options(scenario_.monitor.kind, scenario_.monitor.options),
                static_cast<int>(scenario_.switches.size()), seed),
-      engine_(make_engine(engine, World{scenario_, topology_, source_, transport_, log_, monitor_,
-                                        seed})) {}
+      engine_(make(World{scenario_, topology_, source_, transport_, log_, monitor_, seed})) {}
 
 void Simulation::apply(std::vector<NicSetting> nics, std::vector<EcnSetting> ecns) {
   if (nics.size() != static_cast<std::size_t>(topology_.hosts()) ||
@@ -40,6 +28,7 @@ void Simulation::apply(std::vector<NicSetting> nics, std::vector<EcnSetting> ecn
 void Simulation::put_in_force(const Change& change) {
   transport_.change_settings(change.nics, change.when);
   engine_->set_ecn(change.ecns);
+  if (scenario_.transport.window > 0) engine_->settings_changed(change.when);
 }
 
 void Simulation::advance(Time until) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,10 +21,13 @@ struct IntervalData {
   std::uint64_t active_flows = 0;
 };
 
+using EngineFactory = std::function<std::unique_ptr<Engine>(const World&)>;
+
 class Simulation {
  public:
   // engine: "window" or "event"; throws std::invalid_argument
   Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine);
+  Simulation(const std::string& compiled, std::uint64_t seed, const EngineFactory& make);
 
   // rows of kNicKnobs per host and of kEcnKnobs per port, SI units; in force from now on, or
   // dispatch_delay later
@@ -34,6 +38,7 @@ class Simulation {
   const IntervalData& report();
 
   Time now() const { return now_; }
+  Engine& engine() { return *engine_; }
   const Topology& topology() const { return topology_; }
   const Scenario& scenario() const { return scenario_; }
   const Totals& totals() const { return totals_; }

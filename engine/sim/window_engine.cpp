@@ -1,0 +1,137 @@
+#include "sim/window_engine.hpp"
+
+#include <algorithm>
+
+namespace dcqcn {
+
+WindowEngine::WindowEngine(const World& world, Time max_window)
+    : world_(world),
+      window_(std::min(world.topology.smallest_delay(), max_window)),
+      max_packet_(world.scenario.wire.payload + world.scenario.wire.data_overhead),
+      nics_(static_cast<std::size_t>(world.topology.hosts())),
+      wakes_(static_cast<std::size_t>(world.topology.nodes()), kNever) {
+  bool first = true;
+  for (const WorkloadSpec& w : world.scenario.workloads) {
+    if (!first && w.priority != priority_) one_priority_ = false;
+    priority_ = w.priority;
+    first = false;
+  }
+  single_pause_ = one_priority_;
+  build_ports();
+  build_nodes();
+}
+
+void WindowEngine::build_ports() {
+  const Topology& t = world_.topology;
+  ports_ = std::vector<Port>(static_cast<std::size_t>(t.port_count()));
+  for (int i = 0; i < t.port_count(); ++i) {
+    Port& port = ports_[static_cast<std::size_t>(i)];
+    port.ps_per_byte = t.port(i).ps_per_byte;
+    port.delay = t.port(i).delay;
+    port.peer_node = static_cast<std::uint32_t>(t.peer_node(i));
+    port.draws = RandomStream(world_.seed, Purpose::kMarking, static_cast<std::uint64_t>(i));
+  }
+}
+
+void WindowEngine::build_nodes() {
+  const Topology& t = world_.topology;
+  const auto peer = [&](int global) { return &ports_[static_cast<std::size_t>(t.port(global).peer_port)]; };
+  for (int h = 0; h < t.hosts(); ++h) {
+    nics_[static_cast<std::size_t>(h)].port = &ports_[static_cast<std::size_t>(t.first_port(h))];
+    nics_[static_cast<std::size_t>(h)].from = peer(t.first_port(h));
+  }
+  std::uint32_t widest = 0;
+  for (int n = t.hosts(); n < t.nodes(); ++n) {
+    Switch& sw = switches_.emplace_back();
+    sw.ports = &ports_[static_cast<std::size_t>(t.first_port(n))];
+    sw.degree = static_cast<std::uint32_t>(t.degree(n));
+    widest = std::max(widest, sw.degree);
+    std::vector<Bytes> headrooms;
+    for (int p = t.first_port(n); p < t.first_port(n + 1); ++p) {
+      sw.from.push_back(peer(p));
+      sw.from_host.push_back(t.peer_node(p) < t.hosts());
+      sw.window_bytes.push_back(window_ / t.port(p).ps_per_byte + max_packet_);
+      headrooms.push_back(t.port(p).headroom);
+    }
+    sw.buffer =
+        SharedBuffer(world_.scenario.pfc,
+                     world_.scenario.switches[static_cast<std::size_t>(n - t.hosts())].buffer,
+                     headrooms);
+  }
+  by_egress_.resize(widest);
+  used_.resize(widest);
+}
+
+Time WindowEngine::earliest_wake() const {
+  return *std::min_element(wakes_.begin(), wakes_.end());
+}
+
+void WindowEngine::hand_out_flows(Time end) {
+  if (world_.source.next_time() >= end) return;
+  flows_.clear();
+  world_.source.take_until(end, flows_);
+  for (const FlowStart& f : flows_) {
+    nics_[static_cast<std::size_t>(f.src)].starts.push(f);
+    update_wake(static_cast<std::uint32_t>(f.src), f.start);
+  }
+}
+
+void WindowEngine::run(Time until) {
+  const std::uint32_t hosts = static_cast<std::uint32_t>(nics_.size());
+  while (true) {
+    // nothing happens before the earliest wake: the window may begin there
+    const Time begin = std::max(now_, std::min(earliest_wake(), world_.source.next_time()));
+    if (begin >= until) break;
+    const Time end = std::min(begin + window_, until);
+    hand_out_flows(end);
+    for (std::uint32_t s = 0; s < switches_.size(); ++s) {
+      if (wakes_[hosts + s] >= end) continue;
+      if (pfc_cannot_fire(switches_[s], end)) {
+        run_switch_fast(s, begin, end);
+      } else {
+        run_switch_ordered(s, begin, end);
+      }
+    }
+    for (std::uint32_t h = 0; h < hosts; ++h) {
+      if (wakes_[h] < end) run_host(h, begin, end);
+    }
+    now_ = end;
+  }
+  now_ = until;
+}
+
+void WindowEngine::settings_changed(Time now) {
+  for (std::uint32_t h = 0; h < nics_.size(); ++h) {
+    Nic& nic = nics_[h];
+    for (std::size_t place = 0; place < nic.places.size(); ++place) {
+      if (nic.places[place] == Place::kIdle) reconsider(nic, world_.transport.qp(nic.qps[place]));
+    }
+    update_wake(h, std::max(now, host_wake(nic)));
+  }
+}
+
+void WindowEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
+  for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i].ecn = per_port[i];
+}
+
+void WindowEngine::report_ports(Time now, std::vector<PortReport>& out) {
+  out.resize(ports_.size());
+  const int lossless = std::max(1, __builtin_popcount(world_.scenario.pfc.lossless));
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    Port& port = ports_[i];
+    Time pause = 0;
+    for (unsigned p = 0; p < 8; ++p) {
+      if (port.paused >> p & 1) {
+        port.pause_sum[p] += now - port.paused_since[p];
+        port.paused_since[p] = now;
+      }
+      pause += port.pause_sum[p];
+      port.pause_sum[p] = 0;
+    }
+    out[i] = {port.counters, port.queued_total, static_cast<double>(pause) / lossless};
+    port.counters = {};
+    port.counters.max_queue = port.queued_total;
+  }
+}
+
+}  // namespace dcqcn

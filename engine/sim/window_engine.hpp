@@ -1,0 +1,159 @@
+// The window engine: no event queue. All influence between nodes crosses a link, so with W = the
+// smallest link delay every node can be advanced alone through [T, T + W): read the in-link rings,
+// merge by (time, in-port), write the out-link rings. docs/engine.md explains it with a picture.
+//
+//   window_engine.cpp    the loop over windows and nodes, settings, reports
+//   window_host.cpp      NICs: round robin over QPs, arrivals, flow starts
+//   window_fast.cpp      switches while PFC provably cannot fire: one egress port at a time
+//   window_ordered.cpp   switches otherwise: everything in strict time order
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "model/ring.hpp"
+#include "model/shared_buffer.hpp"
+#include "sim/engine.hpp"
+#include "sim/merge.hpp"
+
+namespace dcqcn {
+
+class WindowEngine final : public Engine {
+ public:
+  // max_window: an upper bound on W, for tests that vary it
+  explicit WindowEngine(const World& world, Time max_window = 20 * kPicosPerMicro);
+  void run(Time until) override;
+  void settings_changed(Time now) override;
+  void set_ecn(const std::vector<EcnSetting>& per_port) override;
+  void report_ports(Time now, std::vector<PortReport>& out) override;
+
+ private:
+  struct PfcFrame {
+    Time arrival = 0;
+    std::uint8_t priority = 0;
+    bool pause = false;
+  };
+
+  // one egress port of a switch or NIC
+  struct alignas(64) Port {
+    Time busy = 0;  // free from this instant on
+    Time ps_per_byte = 80;
+    Time delay = 0;
+    Ring<Packet> wire;     // what is on its way to the peer, by arrival
+    Ring<Packet> control;  // ACK and CNP, strict priority
+    Ring<Packet> data[8];  // by priority
+    Bytes queued[8] = {};
+    Bytes queued_total = 0;
+    EcnSetting ecn;
+    RandomStream draws;
+    PortCounters counters;
+    std::uint32_t last_served = 7;  // data priority, round robin
+    std::uint8_t backlog = 0;       // bit per priority: data is queued
+    std::uint8_t paused = 0;        // bit per priority
+    std::uint32_t peer_node = 0;
+    Ring<PfcFrame> pfc;  // waiting to be sent
+    Ring<PfcFrame> pfc_wire;
+    Time wake = kNever;  // of its pending dequeue (ordered path)
+    Time paused_since[8] = {};
+    Time pause_sum[8] = {};
+
+    bool eligible() const {
+      return !pfc.empty() || !control.empty() || (backlog & static_cast<std::uint8_t>(~paused));
+    }
+  };
+
+  struct Switch {
+    Port* ports = nullptr;
+    std::uint32_t degree = 0;
+    std::vector<Port*> from;  // the peers' egress ports, by in-port
+    std::vector<bool> from_host;
+    SharedBuffer buffer;
+    std::uint32_t paused_ingresses = 0;
+    std::uint32_t paused_egresses = 0;
+    std::vector<Bytes> window_bytes;  // what one window can bring, by in-port
+  };
+
+  struct Due {  // a QP that waits for its pacing, or a retransmission timer
+    Time when;
+    std::uint32_t id;
+    bool operator<(const Due& o) const { return when > o.when; }  // std heaps keep the largest
+  };
+  enum class Place : std::uint8_t { kFree, kIdle, kWaiting, kReady };
+
+  struct Nic {
+    Port* port = nullptr;
+    Port* from = nullptr;  // the switch's egress towards this host
+    std::vector<std::uint32_t> qps;     // place -> QP slot
+    std::vector<Place> places;
+    std::vector<std::uint64_t> ready;   // bitmap of places
+    std::vector<Due> waiting;           // heap
+    std::vector<Due> rtos;              // heap of QP refs
+    std::uint32_t ready_count = 0;
+    std::uint32_t last_served = 0;
+    Ring<FlowStart> starts;
+    Ring<FlowStart> chained;
+    Ring<Packet> delayed_cnps;  // `arrival` is when they enter the queue
+  };
+
+  // ---- window_engine.cpp ----
+  void build_ports();
+  void build_nodes();
+  void hand_out_flows(Time end);
+  Time earliest_wake() const;
+  void update_wake(std::uint32_t node, Time when) {
+    if (when < wakes_[node]) wakes_[node] = when;
+  }
+
+  // ---- window_host.cpp ----
+  void run_host(std::uint32_t host, Time begin, Time end);
+  void run_nic(Nic& nic, Time from, Time last);
+  bool take_ready(Nic& nic, std::uint32_t& place);
+  void send_from(Nic& nic, std::uint32_t place, Time now);
+  void set_ready(Nic& nic, std::uint32_t place);
+  void wait_until_due(Nic& nic, std::uint32_t place, Time when);
+  void release_due(Nic& nic, Time now);
+  void reconsider(Nic& nic, Qp& q);
+  void host_packet(std::uint32_t host, Nic& nic, const Packet& p, Time now);
+  void start_flow(Nic& nic, const FlowStart& flow, Time now);
+  void host_pfc(Nic& nic, const PfcFrame& frame, Time now);
+  void run_rto(Nic& nic, Time now);
+  void transmit(Port& port, const Packet& p, Time now);
+  Time host_wake(const Nic& nic) const;
+
+  // ---- window_fast.cpp ----
+  bool pfc_cannot_fire(const Switch& sw, Time end) const;
+  void run_switch_fast(std::uint32_t s, Time begin, Time end);
+  void run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin, Time end);
+  void record_arrivals(std::uint32_t s, Time begin, Time end);
+
+  // ---- window_ordered.cpp ----
+  struct OrderedWindow;
+  void run_switch_ordered(std::uint32_t s, Time begin, Time end);
+  void ordered_arrival(OrderedWindow& w, const Packet& in, std::uint32_t in_port, Time now);
+  void service(OrderedWindow& w, Port& port, Time now);
+  void kick(OrderedWindow& w, Port& port, Time now);
+  void transmit_data(OrderedWindow& w, Port& port, unsigned priority, Time now);
+  void send_pfc(OrderedWindow& w, std::uint32_t in_port, unsigned priority, bool pause, Time now);
+  void switch_pfc(OrderedWindow& w, Port& port, const PfcFrame& frame, Time now);
+
+  World world_;
+  Time window_;
+  Time now_ = 0;
+  Bytes max_packet_;
+  bool one_priority_ = true;  // the fast path knows a single data priority
+  unsigned priority_ = 3;
+  bool single_pause_ = true;  // NICs: a pause stops all data
+  std::vector<Port> ports_;
+  std::vector<Switch> switches_;
+  std::vector<Nic> nics_;
+  std::vector<Time> wakes_;  // per node: nothing happens there before
+  std::vector<FlowStart> flows_;
+  std::vector<RunList> by_egress_;
+  RunList recorded_;
+  std::vector<std::uint64_t> scratch_;
+  std::vector<Bytes> used_;  // fast path: bytes in the buffer by in-port
+  std::vector<std::uint64_t> dequeues_;  // ordered path: heap of (time, port)
+};
+
+}  // namespace dcqcn

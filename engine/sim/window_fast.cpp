@@ -1,0 +1,170 @@
+// Switches of the window engine while PFC provably cannot fire in the window: then ports do not
+// influence each other, and each egress port is worked off alone with its state in registers.
+#include <algorithm>
+
+#include "model/ecn.hpp"
+#include "sim/window_engine.hpp"
+
+namespace dcqcn {
+
+// No pause is in force or on its way, and even if every link brought all it can in this window,
+// no ingress would reach its threshold (which also rules out drops and headroom).
+bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
+  if (!one_priority_ || sw.paused_ingresses || sw.paused_egresses) return false;
+  const PfcConfig& pfc = sw.buffer.pfc();
+  Bytes coming = 0;
+  Bytes most = 0;
+  for (std::uint32_t p = 0; p < sw.degree; ++p) {
+    const Port& from = *sw.from[p];
+    if (!from.pfc_wire.empty() && from.pfc_wire.front().arrival < end) return false;
+    if (!sw.ports[p].pfc.empty()) return false;
+    if (from.wire.empty()) continue;
+    const Bytes bytes =
+        std::min(sw.window_bytes[p], static_cast<Bytes>(from.wire.size()) * max_packet_);
+    coming += bytes;
+    most = std::max(most, sw.buffer.ingress(p, priority_).used + bytes);
+  }
+  return most - pfc.reserve < sw.buffer.threshold_at(sw.buffer.shared_used() + coming);
+}
+
+// packets that enter the fabric here, in the order of the contract, for the monitor
+void WindowEngine::record_arrivals(std::uint32_t s, Time begin, Time end) {
+  Switch& sw = switches_[s];
+  recorded_.clear();
+  for (std::uint32_t p = 0; p < sw.degree; ++p) {
+    if (!sw.from_host[p]) continue;
+    const Ring<Packet>& in = sw.from[p]->wire;
+    for (std::uint32_t i = 0; i < in.size() && in[i].arrival < end; ++i) {
+      if (in[i].is_data() && !in[i].retransmit) {
+        recorded_.add_to_run(
+            p, ArrivalKey::make(static_cast<std::uint64_t>(in[i].arrival - begin), p, i));
+      }
+    }
+  }
+  const std::uint64_t* keys = recorded_.sorted(scratch_);
+  for (std::uint32_t i = 0; i < recorded_.size(); ++i) {
+    const Packet& p = sw.from[ArrivalKey::port(keys[i])]->wire[ArrivalKey::place(keys[i])];
+    world_.monitor.record(
+        static_cast<int>(s), world_.transport.flow_key(p.qp),
+        static_cast<std::uint32_t>(p.bytes - world_.scenario.wire.data_overhead));
+  }
+}
+
+void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
+  Switch& sw = switches_[s];
+  const int node = world_.topology.hosts() + static_cast<int>(s);
+  if (world_.monitor.wants_packets()) record_arrivals(s, begin, end);
+  std::uint32_t taken[1u << ArrivalKey::kPortBits];
+  for (std::uint32_t p = 0; p < sw.degree; ++p) {
+    by_egress_[p].clear();
+    used_[p] = sw.buffer.ingress(p, priority_).used;
+  }
+  // sort what arrives in this window by egress port, one run per in-port
+  for (std::uint32_t p = 0; p < sw.degree; ++p) {
+    const Ring<Packet>& in = sw.from[p]->wire;
+    const std::uint32_t n = in.size();
+    std::uint32_t i = 0;
+    for (; i < n; ++i) {
+      const Packet& packet = in[i];
+      if (packet.arrival >= end) break;
+      RunList& out = by_egress_[world_.topology.route(node, packet.dst, packet.entropy)];
+      out.add_to_run(p, ArrivalKey::make(static_cast<std::uint64_t>(packet.arrival - begin), p, i));
+    }
+    taken[p] = i;
+    world_.log.totals.hops += i;
+  }
+  Time wake = kNever;
+  for (std::uint32_t p = 0; p < sw.degree; ++p) {
+    Port& port = sw.ports[p];
+    if (by_egress_[p].size() > 0 || port.backlog || !port.control.empty()) {
+      run_egress_fast(sw, port, by_egress_[p], begin, end);
+      if (port.backlog || !port.control.empty()) wake = std::min(wake, port.busy);
+      if (!port.wire.empty()) update_wake(port.peer_node, port.wire.front().arrival);
+    }
+  }
+  for (std::uint32_t p = 0; p < sw.degree; ++p) {
+    Ring<Packet>& in = sw.from[p]->wire;
+    in.drop(taken[p]);
+    sw.buffer.set_used(p, priority_, used_[p]);
+    if (!in.empty()) wake = std::min(wake, in.front().arrival);
+    if (!sw.from[p]->pfc_wire.empty()) {
+      wake = std::min(wake, sw.from[p]->pfc_wire.front().arrival);
+    }
+  }
+  wakes_[static_cast<std::size_t>(node)] = wake;
+}
+
+void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin,
+                                   Time end) {
+  Ring<Packet>& data = port.data[priority_];
+  Ring<Packet>& control = port.control;
+  const Time ps_per_byte = port.ps_per_byte;
+  const Time delay = port.delay;
+  const Bytes kmin = port.ecn.kmin;
+  Time busy = port.busy;
+  Bytes queue = port.queued[priority_];
+  Bytes max_queue = port.counters.max_queue;
+  Bytes sent_bytes = 0;
+  std::uint64_t sent = 0;
+
+  const auto launch = [&](const Packet& p, Time start) -> Packet& {
+    Packet& w = port.wire.push_slot();
+    w = p;
+    busy = start + p.bytes * ps_per_byte;
+    w.arrival = busy + delay;
+    return w;
+  };
+  const auto dequeue = [&] {
+    if (!control.empty()) {
+      launch(control.front(), busy);
+      control.drop();
+      return;
+    }
+    Packet& w = launch(data.front(), busy);
+    data.drop();
+    queue -= w.bytes;
+    used_[w.in_port] -= w.bytes;
+    sent_bytes += w.bytes;
+    ++sent;
+    if (queue > kmin && ecn_marks(port.ecn, queue, port.draws)) {
+      w.ecn = 1;
+      ++port.counters.marked_packets;
+      port.counters.marked_bytes += w.bytes;
+      ++world_.log.totals.marks;
+    }
+  };
+
+  const std::uint64_t* keys = arrivals.sorted(scratch_);
+  for (std::uint32_t i = 0; i < arrivals.size(); ++i) {
+    const Time now = begin + ArrivalKey::offset(keys[i]);
+    const std::uint32_t in_port = ArrivalKey::port(keys[i]);
+    const Packet& p = sw.from[in_port]->wire[ArrivalKey::place(keys[i])];
+    while (busy <= now && !(data.empty() && control.empty())) dequeue();
+    if (busy <= now) {  // idle: it starts at once
+      launch(p, now);
+      if (p.is_data()) {
+        sent_bytes += p.bytes;
+        ++sent;
+      }
+    } else if (p.is_data()) {
+      Packet& q = data.push_slot();
+      q = p;
+      q.in_port = static_cast<std::uint16_t>(in_port);
+      queue += p.bytes;
+      used_[in_port] += p.bytes;
+      max_queue = std::max(max_queue, queue);
+    } else {
+      control.push(p);
+    }
+  }
+  while (busy < end && !(data.empty() && control.empty())) dequeue();
+
+  port.busy = busy;
+  port.queued[priority_] = port.queued_total = queue;
+  port.backlog = data.empty() ? 0 : static_cast<std::uint8_t>(1u << priority_);
+  port.counters.max_queue = max_queue;
+  port.counters.tx_bytes += sent_bytes;
+  port.counters.tx_packets += sent;
+}
+
+}  // namespace dcqcn

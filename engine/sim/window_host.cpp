@@ -1,0 +1,273 @@
+// Hosts of the window engine: the NIC's round robin over its queue pairs, and what arrives.
+#include <algorithm>
+#include <bit>
+
+#include "sim/window_engine.hpp"
+
+namespace dcqcn {
+
+// ---- the scheduler: a bitmap of QPs that may send, a heap of QPs that wait for their pacing ----
+
+void WindowEngine::set_ready(Nic& nic, std::uint32_t place) {
+  nic.places[place] = Place::kReady;
+  nic.ready[place >> 6] |= 1ull << (place & 63);
+  ++nic.ready_count;
+}
+
+void WindowEngine::wait_until_due(Nic& nic, std::uint32_t place, Time when) {
+  nic.places[place] = Place::kWaiting;
+  nic.waiting.push_back({when, place});
+  std::push_heap(nic.waiting.begin(), nic.waiting.end());
+}
+
+void WindowEngine::release_due(Nic& nic, Time now) {
+  while (!nic.waiting.empty() && nic.waiting.front().when <= now) {
+    const std::uint32_t place = nic.waiting.front().id;
+    std::pop_heap(nic.waiting.begin(), nic.waiting.end());
+    nic.waiting.pop_back();
+    set_ready(nic, place);
+  }
+}
+
+// an idle QP that may send again gets its place in the schedule
+void WindowEngine::reconsider(Nic& nic, Qp& q) {
+  if (nic.places[q.nic_slot] == Place::kIdle && world_.transport.may_send(q)) {
+    wait_until_due(nic, q.nic_slot, q.next_send);
+  }
+}
+
+// the next ready place after the last served, in circular order, that no pause stops
+bool WindowEngine::take_ready(Nic& nic, std::uint32_t& place) {
+  const std::uint32_t words = static_cast<std::uint32_t>(nic.ready.size());
+  std::uint32_t word = (nic.last_served + 1) >> 6;
+  std::uint64_t mask = ~0ull << ((nic.last_served + 1) & 63);
+  if (word >= words) {
+    word = 0;
+    mask = ~0ull;
+  }
+  for (std::uint32_t i = 0; i <= words; ++i) {
+    std::uint64_t bits = nic.ready[word] & mask;
+    while (bits) {
+      place = (word << 6) + static_cast<std::uint32_t>(std::countr_zero(bits));
+      bits &= bits - 1;
+      Qp& q = world_.transport.qp(nic.qps[place]);
+      if (nic.port->paused >> q.priority & 1) continue;
+      if (world_.transport.may_send(q)) return true;
+      nic.places[place] = Place::kIdle;  // its window has closed since
+      nic.ready[word] &= ~(1ull << (place & 63));
+      --nic.ready_count;
+    }
+    mask = ~0ull;
+    word = word + 1 == words ? 0 : word + 1;
+  }
+  return false;
+}
+
+void WindowEngine::transmit(Port& port, const Packet& p, Time now) {
+  Packet& w = port.wire.push_slot();
+  w = p;
+  port.busy = now + p.bytes * port.ps_per_byte;
+  w.arrival = port.busy + port.delay;
+}
+
+void WindowEngine::send_from(Nic& nic, std::uint32_t place, Time now) {
+  TransportLayer& transport = world_.transport;
+  Qp& q = transport.qp(nic.qps[place]);
+  const Packet p = transport.send(q, now);
+  transmit(*nic.port, p, now);
+  nic.port->counters.tx_bytes += p.bytes;
+  ++nic.port->counters.tx_packets;
+  nic.last_served = place;
+  if (!transport.may_send(q)) {
+    nic.places[place] = Place::kIdle;
+  } else if (q.next_send > nic.port->busy) {
+    nic.places[place] = Place::kWaiting;
+  }
+  if (nic.places[place] != Place::kReady) {
+    nic.ready[place >> 6] &= ~(1ull << (place & 63));
+    --nic.ready_count;
+    if (nic.places[place] == Place::kWaiting) wait_until_due(nic, place, q.next_send);
+  }
+  if (transport.lossy() && !q.rto_armed) {
+    q.rto_armed = true;
+    nic.rtos.push_back({q.rto_at, q.ref});
+    std::push_heap(nic.rtos.begin(), nic.rtos.end());
+  }
+}
+
+// start every frame that begins in [from, last]; `from` is the last instant anything changed
+void WindowEngine::run_nic(Nic& nic, Time from, Time last) {
+  Port& port = *nic.port;
+  Time now = std::max(port.busy, from);
+  while (now <= last) {
+    if (!port.control.empty()) {
+      transmit(port, port.control.front(), now);
+      port.control.drop();
+    } else {
+      if (single_pause_ && port.paused) return;
+      release_due(nic, now);
+      std::uint32_t place;
+      if (nic.ready_count > 0 && take_ready(nic, place)) {
+        send_from(nic, place, now);
+      } else if (nic.waiting.empty()) {
+        return;
+      } else {
+        now = std::max(now, nic.waiting.front().when);
+        continue;
+      }
+    }
+    now = std::max(port.busy, from);
+  }
+}
+
+// ---- what happens at a host in one window ----
+
+void WindowEngine::host_pfc(Nic& nic, const PfcFrame& frame, Time now) {
+  Port& port = *nic.port;
+  const std::uint8_t bit = static_cast<std::uint8_t>(1u << frame.priority);
+  if (frame.pause && !(port.paused & bit)) {
+    port.paused |= bit;
+    port.paused_since[frame.priority] = now;
+  } else if (!frame.pause && (port.paused & bit)) {
+    port.paused &= static_cast<std::uint8_t>(~bit);
+    port.pause_sum[frame.priority] += now - port.paused_since[frame.priority];
+  }
+}
+
+void WindowEngine::run_rto(Nic& nic, Time now) {
+  const std::uint32_t ref = nic.rtos.front().id;
+  std::pop_heap(nic.rtos.begin(), nic.rtos.end());
+  nic.rtos.pop_back();
+  Qp* q = world_.transport.find(ref);
+  if (!q) return;
+  q->rto_armed = false;
+  if (q->unacked == q->next_seq) return;
+  if (world_.transport.on_rto(*q, now)) {
+    reconsider(nic, *q);
+  } else {
+    q->rto_armed = true;
+    nic.rtos.push_back({q->rto_at, ref});
+    std::push_heap(nic.rtos.begin(), nic.rtos.end());
+  }
+}
+
+void WindowEngine::host_packet(std::uint32_t host, Nic& nic, const Packet& p, Time now) {
+  TransportLayer& transport = world_.transport;
+  if (p.is_data()) {
+    Replies replies;
+    transport.on_data(p, static_cast<int>(host), now, replies);
+    for (int i = 0; i < replies.count; ++i) {
+      if (i == 0 && replies.cnp_delayed) {
+        replies.packets[i].arrival = now + transport.cnp_delay();
+        nic.delayed_cnps.push(replies.packets[i]);
+      } else {
+        nic.port->control.push(replies.packets[i]);
+      }
+    }
+    if (!transport.chained.empty()) {
+      for (const FlowStart& f : transport.chained) nic.chained.push(f);
+      transport.chained.clear();
+    }
+    return;
+  }
+  Qp* q = transport.find(p.qp);
+  if (!q) return;
+  if (p.type() == Kind::kCnp) {
+    transport.on_cnp(*q, now);
+  } else {
+    const std::uint32_t place = q->nic_slot;
+    if (transport.on_ack(*q, p, now)) {
+      if (nic.places[place] == Place::kReady) {  // a sender that went back and need not have
+        nic.ready[place >> 6] &= ~(1ull << (place & 63));
+        --nic.ready_count;
+      } else if (nic.places[place] == Place::kWaiting) {
+        std::erase_if(nic.waiting, [&](const Due& d) { return d.id == place; });
+        std::make_heap(nic.waiting.begin(), nic.waiting.end());
+      }
+      nic.places[place] = Place::kFree;
+      return;
+    }
+    if (p.cnp) transport.on_cnp(*q, now);
+  }
+  reconsider(nic, *q);
+}
+
+void WindowEngine::start_flow(Nic& nic, const FlowStart& flow, Time now) {
+  const std::uint32_t slot = world_.transport.start_flow(flow, now);
+  Qp& q = world_.transport.qp(slot);
+  if (q.nic_slot == kNone) {  // the lowest free place
+    std::uint32_t place = 0;
+    while (place < nic.places.size() && nic.places[place] != Place::kFree) ++place;
+    if (place == nic.places.size()) {
+      nic.places.push_back(Place::kFree);
+      nic.qps.push_back(kNone);
+      if (nic.ready.size() * 64 < nic.places.size()) nic.ready.push_back(0);
+    }
+    nic.qps[place] = slot;
+    nic.places[place] = Place::kIdle;
+    q.nic_slot = place;
+  }
+  reconsider(nic, q);
+}
+
+Time WindowEngine::host_wake(const Nic& nic) const {
+  Time wake = kNever;
+  const auto at = [&](Time t) { wake = std::min(wake, t); };
+  if (!nic.from->wire.empty()) at(nic.from->wire.front().arrival);
+  if (!nic.from->pfc_wire.empty()) at(nic.from->pfc_wire.front().arrival);
+  if (!nic.starts.empty()) at(nic.starts.front().start);
+  if (!nic.delayed_cnps.empty()) at(nic.delayed_cnps.front().arrival);
+  if (!nic.rtos.empty()) at(nic.rtos.front().when);
+  if (!nic.port->control.empty()) at(nic.port->busy);
+  if (!(single_pause_ && nic.port->paused)) {
+    if (nic.ready_count > 0) at(nic.port->busy);
+    if (!nic.waiting.empty()) at(std::max(nic.port->busy, nic.waiting.front().when));
+  }
+  return wake;
+}
+
+void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
+  Nic& nic = nics_[host];
+  Ring<Packet>& in = nic.from->wire;
+  Ring<PfcFrame>& pfc = nic.from->pfc_wire;
+  Time changed = begin;
+  while (true) {
+    const Time arrival = in.empty() ? kNever : in.front().arrival;
+    const Time pause = pfc.empty() ? kNever : pfc.front().arrival;
+    const Time rto = nic.rtos.empty() ? kNever : nic.rtos.front().when;
+    const Time cnp = nic.delayed_cnps.empty() ? kNever : nic.delayed_cnps.front().arrival;
+    const Time chained = nic.chained.empty() ? kNever : nic.chained.front().start;
+    const Time start = nic.starts.empty() ? kNever : nic.starts.front().start;
+    const Time early = std::min({pause, rto, cnp});
+    const Time late = std::min({arrival, chained, start});
+    if (std::min(early, late) >= end) break;
+    if (early <= late) {  // before the dequeues of its instant: PFC, then timers
+      run_nic(nic, changed, early - 1);
+      changed = early;
+      if (pause == early) {
+        host_pfc(nic, pfc.pop(), early);
+      } else if (rto == early) {
+        run_rto(nic, early);
+      } else {
+        nic.port->control.push(nic.delayed_cnps.pop());
+      }
+      continue;
+    }
+    run_nic(nic, changed, late);
+    changed = late;
+    if (arrival == late) {
+      ++world_.log.totals.hops;
+      host_packet(host, nic, in.front(), late);
+      in.drop();
+    } else {
+      start_flow(nic, (chained == late ? nic.chained : nic.starts).pop(), late);
+    }
+    run_nic(nic, changed, late);
+  }
+  run_nic(nic, changed, end - 1);
+  wakes_[host] = host_wake(nic);
+  const Port& out = *nic.port;
+  if (!out.wire.empty()) update_wake(out.peer_node, out.wire.front().arrival);
+}
+
+}  // namespace dcqcn
