@@ -29,6 +29,9 @@ _UTILITY = re.compile(rb'^\{"i":(\d+),.*?"utility":([^,]+),')
 class QuietViewer:
     """Shows nothing."""
 
+    def begin(self) -> None:
+        """Ignore the start."""
+
     def interval(self, line: Line, state: dict[str, Any], repeated: bool) -> None:
         """Ignore the interval."""
 
@@ -126,10 +129,15 @@ class _Figures:
 class PlainViewer:
     """One line per interval, for files and pipes."""
 
-    def __init__(self, console: Console, figures: _Figures, intervals: int) -> None:
+    def __init__(self, console: Console, figures: _Figures, intervals: int, title: str) -> None:
         self._console = console
         self._figures = figures
         self._intervals = intervals
+        self._title = title
+
+    def begin(self) -> None:
+        """Print what is about to run."""
+        self._print(f"{self._title}: warming up")
 
     def interval(self, line: Line, state: dict[str, Any], repeated: bool) -> None:
         """Print the interval."""
@@ -166,7 +174,12 @@ class LiveViewer:
         )
         self._task = self._progress.add_task("intervals", total=intervals)
         self._runs = self._progress.add_task("other runs", total=None, visible=False)
-        live.update(Group(Text(f"{title}   warming up", style="bold"), self._progress))
+
+    def begin(self) -> None:
+        """Draw the panel."""
+        title = Text(f"{self._title}   warming up", style="bold")
+        self._live.update(Group(title, self._progress))
+        self._live.start()
 
     def interval(self, line: Line, state: dict[str, Any], repeated: bool) -> None:
         """Redraw the panel."""
@@ -226,8 +239,10 @@ def open_viewer(
     console = Console(stderr=True)
     figures = _Figures(default_log, {name: default[name] for name in KNOBS})
     if not console.is_terminal:
-        console.print(f"{title}: warming up", markup=False, highlight=False)
-        yield PlainViewer(console, figures, intervals)
+        yield PlainViewer(console, figures, intervals, title)
         return
-    with Live(console=console, refresh_per_second=4) as live:
+    live = Live(console=console, refresh_per_second=4)
+    try:
         yield LiveViewer(live, figures, intervals, title)
+    finally:
+        live.stop()

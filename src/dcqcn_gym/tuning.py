@@ -43,6 +43,9 @@ class Evaluation:
 class Viewer(Protocol):
     """What a session shows of itself; :mod:`dcqcn_gym.progress` has the ones of the command."""
 
+    def begin(self) -> None:
+        """Everything that was given is fine; the warm-up begins."""
+
     def interval(self, line: Line, state: dict[str, Any], repeated: bool) -> None:
         """One interval of the tuned run is over."""
 
@@ -77,6 +80,7 @@ def tune(
         _check_same(recorded, spec)
     spec.check()
     out.create(fresh=recorded is None)
+    viewer.begin()
     try:
         timing = _simulate(spec, out, evaluation, viewer, recorded)
     except BaseException:

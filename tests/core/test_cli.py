@@ -183,12 +183,14 @@ def test_viewers_show_the_same_figures(tmp_path: Path) -> None:
     wide = Console(file=screen, force_terminal=True, width=160)
     live = Live(console=wide, auto_refresh=False)
     panel = LiveViewer(live, _Figures(default_log, default), 5, "toy")
-    lines = PlainViewer(Console(file=plain, width=80), _Figures(default_log, default), 5)
+    lines = PlainViewer(Console(file=plain, width=80), _Figures(default_log, default), 5, "toy")
 
     def watch(line: dict[str, object], state: dict[str, object], repeated: bool) -> None:
         panel.interval(line, state, repeated)
         lines.interval(line, state, repeated)
 
+    panel.begin()
+    lines.begin()
     with live:
         run(RunSpec(scenario, "paraleon", 1, 5, "fake"), tmp_path / "run.jsonl", watch=watch)
         panel.waiting(1, 2)
@@ -199,4 +201,4 @@ def test_viewers_show_the_same_figures(tmp_path: Path) -> None:
         for part in ("Gb/s", " us", "%", "rp_ai_rate="):
             assert part in text
     assert "temperature" in screen.getvalue()
-    assert len(plain.getvalue().splitlines()) == 5
+    assert len(plain.getvalue().splitlines()) == 1 + 5
