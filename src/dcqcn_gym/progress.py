@@ -191,6 +191,8 @@ class LiveViewer:
     def waiting(self, done: int, total: int) -> None:
         """Show how far the reference and evaluation runs are."""
         self._progress.update(self._runs, completed=done, total=total, visible=True)
+        if self._figures.line:
+            self._live.update(self._panel("judging the recommended setting"))
 
     def _panel(self, note: str) -> RenderableType:
         now, best, default = self._figures.utilities
