@@ -2,7 +2,6 @@
 #include "roce-headers.h"
 
 namespace ns3 {
-namespace dcqcn {
 
 NS_OBJECT_ENSURE_REGISTERED(RoceIpv4Header);
 NS_OBJECT_ENSURE_REGISTERED(RoceUdpHeader);
@@ -30,7 +29,7 @@ uint32_t ReadU24(Buffer::Iterator& i) {
 }  // namespace
 
 TypeId RoceIpv4Header::GetTypeId() {
-  static TypeId tid = HeaderId<RoceIpv4Header>("ns3::dcqcn::RoceIpv4Header");
+  static TypeId tid = HeaderId<RoceIpv4Header>("ns3::RoceIpv4Header");
   return tid;
 }
 
@@ -75,7 +74,7 @@ void RoceIpv4Header::Print(std::ostream& os) const {
 }
 
 TypeId RoceUdpHeader::GetTypeId() {
-  static TypeId tid = HeaderId<RoceUdpHeader>("ns3::dcqcn::RoceUdpHeader");
+  static TypeId tid = HeaderId<RoceUdpHeader>("ns3::RoceUdpHeader");
   return tid;
 }
 
@@ -99,7 +98,7 @@ void RoceUdpHeader::Print(std::ostream& os) const {
 }
 
 TypeId BthHeader::GetTypeId() {
-  static TypeId tid = HeaderId<BthHeader>("ns3::dcqcn::BthHeader");
+  static TypeId tid = HeaderId<BthHeader>("ns3::BthHeader");
   return tid;
 }
 
@@ -131,7 +130,7 @@ void BthHeader::Print(std::ostream& os) const {
 }
 
 TypeId AethHeader::GetTypeId() {
-  static TypeId tid = HeaderId<AethHeader>("ns3::dcqcn::AethHeader");
+  static TypeId tid = HeaderId<AethHeader>("ns3::AethHeader");
   return tid;
 }
 
@@ -151,7 +150,7 @@ void AethHeader::Print(std::ostream& os) const {
 }
 
 TypeId PfcHeader::GetTypeId() {
-  static TypeId tid = HeaderId<PfcHeader>("ns3::dcqcn::PfcHeader");
+  static TypeId tid = HeaderId<PfcHeader>("ns3::PfcHeader");
   return tid;
 }
 
@@ -174,15 +173,20 @@ void PfcHeader::Print(std::ostream& os) const {
 }
 
 Mac48Address PortMac(uint32_t node, uint32_t port) {
-  const uint8_t bytes[6] = {0x02, 0x00, static_cast<uint8_t>(node >> 8),
-                            static_cast<uint8_t>(node), static_cast<uint8_t>(port >> 8),
+  const uint8_t bytes[6] = {0x02,
+                            0x00,
+                            static_cast<uint8_t>(node >> 8),
+                            static_cast<uint8_t>(node),
+                            static_cast<uint8_t>(port >> 8),
                             static_cast<uint8_t>(port)};
   Mac48Address address;
   address.CopyFrom(bytes);
   return address;
 }
 
-Ipv4Address HostIp(uint32_t host) { return Ipv4Address(0x0b000001u + host); }
+Ipv4Address HostIp(uint32_t host) {
+  return Ipv4Address(0x0b000001u + host);
+}
 
 uint32_t InvariantCrc(const uint8_t* frame, uint32_t size) {
   // 64 one bits stand for the fields of the local route header; what a switch may change (TOS,
@@ -200,5 +204,4 @@ uint32_t InvariantCrc(const uint8_t* frame, uint32_t size) {
   return ~crc;
 }
 
-}  // namespace dcqcn
 }  // namespace ns3

@@ -19,7 +19,6 @@
 #include "ns3/trailer.h"
 
 namespace ns3 {
-namespace dcqcn {
 
 /// IPv4 without options; protocol UDP, don't fragment, checksum filled in.
 class RoceIpv4Header : public Header {
@@ -107,8 +106,8 @@ class PfcHeader : public Header {
   uint32_t Deserialize(Buffer::Iterator start) override;
   void Print(std::ostream& os) const override;
 
-  uint8_t enabled = 0;                 ///< one bit per priority
-  std::array<uint16_t, 8> quanta{};    ///< 0 resumes, anything else pauses
+  uint8_t enabled = 0;               ///< one bit per priority
+  std::array<uint16_t, 8> quanta{};  ///< 0 resumes, anything else pauses
 };
 
 /// The MAC address of port `port` of node `node`; locally administered.
@@ -118,6 +117,5 @@ Ipv4Address HostIp(uint32_t host);
 /// The invariant CRC of RoCEv2 over `frame` from the IPv4 header to the end of the payload.
 uint32_t InvariantCrc(const uint8_t* frame, uint32_t size);
 
-}  // namespace dcqcn
 }  // namespace ns3
 #endif

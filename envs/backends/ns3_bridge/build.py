@@ -41,6 +41,8 @@ __all__ = [
 ]
 
 PROGRAM = "dcqcn-ns3"
+# beside engine/model, what the build takes from the engine
+_ENGINE_FILES = ("python_surface.hpp", "sim/engine.hpp", "sim/simulation.hpp", "sim/simulation.cpp")
 _SUFFIXES = (".cc", ".h", ".hpp", ".cpp", ".txt")
 
 
@@ -173,14 +175,9 @@ def _require_tools() -> None:
 
 def _source_files() -> list[tuple[str, Path]]:
     scratch, engine = source_dirs()
-    roots = [("ns3-scratch", scratch), ("model", engine / "model"), ("report", engine / "report")]
-    files = [
-        (f"{label}/{f.relative_to(root)}", f)
-        for label, root in roots
-        for f in root.rglob("*")
-        if f.suffix in _SUFFIXES
-    ]
-    return sorted(files)
+    files = [f for f in (*scratch.iterdir(), *(engine / "model").iterdir()) if f.suffix in _SUFFIXES]
+    files += [engine / name for name in _ENGINE_FILES]
+    return sorted((f"{f.parent.name}/{f.name}", f) for f in files)
 
 
 def _build_id(ns3: Ns3Install) -> str:

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "ns3-engine.h"
+
+#include <stdexcept>
+
+#include "ns3/boolean.h"
+#include "ns3/heap-scheduler.h"
+#include "ns3/object-factory.h"
+#include "ns3/pcap-file-wrapper.h"
+#include "ns3/pointer.h"
+#include "ns3/simulator.h"
+
+namespace ns3 {
+
+using ::dcqcn::kNever;
+
+namespace {
+
+bool g_engineExists = false;
+
+// Ethernet as in <pcap/dlt.h>
+constexpr uint32_t kDltEthernet = 1;
+
+}  // namespace
+
+Ns3Engine::Ns3Engine(const ::dcqcn::World& world) : m_world(world) {
+  if (g_engineExists) {
+    throw std::runtime_error("ns-3 runs one simulation per process; close the other one first");
+  }
+  g_engineExists = true;
+  if (Time::GetResolution() != Time::PS) Time::SetResolution(Time::PS);
+  ObjectFactory scheduler;
+  scheduler.SetTypeId(HeapScheduler::GetTypeId());
+  Simulator::SetScheduler(scheduler);
+  Build();
+}
+
+Ns3Engine::~Ns3Engine() {
+  m_ports.clear();
+  m_hosts.clear();
+  m_switches.clear();
+  Simulator::Destroy();
+  g_engineExists = false;
+}
+
+void Ns3Engine::Build() {
+  const ::dcqcn::Topology& t = m_world.topology;
+  const bool collect = m_world.transport.lossy() || m_world.transport.cnp_delay() > 0;
+  std::vector<Ptr<DcqcnNode>> nodes;
+  for (int n = 0; n < t.nodes(); ++n) {
+    if (n < t.hosts()) {
+      m_hosts.push_back(CreateObject<RdmaHost>());
+      m_hosts.back()->SetFinishedCallback([this] { ArmFlows(); });
+      nodes.push_back(m_hosts.back());
+    } else {
+      m_switches.push_back(CreateObject<PfcSwitch>());
+      nodes.push_back(m_switches.back());
+    }
+    nodes.back()->Attach(&m_world, collect);
+    if (nodes.back()->GetId() != static_cast<uint32_t>(n)) {
+      throw std::runtime_error("the scenario's network must be the only one in the process");
+    }
+  }
+  for (int p = 0; p < t.port_count(); ++p) {
+    const ::dcqcn::PortSpec& spec = t.port(p);
+    Ptr<PfcDevice> device = CreateObject<PfcDevice>();
+    device->Install(nodes[static_cast<std::size_t>(spec.node)], static_cast<uint32_t>(spec.index),
+                    static_cast<uint32_t>(p), spec.ps_per_byte);
+    device->SeedMarking(m_world.seed);
+    nodes[static_cast<std::size_t>(spec.node)]->AddPort(device);
+    m_ports.push_back(device);
+  }
+  for (int p = 0; p < t.port_count(); ++p) {
+    const int peer = t.port(p).peer_port;
+    m_ports[static_cast<std::size_t>(p)]->SetPeer(
+        PeekPointer(m_ports[static_cast<std::size_t>(peer)]));
+    if (peer < p) continue;
+    Ptr<PfcChannel> channel = CreateObject<PfcChannel>();
+    channel->SetAttribute("Delay", TimeValue(TimeStep(static_cast<uint64_t>(t.port(p).delay))));
+    m_ports[static_cast<std::size_t>(p)]->SetChannel(channel);
+    m_ports[static_cast<std::size_t>(peer)]->SetChannel(channel);
+  }
+  for (std::size_t s = 0; s < m_switches.size(); ++s) {
+    std::vector<::dcqcn::Bytes> headrooms;
+    const int node = t.hosts() + static_cast<int>(s);
+    for (int p = t.first_port(node); p < t.first_port(node + 1); ++p) {
+      headrooms.push_back(t.port(p).headroom);
+    }
+    m_switches[s]->SetBuffer(::dcqcn::SharedBuffer(m_world.scenario.pfc,
+                                                   m_world.scenario.switches[s].buffer, headrooms));
+  }
+}
+
+void Ns3Engine::run(::dcqcn::Time until) {
+  ArmFlows();
+  const int64_t last = until - 1;  // what happens at `until` belongs to the next interval
+  const int64_t now = Simulator::Now().GetTimeStep();
+  if (last < now) return;
+  Simulator::Stop(TimeStep(static_cast<uint64_t>(last - now)));
+  Simulator::Run();
+  // events of the last picosecond that were scheduled after the stop
+  for (uint64_t before = 0; Simulator::GetEventCount() - before > 1;) {
+    before = Simulator::GetEventCount();
+    Simulator::Stop(TimeStep(0));
+    Simulator::Run();
+  }
+}
+
+void Ns3Engine::ArmFlows() {
+  const int64_t next = m_world.source.next_time();
+  if (next >= m_flowDue) return;
+  m_flowDue = next;
+  const int64_t now = Simulator::Now().GetTimeStep();
+  Simulator::Schedule(TimeStep(static_cast<uint64_t>(next - now)), &Ns3Engine::OnFlows, this);
+}
+
+void Ns3Engine::OnFlows() {
+  const int64_t now = Simulator::Now().GetTimeStep();
+  if (m_flowDue != now) return;  // an earlier one took its place
+  m_flowDue = kNever;
+  m_starts.clear();
+  m_world.source.take_until(now + 1, m_starts);
+  for (const ::dcqcn::FlowStart& flow : m_starts) {
+    m_hosts[static_cast<std::size_t>(flow.src)]->OnFlow(flow);
+  }
+  ArmFlows();
+}
+
+void Ns3Engine::settings_changed(::dcqcn::Time now) {
+  for (const Ptr<RdmaHost>& host : m_hosts) host->SettingsChanged(now);
+}
+
+void Ns3Engine::set_ecn(const std::vector<::dcqcn::EcnSetting>& per_port) {
+  for (std::size_t i = 0; i < m_ports.size(); ++i) m_ports[i]->SetEcn(per_port[i]);
+}
+
+void Ns3Engine::report_ports(::dcqcn::Time now, std::vector<::dcqcn::PortReport>& out) {
+  out.resize(m_ports.size());
+  const int lossless = std::max(1, __builtin_popcount(m_world.scenario.pfc.lossless));
+  for (std::size_t i = 0; i < m_ports.size(); ++i) {
+    int64_t pause = 0;
+    m_ports[i]->Report(now, out[i].counters, out[i].queue, pause);
+    out[i].pause = static_cast<double>(pause) / lossless;
+  }
+}
+
+void Ns3Engine::EnablePcap(const std::string& prefix) {
+  const ::dcqcn::Wire standard;
+  const ::dcqcn::Wire& wire = m_world.scenario.wire;
+  if (wire.data_overhead != standard.data_overhead || wire.ack != standard.ack ||
+      wire.cnp != standard.cnp || wire.pfc != standard.pfc || wire.cnp_in_ack) {
+    throw std::runtime_error("captures need the frame sizes of RoCEv2: wire profile \"rocev2\"");
+  }
+  for (const Ptr<PfcDevice>& port : m_ports) {
+    const std::string name = prefix + "-" + std::to_string(port->GetNode()->GetId()) + "-" +
+                             std::to_string(port->Index()) + ".pcap";
+    Ptr<PcapFileWrapper> file =
+        CreateObjectWithAttributes<PcapFileWrapper>("NanosecMode", BooleanValue(true));
+    file->Open(name, std::ios::out | std::ios::binary);
+    if (file->Fail()) throw std::runtime_error("cannot write the capture file " + name);
+    file->Init(kDltEthernet);
+    if (file->Fail()) throw std::runtime_error("cannot write the capture file " + name);
+    port->EnablePcap(file);
+  }
+}
+
+std::vector<::dcqcn::NicSetting> Ns3Engine::NicAttributes() const {
+  std::vector<::dcqcn::NicSetting> settings;
+  for (const Ptr<RdmaHost>& host : m_hosts) {
+    settings.push_back(::dcqcn::NicSetting::from_si(host->Knobs().data()));
+  }
+  return settings;
+}
+
+std::vector<::dcqcn::EcnSetting> Ns3Engine::EcnAttributes() const {
+  std::vector<::dcqcn::EcnSetting> settings;
+  for (const Ptr<PfcDevice>& port : m_ports) {
+    double row[3];
+    port->EcnAttributes(row);
+    settings.push_back(::dcqcn::EcnSetting::from_si(row));
+  }
+  return settings;
+}
+
+}  // namespace ns3

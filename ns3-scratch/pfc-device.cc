@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "pfc-device.h"
+
+#include "dcqcn-node.h"
+#include "frame.h"
+#include "model/ecn.hpp"
+#include "ns3/double.h"
+#include "ns3/make-event.h"
+#include "ns3/simulator.h"
+#include "ns3/trace-source-accessor.h"
+#include "roce-headers.h"
+
+namespace ns3 {
+
+using ::dcqcn::kNever;
+
+NS_OBJECT_ENSURE_REGISTERED(PfcDevice);
+
+TypeId PfcDevice::GetTypeId() {
+  static TypeId tid =
+      TypeId("ns3::PfcDevice")
+          .SetParent<NetDevice>()
+          .SetGroupName("Dcqcn")
+          .AddConstructor<PfcDevice>()
+          .AddAttribute("Kmin", "ECN: queue in bytes up to which nothing is marked",
+                        DoubleValue(400e3), MakeDoubleAccessor(&PfcDevice::m_kmin),
+                        MakeDoubleChecker<double>(0))
+          .AddAttribute("Kmax", "ECN: queue in bytes above which every packet is marked",
+                        DoubleValue(1600e3), MakeDoubleAccessor(&PfcDevice::m_kmax),
+                        MakeDoubleChecker<double>(0))
+          .AddAttribute("Pmax", "ECN: probability of a mark at Kmax", DoubleValue(0.2),
+                        MakeDoubleAccessor(&PfcDevice::m_pmax), MakeDoubleChecker<double>(0, 1))
+          .AddTraceSource("PhyTxBegin", "A frame starts on the wire",
+                          MakeTraceSourceAccessor(&PfcDevice::m_txBegin),
+                          "ns3::Packet::TracedCallback")
+          .AddTraceSource("PhyRxEnd", "A frame has been received whole",
+                          MakeTraceSourceAccessor(&PfcDevice::m_rxEnd),
+                          "ns3::Packet::TracedCallback")
+          .AddTraceSource("Drop", "The shared buffer had no room for a packet for this port",
+                          MakeTraceSourceAccessor(&PfcDevice::m_drop),
+                          "ns3::Packet::TracedCallback")
+          .AddTraceSource("EcnMark", "A packet was marked as it left the queue",
+                          MakeTraceSourceAccessor(&PfcDevice::m_mark),
+                          "ns3::Packet::TracedCallback")
+          .AddTraceSource("Pause", "A priority of this port was paused (true) or resumed",
+                          MakeTraceSourceAccessor(&PfcDevice::m_pauseChange),
+                          "ns3::PfcDevice::PauseCallback");
+  return tid;
+}
+
+PfcDevice::PfcDevice() {
+  m_wakeEvent = Ptr<EventImpl>(MakeEvent([this] { m_node->OnWake(m_index); }), false);
+}
+
+PfcDevice::~PfcDevice() = default;
+
+// ---- building ----
+
+void PfcDevice::Install(Ptr<DcqcnNode> node, uint32_t index, uint32_t global, int64_t psPerByte) {
+  m_node = PeekPointer(node);
+  m_index = index;
+  m_global = global;
+  m_psPerByte = psPerByte;
+}
+
+void PfcDevice::SetChannel(Ptr<PfcChannel> channel) {
+  m_channel = channel;
+  m_delay = channel->DelayPs();
+  channel->Attach(this);
+}
+
+void PfcDevice::SeedMarking(uint64_t seed) {
+  m_draws = ::dcqcn::RandomStream(seed, ::dcqcn::Purpose::kMarking, m_global);
+}
+
+void PfcDevice::EcnAttributes(double* row) const {
+  row[0] = m_kmin;
+  row[1] = m_kmax;
+  row[2] = m_pmax;
+}
+
+void PfcDevice::EnablePcap(Ptr<PcapFileWrapper> file) {
+  m_pcap = file;
+}
+
+// ---- egress ----
+
+void PfcDevice::QueuePfc(uint8_t priority, bool pause) {
+  m_pfc.push({priority, pause});
+}
+
+void PfcDevice::QueueData(const ::dcqcn::Packet& packet) {
+  const unsigned priority = packet.priority;
+  m_data[priority].push(packet);
+  m_queued[priority] += packet.bytes;
+  m_queuedTotal += packet.bytes;
+}
+
+void PfcDevice::CountDrop(const ::dcqcn::Packet& packet) {
+  ++m_counters.dropped;
+  if (!m_drop.IsEmpty()) m_drop(MakeFrame({packet, Flight::kNone}, *m_node, m_index));
+}
+
+void PfcDevice::Wake(int64_t when) {
+  when = std::max(when, m_busy);
+  if (!m_node->NoteWake(m_index, when)) return;
+  m_wakeEvent->Ref();  // the simulator drops one reference when the event has run
+  Simulator::ScheduleWithContext(m_node->GetId(), TimeStep(when - Simulator::Now().GetTimeStep()),
+                                 PeekPointer(m_wakeEvent));
+}
+
+void PfcDevice::Kick(int64_t now) {
+  if (m_busy <= now) {
+    Serve(now);
+  } else {
+    Wake(m_busy);
+  }
+}
+
+void PfcDevice::Serve(int64_t now) {
+  if (m_busy > now) return;
+  unsigned priority;
+  if (!m_pfc.empty()) {
+    TransmitPfc(now);
+  } else if (!m_control.empty()) {
+    Transmit(m_control.pop(), now);
+  } else if (m_node->IsHost()) {
+    ::dcqcn::Packet packet;
+    int64_t next = kNever;
+    if (!m_node->NextFromQueuePairs(now, packet, next)) {
+      if (next != kNever) Wake(next);
+      return;
+    }
+    Transmit(packet, now);
+  } else if (PickPriority(priority)) {
+    TransmitData(priority, now);
+  } else {
+    return;
+  }
+  m_node->ForgetWake(m_index);  // one that was pending for an instant before m_busy is void
+  if (HasWork()) Wake(m_busy);
+}
+
+bool PfcDevice::HasWork() const {
+  unsigned priority;
+  return m_node->IsHost() || !m_pfc.empty() || !m_control.empty() || PickPriority(priority);
+}
+
+bool PfcDevice::PickPriority(unsigned& priority) const {
+  if (m_queuedTotal == 0) return false;
+  for (unsigned i = 1; i <= 8; ++i) {
+    priority = (m_lastServed + i) & 7;
+    if (!m_data[priority].empty() && !Paused(priority)) return true;
+  }
+  return false;
+}
+
+void PfcDevice::Transmit(::dcqcn::Packet packet, int64_t now) {
+  m_busy = now + packet.bytes * m_psPerByte;
+  packet.arrival = m_busy + m_delay;
+  if (packet.is_data()) {
+    m_counters.tx_bytes += packet.bytes;
+    ++m_counters.tx_packets;
+  }
+  const Flight flight{packet, Flight::kNone};
+  if (m_pcap || !m_txBegin.IsEmpty()) Observe(flight, true);
+  m_channel->Send(this, flight);
+}
+
+void PfcDevice::TransmitData(unsigned priority, int64_t now) {
+  m_lastServed = priority;
+  ::dcqcn::Packet packet = m_data[priority].pop();
+  m_queued[priority] -= packet.bytes;
+  m_queuedTotal -= packet.bytes;
+  if (::dcqcn::ecn_marks(m_ecn, m_queued[priority], m_draws)) {
+    packet.ecn = 1;
+    ++m_counters.marked_packets;
+    m_counters.marked_bytes += packet.bytes;
+    ++m_node->World().log.totals.marks;
+    if (!m_mark.IsEmpty()) m_mark(MakeFrame({packet, Flight::kNone}, *m_node, m_index));
+  }
+  Transmit(packet, now);
+  m_node->Departed(packet, now);
+}
+
+void PfcDevice::TransmitPfc(int64_t now) {
+  const PfcRequest request = m_pfc.pop();
+  m_busy = now + m_node->World().scenario.wire.pfc * m_psPerByte;
+  Flight flight{{}, request.pause ? Flight::kPause : Flight::kResume};
+  flight.packet.arrival = m_busy + m_delay;
+  flight.packet.priority = request.priority;
+  if (m_pcap || !m_txBegin.IsEmpty()) Observe(flight, true);
+  m_channel->Send(this, flight);
+}
+
+// ---- ingress ----
+
+void PfcDevice::SetArrivalDue(int64_t when) {
+  m_node->NoteArrival(m_index, when);
+}
+
+void PfcDevice::Receive(const Flight& flight) {
+  if (m_pcap || !m_rxEnd.IsEmpty()) Observe(flight, false);
+  m_node->OnArrival(m_index, flight);
+}
+
+bool PfcDevice::TakePfc(const Flight& flight, int64_t now) {
+  const unsigned priority = flight.packet.priority;
+  const uint8_t bit = static_cast<uint8_t>(1u << priority);
+  const bool pause = flight.pfc == Flight::kPause;
+  if (pause == Paused(priority)) return false;
+  if (pause) {
+    m_paused |= bit;
+    m_pausedSince[priority] = now;
+  } else {
+    m_paused &= static_cast<uint8_t>(~bit);
+    m_pauseSum[priority] += now - m_pausedSince[priority];
+  }
+  m_pauseChange(static_cast<uint8_t>(priority), pause);
+  return !pause;
+}
+
+void PfcDevice::Observe(const Flight& flight, bool sent) {
+  // a frame is built from its sender's point of view
+  const PfcDevice& sender = sent ? *this : *m_peer;
+  Ptr<Packet> frame = MakeFrame(flight, *sender.m_node, sender.m_index);
+  if (m_pcap) m_pcap->Write(Simulator::Now(), frame);
+  if (sent) {
+    m_txBegin(frame);
+  } else {
+    m_rxEnd(frame);
+  }
+}
+
+// ---- figures ----
+
+void PfcDevice::Report(int64_t now, ::dcqcn::PortCounters& counters, ::dcqcn::Bytes& queue,
+                       int64_t& pause) {
+  pause = 0;
+  for (unsigned p = 0; p < 8; ++p) {
+    if (Paused(p)) {
+      m_pauseSum[p] += now - m_pausedSince[p];
+      m_pausedSince[p] = now;
+    }
+    pause += m_pauseSum[p];
+    m_pauseSum[p] = 0;
+  }
+  counters = m_counters;
+  queue = m_queuedTotal;
+  m_counters = {};
+  m_counters.max_queue = m_queuedTotal;
+}
+
+// ---- NetDevice ----
+
+Ptr<Channel> PfcDevice::GetChannel() const {
+  return m_channel;
+}
+void PfcDevice::SetAddress(Address) {}
+Address PfcDevice::GetAddress() const {
+  return PortMac(m_node->GetId(), m_index);
+}
+bool PfcDevice::SetMtu(const uint16_t mtu) {
+  m_mtu = mtu;
+  return true;
+}
+Address PfcDevice::GetBroadcast() const {
+  return Mac48Address::GetBroadcast();
+}
+Address PfcDevice::GetMulticast(Ipv4Address group) const {
+  return Mac48Address::GetMulticast(group);
+}
+Address PfcDevice::GetMulticast(Ipv6Address group) const {
+  return Mac48Address::GetMulticast(group);
+}
+Ptr<Node> PfcDevice::GetNode() const {
+  return m_node;
+}
+void PfcDevice::SetNode(Ptr<Node>) {}
+
+void PfcDevice::DoDispose() {
+  m_channel = nullptr;
+  m_wakeEvent = nullptr;
+  m_pcap = nullptr;
+  m_peer = nullptr;
+  NetDevice::DoDispose();
+}
+
+}  // namespace ns3

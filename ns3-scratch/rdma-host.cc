@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "rdma-host.h"
+
+#include "ns3/double.h"
+#include "ns3/simulator.h"
+#include "ns3/trace-source-accessor.h"
+
+namespace ns3 {
+
+using ::dcqcn::kNever;
+using ::dcqcn::kNone;
+
+NS_OBJECT_ENSURE_REGISTERED(RdmaHost);
+
+namespace {
+
+struct KnobText {
+  const char* name;
+  const char* help;
+  double initial;
+};
+
+// in the order of dcqcn::kNicKnobs; defaults are NVIDIA's
+constexpr std::array<KnobText, RdmaHost::kKnobs> kKnobTexts = {{
+    {"ClampTgtRate", "1: every cut sets the target rate to the current rate", 0},
+    {"ClampTgtRateAfterTimeInc", "1: a cut after a timer increase does so", 1},
+    {"RpgTimeReset", "Increase timer [s]", 300e-6},
+    {"RpgByteReset", "Increase byte counter [B]; 0: follows the timer", 32767 * 64},
+    {"RpgThreshold", "Stages of fast recovery", 1},
+    {"RpgMaxRate", "Rate above which the limiter lets go [bit/s]; 0: line rate", 0},
+    {"RpgAiRate", "Additive increase of the target rate [bit/s]", 5e6},
+    {"RpgHaiRate", "Hyper increase of the target rate [bit/s]", 50e6},
+    {"RpgGd", "log2 of the divisor of alpha in a cut", 11},
+    {"RpgMinDecFac", "A cut leaves at least this share of the rate", 0.5},
+    {"RpgMinRate", "Smallest rate [bit/s]", 1e6},
+    {"RateToSetOnFirstCnp", "Rate after the first CNP [bit/s]; 0: unchanged", 0},
+    {"RateReduceMonitorPeriod", "Shortest time between two cuts [s]", 4e-6},
+    {"DceTcpG", "Weight of the old alpha in an update, 0..1", 1019.0 / 1024.0},
+    {"DceTcpRtt", "Period of the alpha update [s]", 1e-6},
+    {"InitialAlphaValue", "Alpha at the first CNP, 0..1", 1023.0 / 1024.0},
+    {"MinTimeBetweenCnps", "Shortest time between two CNPs of a queue pair [s]", 4e-6},
+}};
+
+}  // namespace
+
+template <std::size_t... I>
+void RdmaHost::AddKnobs(TypeId& tid, std::index_sequence<I...>) {
+  ((tid =
+        tid.AddAttribute(kKnobTexts[I].name, kKnobTexts[I].help, DoubleValue(kKnobTexts[I].initial),
+                         MakeDoubleAccessor(&RdmaHost::SetKnob<I>, &RdmaHost::GetKnob<I>),
+                         MakeDoubleChecker<double>(0))),
+   ...);
+}
+
+TypeId RdmaHost::GetTypeId() {
+  static TypeId tid = [] {
+    TypeId id = TypeId("ns3::RdmaHost")
+                    .SetParent<DcqcnNode>()
+                    .SetGroupName("Dcqcn")
+                    .AddConstructor<RdmaHost>()
+                    .AddTraceSource("FlowStart", "A flow starts here: source, destination, bytes",
+                                    MakeTraceSourceAccessor(&RdmaHost::m_flowStart),
+                                    "ns3::RdmaHost::FlowStartCallback")
+                    .AddTraceSource("FlowEnd",
+                                    "The last ACK of a flow came: source, destination, bytes, "
+                                    "completion time",
+                                    MakeTraceSourceAccessor(&RdmaHost::m_flowEnd),
+                                    "ns3::RdmaHost::FlowEndCallback")
+                    .AddTraceSource("Cnp", "A CNP came: queue pair and its rate now [bit/s]",
+                                    MakeTraceSourceAccessor(&RdmaHost::m_cnp),
+                                    "ns3::RdmaHost::CnpCallback");
+    AddKnobs(id, std::make_index_sequence<kKnobs>());
+    return id;
+  }();
+  return tid;
+}
+
+RdmaHost::RdmaHost() = default;
+
+// ---- sending ----
+
+bool RdmaHost::NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t& next) {
+  ::dcqcn::TransportLayer& transport = World().transport;
+  const uint32_t n = static_cast<uint32_t>(m_slots.size());
+  next = kNever;
+  uint32_t place = m_lastServed;
+  for (uint32_t i = 0; i < n; ++i) {
+    if (++place >= n) place = 0;
+    if (m_slots[place] == kNone) continue;
+    ::dcqcn::Qp& qp = transport.qp(m_slots[place]);
+    if (!transport.may_send(qp) || m_ports[0]->Paused(qp.priority)) continue;
+    if (qp.next_send > now) {
+      next = std::min(next, qp.next_send);
+      continue;
+    }
+    m_lastServed = place;
+    packet = transport.send(qp, now);
+    if (transport.lossy()) ArmRto(qp);
+    return true;
+  }
+  return false;
+}
+
+void RdmaHost::OnFlow(const ::dcqcn::FlowStart& flow) {
+  const int64_t now = Simulator::Now().GetTimeStep();
+  if (Busy(now)) {
+    m_flows.push_back(flow);
+    Collect();
+  } else {
+    StartFlow(flow, now);
+  }
+}
+
+void RdmaHost::StartFlow(const ::dcqcn::FlowStart& flow, int64_t now) {
+  const uint32_t slot = World().transport.start_flow(flow, now);
+  ::dcqcn::Qp& qp = World().transport.qp(slot);
+  if (qp.nic_slot == kNone) {  // the lowest free place
+    uint32_t place = 0;
+    while (place < m_slots.size() && m_slots[place] != kNone) ++place;
+    if (place == m_slots.size()) m_slots.push_back(kNone);
+    m_slots[place] = slot;
+    qp.nic_slot = place;
+  }
+  m_flowStart(flow.src, flow.dst, flow.bytes);
+  m_ports[0]->Kick(now);
+}
+
+void RdmaHost::HandleFlows(int64_t now) {
+  for (std::size_t i = 0; i < m_chained.size(); ++i) StartFlow(m_chained[i], now);
+  for (std::size_t i = 0; i < m_flows.size(); ++i) StartFlow(m_flows[i], now);
+  m_chained.clear();
+  m_flows.clear();
+}
+
+// ---- receiving ----
+
+void RdmaHost::HandlePacket(uint32_t, const ::dcqcn::Packet& packet, int64_t now) {
+  ++World().log.totals.hops;
+  if (packet.is_data()) {
+    HandleData(packet, now);
+  } else {
+    HandleReply(packet, now);
+  }
+}
+
+void RdmaHost::HandleData(const ::dcqcn::Packet& packet, int64_t now) {
+  ::dcqcn::TransportLayer& transport = World().transport;
+  ::dcqcn::Replies replies;
+  transport.on_data(packet, static_cast<int>(GetId()), now, replies);
+  m_chained.insert(m_chained.end(), transport.chained.begin(), transport.chained.end());
+  transport.chained.clear();
+  for (int i = 0; i < replies.count; ++i) {
+    if (i == 0 && replies.cnp_delayed) {
+      m_delayedCnps.push(replies.packets[i]);
+      Simulator::Schedule(TimeStep(transport.cnp_delay()), &RdmaHost::OnDelayedCnp, this);
+    } else {
+      m_ports[0]->QueueControl(replies.packets[i]);
+    }
+  }
+  m_ports[0]->Kick(now);
+}
+
+void RdmaHost::HandleReply(const ::dcqcn::Packet& packet, int64_t now) {
+  ::dcqcn::TransportLayer& transport = World().transport;
+  ::dcqcn::Qp* qp = transport.find(packet.qp);
+  if (!qp) return;
+  if (packet.type() == ::dcqcn::Kind::kCnp) {
+    transport.on_cnp(*qp, now);
+    m_cnp(packet.qp, qp->rp.rate);
+    m_ports[0]->Kick(now);  // a window that follows the rate may have opened
+    return;
+  }
+  const uint32_t place = qp->nic_slot;
+  const std::size_t before = World().log.finished.size();
+  const bool gone = transport.on_ack(*qp, packet, now);
+  if (World().log.finished.size() != before) ReportFinished(before);
+  if (gone) {
+    m_slots[place] = kNone;
+    return;
+  }
+  if (packet.cnp) transport.on_cnp(*qp, now);
+  m_ports[0]->Kick(now);  // a window may have opened, or the sender went back
+}
+
+void RdmaHost::ReportFinished(std::size_t before) {
+  const auto& finished = World().log.finished;
+  m_onFinished();
+  for (std::size_t i = before; i < finished.size(); ++i) {
+    m_flowEnd(finished[i].src, finished[i].dst, finished[i].bytes, TimeStep(finished[i].fct));
+  }
+}
+
+// ---- timers ----
+
+void RdmaHost::OnDelayedCnp() {
+  ++m_cnpsDue;
+  Collect();
+}
+
+void RdmaHost::ArmRto(::dcqcn::Qp& qp) {
+  if (qp.rto_armed) return;
+  qp.rto_armed = true;
+  Simulator::Schedule(TimeStep(qp.rto_at - Simulator::Now().GetTimeStep()), &RdmaHost::OnRto, this,
+                      qp.ref);
+}
+
+void RdmaHost::OnRto(uint32_t ref) {
+  m_expired.push_back(ref);
+  Collect();
+}
+
+void RdmaHost::HandleTimers(int64_t now) {
+  std::sort(m_expired.begin(), m_expired.end());
+  for (uint32_t ref : m_expired) {
+    ::dcqcn::Qp* qp = World().transport.find(ref);
+    if (!qp) continue;
+    qp->rto_armed = false;
+    if (qp->unacked == qp->next_seq) continue;  // nothing in flight: the next packet arms it
+    if (World().transport.on_rto(*qp, now)) {
+      m_ports[0]->Wake(now);
+    } else {
+      ArmRto(*qp);
+    }
+  }
+  m_expired.clear();
+  for (; m_cnpsDue > 0; --m_cnpsDue) {
+    m_ports[0]->QueueControl(m_delayedCnps.pop());
+    m_ports[0]->Wake(now);
+  }
+}
+
+}  // namespace ns3

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A host with one RDMA NIC: queue pairs, pacing, acknowledgements, the DCQCN end points.
+#ifndef DCQCN_RDMA_HOST_H
+#define DCQCN_RDMA_HOST_H
+
+#include <array>
+#include <functional>
+
+#include "dcqcn-node.h"
+
+namespace ns3 {
+
+/// Every NIC knob of DCQCN is an attribute, in SI units, with NVIDIA's default.
+class RdmaHost : public DcqcnNode {
+ public:
+  static constexpr std::size_t kKnobs = 17;
+  static TypeId GetTypeId();
+  RdmaHost();
+
+  bool IsHost() const override { return true; }
+  /// A flow of the workload starts now at this host.
+  void OnFlow(const ::dcqcn::FlowStart& flow);
+  /// Called after flows of this host have completed: closed loops may go on.
+  void SetFinishedCallback(std::function<void()> callback) { m_onFinished = std::move(callback); }
+  /// Looks again at what may be sent (a setting has changed).
+  void SettingsChanged(int64_t now) { m_ports[0]->Wake(now); }
+  /// The attributes, in the order of the knob table.
+  const std::array<double, kKnobs>& Knobs() const { return m_knobs; }
+
+  bool NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t& next) override;
+  void Departed(const ::dcqcn::Packet&, int64_t) override {}
+
+ protected:
+  void HandlePacket(uint32_t port, const ::dcqcn::Packet& packet, int64_t now) override;
+  void HandleTimers(int64_t now) override;
+  void HandleFlows(int64_t now) override;
+
+ private:
+  template <std::size_t I>
+  void SetKnob(double value) {
+    m_knobs[I] = value;
+  }
+  template <std::size_t I>
+  double GetKnob() const {
+    return m_knobs[I];
+  }
+  template <std::size_t... I>
+  static void AddKnobs(TypeId& tid, std::index_sequence<I...>);
+
+  void HandleData(const ::dcqcn::Packet& packet, int64_t now);
+  void HandleReply(const ::dcqcn::Packet& packet, int64_t now);
+  void StartFlow(const ::dcqcn::FlowStart& flow, int64_t now);
+  void ArmRto(::dcqcn::Qp& qp);
+  void OnRto(uint32_t ref);
+  void OnDelayedCnp();
+  void ReportFinished(std::size_t before);
+
+  std::function<void()> m_onFinished;
+  std::array<double, kKnobs> m_knobs{};
+  std::vector<uint32_t> m_slots;  // QP slot or kNone: the places of the round robin
+  uint32_t m_lastServed = 0;
+  ::dcqcn::Ring<::dcqcn::Packet> m_delayedCnps;
+  std::vector<uint32_t> m_expired;
+  uint32_t m_cnpsDue = 0;
+  std::vector<::dcqcn::FlowStart> m_chained, m_flows;
+
+  TracedCallback<uint32_t, uint32_t, uint64_t> m_flowStart;
+  TracedCallback<uint32_t, uint32_t, uint64_t, Time> m_flowEnd;
+  TracedCallback<uint32_t, uint64_t> m_cnp;
+};
+
+}  // namespace ns3
+#endif
