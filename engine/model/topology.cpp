@@ -61,7 +61,8 @@ void Topology::build_routes(const Scenario& scenario) {
       for (int p = first_port(node); p < first_port(node + 1); ++p) {
         const int peer = peer_node(p);
         if ((peer >= hosts_ || peer == dst) && distance[static_cast<std::size_t>(peer)] >= 0 &&
-            distance[static_cast<std::size_t>(peer)] + 1 == distance[static_cast<std::size_t>(node)]) {
+            distance[static_cast<std::size_t>(peer)] + 1 ==
+                distance[static_cast<std::size_t>(node)]) {
           next.push_back(static_cast<std::uint32_t>(port(p).index));
         }
       }
@@ -92,31 +93,34 @@ std::vector<int> Topology::path(int src, int dst, std::uint16_t entropy) const {
   int at = first_port(src);
   out.push_back(at);
   for (int node = peer_node(at); node != dst; node = peer_node(at)) {
-    at = first_port(node) +
-         static_cast<int>(route(node, static_cast<std::uint16_t>(dst), entropy));
+    at = first_port(node) + static_cast<int>(route(node, static_cast<std::uint16_t>(dst), entropy));
     out.push_back(at);
   }
   return out;
 }
 
 Time Topology::ideal_fct(const Wire& wire, std::span<const int> forward,
-                         std::span<const int> backward, Bytes bytes) const {
+                         std::span<const int> backward, Bytes bytes,
+                         std::uint32_t ack_every) const {
   const Bytes packets = std::max<Bytes>(1, (bytes + wire.payload - 1) / wire.payload);
   const Bytes full = wire.payload + wire.data_overhead;
   const Bytes last = bytes - (packets - 1) * wire.payload + wire.data_overhead;
-  Time previous_done = 0;  // when the packet before the last one has left the current hop
-  Time arrived = 0;        // when the last packet has arrived at the current hop
-  Time sum = 0;            // serialisation of one full packet up to here, plus delays
-  Time slowest = 0;
-  for (int p : forward) {
+  Time first = 0;    // when the first packet (then its ACK) has arrived at the current hop
+  Time arrived = 0;  // the same of the last one
+  Time spacing = 0;  // between the others, set by the slowest hop so far
+  // the last one waits for the one before it, which all hops see as the end of an even stream
+  const auto cross = [&](int p, Bytes size, Bytes last_size, bool follows) {
     const PortSpec& hop = port(p);
-    slowest = std::max(slowest, hop.ps_per_byte);
-    sum += full * hop.ps_per_byte;
-    previous_done = packets > 1 ? sum + (packets - 2) * full * slowest : 0;
-    arrived = std::max(arrived, previous_done) + last * hop.ps_per_byte + hop.delay;
-    sum += hop.delay;
-  }
-  for (int p : backward) arrived += wire.ack * port(p).ps_per_byte + port(p).delay;
+    spacing = std::max(spacing, size * hop.ps_per_byte);
+    first += size * hop.ps_per_byte;
+    if (follows) arrived = std::max(arrived, first + (packets - 2) * spacing);
+    arrived += last_size * hop.ps_per_byte + hop.delay;
+    first += hop.delay;
+  };
+  for (int p : forward) cross(p, full, last, packets > 1);
+  // a short last packet may find the ACK of the one before it still on the wire; if ACKs are
+  // sparse that one may not exist, and the last ACK counts as alone
+  for (int p : backward) cross(p, wire.ack, wire.ack, packets > 1 && ack_every == 1);
   return arrived;
 }
 

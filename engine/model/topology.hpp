@@ -49,7 +49,7 @@ class Topology {
   // completion time of a message that is alone in the network: start of the first packet to
   // receipt of the last ACK, packet by packet, exact
   Time ideal_fct(const Wire& wire, std::span<const int> forward, std::span<const int> backward,
-                 Bytes bytes) const;
+                 Bytes bytes, std::uint32_t ack_every = 1) const;
 
   // 2 x links x smallest link delay on the path
   Time base_rtt(std::span<const int> forward) const;
@@ -69,7 +69,8 @@ class Topology {
 
 // what ECMP hashes for the k-th flow of a source: two directions, two values
 inline std::uint16_t flow_entropy(int src, int dst, std::uint32_t ordinal, bool reverse) {
-  const std::uint32_t pair = static_cast<std::uint32_t>(src) << 16 | static_cast<std::uint32_t>(dst);
+  const std::uint32_t pair =
+      static_cast<std::uint32_t>(src) << 16 | static_cast<std::uint32_t>(dst);
   return static_cast<std::uint16_t>(mix32(mix32(pair) + ordinal * 2 + (reverse ? 1 : 0)) >> 16);
 }
 

@@ -109,7 +109,7 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   m = Message{};
   m.bytes = flow.bytes;
   m.start = now;
-  m.ideal = topology_.ideal_fct(wire_, forward, backward, flow.bytes);
+  m.ideal = topology_.ideal_fct(wire_, forward, backward, flow.bytes, transport_.ack_every);
   m.ordinal = ordinal;
   m.workload = flow.workload;
   const Bytes packets = std::max<Bytes>(1, (flow.bytes + wire_.payload - 1) / wire_.payload);
