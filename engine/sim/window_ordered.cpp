@@ -160,6 +160,7 @@ void WindowEngine::service(OrderedWindow& w, Port& port, Time now) {
     port.last_served = priority;
     transmit_data(w, port, priority, now);
   }
+  port.wake = kNever;  // a dequeue that was pending for an earlier instant is void
   if (port.eligible()) w.schedule(port, port.busy);
 }
 
