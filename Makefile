@@ -7,9 +7,6 @@ JOBS ?= 2
 SEED ?= 1
 INTERVALS ?= 60
 OUT ?= runs/fb-hadoop
-# fresh traffic on which the recommended setting is judged: small, so that `make tune` is quick
-EVAL_SEEDS ?= 3
-EVAL_INTERVALS ?= 8
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -52,8 +49,7 @@ rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv
 
 tune: $(CORE)  ## the main job: PARALEON tunes DCQCN for FB_Hadoop; writes $(OUT)/report.html
 	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner paraleon --seed $(SEED) \
-	  --intervals $(INTERVALS) --eval-seeds $(EVAL_SEEDS) --eval-intervals $(EVAL_INTERVALS) \
-	  --out $(OUT) --force
+	  --intervals $(INTERVALS) --out $(OUT) --force
 
 test: $(CORE)  ## the fast tests
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
