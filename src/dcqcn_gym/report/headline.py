@@ -94,13 +94,12 @@ def headline(data: ReportData) -> Headline:
 
 def _from_seeds(data: ReportData, tuner: str) -> Headline:
     gain = utility_gain(data, "default")
-    expert = utility_gain(data, "expert")
-    tail = slowdown_change(data, "default", "p99")
     seeds = f"{gain.n} fresh seeds" if gain.n != 1 else "one fresh seed"
+    slow = [_claim(slowdown_change(data, "default", s), percent=True) for s in ("mean", "p99")]
     what = (
-        f"mean utility {change_text(gain, percent=False)}, p99 FCT slowdown "
-        f"{change_text(_bare(tail), percent=True)} on {seeds} (against the "
-        f"experts' setting: utility {change_text(_bare(expert), percent=False)})"
+        f"mean utility {change_text(gain, percent=False)} on {seeds}, mean FCT slowdown {slow[0]}, "
+        f"p99 {slow[1]}; against the experts' setting: utility "
+        f"{_claim(utility_gain(data, 'expert'), percent=False)}"
     )
     if gain.sign > 0:
         text = f"The setting that {tuner} found beats NVIDIA's default: {what}."
@@ -111,7 +110,7 @@ def _from_seeds(data: ReportData, tuner: str) -> Headline:
     if gain.known:
         text = (
             f"Nothing was measurably gained over NVIDIA's default: with the setting that {tuner} "
-            f"found, {what}, and that interval includes zero."
+            f"found, {what}; the interval of the utility includes zero."
         )
         return Headline("none", text)
     why = "one seed may be chance" if gain.n == 1 else "no interval, since scipy is missing"
@@ -119,5 +118,7 @@ def _from_seeds(data: ReportData, tuner: str) -> Headline:
     return Headline("unknown", text)
 
 
-def _bare(change: Estimate) -> Estimate:
-    return replace(change, low=None, high=None)
+def _claim(change: Estimate, *, percent: bool) -> str:
+    """Return a change without its interval, but never without saying that it may be none."""
+    text = change_text(replace(change, low=None, high=None), percent=percent)
+    return f"{text} (not significant)" if change.known and not change.sign else text
