@@ -12,6 +12,7 @@ __all__ = ["Backend", "DeviceSetting", "backend_names", "make_backend"]
 _BACKENDS = {
     "fake": "dcqcn_gym.envs.backends.fake:FakeBackend",
     "native": "dcqcn_gym.envs.backends.native:NativeBackend",
+    "ns3": "dcqcn_gym.envs.backends.ns3:Ns3Backend",
 }
 
 

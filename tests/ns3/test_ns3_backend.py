@@ -1,0 +1,88 @@
+"""The ns-3 backend and its toy twin against the kit of all backends; through the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import gymnasium
+import numpy as np
+import pytest
+from conftest import toy_command
+from gymnasium.utils.env_checker import check_env
+
+from dcqcn_gym.envs.backends import make_backend
+from dcqcn_gym.envs.backends.native import NativeBackend
+from dcqcn_gym.envs.backends.ns3 import Ns3Backend
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.knobs import expert_setting
+from dcqcn_gym.testing.backend_case import BackendCase
+
+
+class _BridgeCase(BackendCase):
+    """Closes every backend that a test of the kit made."""
+
+    command: list[str] | None = None
+
+    @pytest.fixture(autouse=True)
+    def _close(self) -> Iterator[None]:
+        self._made: list[Ns3Backend] = []
+        yield
+        for backend in self._made:
+            backend.close()
+
+    def new_backend(self) -> Ns3Backend:
+        backend = Ns3Backend(command=self.command)
+        self._made.append(backend)
+        return backend
+
+
+class TestToyPeer(_BridgeCase):
+    command = toy_command()
+
+
+class TestNs3(_BridgeCase):
+    pass
+
+
+def reports(backend: Ns3Backend | NativeBackend, scenario: Scenario) -> list[IntervalReport]:
+    backend.open(scenario, 5)
+    backend.apply(scenario.initial_setting())
+    found = [backend.advance() for _ in range(3)]
+    backend.apply(expert_setting(scenario.line_rate_bps))
+    found += [backend.advance(duration_ps=700_000_001), backend.advance()]
+    backend.close()
+    return found
+
+
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_ns3_reports_what_the_native_engine_reports(transport: str) -> None:
+    scenario = load_scenario("mini-fb-hadoop")
+    ns3 = Ns3Backend(transport="ipc" if transport == "ipc" else "tcp")
+    assert reports(ns3, scenario) == reports(NativeBackend(), scenario)
+
+
+def test_the_environment_runs_on_ns3_and_passes_the_checker() -> None:
+    env = DcqcnEnv("mini-llm-alltoall", backend="ns3", intervals=3)
+    check_env(env, skip_render_check=True)
+    env.close()
+
+
+def test_environment_steps_are_those_of_the_native_engine() -> None:
+    outcomes = []
+    for backend in ("native", "ns3"):
+        with gymnasium.make(
+            "dcqcn_gym:Dcqcn-v0", scenario="mini-llm-alltoall", backend=backend
+        ) as env:
+            observation, _ = env.reset(seed=11)
+            steps = [observation]
+            for sign in (1.0, -1.0):
+                step = env.step(np.full(env.action_space.shape or (), sign * 0.5, np.float32))
+                steps += [step[0], np.float64(step[1])]
+            outcomes.append(np.concatenate([np.atleast_1d(s) for s in steps]))
+    np.testing.assert_array_equal(outcomes[0], outcomes[1])
+
+
+def test_the_registry_knows_ns3() -> None:
+    assert isinstance(make_backend("ns3"), Ns3Backend)
