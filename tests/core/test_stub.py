@@ -32,3 +32,10 @@ def test_stub_is_current(tmp_path: Path) -> None:
     assert significant(STUB.read_text(encoding="utf-8")) == significant(
         fresh.read_text(encoding="utf-8")
     ), "run: make stub"
+
+
+def test_engine_and_table_name_the_same_knobs() -> None:
+    from dcqcn_gym import _core, knobs
+
+    assert _core.NIC_KNOBS == knobs.NIC_KNOBS
+    assert _core.ECN_KNOBS == knobs.ECN_KNOBS
