@@ -178,9 +178,6 @@ struct ReactionPoint {
   }
 
   void increase(const NicSetting& s, bool by_timer) {
-    if (paper) {
-      ++(by_timer ? time_stage : byte_stage);  // the paper counts the event first
-    }
     const std::uint32_t bytes = s.byte_reset == 0 ? time_stage : byte_stage;
     const std::uint32_t most = std::max(time_stage, bytes);
     const std::uint32_t least = std::min(time_stage, bytes);
@@ -194,9 +191,7 @@ struct ReactionPoint {
       target = std::min(target, top);
     }
     rate = std::min((rate + target + 1) / 2, top);
-    if (!paper) {
-      ++(by_timer ? time_stage : byte_stage);
-    }
+    ++(by_timer ? time_stage : byte_stage);  // so F events of a counter are fast recovery
   }
 
   // at full rate and beyond fast recovery further ticks only count stages: jump over them

@@ -126,7 +126,6 @@ class Eager {
   }
 
   void increase(bool timer) {
-    if (mode_ == RpMode::kPaper) ++(timer ? times_ : bytes_);
     const std::int64_t other = s_.byte_reset == 0 ? times_ : bytes_;
     const std::int64_t f = s_.threshold;
     if (std::max(times_, other) >= f) {
@@ -139,7 +138,7 @@ class Eager {
       target = std::min(target, top());
     }
     rate = std::min((rate + target + 1) / 2, top());
-    if (mode_ == RpMode::kNic) ++(timer ? times_ : bytes_);
+    ++(timer ? times_ : bytes_);
   }
 
   NicSetting s_;

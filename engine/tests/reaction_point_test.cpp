@@ -10,12 +10,8 @@
 namespace dcqcn {
 namespace {
 
-constexpr Time us(double t) {
-  return static_cast<Time>(t * 1e6);
-}
-constexpr Rate gbps(double r) {
-  return static_cast<Rate>(r * 1e9);
-}
+constexpr Time us(double t) { return static_cast<Time>(t * 1e6); }
+constexpr Rate gbps(double r) { return static_cast<Rate>(r * 1e9); }
 
 // Alpha stays at 512 (its period is never reached), so a cut is R := R * (1 - 512/2048) = 3/4 R.
 NicSetting plain() {
@@ -340,10 +336,10 @@ void test_byte_counter() {
 //   0  first CNP cuts at once: 1 - 512/2048           R 75        T 100   alpha 256 + 512 = 768
 //   8  alpha 384
 //  12  CNP: 1 - 384/2048 = 13/16                      R 60.9375   T 75    alpha 192 + 512 = 704
-// 112  the event is counted first: stage 1 < F        R 67.96875  T 75
-// 212  stage 2 >= F, the smaller stage <= F: additive R 71.984375 T 76
-// 312  byte stage follows: 3 > F: T += 1 * HAI        R 75.9921875 T 80
-// 412  4 > F: T += 2 * HAI                            R 81.99609375 T 88
+// 112  stage 0 < F: fast recovery, as at 212          R 67.96875, 71.484375   T 75
+// 312  stage 2 = F: additive                          R 73.7421875            T 76
+// 412  stage 3, and the byte stage follows: 1 * HAI   R 76.87109375           T 80
+// 512  stage 4: T += 2 * HAI                          R 82.435546875          T 88
 void test_paper_table() {
   const NicSetting base = with_g(with([](NicSetting& s) {
                                    s.alpha_period = us(8);
@@ -361,12 +357,14 @@ void test_paper_table() {
   CHECK_EQ(b.rp.alpha(b.s), 704);
   CHECK_EQ(b.rate(111.999), 60'937'500'000);
   CHECK_EQ(b.rate(112), 67'968'750'000);
-  CHECK_EQ(b.target(212), gbps(76));
-  CHECK_EQ(b.rate(212), 71'984'375'000);
-  CHECK_EQ(b.target(312), gbps(80));
-  CHECK_EQ(b.rate(312), 75'992'187'500);
-  CHECK_EQ(b.target(412), gbps(88));
-  CHECK_EQ(b.rate(412), 81'996'093'750);
+  CHECK_EQ(b.target(212), gbps(75));
+  CHECK_EQ(b.rate(212), 71'484'375'000);
+  CHECK_EQ(b.target(312), gbps(76));
+  CHECK_EQ(b.rate(312), 73'742'187'500);
+  CHECK_EQ(b.target(412), gbps(80));
+  CHECK_EQ(b.rate(412), 76'871'093'750);
+  CHECK_EQ(b.target(512), gbps(88));
+  CHECK_EQ(b.rate(512), 82'435'546'875);
 
   // with a byte counter that never fires the smaller stage stays 0: additive for ever
   Bench slow(with([&](NicSetting& s) {
@@ -376,7 +374,7 @@ void test_paper_table() {
              RpMode::kPaper);
   slow.cnp(0);
   slow.cnp(12);
-  CHECK_EQ(slow.target(412), gbps(78));
+  CHECK_EQ(slow.target(512), gbps(78));
 }
 
 // A changed setting: rates at once, timers when they are armed again.

@@ -116,7 +116,12 @@ def test_eight_priorities_share_a_port_packet_by_packet(engine: str) -> None:
 def test_acks_and_cnps_pass_queued_data(engine: str) -> None:
     # Host 2 sends to host 1 at line rate, while 1 acknowledges the data of host 0: the ACKs wait
     # for the packet on the wire at most, at the host and at the switch.
-    rows = [(1, 2, 3_000_000, 0), (3, 0, 1_500_000, 0), (2, 0, 1_500_000, 0), (0, 1, 1000, 100 * US)]
+    rows = [
+        (1, 2, 3_000_000, 0),
+        (3, 0, 1_500_000, 0),
+        (2, 0, 1_500_000, 0),
+        (0, 1, 1000, 100 * US),
+    ]
     flows = finish(start(one_switch(4, [flow_list(rows)]), engine=engine, **NO_MARKS))
     probe = flows["bytes"] == 1000
     extra = int((flows["fct_ps"] - flows["ideal_fct_ps"])[probe][0])
