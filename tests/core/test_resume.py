@@ -22,15 +22,19 @@ from dcqcn_gym.tuning import Evaluation, tune
 MINI = load_scenario("mini-fb-hadoop")
 EVALUATION = Evaluation(seeds=1, intervals=3)
 
-SLOW = """
+HELD = """
 import time
+from pathlib import Path
 from dcqcn_gym.tuners.paraleon import ParaleonTuner
 
-class Slow(ParaleonTuner):
-    name = "slow"
-    summary = "PARALEON that takes its time"
+class Held(ParaleonTuner):
+    name = "held"
+    summary = "PARALEON that waits in its eleventh interval while the file 'hold' exists"
+    asked = 0
     def ask(self):
-        time.sleep(0.02)
+        self.asked += 1
+        while self.asked > 10 and Path(__file__).with_name("hold").exists():
+            time.sleep(0.02)
         return super().ask()
 """
 
@@ -167,10 +171,11 @@ def test_a_changed_log_is_not_continued(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
 def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
-    tuner = f"{tmp_path}/slow.py:Slow"
+    (tmp_path / "held.py").write_text(HELD)
+    tuner = f"{tmp_path}/held.py:Held"
     subprocess.run(command(tmp_path / "whole", tuner), check=True, capture_output=True, timeout=120)
-    out = tmp_path / "part"
+    out, hold = tmp_path / "part", tmp_path / "hold"
+    hold.touch()
     process = started(out, command(out, tuner))
     workers = children(process.pid)
     if how == "SIGINT":
@@ -180,6 +185,7 @@ def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str)
     _, said = process.communicate(timeout=60)
     assert workers
     assert gone(workers)
+    hold.unlink()
     assert not read_run(out).complete
     if how == "SIGINT":
         assert process.returncode == 130
