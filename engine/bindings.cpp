@@ -1,4 +1,5 @@
 // The nanobind module dcqcn_gym._core.
+#include "monitor_surface.hpp"
 #include "python_surface.hpp"
 
 namespace nb = nanobind;
@@ -14,4 +15,5 @@ NB_MODULE(_core, m) {
   simulation.def(nb::init<const std::string&, std::uint64_t, const std::string&>(), "compiled"_a,
                  "seed"_a, "engine"_a = "default");
   dcqcn::python::bind_methods(simulation);
+  dcqcn::python::bind_monitors(m);
 }

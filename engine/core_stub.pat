@@ -9,7 +9,20 @@ dcqcn_gym._core.NIC_KNOBS:
 dcqcn_gym._core.ECN_KNOBS:
     ECN_KNOBS: tuple[str, ...]
 
-dcqcn_gym._core.Simulation.(report|port_table|totals):
+dcqcn_gym._core.flow_keys:
+    def flow_keys(
+        src: NDArray[numpy.int64], ordinal: NDArray[numpy.int64]
+    ) -> NDArray[numpy.int64]:
+        \doc
+
+dcqcn_gym._core.Simulation.(report|port_table|totals|labels|take_trace|live_flows):
     def \1(self) -> dict[str, Any]:
         \doc
 
+dcqcn_gym._core.Monitor.labels:
+    def labels(self) -> dict[str, Any]:
+        \doc
+
+dcqcn_gym._core.Monitor.end_interval:
+    def end_interval(self, now_ps: int) -> dict[str, Any]:
+        \doc

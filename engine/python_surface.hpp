@@ -25,9 +25,7 @@ inline nb::object array_of(std::size_t n, auto&& value_at) {
 inline nb::object ints(std::size_t n, auto&& value_at) {
   return array_of<std::int64_t>(n, value_at);
 }
-inline nb::object reals(std::size_t n, auto&& value_at) {
-  return array_of<double>(n, value_at);
-}
+inline nb::object reals(std::size_t n, auto&& value_at) { return array_of<double>(n, value_at); }
 
 inline nb::dict totals_of(const Totals& t) {
   nb::dict d;
@@ -70,6 +68,10 @@ inline nb::dict fsd_of(const FsdReport& f) {
   d["triggered"] = f.triggered;
   d["monitor_bytes"] = f.monitor_bytes;
   d["known"] = f.known;
+  d["data_plane_bytes"] = f.data_plane_bytes;
+  d["control_plane_bytes"] = f.control_plane_bytes;
+  d["tracked_flows"] = f.tracked_flows;
+  d["untracked_flows"] = f.untracked_flows;
   return d;
 }
 
@@ -142,6 +144,42 @@ inline nb::dict port_table(const Simulation& sim) {
   return d;
 }
 
+inline nb::dict labels_of(const std::vector<FlowLabel>& labels) {
+  nb::dict d;
+  const std::size_t n = labels.size();
+  d["key"] = ints(n, [&](std::size_t i) { return labels[i].key; });
+  d["tor"] = ints(n, [&](std::size_t i) { return labels[i].tor; });
+  d["interval_bytes"] = ints(n, [&](std::size_t i) { return labels[i].interval_bytes; });
+  d["total_bytes"] = ints(n, [&](std::size_t i) { return labels[i].total_bytes; });
+  d["seen_bytes"] = ints(n, [&](std::size_t i) { return labels[i].seen_bytes; });
+  d["state"] = ints(n, [&](std::size_t i) { return static_cast<std::int64_t>(labels[i].state); });
+  d["elephant_share"] = reals(n, [&](std::size_t i) { return labels[i].elephant_share; });
+  return d;
+}
+
+inline nb::dict trace_of(const std::vector<TracedPacket>& trace) {
+  nb::dict d;
+  const std::size_t n = trace.size();
+  d["tor"] = array_of<std::uint16_t>(n, [&](std::size_t i) { return trace[i].tor; });
+  d["key"] = array_of<std::uint32_t>(n, [&](std::size_t i) { return trace[i].key; });
+  d["payload_bytes"] =
+      array_of<std::uint16_t>(n, [&](std::size_t i) { return trace[i].payload_bytes; });
+  return d;
+}
+
+inline nb::dict live_flows_of(const TransportLayer& transport) {
+  std::vector<std::array<std::int64_t, 5>> rows;
+  transport.for_each_live([&](const Qp& q, const Message& m) {
+    rows.push_back({q.src, q.dst, m.ordinal, m.bytes, m.start});
+  });
+  nb::dict d;
+  const char* const names[] = {"src", "dst", "ordinal", "bytes", "start_ps"};
+  for (std::size_t k = 0; k < 5; ++k) {
+    d[names[k]] = ints(rows.size(), [&](std::size_t i) { return rows[i][k]; });
+  }
+  return d;
+}
+
 // everything but the constructor
 inline void bind_methods(nb::class_<Simulation>& simulation) {
   simulation
@@ -154,6 +192,15 @@ inline void bind_methods(nb::class_<Simulation>& simulation) {
       .def(
           "totals", [](const Simulation& s) { return totals_of(s.totals()); },
           "Sums over all closed intervals.")
+      .def(
+          "labels", [](Simulation& s) { return labels_of(s.monitor().labels()); },
+          "With monitor option labels=1: every active flow, as it was and as the monitor saw it.")
+      .def(
+          "take_trace", [](Simulation& s) { return trace_of(s.monitor().take_trace()); },
+          "With monitor option trace=1: data packets that ToRs recorded since the last call.")
+      .def(
+          "live_flows", [](const Simulation& s) { return live_flows_of(s.transport()); },
+          "Flows that have not finished, with their sizes.")
       .def_prop_ro("now_ps", &Simulation::now)
       .def_prop_ro("done", &Simulation::done)
       .def_prop_ro("n_hosts", [](const Simulation& s) { return s.topology().hosts(); })

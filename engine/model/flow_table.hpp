@@ -11,6 +11,12 @@
 
 namespace dcqcn {
 
+/// What the monitors know a flow by: never 0, and practically unique per (source, ordinal).
+inline std::uint32_t flow_key_of(std::uint32_t src, std::uint32_t ordinal) {
+  const std::uint64_t name = static_cast<std::uint64_t>(src) << 32 | ordinal;
+  return static_cast<std::uint32_t>(mix64(name + 1) >> 32) | 1u;
+}
+
 template <typename Value>
 class FlowTable {
  public:

@@ -34,7 +34,7 @@ Monitor::Monitor(const MonitorConfig& config, int switches, std::uint64_t seed)
       next_local_(config.local_every),
       next_send_(config.kind == MonitorKind::kNetflow ? config.export_every : config.upload_every) {
   config_.validate();
-  if (config_.labels) path_ = Path::kWithTruth;
+  if (config_.labels || config_.trace) path_ = Path::kForStudy;
   // 2^64 / n, exactly every packet for n = 1 but for one draw in 2^64
   sample_below_ = ~std::uint64_t{0} / config_.sample_one_in;
 }
@@ -53,9 +53,16 @@ void Monitor::prepare(Tor& t, int tor) {
       static_cast<std::uint64_t>(tor) + 1);
 }
 
-void Monitor::record_with_truth(Tor& t, std::uint32_t flow_key, std::uint32_t payload_bytes) {
-  t.truth_now[flow_key] += payload_bytes;
-  t.truth_ever[flow_key] += payload_bytes;
+void Monitor::record_for_study(Tor& t, int tor, std::uint32_t flow_key,
+                               std::uint32_t payload_bytes) {
+  if (config_.trace) {
+    trace_.push_back(
+        {flow_key, static_cast<std::uint16_t>(tor), static_cast<std::uint16_t>(payload_bytes)});
+  }
+  if (config_.labels) {
+    t.truth_now[flow_key] += payload_bytes;
+    t.truth_ever[flow_key] += payload_bytes;
+  }
   switch (inner_) {
     case Path::kCount:
       t.counts[flow_key] += payload_bytes;
@@ -69,7 +76,7 @@ void Monitor::record_with_truth(Tor& t, std::uint32_t flow_key, std::uint32_t pa
     case Path::kSample:
       if (t.samples.next() < sample_below_) t.counts[flow_key] += payload_bytes;
       break;
-    case Path::kWithTruth:
+    case Path::kForStudy:
     case Path::kIgnore:
       break;
   }

@@ -40,6 +40,7 @@ struct MonitorConfig {
   Time local_every = kPicosPerSecond / 100;
   Time upload_every = kPicosPerSecond / 10;
   bool labels = false;  // keep the truth beside the monitor and list every flow
+  bool trace = false;   // keep every recorded packet until it is taken
 
   /// From the monitor line of a compiled scenario. Throws std::invalid_argument with one sentence
   /// on an unknown monitor or key and on a value out of range.
@@ -59,6 +60,13 @@ struct FlowLabel {
   std::uint64_t seen_bytes = 0;          // bytes so far according to the monitor
   double elephant_share = 0.0;           // according to the monitor, in 0..1
   FlowState state = FlowState::kUnseen;  // according to the monitor
+};
+
+/// One recorded packet of a trace.
+struct TracedPacket {
+  std::uint32_t key = 0;
+  std::uint16_t tor = 0;
+  std::uint16_t payload_bytes = 0;
 };
 
 class Monitor {
@@ -87,8 +95,8 @@ class Monitor {
         // the n-th packet of a ToR is sampled or not whatever else happens
         if (t.samples.next() < sample_below_) t.counts[flow_key] += payload_bytes;
         break;
-      case Path::kWithTruth:
-        record_with_truth(t, flow_key, payload_bytes);
+      case Path::kForStudy:
+        record_for_study(t, tor, flow_key, payload_bytes);
         break;
       case Path::kIgnore:
         break;
@@ -100,7 +108,10 @@ class Monitor {
 
   /// With config.labels: every flow active in the last interval, by ToR and first packet.
   const std::vector<FlowLabel>& labels() const { return labels_; }
+  /// With config.trace: the packets recorded since the last call, per ToR in order.
+  std::vector<TracedPacket> take_trace() { return std::exchange(trace_, {}); }
   const MonitorConfig& config() const { return config_; }
+  std::size_t switches() const { return tors_.size(); }
 
  private:
   enum class Path : std::uint8_t {
@@ -109,7 +120,7 @@ class Monitor {
     kSketchBytes,
     kSketchPackets,
     kSample,
-    kWithTruth,
+    kForStudy,
   };
 
   struct Verdict {
@@ -132,7 +143,7 @@ class Monitor {
 
   static Path path_of(const MonitorConfig& config);
   void prepare(Tor& t, int tor);
-  void record_with_truth(Tor& t, std::uint32_t flow_key, std::uint32_t payload_bytes);
+  void record_for_study(Tor& t, int tor, std::uint32_t flow_key, std::uint32_t payload_bytes);
   template <typename F>
   void read_and_reset(Tor& t, F&& f);
   void judge(Tor& t, std::uint32_t key, std::uint64_t bytes, const FlowStates::Observed& seen);
@@ -146,7 +157,7 @@ class Monitor {
 
   MonitorConfig config_;
   Path path_ = Path::kIgnore;
-  Path inner_ = Path::kIgnore;  // the path without the truth
+  Path inner_ = Path::kIgnore;  // the path without truth and trace
   std::uint64_t seed_ = 0;
   std::uint64_t sample_below_ = 0;
   std::vector<Tor> tors_;
@@ -155,6 +166,7 @@ class Monitor {
   Time next_send_ = 0;
   bool sent_once_ = false;
   std::vector<FlowLabel> labels_;
+  std::vector<TracedPacket> trace_;
 };
 
 }  // namespace dcqcn

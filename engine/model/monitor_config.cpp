@@ -85,6 +85,8 @@ void set(MonitorConfig& config, const std::string& key, const std::string& text,
     config.upload_every = number<Time>(key, text);
   } else if (key == "labels") {
     config.labels = flag(key, text);
+  } else if (key == "trace") {
+    config.trace = flag(key, text);
   } else {
     fail("unknown key '" + key + "'");
   }

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "model/flow_table.hpp"
+
 namespace dcqcn {
 namespace {
 
@@ -62,8 +64,7 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   q.dst = static_cast<std::uint16_t>(flow.dst);
   q.priority = flow.priority;
   q.entropy = flow_entropy(flow.src, flow.dst, ordinal, false);
-  const std::uint64_t name = static_cast<std::uint64_t>(flow.src) << 32 | ordinal;
-  q.flow_key = static_cast<std::uint32_t>(mix64(name + 1) >> 32) | 1u;
+  q.flow_key = flow_key_of(static_cast<std::uint32_t>(flow.src), ordinal);
   q.rp.start(rate_of(topology_.port(topology_.first_port(flow.src)).ps_per_byte));
   receivers_[slot] = QpReceiver{};
   receivers_[slot].ref = ref;
@@ -78,8 +79,12 @@ std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
   std::uint32_t slot = kNone;
   const std::uint32_t ordinal = next_ordinal_[static_cast<std::size_t>(flow.src)];
   if (transport_.qp_per_pair) {
-    const std::uint64_t pair = static_cast<std::uint64_t>(flow.src) << 32 |
-                               static_cast<std::uint64_t>(flow.dst) << 8 | flow.priority;
+    // a ring chains its transfers by what arrives, so it has connections of its own
+    const bool ring = scenario_.workloads[flow.workload].pattern == Pattern::kRing;
+    const std::uint64_t pair = static_cast<std::uint64_t>(flow.src) << 48 |
+                               static_cast<std::uint64_t>(flow.dst) << 32 |
+                               static_cast<std::uint64_t>(ring ? flow.workload + 1 : 0) << 8 |
+                               flow.priority;
     const auto [at, fresh] = pairs_.try_emplace(pair, kNone);
     if (fresh) at->second = open_qp(flow, ordinal);
     slot = at->second;

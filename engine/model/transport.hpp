@@ -121,6 +121,16 @@ class TransportLayer {
   std::vector<FlowStart> chained;
 
   std::uint64_t live_flows() const { return live_messages_; }
+  // f(qp, message) for every flow that has not finished, by QP slot
+  template <class F>
+  void for_each_live(F&& f) const {
+    for (const Qp& q : qps_) {
+      if (!q.live) continue;
+      for (std::uint32_t m = q.first_message; m != kNone; m = messages_[m].next) {
+        f(q, messages_[m]);
+      }
+    }
+  }
   Time cnp_delay() const { return transport_.cnp_delay; }
   std::uint32_t flow_key(std::uint32_t ref) const { return qps_[ref & kSlotMask].flow_key; }
 

@@ -42,6 +42,8 @@ class Simulation {
   const Topology& topology() const { return topology_; }
   const Scenario& scenario() const { return scenario_; }
   const Totals& totals() const { return totals_; }
+  Monitor& monitor() { return monitor_; }
+  const TransportLayer& transport() const { return transport_; }
   bool done() const { return source_.exhausted() && transport_.live_flows() == 0; }
 
  private:

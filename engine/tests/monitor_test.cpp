@@ -215,6 +215,26 @@ void labels_tell_truth_and_view() {
   CHECK_EQ(unseen, 13);  // a bucket holds seven
 }
 
+void a_trace_holds_every_packet() {
+  for (const char* kind : {"elastic", "none"}) {
+    MonitorConfig config = config_of(kind);
+    config.trace = true;
+    Monitor traced(config, 2, 1), replayed(config_of(kind), 2, 1);
+    send(traced, 1, 7, 2500);
+    send(traced, 0, 9, 1000);
+    const auto trace = traced.take_trace();
+    CHECK_EQ(trace.size(), 4);
+    CHECK(trace[2].key == 7 && trace[2].tor == 1 && trace[2].payload_bytes == 500);
+    CHECK(traced.take_trace().empty());
+    for (const auto& p : trace) replayed.record(p.tor, p.key, p.payload_bytes);
+    FsdReport a, b;
+    traced.end_interval(kMs, a);
+    replayed.end_interval(kMs, b);
+    CHECK(a.bins == b.bins && a.known == b.known);
+    CHECK_EQ(a.mice, b.mice);
+  }
+}
+
 void results_depend_on_the_seed_only() {
   const auto run = [](std::uint64_t seed) {
     MonitorConfig config = MonitorConfig::from_options("netflow", {{"export_ps", "1"}});
@@ -270,6 +290,7 @@ int main() {
   netflow_samples_and_holds();
   chameleon_uploads_the_mean_of_local_periods();
   labels_tell_truth_and_view();
+  a_trace_holds_every_packet();
   results_depend_on_the_seed_only();
   bad_input_is_one_sentence();
   return dcqcn::check::result("monitor");

@@ -44,6 +44,19 @@ class Simulation:
     def totals(self) -> dict[str, Any]:
         """Sums over all closed intervals."""
 
+    def labels(self) -> dict[str, Any]:
+        """
+        With monitor option labels=1: every active flow, as it was and as the monitor saw it.
+        """
+
+    def take_trace(self) -> dict[str, Any]:
+        """
+        With monitor option trace=1: data packets that ToRs recorded since the last call.
+        """
+
+    def live_flows(self) -> dict[str, Any]:
+        """Flows that have not finished, with their sizes."""
+
     @property
     def now_ps(self) -> int: ...
     @property
@@ -54,3 +67,30 @@ class Simulation:
     def n_nodes(self) -> int: ...
     @property
     def n_ports(self) -> int: ...
+
+class Monitor:
+    """The flow-size monitor of a compiled scenario, alone."""
+
+    def __init__(self, compiled: str, seed: int) -> None: ...
+    def record(
+        self,
+        tor: Annotated[
+            NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        key: Annotated[
+            NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        payload_bytes: Annotated[
+            NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Count data packets, as Simulation.take_trace returns them."""
+
+    def end_interval(self, now_ps: int) -> dict[str, Any]:
+        """End the interval at now_ps; return its distribution and cost."""
+
+    def labels(self) -> dict[str, Any]:
+        """With option labels=1: every flow active in the last interval."""
+
+def flow_keys(src: NDArray[numpy.int64], ordinal: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
+    """What monitors know flows by, from their source and its running number."""
