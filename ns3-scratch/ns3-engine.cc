@@ -182,4 +182,12 @@ std::vector<::dcqcn::EcnSetting> Ns3Engine::EcnAttributes() const {
   return settings;
 }
 
+std::vector<double> Ns3Engine::SettingSi() const {
+  const auto& knobs = m_hosts.front()->Knobs();
+  std::vector<double> row(knobs.begin(), knobs.end());
+  row.resize(knobs.size() + 3);
+  m_ports.front()->EcnAttributes(row.data() + knobs.size());
+  return row;
+}
+
 }  // namespace ns3

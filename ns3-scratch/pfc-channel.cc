@@ -25,13 +25,9 @@ TypeId PfcChannel::GetTypeId() {
 PfcChannel::PfcChannel() = default;
 PfcChannel::~PfcChannel() = default;
 
-std::size_t PfcChannel::GetNDevices() const {
-  return m_attached;
-}
+std::size_t PfcChannel::GetNDevices() const { return m_attached; }
 
-Ptr<NetDevice> PfcChannel::GetDevice(std::size_t i) const {
-  return m_devices[i];
-}
+Ptr<NetDevice> PfcChannel::GetDevice(std::size_t i) const { return m_devices[i]; }
 
 void PfcChannel::Attach(Ptr<PfcDevice> device) {
   NS_ABORT_MSG_IF(m_attached == 2, "a PfcChannel joins two devices");

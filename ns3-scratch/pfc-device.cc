@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "pfc-device.h"
 
+#include <stdexcept>
+
 #include "dcqcn-node.h"
 #include "frame.h"
 #include "model/ecn.hpp"
@@ -79,15 +81,11 @@ void PfcDevice::EcnAttributes(double* row) const {
   row[2] = m_pmax;
 }
 
-void PfcDevice::EnablePcap(Ptr<PcapFileWrapper> file) {
-  m_pcap = file;
-}
+void PfcDevice::EnablePcap(Ptr<PcapFileWrapper> file) { m_pcap = file; }
 
 // ---- egress ----
 
-void PfcDevice::QueuePfc(uint8_t priority, bool pause) {
-  m_pfc.push({priority, pause});
-}
+void PfcDevice::QueuePfc(uint8_t priority, bool pause) { m_pfc.push({priority, pause}); }
 
 void PfcDevice::QueueData(const ::dcqcn::Packet& packet) {
   const unsigned priority = packet.priority;
@@ -195,9 +193,7 @@ void PfcDevice::TransmitPfc(int64_t now) {
 
 // ---- ingress ----
 
-void PfcDevice::SetArrivalDue(int64_t when) {
-  m_node->NoteArrival(m_index, when);
-}
+void PfcDevice::SetArrivalDue(int64_t when) { m_node->NoteArrival(m_index, when); }
 
 void PfcDevice::Receive(const Flight& flight) {
   if (m_pcap || !m_rxEnd.IsEmpty()) Observe(flight, false);
@@ -224,7 +220,12 @@ void PfcDevice::Observe(const Flight& flight, bool sent) {
   // a frame is built from its sender's point of view
   const PfcDevice& sender = sent ? *this : *m_peer;
   Ptr<Packet> frame = MakeFrame(flight, *sender.m_node, sender.m_index);
-  if (m_pcap) m_pcap->Write(Simulator::Now(), frame);
+  if (m_pcap) {
+    m_pcap->Write(Simulator::Now(), frame);
+    if (m_pcap->Fail()) {
+      throw std::runtime_error("a capture file cannot be written any more; is the disk full?");
+    }
+  }
   if (sent) {
     m_txBegin(frame);
   } else {
@@ -253,29 +254,21 @@ void PfcDevice::Report(int64_t now, ::dcqcn::PortCounters& counters, ::dcqcn::By
 
 // ---- NetDevice ----
 
-Ptr<Channel> PfcDevice::GetChannel() const {
-  return m_channel;
-}
+Ptr<Channel> PfcDevice::GetChannel() const { return m_channel; }
 void PfcDevice::SetAddress(Address) {}
-Address PfcDevice::GetAddress() const {
-  return PortMac(m_node->GetId(), m_index);
-}
+Address PfcDevice::GetAddress() const { return PortMac(m_node->GetId(), m_index); }
 bool PfcDevice::SetMtu(const uint16_t mtu) {
   m_mtu = mtu;
   return true;
 }
-Address PfcDevice::GetBroadcast() const {
-  return Mac48Address::GetBroadcast();
-}
+Address PfcDevice::GetBroadcast() const { return Mac48Address::GetBroadcast(); }
 Address PfcDevice::GetMulticast(Ipv4Address group) const {
   return Mac48Address::GetMulticast(group);
 }
 Address PfcDevice::GetMulticast(Ipv6Address group) const {
   return Mac48Address::GetMulticast(group);
 }
-Ptr<Node> PfcDevice::GetNode() const {
-  return m_node;
-}
+Ptr<Node> PfcDevice::GetNode() const { return m_node; }
 void PfcDevice::SetNode(Ptr<Node>) {}
 
 void PfcDevice::DoDispose() {

@@ -3,7 +3,6 @@
 
 namespace ns3 {
 
-
 NS_OBJECT_ENSURE_REGISTERED(PfcSwitch);
 
 TypeId PfcSwitch::GetTypeId() {

@@ -77,6 +77,8 @@ TypeId RdmaHost::GetTypeId() {
 
 RdmaHost::RdmaHost() = default;
 
+std::string RdmaHost::KnobName(std::size_t i) { return kKnobTexts[i].name; }
+
 // ---- sending ----
 
 bool RdmaHost::NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t& next) {

@@ -26,6 +26,7 @@ class RdmaHost : public DcqcnNode {
   void SettingsChanged(int64_t now) { m_ports[0]->Wake(now); }
   /// The attributes, in the order of the knob table.
   const std::array<double, kKnobs>& Knobs() const { return m_knobs; }
+  static std::string KnobName(std::size_t i);
 
   bool NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t& next) override;
   void Departed(const ::dcqcn::Packet&, int64_t) override {}

@@ -184,9 +184,7 @@ Mac48Address PortMac(uint32_t node, uint32_t port) {
   return address;
 }
 
-Ipv4Address HostIp(uint32_t host) {
-  return Ipv4Address(0x0b000001u + host);
-}
+Ipv4Address HostIp(uint32_t host) { return Ipv4Address(0x0b000001u + host); }
 
 uint32_t InvariantCrc(const uint8_t* frame, uint32_t size) {
   // 64 one bits stand for the fields of the local route header; what a switch may change (TOS,

@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym import __version__
-from dcqcn_gym.commands import bench, ns3, tables
+from dcqcn_gym.commands import bench, compile, ns3, tables
+from dcqcn_gym.commands.pretrain import pretrain
 from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.tune import tune
@@ -46,7 +47,8 @@ def _root(
 app.command()(tune)
 app.command()(report)
 app.command()(simulate)
-app.command()(tables.scenarios)
+app.command()(pretrain)
+app.add_typer(compile.app, name="scenarios")
 app.command()(tables.tuners)
 app.command()(tables.knobs)
 app.add_typer(tables.config, name="config")

@@ -1,0 +1,63 @@
+"""``dcqcn-gym scenarios [compile NAME]``: list the scenarios, or write one as the flat text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenarios import Scenario
+
+__all__ = ["app", "run_lines"]
+
+app = typer.Typer(help="List the scenarios: name, size, budget and what they are.")
+
+
+@app.callback(invoke_without_command=True)
+def scenarios(context: typer.Context) -> None:
+    """List the scenarios: name, size, budget and what they are."""
+    if context.invoked_subcommand is None:
+        from dcqcn_gym.commands import tables
+
+        tables.scenarios()
+
+
+@app.command("compile")
+def compile_one(
+    scenario: Annotated[str, typer.Argument(help="A scenario's name, or a TOML file.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write here, not to the screen.")
+    ] = None,
+) -> None:
+    """Write a scenario as the flat text that the engines and the program dcqcn-ns3 read."""
+    from dcqcn_gym.envs.compile import compile_scenario
+    from dcqcn_gym.envs.scenarios import load_scenario
+
+    chosen = load_scenario(scenario)
+    head, _, rest = compile_scenario(chosen).partition("\n")
+    text = "\n".join([head, *run_lines(chosen), rest])
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
+        typer.echo(f"{out}: {len(text.splitlines())} lines")
+
+
+def run_lines(scenario: Scenario) -> list[str]:
+    """Return the lines ``#! run`` and ``#! setting``: comments to an engine, not to a program.
+
+    They say how to run the scenario: budget, what the utility is made of, initial knobs in SI.
+    """
+    import dcqcn_gym
+
+    weights = scenario.weights
+    setting = scenario.initial_setting()
+    return [
+        f"#! run name={scenario.name} version={dcqcn_gym.__version__} "
+        f"interval_ps={scenario.monitor_interval_ps} intervals={scenario.intervals} "
+        f"weights={weights.tp!r},{weights.rtt!r},{weights.pfc!r} "
+        f"active_share={scenario.active_share!r} pfc_over={scenario.pfc_over}",
+        "#! setting " + " ".join(f"{name}={value!r}" for name, value in setting.items()),
+    ]
