@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.envs.scenarios import Monitor, Scenario
 from dcqcn_gym.envs.tables import Cdf
 from dcqcn_gym.envs.topology import Network, us_to_ps
 from dcqcn_gym.envs.workloads import (
@@ -18,6 +18,7 @@ from dcqcn_gym.envs.workloads import (
     Pairs,
     Permutation,
     Poisson,
+    Ring,
     mean_gap_ps,
 )
 
@@ -68,7 +69,6 @@ def _list(values: Iterable[object]) -> str:
 
 def _devices(scenario: Scenario) -> Iterator[str]:
     wire, switch, transport = scenario.wire, scenario.switch, scenario.transport
-    monitor = scenario.monitor
     yield "wire " + _items(payload=wire.payload_bytes, **wire.sizes())
     yield "pfc " + _items(
         enabled=int(switch.pfc),
@@ -91,7 +91,22 @@ def _devices(scenario: Scenario) -> Iterator[str]:
         port_gap_ps=us_to_ps(scenario.cnp.port_gap_us),
         delay_ps=us_to_ps(scenario.cnp.delay_us),
     )
-    yield "monitor " + _items(
+    yield _monitor(scenario)
+
+
+def _monitor(scenario: Scenario) -> str:
+    """Return the monitor line; keys after ``light_bytes`` appear where they are not the default."""
+    monitor, default = scenario.monitor, Monitor()
+    more: dict[str, object] = {}
+    if monitor.sizes_cdf is not None:
+        more["sizes_cdf"] = _cdfs(scenario).index(monitor.sizes_cdf)
+    for key in ("max_flows", "unit", "sample_one_in"):
+        if getattr(monitor, key) != getattr(default, key):
+            more[key] = getattr(monitor, key)
+    for key in ("export", "local", "upload"):
+        if getattr(monitor, f"{key}_us") != getattr(default, f"{key}_us"):
+            more[f"{key}_ps"] = us_to_ps(getattr(monitor, f"{key}_us"))
+    return "monitor " + _items(
         kind=monitor.kind,
         tau=monitor.tau_bytes,
         delta=monitor.delta,
@@ -99,15 +114,25 @@ def _devices(scenario: Scenario) -> Iterator[str]:
         pe_weight=monitor.pe_weight,
         heavy_bytes=monitor.heavy_bytes,
         light_bytes=monitor.light_bytes,
+        **more,
     )
+
+
+def _cdfs(scenario: Scenario) -> list[Cdf]:
+    """Return every flow-size distribution of the scenario once, in the order of its number."""
+    cdfs: list[Cdf] = []
+    wanted = [w.cdf for w in scenario.workloads if isinstance(w, Poisson)]
+    if scenario.monitor.sizes_cdf is not None:
+        wanted.append(scenario.monitor.sizes_cdf)
+    for cdf in wanted:
+        if cdf not in cdfs:
+            cdfs.append(cdf)
+    return cdfs
 
 
 def _workloads(scenario: Scenario) -> Iterator[str]:
     net = scenario.network
-    cdfs: list[Cdf] = []
-    for workload in scenario.workloads:
-        if isinstance(workload, Poisson) and workload.cdf not in cdfs:
-            cdfs.append(workload.cdf)
+    cdfs = _cdfs(scenario)
     for i, cdf in enumerate(cdfs):
         yield f"cdf {i} " + " ".join(f"{size}:{share!r}" for size, share in cdf.points)
     for workload in scenario.workloads:
@@ -139,14 +164,22 @@ def _poisson(workload: Poisson, net: Network, cdf: int) -> str:
     )
 
 
-def _rounds(workload: AllToAll | Permutation | Incast | Pairs, net: Network) -> str:
+def _rounds(workload: AllToAll | Ring | Permutation | Incast | Pairs, net: Network) -> str:
+    extra: dict[str, object] = {}
     if isinstance(workload, Pairs):
         what = _items(pairs=_list(f"{a}>{b}:{size}" for a, b, size in workload.resolve(net)))
     elif isinstance(workload, Incast):
         what = _items(hosts=_list(workload.resolve(net)), dst=workload.dst, bytes=workload.bytes)
+    elif isinstance(workload, Ring):
+        hosts = workload.resolve(net)
+        what = _items(hosts=_list(hosts), bytes=workload.chunk_bytes(len(hosts)))
+        extra["steps"] = workload.steps(len(hosts))
     else:
         what = _items(hosts=_list(workload.resolve(net)), bytes=workload.bytes)
+    if not isinstance(workload, Ring) and workload.messages > 1:
+        extra["messages"] = workload.messages
     when = _items(
+        **extra,
         off_ps=us_to_ps(workload.off_us),
         start_ps=us_to_ps(workload.start_us),
         stop_ps=_stop(workload.stop_us),

@@ -15,6 +15,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.config import CONFIGS, StrictModel, load_toml
+from dcqcn_gym.envs.tables import CdfField
 from dcqcn_gym.envs.topology import Network, Topology, network, us_to_ps
 from dcqcn_gym.envs.workloads import Poisson, Workload, mean_gap_ps
 from dcqcn_gym.errors import ConfigError, UnknownNameError
@@ -41,6 +42,7 @@ __all__ = [
 
 BUFFER_AT_100G = 12 * 2**20
 MAX_HOSTS = 65535
+SKETCH_BUCKET_BYTES = 64
 
 
 class UtilityWeights(StrictModel):
@@ -108,10 +110,26 @@ class Transport(StrictModel):
     """Acknowledgement, window and recovery of the hosts. ``window_bytes = 0`` is no window."""
 
     ack_every: int = Field(default=1, ge=1, le=1024)
-    window_bytes: int = Field(default=0, ge=0)
+    window_bytes: int = Field(default=0, ge=0, le=2**40)
     window_scaling: bool = False
     rto_us: float = Field(default=4000.0, gt=0, le=1e9)
     dispatch_delay_us: float = Field(default=0.0, ge=0, le=1e6)
+
+    def check(self, payload_bytes: int) -> None:
+        """Raise :class:`ConfigError` if a window could wait for an ACK that never comes."""
+        if self.window_bytes == 0 or self.ack_every == 1:
+            return
+        if self.window_scaling:
+            raise ConfigError(
+                f"transport: window_scaling with ack_every = {self.ack_every}; expected "
+                "ack_every = 1, because a shrunken window could wait for an ACK that never comes"
+            )
+        need = self.ack_every * payload_bytes
+        if self.window_bytes < need:
+            raise ConfigError(
+                f"transport.window_bytes = {self.window_bytes} is smaller than the "
+                f"{self.ack_every} packets of one ACK; expected at least {need}, or 0 for no window"
+            )
 
 
 class Cnp(StrictModel):
@@ -127,16 +145,46 @@ class Monitor(StrictModel):
 
     ``tau_bytes``: an elephant has sent this much; ``delta``: intervals of activity that make a
     potential elephant; ``theta``: KL divergence that triggers tuning; ``pe_weight``: how a
-    potential elephant counts, by bytes/tau or by age. Sizes concern the sketches only.
+    potential elephant counts, by bytes/tau, by age, or by the chance that a flow of the
+    distribution ``sizes_cdf`` that got so far reaches tau. ``heavy_bytes``, ``light_bytes`` and
+    ``unit`` (what a counter counts) concern the sketches, ``sample_one_in`` and ``export_us``
+    NetFlow, ``local_us`` and ``upload_us`` CHAMELEON.
     """
 
     kind: Literal["exact", "elastic", "elastic-naive", "netflow", "none", "chameleon"] = "exact"
-    tau_bytes: int = Field(default=1_000_000, ge=1)
+    tau_bytes: int = Field(default=1_000_000, ge=1, le=2**50)
     delta: int = Field(default=3, ge=1, le=1000)
     theta: float = Field(default=0.01, ge=0)
-    pe_weight: Literal["ratio", "logistic"] = "ratio"
-    heavy_bytes: int = Field(default=153_600, ge=64)
-    light_bytes: int = Field(default=460_800, ge=1)
+    pe_weight: Literal["ratio", "logistic", "survival"] = "ratio"
+    sizes_cdf: CdfField | None = None
+    max_flows: int = Field(default=65_536, ge=1, le=2**30, description="bound on the history")
+    heavy_bytes: int = Field(default=153_600, ge=1, le=2**34)
+    light_bytes: int = Field(default=460_800, ge=1, le=2**34)
+    unit: Literal["bytes", "packets"] = "bytes"
+    sample_one_in: int = Field(default=100, ge=1, le=1_000_000)
+    export_us: float = Field(default=1e6, ge=1, le=1e9)
+    local_us: float = Field(default=10_000.0, ge=1, le=1e9)
+    upload_us: float = Field(default=100_000.0, ge=1, le=1e9)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.heavy_bytes < SKETCH_BUCKET_BYTES:
+            raise ConfigError(
+                f"heavy_bytes = {self.heavy_bytes} is too small for one bucket; expected at least "
+                f"{SKETCH_BUCKET_BYTES}"
+            )
+        counter = 1 if self.unit == "packets" else 4
+        if self.light_bytes < counter:
+            raise ConfigError(
+                f"light_bytes = {self.light_bytes} is too small for one counter of {self.unit}; "
+                f"expected at least {counter}"
+            )
+        if self.pe_weight == "survival" and self.sizes_cdf is None:
+            raise ConfigError(
+                "pe_weight = 'survival' needs 'sizes_cdf'; expected the distribution of the flow "
+                'sizes, such as sizes_cdf = "FB_Hadoop"'
+            )
+        return self
 
 
 class Scenario(StrictModel):
@@ -199,6 +247,7 @@ class Scenario(StrictModel):
                     mean_gap_ps(workload, net)
             except ConfigError as error:
                 raise ConfigError(f"workloads[{i}]: {error}") from None
+        self.transport.check(self.wire.payload_bytes)
         self._check_buffer(net)
         self.initial_setting()
         return self

@@ -25,6 +25,7 @@ __all__ = [
     "Pairs",
     "Permutation",
     "Poisson",
+    "Ring",
     "Workload",
     "mean_gap_ps",
     "select_hosts",
@@ -96,7 +97,7 @@ class _Timed(StrictModel):
         return self
 
 
-class _Rounds(_Timed):
+class _Closed(_Timed):
     """Closed loop: the next round starts ``off_us`` after the last flow of a round finished.
 
     ``rounds = 0`` repeats for ever.
@@ -104,6 +105,16 @@ class _Rounds(_Timed):
 
     off_us: TimeUs = 0.0
     rounds: int = Field(default=0, ge=0, description="the number of rounds, 0 for no end")
+
+
+class _Rounds(_Closed):
+    """Rounds of transfers that start together.
+
+    Every transfer is ``messages`` messages of ``bytes`` each, posted at once on one queue pair:
+    they are sent in order, the rate state is kept, and each is a flow with a completion time.
+    """
+
+    messages: int = Field(default=1, ge=1, le=65536, description="messages per transfer")
 
 
 class Poisson(_Timed):
@@ -166,16 +177,47 @@ class AllToAll(_Rounds):
 
     def resolve(self, net: Network) -> tuple[int, ...]:
         """Return the workers."""
-        hosts = select_hosts(net, self.hosts, placement=self.placement)
-        if len(hosts) < 2:
-            raise ConfigError(f"hosts has {len(hosts)} worker; expected at least 2")
-        return hosts
+        return _workers(self, net)
 
 
 class Permutation(AllToAll):
     """Every host sends ``bytes`` to one other host; each round draws a new permutation."""
 
     kind: Literal["permutation"] = "permutation"  # type: ignore[assignment]
+
+
+class Ring(_Closed):
+    """A ring collective of ``bytes`` per rank: chunks of bytes/n travel from rank to rank.
+
+    The order of the ranks is that of ``hosts``. In each step a rank sends a chunk to its
+    successor; receiving a chunk starts its next step. All-reduce takes 2 (n - 1) steps,
+    reduce-scatter and all-gather n - 1.
+    """
+
+    kind: Literal["ring"] = "ring"
+    collective: Literal["all-reduce", "reduce-scatter", "all-gather"] = "all-reduce"
+    bytes: Bytes
+    hosts: HostSet = "all"
+    placement: Literal["round-robin", "packed"] = "round-robin"
+
+    def resolve(self, net: Network) -> tuple[int, ...]:
+        """Return the ranks in ring order."""
+        return _workers(self, net)
+
+    def chunk_bytes(self, ranks: int) -> int:
+        """Return what one rank sends in one step: bytes / ranks, rounded up."""
+        return -(-self.bytes // ranks)
+
+    def steps(self, ranks: int) -> int:
+        """Return the number of steps of a round."""
+        return (ranks - 1) * (2 if self.collective == "all-reduce" else 1)
+
+
+def _workers(workload: AllToAll | Ring, net: Network) -> tuple[int, ...]:
+    hosts = select_hosts(net, workload.hosts, placement=workload.placement)
+    if len(hosts) < 2:
+        raise ConfigError(f"hosts has {len(hosts)} worker; expected at least 2")
+    return hosts
 
 
 class Incast(_Rounds):
@@ -238,7 +280,7 @@ class Flows(StrictModel):
 
 
 Workload = Annotated[
-    Poisson | AllToAll | Incast | Permutation | Pairs | Flows, Field(discriminator="kind")
+    Poisson | AllToAll | Ring | Incast | Permutation | Pairs | Flows, Field(discriminator="kind")
 ]
 
 

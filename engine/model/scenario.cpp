@@ -255,6 +255,10 @@ class Parser {
       if (!(w.mean_gap > 0)) line.fail("mean_gap_ps must be above 0");
       if (w.dsts.empty()) line.fail("dsts is empty");
     }
+    if (w.messages < 1) line.fail("messages must be at least 1");
+    if (w.pattern == Pattern::kRing && (w.steps < 1 || w.hosts.size() < 2)) {
+      line.fail("a ring needs steps and at least 2 hosts");
+    }
     scenario_.workloads.push_back(std::move(w));
   }
 

@@ -69,7 +69,7 @@ def test_every_key_reaches_the_text() -> None:
         "link 0 4 ps_per_byte=200 delay_ps=1000000 headroom=0",
         "wire payload=4096 data=68 ack=84 cnp=80 pfc=63 cnp_in_ack=1",
         "pfc enabled=0 lossless=3,4 alpha=1.0 reserve=4096 resume_offset=3072",
-        "transport rp=paper qp=pair ack_every=4 window=100000 window_scaling=1 "
+        "transport rp=paper qp=pair ack_every=1 window=100000 window_scaling=1 "
         "rto_ps=1000000000 dispatch_delay_ps=0",
         "cnp scope=port port_gap_ps=1000000 delay_ps=55000000",
         "monitor kind=elastic tau=500000 delta=2 theta=0.1 pe_weight=logistic heavy_bytes=4096 "
@@ -116,6 +116,36 @@ def test_own_tables() -> None:
         "flow 1 2 5000 1000500",
         "flow 3 2 5000 1000500",
     ]
+
+
+def test_rings_and_messages() -> None:
+    scenario = load_scenario(GOOD / "ring_and_messages.toml")
+    assert _lines(scenario, "workload ") == [
+        # 2 (n - 1) steps of S / n
+        "workload ring hosts=0,3,1,4 bytes=250000 steps=6 off_ps=10000000 start_ps=0 stop_ps=-1 "
+        "rounds=3 priority=3",
+        # n - 1 steps; a chunk is rounded up to a whole byte
+        "workload ring hosts=5,4,3 bytes=4 steps=2 off_ps=0 start_ps=0 stop_ps=-1 rounds=0 "
+        "priority=3",
+        "workload ring hosts=0,1 bytes=1 steps=1 off_ps=0 start_ps=0 stop_ps=-1 rounds=0 "
+        "priority=3",
+        "workload pairs pairs=0>1:5000 messages=4 off_ps=0 start_ps=0 stop_ps=-1 rounds=1 "
+        "priority=3",
+    ]
+
+
+def test_monitor_keys_appear_where_they_are_not_the_default() -> None:
+    scenario = load_scenario(GOOD / "monitor_netflow.toml")
+    assert _lines(scenario, "monitor ") == [
+        "monitor kind=netflow tau=1000000 delta=3 theta=0.01 pe_weight=survival "
+        "heavy_bytes=153600 light_bytes=460800 sizes_cdf=1 max_flows=100 sample_one_in=50 "
+        "export_ps=2000000000"
+    ]
+    assert [line.split()[1] for line in _lines(scenario, "cdf ")] == ["0", "1"]
+    scenario = load_scenario(GOOD / "monitor_chameleon.toml")
+    assert _lines(scenario, "monitor ")[0].endswith(
+        " heavy_bytes=64 light_bytes=1 unit=packets local_ps=100000000 upload_ps=500000000"
+    )
 
 
 def test_one_cdf_is_written_once() -> None:
