@@ -15,7 +15,7 @@ ENGINES = ("event", "window")
 WIRE = "wire payload=1000 data=62 ack=66 cnp=78 pfc=64 cnp_in_ack=0"
 HPCC_WIRE = "wire payload=1000 data=48 ack=60 cnp=60 pfc=43 cnp_in_ack=1"
 PFC = "pfc enabled=1 lossless=3 alpha=0.125 reserve=4096 resume_offset=3072"
-NO_MARKS = {"kmin": 4e9, "kmax": 4e9}
+NO_MARKS: dict[str, Any] = {"kmin": 4e9, "kmax": 4e9}
 
 Flow = tuple[int, int, int, int]  # src, dst, bytes, start in ps
 

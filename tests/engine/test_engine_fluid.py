@@ -35,7 +35,7 @@ def fixed_point_queue(flows: int) -> float:
         # p / ((1-p)^-x - 1) without the overflow
         b, d = (p * keep**x / (1 - keep**x) for x in (every, timer * rate))
         c, e = keep ** (stages * every) * b, keep ** (stages * timer * rate) * d
-        return alpha * a * a - tau * tau * ai * rate * (b + d) * (c + e)
+        return float(alpha * a * a - tau * tau * ai * rate * (b + d) * (c + e))
 
     low, high = 1e-6, 0.1
     assert excess(low) < 0 < excess(high)

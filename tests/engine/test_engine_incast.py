@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from engine_worlds import (
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.parametrize("engine", ENGINES)
 RESERVE, HEADROOM, PACKET = 4096, 187_500, 1048 * 80
 
 
-def incast(n: int, bytes_each: int, **kwargs: str) -> str:
+def incast(n: int, bytes_each: int, **kwargs: Any) -> str:
     rows = [(h, n, bytes_each, 0) for h in range(n)]
     return one_switch(n + 1, [flow_list(rows)], wire=HPCC_WIRE, **kwargs)
 
