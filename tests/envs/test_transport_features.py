@@ -98,7 +98,7 @@ def test_messages_share_a_connection_and_finish_in_order() -> None:
 
 def test_a_kept_connection_keeps_its_rate() -> None:
     """Fresh connections meet at line rate in every round, kept ones only in the first."""
-    setting = {"kmin": 5, "kmax": 20, "pmax": 1}
+    setting = {"kmin": 5, "kmax": 20, "pmax": 1, "rp_min_rate": 5000}
     incast = {"kind": "incast", "dst": 0, "bytes": 200_000}
 
     def marks(qp: str, rounds: int) -> int:
