@@ -129,3 +129,23 @@ def test_acks_and_cnps_pass_queued_data(engine: str) -> None:
     assert 0 <= extra <= 2 * 1062 * 80 + 4 * 66 * 80
     # data on the same port did wait
     assert (flows["fct_ps"] - flows["ideal_fct_ps"])[flows["src"] == 3][0] > 50 * US
+
+
+def test_window_by_hand(engine: str) -> None:
+    # ten packets per round trip: a packet of the next window leaves when its ACK comes, 100 times
+    trip = (2 * 1062 + 2 * 66) * 80 + 20 * US
+    items = [flow_list([(0, 1, 1_000_000, 0)]), "transport window=10000"]
+    flows = finish(start(one_switch(2, items), engine=engine))
+    assert flows["fct_ps"].tolist() == [100 * trip + 9 * 1062 * 80]
+
+
+@pytest.mark.parametrize("qp", ["flow", "pair"])
+def test_a_pair_keeps_its_rate(engine: str, qp: str) -> None:
+    # after an incast, a small flow of the same pair: a fresh QP starts at line rate, a kept one
+    # at what its CNPs have left it
+    rows = [(0, 2, 2_000_000, 0), (1, 2, 2_000_000, 0), (0, 2, 10_000, 1000 * US)]
+    text = one_switch(3, [flow_list(rows), f"transport rp=nic qp={qp}"])
+    flows = finish(start(text, engine=engine, kmin=20e3, kmax=100e3))
+    late = flows["bytes"] == 10_000
+    slow = flows["fct_ps"][late] > flows["ideal_fct_ps"][late]
+    assert slow.tolist() == [qp == "pair"]
