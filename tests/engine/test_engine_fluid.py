@@ -51,6 +51,7 @@ def test_the_fixed_point_itself() -> None:
     assert 5000 < two < ten < 200_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 10])
 def test_fair_share_and_mean_queue(n: int) -> None:
     # 1 us links, because the model's fixed point knows no delay; 0.74 s after 20 ms of settling
