@@ -1,6 +1,7 @@
 // The nanobind module dcqcn_gym._core.
 #include "monitor_surface.hpp"
 #include "python_surface.hpp"
+#include "trace_surface.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -15,5 +16,6 @@ NB_MODULE(_core, m) {
   simulation.def(nb::init<const std::string&, std::uint64_t, const std::string&>(), "compiled"_a,
                  "seed"_a, "engine"_a = "default");
   dcqcn::python::bind_methods(simulation);
+  dcqcn::python::bind_samples(simulation);
   dcqcn::python::bind_monitors(m);
 }

@@ -15,7 +15,7 @@ dcqcn_gym._core.flow_keys:
     ) -> NDArray[numpy.int64]:
         \doc
 
-dcqcn_gym._core.Simulation.(report|port_table|totals|labels|take_trace|live_flows):
+dcqcn_gym._core.Simulation.(report|port_table|totals|labels|take_trace|live_flows|flow_rates):
     def \1(self) -> dict[str, Any]:
         \doc
 
@@ -25,4 +25,13 @@ dcqcn_gym._core.Monitor.labels:
 
 dcqcn_gym._core.Monitor.end_interval:
     def end_interval(self, now_ps: int) -> dict[str, Any]:
+        \doc
+
+dcqcn_gym._core.Simulation.sample:
+    def sample(
+        self,
+        ports: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> dict[str, Any]:
         \doc

@@ -131,6 +131,13 @@ class TransportLayer {
       }
     }
   }
+  // the rate that paces a QP, up to everything before `now`; leaves the lazy timers alone
+  Rate rate_at(const Qp& q, Time now) const {
+    ReactionPoint rp = q.rp;
+    const NicSetting& s = setting(q.src);
+    rp.catch_up(s, now - 1);
+    return rp.pacing_rate(s);
+  }
   Time cnp_delay() const { return transport_.cnp_delay; }
   std::uint32_t flow_key(std::uint32_t ref) const { return qps_[ref & kSlotMask].flow_key; }
 

@@ -4,6 +4,7 @@
 // that finds its egress idle starts at once), flow starts (in the order of the flow source).
 #pragma once
 
+#include <stdexcept>
 #include <vector>
 
 #include "model/metrics.hpp"
@@ -33,6 +34,14 @@ struct PortReport {
   double pause = 0;  // ps, mean over lossless priorities
 };
 
+// one egress port at an instant; sent bytes and pause since the interval began
+struct PortSample {
+  Bytes queue = 0;
+  Bytes tx_bytes = 0;  // data
+  double pause = 0;    // ps, mean over lossless priorities
+  bool paused = false;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -43,6 +52,10 @@ class Engine {
   virtual void set_ecn(const std::vector<EcnSetting>& per_port) = 0;
   // figures of the interval that ends at `now`; counters start again
   virtual void report_ports(Time now, std::vector<PortReport>& out) = 0;
+  // what a port looks like at `now`; changes nothing
+  virtual PortSample sample_port(int, Time) const {
+    throw std::runtime_error("this engine cannot be sampled");
+  }
 };
 
 }  // namespace dcqcn

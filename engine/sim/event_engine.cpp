@@ -329,6 +329,18 @@ void EventEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
   for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i].ecn = per_port[i];
 }
 
+PortSample EventEngine::sample_port(int global, Time now) const {
+  const Port& port = ports_[static_cast<std::size_t>(global)];
+  Time pause = 0;
+  for (unsigned p = 0; p < 8; ++p) {
+    pause += port.pause_sum[p];
+    if (port.paused >> p & 1) pause += now - port.paused_since[p];
+  }
+  const int lossless = std::max(1, __builtin_popcount(world_.scenario.pfc.lossless));
+  return {port.queued_total, port.counters.tx_bytes, static_cast<double>(pause) / lossless,
+          port.paused != 0};
+}
+
 void EventEngine::report_ports(Time now, std::vector<PortReport>& out) {
   out.resize(ports_.size());
   const int lossless = std::max(1, __builtin_popcount(world_.scenario.pfc.lossless));

@@ -37,6 +37,9 @@ class Simulation {
   // close the interval that began at the last report
   const IntervalData& report();
 
+  // look at a port now, inside an open interval; changes nothing
+  PortSample sample_port(int port) const { return engine_->sample_port(port, now_); }
+
   Time now() const { return now_; }
   Engine& engine() { return *engine_; }
   const Topology& topology() const { return topology_; }

@@ -27,6 +27,7 @@ class WindowEngine final : public Engine {
   void settings_changed(Time now) override;
   void set_ecn(const std::vector<EcnSetting>& per_port) override;
   void report_ports(Time now, std::vector<PortReport>& out) override;
+  PortSample sample_port(int port, Time now) const override;
 
  private:
   struct PfcFrame {

@@ -67,6 +67,20 @@ class Simulation:
     def n_nodes(self) -> int: ...
     @property
     def n_ports(self) -> int: ...
+    def sample(
+        self,
+        ports: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> dict[str, Any]:
+        """
+        Queued bytes and pause state of these ports now; data bytes sent and time paused since the last report.
+        """
+
+    def flow_rates(self) -> dict[str, Any]:
+        """
+        Every queue pair with unfinished work: its oldest flow and the rate that paces it.
+        """
 
 class Monitor:
     """The flow-size monitor of a compiled scenario, alone."""
