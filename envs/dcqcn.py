@@ -21,6 +21,7 @@ from dcqcn_gym.envs.scenarios import Scenario, load_scenario
 from dcqcn_gym.errors import ConfigError, StateError
 from dcqcn_gym.interval import IntervalReport
 from dcqcn_gym.knobs import TUNED_KNOBS, Setting
+from dcqcn_gym.overhead import wire_cost
 from dcqcn_gym.space import KnobSpace
 from dcqcn_gym.utility import IDLE_UTILITY, Terms, is_idle, terms, utility
 
@@ -147,9 +148,13 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             action = self.space.setting(action, self.initial_setting)
         return self._step(action, self.scenario.cadence)
 
-    def step_setting(self, setting: DeviceSetting | None) -> Step:
-        """Run one monitor interval under an explicit setting (None: the one in force)."""
-        return self._step(setting, 1)
+    def step_setting(self, setting: DeviceSetting | None, *, tuning: bool = True) -> Step:
+        """Run one monitor interval under an explicit setting (None: the one in force).
+
+        ``tuning=False`` says that nobody needs round trips and pauses of this interval unless the
+        KL trigger fires in it: ``info`` counts the bytes on the wire by that.
+        """
+        return self._step(setting, 1, tuning)
 
     def render(self) -> str | npt.NDArray[np.uint8] | None:
         """Return the episode so far as text or as an RGB picture, by ``render_mode``."""
@@ -215,11 +220,12 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         )
         return _Measured(report, observation, value, reward, idle)
 
-    def _step(self, setting: DeviceSetting | None, intervals: int) -> Step:
+    def _step(self, setting: DeviceSetting | None, intervals: int, tuning: bool = True) -> Step:
         episode = self._running("step")
         if episode.over:
             raise StateError("step() after the end of the episode; call reset() first")
-        if setting is not None and setting != episode.setting:
+        changed = setting is not None and setting != episode.setting
+        if setting is not None and changed:
             self.backend.apply(self._checked(setting, "setting"))
             episode.setting = setting
         measured: list[_Measured] = []
@@ -230,24 +236,30 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             terminated = self.backend.done
             truncated = episode.interval >= self.intervals
         episode.over = terminated or truncated
-        episode.info = info = self._info(measured)
+        episode.info = info = self._info(measured, tuning, changed)
         if self.render_mode == "rgb_array":
             self.history.append(info)
         reward = _mean([m.utility for m in measured])
         return _mean_observation(measured), reward, terminated, truncated, dict(info)
 
-    def _info(self, measured: Sequence[_Measured]) -> Info:
+    def _info(
+        self, measured: Sequence[_Measured], tuning: bool = False, dispatched: bool = False
+    ) -> Info:
         episode = self._running("info")
+        reports = tuple(m.report for m in measured)
+        kl = self.scenario.trigger == "kl"
+        needed = [tuning or (kl and report.fsd.triggered) for report in reports]
         busy = [m for m in measured if not m.idle]
         counted = busy or list(measured)
         return make_info(
             seed=episode.seed,
             interval=episode.interval,
-            reports=tuple(m.report for m in measured),
+            reports=reports,
             setting=episode.setting,
             terms=Terms(*(_mean([getattr(m.terms, n) for m in counted]) for n in _TERMS)),
             utility=_mean([m.utility for m in counted]),
             idle=not busy,
+            cost=wire_cost(reports, needed, dispatched=dispatched),
         )
 
 

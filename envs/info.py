@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -13,7 +14,8 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from dcqcn_gym.envs.backends.base import DeviceSetting
-from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.interval import FlowSizeDistribution, IntervalReport
+from dcqcn_gym.overhead import WireCost
 from dcqcn_gym.utility import Terms, device_pause_ps
 
 __all__ = ["INFO_VERSION", "Info", "PlainInfo", "info_schema", "make_info", "plain_info"]
@@ -58,10 +60,23 @@ class PlainInfo(TypedDict):
     packet_hops: Annotated[Count, _about("packets times links, the engine's work")]
     active_flows: Annotated[Count, _about("flows that exist at the end")]
     finished_flows: Annotated[Count, _about("flows that finished")]
+    elephants: Annotated[float, _about("active flows of at least tau bytes so far")]
+    potential_elephants: Annotated[float, _about("smaller ones, active for delta intervals")]
+    mice: Annotated[float, _about("all other active flows")]
+    size_bins: Annotated[list[float], _about("active flows by bytes so far, one bin per doubling")]
+    fsd_known: Annotated[bool, _about("the monitor gives a distribution")]
     elephant_share: Annotated[Share, _about("weighted share of elephants; 0.5 if unknown")]
     mu: Annotated[float, Field(ge=0.5, le=1), _about("share of the dominant flow type")]
     kl: Annotated[float, _about("KL divergence from the last interval with traffic, nats")]
     triggered: Annotated[bool, _about("KL exceeded theta")]
+    fsd_bytes: Annotated[Count, _about("sent by the monitors in this step")]
+    metrics_bytes: Annotated[Count, _about("round trips and pauses sent in this step")]
+    dispatch_bytes: Annotated[Count, _about("settings sent in this step")]
+    published_bytes: Annotated[Count, _about("all three at the sizes of PARALEON's Table IV")]
+    monitor_memory_bytes: Annotated[Count, _about("counters or sketches of all ToRs")]
+    monitor_state_bytes: Annotated[Count, _about("flow histories of all ToRs, largest so far")]
+    tracked_flows: Annotated[Count, _about("flows in these histories")]
+    untracked_flows: Annotated[Count, _about("flows that found a history full, since the start")]
 
 
 class Info(PlainInfo):
@@ -98,8 +113,9 @@ def make_info(
     terms: Terms,
     utility: float,
     idle: bool,
+    cost: WireCost,
 ) -> Info:
-    """Build ``info`` for a step; ``terms`` and ``utility`` are those of the whole step."""
+    """Build ``info`` for a step; ``terms``, ``utility`` and ``cost`` are the whole step's."""
     last = reports[-1] if reports else None
     return {
         "seed": seed,
@@ -111,6 +127,7 @@ def make_info(
         "o_rtt": terms.rtt,
         "o_pfc": terms.pfc,
         **_measured(last),  # type: ignore[typeddict-item]
+        **asdict(cost),
         "setting": setting,
         "terms": terms,
         "report": last,
@@ -124,16 +141,12 @@ _UNMEASURED: dict[str, Any] = {
     **dict.fromkeys(("active_flows", "finished_flows"), 0),
     **dict.fromkeys(("throughput_bps", "sent_bps", "rtt_mean_s", "rtt_base_s"), 0.0),
     "pause_s": 0.0,
-    "elephant_share": 0.5,
-    "mu": 0.5,
-    "kl": 0.0,
-    "triggered": False,
 }
 
 
 def _measured(report: IntervalReport | None) -> dict[str, Any]:
     if report is None:
-        return _UNMEASURED
+        return {**_UNMEASURED, **_seen(FlowSizeDistribution())}
     seconds = report.duration_s
     samples = int(np.sum(report.rtt_count))
     base_ps = float(np.sum(report.rtt_count * report.rtt_base_ps))
@@ -157,8 +170,23 @@ def _measured(report: IntervalReport | None) -> dict[str, Any]:
         "packet_hops": report.packet_hops,
         "active_flows": report.active_flows,
         "finished_flows": len(report.finished.src),
-        "elephant_share": report.fsd.elephant_share,
-        "mu": report.fsd.mu,
-        "kl": report.fsd.kl,
-        "triggered": report.fsd.triggered,
+        **_seen(report.fsd),
+    }
+
+
+def _seen(fsd: FlowSizeDistribution) -> dict[str, Any]:
+    return {
+        "elephants": fsd.elephants,
+        "potential_elephants": fsd.potential,
+        "mice": fsd.mice,
+        "size_bins": fsd.bins.tolist(),
+        "fsd_known": fsd.known,
+        "elephant_share": fsd.elephant_share,
+        "mu": fsd.mu,
+        "kl": fsd.kl,
+        "triggered": fsd.triggered,
+        "monitor_memory_bytes": fsd.data_plane_bytes,
+        "monitor_state_bytes": fsd.control_plane_bytes,
+        "tracked_flows": fsd.tracked_flows,
+        "untracked_flows": fsd.untracked_flows,
     }

@@ -133,6 +133,11 @@ class Tuner(ABC):
             self.best_utility = outcome.utility
             self.best_setting = outcome.setting
 
+    @property
+    def tuning(self) -> bool:
+        """False while the tuner needs no utilities, so that a deployment need not send them."""
+        return True
+
     def recommend(self) -> Setting:
         """Return the setting to deploy; allowed at any time after ``start``."""
         return self.context.base if self.best_setting is None else self.best_setting

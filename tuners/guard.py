@@ -77,6 +77,12 @@ class GuardedTuner:
         self._check(setting, context)
         return setting
 
+    @property
+    def tuning(self) -> bool:
+        """Whether the tuner needs the utilities of the coming interval."""
+        self._started()
+        return bool(self._call("tuning", lambda: self.tuner.tuning))
+
     def state(self) -> dict[str, Any]:
         """Return the tuner's figures to show."""
         self._started()

@@ -65,7 +65,8 @@ class FlowSizeDistribution(_ComparesArrays):
     min(1, bytes/tau). ``bins`` counts active flows by bytes so far (:data:`FSD_BINS` bins).
     ``kl`` is the Kullback-Leibler divergence (nats, 0.5 added to each count) from the last
     non-idle interval, ``triggered`` whether it exceeds theta. ``monitor_bytes`` is what the
-    monitor would have sent over the wire.
+    monitor would have sent over the wire. The last four fields are its cost and health, over all
+    ToRs.
     """
 
     elephants: float = 0.0
@@ -79,6 +80,14 @@ class FlowSizeDistribution(_ComparesArrays):
     monitor_bytes: int = 0
     known: bool = True
     """False if the monitor gives no distribution (mu is then 0.5)."""
+    data_plane_bytes: int = 0
+    """Memory of the counters or sketches."""
+    control_plane_bytes: int = 0
+    """The most memory that the flow histories have needed so far."""
+    tracked_flows: int = 0
+    """Flows in the histories at the end of the interval."""
+    untracked_flows: int = 0
+    """Flows that found a history full, in all."""
 
     @property
     def elephant_share(self) -> float:

@@ -19,7 +19,7 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenarios import Scenario
 from dcqcn_gym.knobs import Setting
-from dcqcn_gym.record import SCHEMA, Line, LogWriter, Run, interval_line, setting_json
+from dcqcn_gym.record import SCHEMA, WIRE_FIELDS, Line, LogWriter, Run, interval_line, setting_json
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.base import Outcome, Proposal
 from dcqcn_gym.tuners.guard import GuardedTuner
@@ -121,10 +121,13 @@ def run(
                 if window.ready:
                     setting = _canonical(_or(tuner.ask(), setting))
                     window.open(setting)
-                observation, reward, terminated, _, info = env.step_setting(setting)
-                line = interval_line(
-                    i, setting, reward, info["terms"], info["report"], idle=info["idle"]
+                observation, reward, terminated, _, info = env.step_setting(
+                    setting, tuning=tuner.tuning
                 )
+                line = interval_line(
+                    i, setting, reward, info["terms"], info["report"], idle=info["idle"],
+                    wire={name: info[name] for name in WIRE_FIELDS},
+                )  # fmt: skip
                 repeated = log.replaying
                 log.append(line)
                 summary.add(line)

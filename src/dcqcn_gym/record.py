@@ -24,6 +24,7 @@ from dcqcn_gym.utility import Terms, device_pause_ps
 
 __all__ = [
     "SCHEMA",
+    "WIRE_FIELDS",
     "LogWriter",
     "Run",
     "RunDir",
@@ -37,6 +38,9 @@ __all__ = [
 
 SCHEMA = 1
 """Version of the log's layout; a reader refuses a newer one."""
+
+WIRE_FIELDS = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes")
+"""Bytes on the wire per interval, as :class:`dcqcn_gym.overhead.WireCost` documents them."""
 
 Line: TypeAlias = dict[str, Any]
 
@@ -327,12 +331,13 @@ def interval_line(
     report: IntervalReport,
     *,
     idle: bool,
+    wire: Mapping[str, int] | None = None,
 ) -> Line:
     """Return the log line of one interval.
 
     ``throughput_bps`` is payload delivered per second in the whole network, ``rtt_norm`` O_RTT,
     ``rtt_mean_ps`` the mean of all samples (null without one), ``pause_ps_mean`` the paused time
-    of the mean device.
+    of the mean device. ``wire`` are the bytes that would cross the wire (:data:`WIRE_FIELDS`).
     """
     samples = int(report.rtt_count.sum())
     pause = device_pause_ps(report)
@@ -357,11 +362,14 @@ def interval_line(
             "mu": float(fsd.mu),
             "triggered": bool(fsd.triggered),
             "known": bool(fsd.known),
+            **{name: int(getattr(fsd, name)) for name in _MONITOR},
         },
+        **({} if wire is None else {"wire": {name: int(wire[name]) for name in WIRE_FIELDS}}),
         "flows": {name: getattr(flows, name).tolist() for name in _FLOWS},
     }
 
 
 _COUNTS = ("pauses", "marks", "cnps", "drops", "data_packets", "packet_hops", "active_flows")
 _FSD = ("elephants", "potential", "mice", "weighted_elephants", "weighted_mice", "kl")
+_MONITOR = ("data_plane_bytes", "control_plane_bytes", "tracked_flows", "untracked_flows")
 _FLOWS = ("src", "dst", "bytes", "start_ps", "fct_ps", "ideal_fct_ps")
