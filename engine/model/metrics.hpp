@@ -48,7 +48,7 @@ struct FinishedFlow {
 // round-trip samples of one ordered host pair
 struct RttSum {
   std::uint64_t pair = 0;  // src << 32 | dst
-  Time base = 0;
+  Time base = 0;           // the smallest, where several paths differ
   Time sum = 0;
   std::uint64_t count = 0;
 };
@@ -82,8 +82,10 @@ class IntervalLog {
       if (a.src != b.src) return a.src < b.src;
       return a.ordinal < b.ordinal;
     });
-    std::sort(rtts.begin(), rtts.end(),
-              [](const RttSum& a, const RttSum& b) { return a.pair < b.pair; });
+    // ECMP paths of unequal delays: the smallest base counts
+    std::sort(rtts.begin(), rtts.end(), [](const RttSum& a, const RttSum& b) {
+      return a.pair != b.pair ? a.pair < b.pair : a.base < b.base;
+    });
     std::size_t kept = 0;
     for (const RttSum& r : rtts) {
       if (kept > 0 && rtts[kept - 1].pair == r.pair) {

@@ -1,10 +1,11 @@
 // The engines of this library by name. Apart from simulation.cpp, so that ns-3 can use a
 // Simulation with an engine of its own and link none of these.
+#include <cstdlib>
 #include <stdexcept>
 
 #include "sim/event_engine.hpp"
-#include "sim/window_engine.hpp"
 #include "sim/simulation.hpp"
+#include "sim/window_engine.hpp"
 
 namespace dcqcn {
 namespace {
@@ -14,7 +15,13 @@ std::unique_ptr<Engine> make_engine(const std::string& name, const World& world)
     return std::make_unique<WindowEngine>(world);
   }
   if (name == "event") return std::make_unique<EventEngine>(world);
-  throw std::invalid_argument("unknown engine '" + name + "'; expected window or event");
+  if (name.rfind("window:", 0) == 0) {  // with an upper bound on its windows, for tests
+    char* end = nullptr;
+    const long long bound = std::strtoll(name.c_str() + 7, &end, 10);
+    if (*end == 0 && bound > 0) return std::make_unique<WindowEngine>(world, bound);
+  }
+  throw std::invalid_argument("unknown engine '" + name +
+                              "'; expected window, window:<picoseconds> or event");
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+// A job: a compiled scenario and a script of what is done to it, as one text, so that a failure
+// can be kept as a file. After the scenario's `end` come, one a line:
+//
+//   seed N                 of the simulation (first line of the script)
+//   nic H|* v1 ... v17     SI values of one host or of all, in the order of kNicKnobs
+//   ecn P|* kmin kmax pmax the same for one port or all
+//   apply                  put the rows into force
+//   run T                  advance to T picoseconds
+//   report                 close the interval; here the engines are compared
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/simulation.hpp"
+
+namespace dcqcn::fuzz {
+
+// NVIDIA's defaults in SI units, in the order of kNicKnobs
+inline constexpr double kDefaultNic[17] = {0,      1,
+                                           300e-6, 32767 * 64,
+                                           1,      0,
+                                           5e6,    50e6,
+                                           11,     0.5,
+                                           1e6,    0,
+                                           4e-6,   1019.0 / 1024,
+                                           1e-6,   1023.0 / 1024,
+                                           4e-6};
+
+struct Job {
+  std::vector<std::string> scenario;  // lines, the last one is "end"
+  std::vector<std::string> script;
+
+  std::string compiled() const;
+  std::string text() const;
+  static Job parse(const std::string& text);  // throws std::invalid_argument
+};
+
+// One engine that plays a job line by line.
+class Player {
+ public:
+  // splits: this many additional calls of advance per `run`
+  Player(const Job& job, const std::string& engine, int splits = 0);
+  // true after a `report`; then report() holds it
+  bool play(const std::string& line);
+  const IntervalData& report() const { return *report_; }
+  Simulation& simulation() { return *simulation_; }
+
+ private:
+  void run(Time until);
+
+  std::unique_ptr<Simulation> simulation_;
+  std::vector<NicSetting> nics_;
+  std::vector<EcnSetting> ecns_;
+  const IntervalData* report_ = nullptr;
+  int splits_;
+};
+
+struct Verdict {
+  std::string difference;    // "" if all engines agree
+  std::uint64_t digest = 0;  // of all reports of the first engine
+  std::uint64_t hops = 0;
+  std::uint64_t pauses = 0;
+  std::uint64_t drops = 0;
+};
+
+// the same job on the window engine, on the oracle, and on the window engine with smaller windows
+// and more calls of advance
+Verdict compare(const Job& job);
+// the window engine alone
+Verdict digest(const Job& job, const std::string& engine = "window");
+
+// a smaller job that still fails; at most `attempts` jobs are tried
+Job shrink(const Job& job, int attempts = 2000);
+
+}  // namespace dcqcn::fuzz
