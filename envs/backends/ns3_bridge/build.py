@@ -175,7 +175,9 @@ def _require_tools() -> None:
 
 def _source_files() -> list[tuple[str, Path]]:
     scratch, engine = source_dirs()
-    files = [f for f in (*scratch.iterdir(), *(engine / "model").iterdir()) if f.suffix in _SUFFIXES]
+    files = [
+        f for f in (*scratch.iterdir(), *(engine / "model").iterdir()) if f.suffix in _SUFFIXES
+    ]
     files += [engine / name for name in _ENGINE_FILES]
     return sorted((f"{f.parent.name}/{f.name}", f) for f in files)
 
