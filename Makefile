@@ -25,7 +25,7 @@ help:  ## list the targets
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
-	  { echo "error: dcqcn-gym needs Python >= 3.10, found $$($(PYTHON) --version 2>&1);" \
+	  { echo "error: dcqcn-gym needs Python >= 3.10, found $$($(PYTHON) --version 2>/dev/null || echo none);" \
 	         "name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@command -v "$${CXX:-c++}" >/dev/null || \
 	  { echo "error: no C++ compiler found; install g++ >= 11 or clang >= 14," \
