@@ -6,15 +6,17 @@ Times count from the start of the simulation, before the warm-up.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import Self
 
+from dcqcn_gym.collectives import Collective
 from dcqcn_gym.config import StrictModel
 from dcqcn_gym.envs.tables import CdfField, FlowsField
-from dcqcn_gym.envs.topology import Network
+from dcqcn_gym.envs.topology import Network, us_to_ps
 from dcqcn_gym.errors import ConfigError
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Poisson",
     "Ring",
     "Workload",
+    "collectives_of",
     "mean_gap_ps",
     "select_hosts",
 ]
@@ -282,6 +285,25 @@ class Flows(StrictModel):
 Workload = Annotated[
     Poisson | AllToAll | Ring | Incast | Permutation | Pairs | Flows, Field(discriminator="kind")
 ]
+
+
+def collectives_of(workloads: Sequence[object], net: Network) -> list[Collective]:
+    """Return what each all-to-all and ring among these workloads is as a collective operation."""
+    found = []
+    for i, workload in enumerate(workloads):
+        if not isinstance(workload, AllToAll | Ring) or isinstance(workload, Permutation):
+            continue
+        n = len(workload.resolve(net))
+        if isinstance(workload, Ring):
+            kind: str = workload.collective
+            size, flows = workload.bytes, n * workload.steps(n)
+        else:
+            kind = "all-to-all"
+            size = n * workload.bytes * workload.messages
+            flows = n * (n - 1) * workload.messages
+        pause = max(us_to_ps(workload.off_us), min(link.delay_ps for link in net.links))
+        found.append(Collective(i, kind, n, size, flows, pause))
+    return found
 
 
 def mean_gap_ps(workload: Poisson, net: Network) -> float:

@@ -1,0 +1,160 @@
+"""Collective operations: how long each round took, algbw and busbw as nccl-tests define them.
+
+A round is every transfer of one collective; the next one starts a pause after the last transfer of
+the round before, so rounds never overlap and can be told apart by time alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.interval import FinishedFlows
+
+__all__ = ["BUS_FACTORS", "Collective", "CollectiveRound", "RoundTracker"]
+
+BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
+    "all-reduce": lambda n: 2 * (n - 1) / n,
+    "reduce-scatter": lambda n: (n - 1) / n,
+    "all-gather": lambda n: (n - 1) / n,
+    "all-to-all": lambda n: (n - 1) / n,
+}
+"""busbw / algbw by the number of ranks (nccl-tests, doc/PERFORMANCE.md)."""
+
+
+@dataclass(frozen=True)
+class Collective:
+    """One workload that repeats a collective operation.
+
+    ``workload`` is its index in the scenario, ``bytes`` the buffer of one rank (S of nccl-tests),
+    ``flows`` the number of flows of a round, ``pause_ps`` the time between two rounds.
+    """
+
+    workload: int
+    kind: str
+    ranks: int
+    bytes: int
+    flows: int
+    pause_ps: int
+
+    @property
+    def bus_factor(self) -> float:
+        """busbw / algbw."""
+        return BUS_FACTORS[self.kind](self.ranks)
+
+
+@dataclass(frozen=True)
+class CollectiveRound:
+    """A finished round: ``number`` counts the rounds of its workload that were seen whole."""
+
+    collective: Collective
+    number: int
+    start_ps: int
+    end_ps: int
+
+    @property
+    def time_ps(self) -> int:
+        """From the first start to the last completion."""
+        return self.end_ps - self.start_ps
+
+    @property
+    def algbw(self) -> float:
+        """S / t in bytes per second."""
+        return self.collective.bytes / (self.time_ps * 1e-12)
+
+    @property
+    def busbw(self) -> float:
+        """Algbw x factor in bytes per second: what one link carries."""
+        return self.algbw * self.collective.bus_factor
+
+
+@dataclass
+class _Progress:
+    """The round of one workload that is under way, and sums over the finished ones."""
+
+    collective: Collective
+    synced: bool
+    flows: int = 0
+    start_ps: int = 0
+    end_ps: int = -1
+    times_ps: list[int] = field(default_factory=lambda: [0, 0, 0])  # sum, shortest, longest
+    rounds: int = 0
+
+    def add(self, start_ps: int, end_ps: int) -> CollectiveRound | None:
+        """Count a flow; return the round if this was its last one."""
+        if not self.synced:  # rounds are apart by the pause; a round in progress is not counted
+            self.synced = 0 <= self.end_ps <= start_ps - self.collective.pause_ps
+            if not self.synced:
+                self.end_ps = max(self.end_ps, end_ps)
+                return None
+        if self.flows == 0:
+            self.start_ps = start_ps
+        self.flows += 1
+        self.start_ps = min(self.start_ps, start_ps)
+        self.end_ps = max(self.end_ps, end_ps)
+        if self.flows < self.collective.flows:
+            return None
+        done = CollectiveRound(self.collective, self.rounds, self.start_ps, self.end_ps)
+        self.flows = 0
+        self.rounds += 1
+        total, low, high = self.times_ps
+        took = done.time_ps
+        self.times_ps = [total + took, min(low or took, took), max(high, took)]
+        return done
+
+    def summary(self) -> dict[str, Any]:
+        """Return plain values; means of bandwidth are S over the mean time, as in nccl-tests."""
+        c, (total, low, high) = self.collective, self.times_ps
+        seen = self.rounds > 0
+        algbw = c.bytes * self.rounds / (total * 1e-12) * 1e-9 if seen else None
+        cycle_s = (total + self.rounds * c.pause_ps) * 1e-12
+        return {
+            "workload": c.workload,
+            "collective": c.kind,
+            "ranks": c.ranks,
+            "bytes": c.bytes,
+            "rounds": self.rounds,
+            "time_ns_mean": total / self.rounds / 1000 if seen else None,
+            "time_ns_min": low / 1000 if seen else None,
+            "time_ns_max": high / 1000 if seen else None,
+            "algbw_gbytes_per_s": algbw,
+            "busbw_gbytes_per_s": None if algbw is None else algbw * c.bus_factor,
+            "iterations_per_s": self.rounds / cycle_s if seen else None,
+        }
+
+
+class RoundTracker:
+    """Finds the finished rounds in the finished flows of one interval after the other.
+
+    With ``whole=False`` watching begins somewhere in the run, and the first round is left out.
+    """
+
+    def __init__(self, collectives: Iterable[Collective], *, whole: bool = True) -> None:
+        self._progress = {c.workload: _Progress(c, synced=whole) for c in collectives}
+
+    @property
+    def collectives(self) -> list[Collective]:
+        """What is watched."""
+        return [p.collective for p in self._progress.values()]
+
+    def add(self, finished: FinishedFlows) -> list[CollectiveRound]:
+        """Take the flows of an interval, ordered by completion; return the rounds they finish."""
+        return list(self._rounds(finished)) if self._progress else []
+
+    def _rounds(self, finished: FinishedFlows) -> Iterator[CollectiveRound]:
+        for i in np.flatnonzero(np.isin(finished.workload, list(self._progress))).tolist():
+            start = int(finished.start_ps[i])
+            progress = self._progress[int(finished.workload[i])]
+            done = progress.add(start, start + int(finished.fct_ps[i]))
+            if done is not None:
+                yield done
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Return per workload: rounds, mean, shortest and longest time, algbw, busbw in GB/s.
+
+        ``iterations_per_s`` counts a round and its pause as one iteration of training.
+        """
+        return [p.summary() for p in self._progress.values()]
