@@ -9,13 +9,14 @@ from pydantic import Field, create_model
 from dcqcn_gym.knobs import KNOBS, Setting, default_setting, expert_setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
-__all__ = ["DefaultTuner", "DoNothingTuner", "ExpertTuner", "FixedTuner"]
+__all__ = ["DefaultTuner", "DoNothingTuner", "ExpertTuner", "FixedTuner", "StaticTuner"]
 
 
-class _Static(Tuner):
+class StaticTuner(Tuner):
     """Puts one setting in force at the start and recommends it, whatever happens."""
 
     def start(self, context: TunerContext) -> None:
+        """Choose the setting."""
         super().start(context)
         self._setting = self._choose(context)
         self._sent = False
@@ -24,19 +25,26 @@ class _Static(Tuner):
         raise NotImplementedError
 
     def ask(self) -> Setting | None:
+        """Return the setting once."""
         if self._sent:
             return None
         self._sent = True
         return self._setting
 
+    @property
+    def tuning(self) -> bool:
+        """Always False: nothing is measured."""
+        return False
+
     def tell(self, outcome: Outcome) -> None:
         """Learn nothing."""
 
     def recommend(self) -> Setting:
+        """Return the setting."""
         return self._setting
 
 
-class DefaultTuner(_Static):
+class DefaultTuner(StaticTuner):
     """NVIDIA's defaults and the usual ECN thresholds, scaled to the line rate."""
 
     name = "default"
@@ -46,7 +54,7 @@ class DefaultTuner(_Static):
         return default_setting(context.space.line_rate_bps)
 
 
-class ExpertTuner(_Static):
+class ExpertTuner(StaticTuner):
     """The experts' setting of PARALEON (ICNP'24) Table I, as printed, at every speed."""
 
     name = "expert"
@@ -56,7 +64,7 @@ class ExpertTuner(_Static):
         return expert_setting(context.space.line_rate_bps)
 
 
-class DoNothingTuner(_Static):
+class DoNothingTuner(StaticTuner):
     """Leaves the network as the scenario starts it; never sends a setting."""
 
     name = "do-nothing"
@@ -79,7 +87,7 @@ _FixedSettings = create_model(
 )  # type: ignore[call-overload]
 
 
-class FixedTuner(_Static):
+class FixedTuner(StaticTuner):
     """The scenario's initial setting with some knobs replaced, in NVIDIA's units."""
 
     name = "fixed"

@@ -11,20 +11,35 @@ After the last temperature the best setting is put in force and kept.
 With utilities in 0..1 and temperatures of 90 to 10, a setting that is worse by 0.1 is accepted
 with probability 0.99 and more: as published, the search is close to a guided random walk that
 remembers its best. ``paraleon-rescaled`` divides both temperatures by 900 (0.1 to 0.011).
+
+The ablations of the paper's figure 12 switch its two optimisations off, alone and together
+(``paraleon-unguided``, ``paraleon-unrelaxed``, ``naive-sa``). The paper gives no numbers for them:
+unguided means a fair coin for the direction and a uniform draw over the range that is left on that
+side (on the scale of the action space); the temperature that is not relaxed goes from 90 to 1 by
+0.95, 88 levels, 1760 intervals. Both are ours.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, cast
 
+import numpy as np
 from pydantic import Field
 
 from dcqcn_gym.interval import FlowSizeDistribution
-from dcqcn_gym.knobs import KNOBS, Knob, Setting
+from dcqcn_gym.knobs import KNOBS, Setting
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.steps import moved, whole_step
 
-__all__ = ["ParaleonRescaledTuner", "ParaleonSettings", "ParaleonTuner", "RescaledSettings"]
+__all__ = [
+    "NaiveAnnealingTuner",
+    "ParaleonRescaledTuner",
+    "ParaleonSettings",
+    "ParaleonTuner",
+    "ParaleonUnguidedTuner",
+    "ParaleonUnrelaxedTuner",
+]
 
 
 class ParaleonSettings(AnnealingSettings):
@@ -35,6 +50,30 @@ class ParaleonSettings(AnnealingSettings):
     )
     mutate_from: Literal["current", "best"] = Field(
         default="current", description="solution from which the next candidate is made"
+    )
+    guided: bool = Field(
+        default=True, description="off: any value on either side, whatever the traffic is"
+    )
+
+
+class _UnguidedSettings(ParaleonSettings):
+    guided: bool = Field(
+        default=False, description="off: any value on either side, whatever the traffic is"
+    )
+
+
+class _UnrelaxedSettings(ParaleonSettings):
+    final_temperature: float = Field(
+        default=1.0, gt=0, description="stop at or below this temperature"
+    )
+    cooling: float = Field(
+        default=0.95, gt=0, lt=1, description="factor from one level to the next"
+    )
+
+
+class _NaiveSettings(_UnrelaxedSettings):
+    guided: bool = Field(
+        default=False, description="off: any value on either side, whatever the traffic is"
     )
 
 
@@ -85,6 +124,12 @@ class ParaleonTuner(Tuner):
         else:
             self._next = self._mutate(outcome.report.fsd)
 
+    @property
+    def tuning(self) -> bool:
+        """True while the annealing runs; in KL mode it waits for the first trigger."""
+        waiting = self.context.trigger == "kl" and not self._started
+        return not (waiting or self._annealer.finished)
+
     def recommend(self) -> Setting:
         """Return P, the best solution since the last start of the annealing."""
         return self._annealer.best or self.context.base
@@ -106,31 +151,29 @@ class ParaleonTuner(Tuner):
         best = self._options.mutate_from == "best"
         origin = self._annealer.best if best else self._annealer.current
         assert origin is not None  # something was measured before
+        if not self._options.guided:
+            return self._leap(origin)
         self._mu = fsd.mu if fsd.known else 0.5
         guided = min(self._mu, self._options.eta)
-        moved: dict[str, float] = {}
+        rate = self.context.space.line_rate_bps
+        values: dict[str, float] = {}
         for name in self.context.space.knobs:
             row = KNOBS[name]
-            step = self._step(row, self._random.uniform(0.5, 1.0))
+            step = whole_step(row, row.step_at(rate) * self._random.uniform(0.5, 1.0))
             dominant = self._random.random() < guided
             towards_throughput = dominant == fsd.elephants_dominate
             sign = row.direction if towards_throughput else -row.direction
-            low, high = row.tuned_at(self.context.space.line_rate_bps)
-            value = self._begin(row, origin) + sign * step
-            moved[name] = row.to_si(min(max(value, low), high))  # so that it cannot land on "off"
-        return origin.replace(self.context.space.clip(moved))
+            values[name] = moved(row, origin, sign * step, rate)
+        return origin.replace(self.context.space.clip(values))
 
-    def _step(self, row: Knob, factor: float) -> float:
-        step = row.step_at(self.context.space.line_rate_bps) * factor
-        return float(max(1, round(step))) if row.integer else step
-
-    def _begin(self, row: Knob, origin: Setting) -> float:
-        """Return the knob's value in NVIDIA's unit; one that is off begins at what it acts like."""
-        value = row.to_nvidia(origin[row.name])
-        if row.off is None or value != row.off:
-            return value
-        low, high = row.tuned_at(self.context.space.line_rate_bps)
-        return low + row.off_acts_like * (high - low)
+    def _leap(self, origin: Setting) -> Setting:
+        """Return a candidate of naive annealing; two draws per knob, distance first."""
+        space = self.context.space
+        unit = space.encode(origin)
+        for i in range(space.n):
+            distance, up = self._random.random(), self._random.random() < 0.5
+            unit[i] += distance * (1.0 - unit[i] if up else -1.0 - unit[i])
+        return space.setting(np.clip(unit, -1.0, 1.0), origin)
 
 
 class ParaleonRescaledTuner(ParaleonTuner):
@@ -139,3 +182,29 @@ class ParaleonRescaledTuner(ParaleonTuner):
     name = "paraleon-rescaled"
     summary = "PARALEON with temperatures that suit a utility in 0..1 (0.1 to 0.011)"
     Settings: ClassVar[type[TunerSettings]] = RescaledSettings
+
+
+class ParaleonUnguidedTuner(ParaleonTuner):
+    """Ablation: guided randomness off, relaxed temperature on."""
+
+    name = "paraleon-unguided"
+    summary = "PARALEON without guided randomness (ablation of figure 12)"
+    needs = frozenset()
+    Settings: ClassVar[type[TunerSettings]] = _UnguidedSettings
+
+
+class ParaleonUnrelaxedTuner(ParaleonTuner):
+    """Ablation: guided randomness on, relaxed temperature off."""
+
+    name = "paraleon-unrelaxed"
+    summary = "PARALEON with slow cooling, 90 to 1 by 0.95 (ablation of figure 12)"
+    Settings: ClassVar[type[TunerSettings]] = _UnrelaxedSettings
+
+
+class NaiveAnnealingTuner(ParaleonTuner):
+    """Simulated annealing with both of PARALEON's optimisations off."""
+
+    name = "naive-sa"
+    summary = "simulated annealing without PARALEON's two optimisations"
+    needs = frozenset()
+    Settings: ClassVar[type[TunerSettings]] = _NaiveSettings

@@ -19,7 +19,7 @@ from dcqcn_gym.loop import RunSpec, Timing, run
 from dcqcn_gym.pool import step_back, worker_pool
 from dcqcn_gym.record import Line, Run, RunDir, read_run, setting_json, write_json
 
-__all__ = ["REFERENCES", "Evaluation", "Viewer", "evaluation_seeds", "tune"]
+__all__ = ["REFERENCES", "Evaluation", "Viewer", "check_same", "evaluation_seeds", "tune"]
 
 REFERENCES = ("default", "expert")
 """The settings that every run is compared with."""
@@ -77,7 +77,7 @@ def tune(
     """
     recorded = out.check(resume=resume, force=force)
     if recorded is not None:
-        _check_same(recorded, spec)
+        check_same(recorded, spec)
     spec.check()
     out.create(fresh=recorded is None)
     viewer.begin()
@@ -115,7 +115,7 @@ def _simulate(
     return {"run": _summed([tuned]), "references_and_evaluation": _summed(finished)}
 
 
-def _check_same(recorded: Run, spec: RunSpec) -> None:
+def check_same(recorded: Run, spec: RunSpec) -> None:
     """Raise RunError naming the first argument that differs from the recorded run's."""
     old, new = recorded.header, json.loads(json.dumps(spec.header()))
     if old == new:

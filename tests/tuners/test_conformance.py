@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,22 @@ import pytest
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import TUNERS
 
+NEEDS_PACKAGE: Mapping[str, str] = {
+    "tpe": "optuna",
+    "cmaes": "cmaes",
+    "nsga2": "optuna",
+    "qmc": "scipy",
+    "gp": "torch",
+    "cmaes-policy": "cmaes",
+}
+
 for _name in TUNERS.names():
     _title = "Test" + "".join(part.capitalize() for part in _name.split("-"))
-    globals()[_title] = type(_title, (TunerCase,), {"tuner": _name})
+    _case = type(_title, (TunerCase,), {"tuner": _name})
+    _package = NEEDS_PACKAGE.get(_name)
+    if _package is not None and importlib.util.find_spec(_package) is None:
+        _case = pytest.mark.skip(f"{_package} is not installed")(_case)
+    globals()[_title] = _case
 
 
 class TestParaleonFromBest(TunerCase):

@@ -9,16 +9,14 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
+from outcomes import outcome
 
-from dcqcn_gym.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.interval import FlowSizeDistribution
 from dcqcn_gym.knobs import Setting, default_setting
 from dcqcn_gym.space import KnobSpace
-from dcqcn_gym.tuners import Outcome, TunerContext, make_tuner
+from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
 from dcqcn_gym.tuners.paraleon import ParaleonTuner
-from dcqcn_gym.utility import Terms
-
-INTS, FLOATS = np.zeros(1, np.int64), np.zeros(1)
 
 
 class Script:
@@ -49,22 +47,6 @@ class Scripted(TunerContext):
 
 def fsd(elephants: float, mice: float, **more: Any) -> FlowSizeDistribution:
     return FlowSizeDistribution(weighted_elephants=elephants, weighted_mice=mice, **more)
-
-
-def outcome(
-    setting: Setting, utility: float, sizes: FlowSizeDistribution, triggered: bool = False
-) -> Outcome:
-    counts = dict.fromkeys(
-        ("delivered_bytes", "data_packets", "acks", "cnps", "marks", "drops", "pauses", "resumes"),
-        1,
-    )
-    report = IntervalReport(
-        0, 0, 10**9, INTS, FLOATS, INTS, INTS, INTS, INTS, INTS, INTS, FLOATS, FLOATS, INTS, INTS,
-        INTS, INTS, INTS, INTS, INTS, retransmitted_packets=0, packet_hops=1, active_flows=1,
-        fsd=sizes, finished=FinishedFlows(), **counts,
-    )  # fmt: skip
-    terms = Terms(utility, utility, utility)
-    return Outcome(setting, utility, terms, np.zeros(1, np.float32), report, triggered=triggered)
 
 
 def started(
@@ -262,3 +244,49 @@ class TestTriggered:
         tuner.tell(outcome(asked(tuner), 0.5, fsd(1, 0), triggered=True))
         tuner.tell(outcome(asked(tuner), 0.6, fsd(1, 0), triggered=True))
         assert tuner.state()["restarts"] == 0
+
+
+class TestAblations:
+    """Figure 12 of the paper: each optimisation off alone, and both."""
+
+    def test_what_differs(self) -> None:
+        settings = {
+            name: make_tuner(name).settings.model_dump()
+            for name in ("paraleon", "paraleon-unguided", "paraleon-unrelaxed", "naive-sa")
+        }
+        full = settings.pop("paraleon")
+        off = {
+            name: {key: value for key, value in values.items() if value != full[key]}
+            for name, values in settings.items()
+        }
+        cold = {"final_temperature": 1.0, "cooling": 0.95}
+        assert off == {
+            "paraleon-unguided": {"guided": False},
+            "paraleon-unrelaxed": cold,
+            "naive-sa": {"guided": False, **cold},
+        }
+
+    def test_one_naive_mutation_by_hand(self) -> None:
+        # gd in 10..13 and min_dec_fac in 10..100, both linear: 11 -> 11 + 0.75 * 2 = 12.5 -> 12
+        # (rounded to even) with a draw below 0.5; 50 -> 50 - 0.25 * 40 = 40 with one above
+        script = Script([], [0.75, 0.49, 0.25, 0.51])
+        tuner = make_tuner("naive-sa")
+        space = KnobSpace(("rp_gd", "rp_min_dec_fac"))
+        tuner.start(Scripted(space, default_setting(), 0, 280, script=script))
+        tuner.tell(outcome(default_setting(), 0.5, fsd(99, 1)))
+        proposal = tuner.ask()
+        assert isinstance(proposal, Setting)
+        now = proposal.to_nvidia()
+        assert script.used_up
+        assert now["rp_gd"] == 12
+        assert now["rp_min_dec_fac"] == 40
+
+    def test_slow_cooling_has_88_levels(self) -> None:
+        settings = make_tuner("naive-sa").settings
+        assert isinstance(settings, AnnealingSettings)
+        annealer = Annealer(settings, lambda: 0.0)
+        rounds = 0
+        while not annealer.finished:
+            annealer.judge(default_setting(), 0.5)
+            rounds += 1
+        assert rounds == 88 * 20

@@ -1,0 +1,77 @@
+"""``dcqcn-gym pretrain``: search a setting offline and write it as a file of ``configs/tuners``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dcqcn_gym.loop import RunSpec
+    from dcqcn_gym.record import Line
+
+__all__ = ["pretrain"]
+
+
+def pretrain(
+    out: Annotated[Path, typer.Option(help="TOML file to write.")],
+    scenario: Annotated[str, typer.Option(help="Traffic to search on.")] = "llm-alltoall",
+    tuner: Annotated[str, typer.Option(help="The search.")] = "paraleon",
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Traffic and tuner seed.")] = 1,
+    intervals: Annotated[int, typer.Option(min=1, help="Monitor intervals.")] = 280,
+    backend: Annotated[str, typer.Option(help="The world to search in.")] = "native",
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+) -> None:
+    """Search offline and write the setting found; `pretrained-*` tuners put such a file in force.
+
+    The file goes to a tuner as --tuner-arg file=FILE.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from dcqcn_gym.envs.scenarios import load_scenario
+    from dcqcn_gym.errors import RunError
+    from dcqcn_gym.loop import RunSpec, run
+    from dcqcn_gym.record import read_run, write_atomically
+
+    if out.exists() and not force:
+        raise RunError(f"--out {out} exists; replace it with --force, or give another file")
+    if not out.absolute().parent.is_dir():
+        raise RunError(f"--out {out}: {out.absolute().parent} is not a directory")
+    spec = RunSpec(load_scenario(scenario), tuner, seed, intervals, backend)
+    spec.check()
+    with TemporaryDirectory() as folder, Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task(f"{tuner} on {scenario}", total=intervals)
+        log = Path(folder) / "run.jsonl"
+        run(spec, log, watch=lambda line, *_: progress.update(task, completed=line["i"] + 1))
+        end = read_run(log).end
+    if end is None or end["best_utility"] is None:
+        raise RunError(f"{scenario} sent nothing in {intervals} intervals, so nothing was found")
+    write_atomically(out, _toml(spec, end).encode())
+    typer.echo(out)
+
+
+def _toml(spec: RunSpec, end: Line) -> str:
+    import dcqcn_gym
+
+    command = ["dcqcn-gym", "pretrain", "--scenario", spec.scenario.name, "--tuner", spec.tuner]
+    command += ["--seed", str(spec.seed), "--intervals", str(spec.intervals), "--out", "FILE"]
+    lines = [
+        f"# {shlex.join(command)}",
+        "# Knobs in NVIDIA's units, as the search recommended them; not edited by hand.",
+        "[search]",
+        f'scenario = "{spec.scenario.name}"',
+        f'tuner = "{spec.tuner}"',
+        f"seed = {spec.seed}",
+        f"intervals = {spec.intervals}",
+        f"line_rate_bps = {spec.scenario.line_rate_bps!r}",
+        f"best_utility = {end['best_utility']!r}",
+        f'version = "{dcqcn_gym.__version__}"',
+        "",
+        "[setting]",
+        *(f"{name} = {value!r}" for name, value in end["recommended"].items()),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,69 @@
+"""The arms of the bandits: a small library of settings to choose among.
+
+By default (ours): NVIDIA's default, the experts' setting, the two pretrained ones, and four on a
+ladder from delay-friendly to throughput-friendly: the default with every tuned knob moved by 4 or
+8 table steps in its friendly direction. A TOML file of ``[NAME]`` tables with knobs in NVIDIA's
+units, each a change of the setting in force, replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from dcqcn_gym.config import read_toml
+from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.tuners.base import TunerContext
+from dcqcn_gym.tuners.pretrained import FOLDER, pretrained_setting
+from dcqcn_gym.tuners.steps import moved
+
+__all__ = ["default_library", "load_library"]
+
+LADDER: Mapping[str, int] = {
+    "delay-8": -8,
+    "delay-4": -4,
+    "throughput-4": 4,
+    "throughput-8": 8,
+}
+"""Table steps of each rung; positive is throughput-friendly."""
+
+
+def default_library(space: KnobSpace) -> dict[str, Setting]:
+    """Return the built-in arms for a knob space, by name, in a fixed order."""
+    rate = space.line_rate_bps
+    start = default_setting(rate)
+    arms = {"default": start, "expert": expert_setting(rate)}
+    for name in ("pretrained-alltoall", "pretrained-fbhadoop"):
+        arms[name] = pretrained_setting(FOLDER / f"{name}.toml", rate)
+    for name, steps in LADDER.items():
+        arms[name] = _rung(start, steps, space)
+    return arms
+
+
+def _rung(start: Setting, steps: int, space: KnobSpace) -> Setting:
+    values: dict[str, float] = {}
+    for name in space.knobs:
+        row = KNOBS[name]
+        by = steps * row.direction * row.step_at(space.line_rate_bps)
+        values[name] = moved(row, start, by, space.line_rate_bps)
+    return start.replace(space.clip(values))
+
+
+def load_library(path: str, context: TunerContext) -> dict[str, Setting]:
+    """Return the arms of a TOML file; raise ConfigError naming the file and the arm."""
+    arms: dict[str, Setting] = {}
+    for name, knobs in read_toml(Path(path)).items():
+        if not isinstance(knobs, dict):
+            raise ConfigError(f"{path}: expected tables of knobs such as [{name}], got a value")
+        values: dict[str, float] = {}
+        for knob, value in knobs.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ConfigError(f"{path}: [{name}] {knob} = {value!r}: expected a number")
+            values[knob] = value
+        setting = context.base.replace_nvidia(values)
+        arms[name] = setting.check(context.space.line_rate_bps, f"{path}: [{name}]")
+    if len(arms) < 2:
+        raise ConfigError(f"{path}: a library needs at least two settings, got {len(arms)}")
+    return arms

@@ -1,0 +1,99 @@
+"""Settings that PARALEON found offline on one workload, never changed again.
+
+PARALEON (ICNP'24) section IV compares with "Pretrained 1" (tuned on all-to-all) and "Pretrained 2"
+(tuned on FB_Hadoop). Ours come from ``dcqcn-gym pretrain``; the files in ``configs/tuners`` hold
+what it found and the command. On another line rate the knobs that scale with it (ECN thresholds,
+first-CNP rate) are scaled from the rate of the search, and every value stays in its legal range.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, cast
+
+from pydantic import Field
+
+from dcqcn_gym.config import CONFIGS, StrictModel, load_toml
+from dcqcn_gym.knobs import KNOBS, Setting
+from dcqcn_gym.tuners.base import TunerContext, TunerSettings
+from dcqcn_gym.tuners.fixed import StaticTuner
+
+__all__ = [
+    "PretrainedAlltoallTuner",
+    "PretrainedFbHadoopTuner",
+    "PretrainedFile",
+    "PretrainedTuner",
+    "pretrained_setting",
+]
+
+FOLDER = CONFIGS / "tuners"
+
+
+class Search(StrictModel):
+    """Where a pretrained setting comes from."""
+
+    scenario: str
+    tuner: str
+    seed: int
+    intervals: int
+    line_rate_bps: float = Field(gt=0)
+    best_utility: float
+    version: str
+
+
+class PretrainedFile(StrictModel):
+    """A file of ``configs/tuners``: the search and the 20 knobs in NVIDIA's units."""
+
+    search: Search
+    setting: dict[str, float]
+
+
+def pretrained_setting(path: Path, line_rate_bps: float) -> Setting:
+    """Return the setting of a file for a line rate; raise ConfigError for a bad file."""
+    file = load_toml(path, PretrainedFile)
+    found = Setting.from_nvidia(file.setting)
+    found.check(file.search.line_rate_bps, str(path))
+    ratio = line_rate_bps / file.search.line_rate_bps
+    if ratio == 1.0:
+        return found
+    changed: dict[str, float] = {}
+    for row in KNOBS.values():
+        value = row.to_nvidia(found[row.name])
+        if row.off is not None and value == row.off:
+            continue
+        low, high = row.legal_at(line_rate_bps)
+        scaled = value * ratio if row.scaling != "none" else value
+        changed[row.name] = row.to_nvidia(row.to_si(min(max(scaled, low), high)))
+    return found.replace_nvidia(changed)
+
+
+class _FileSettings(TunerSettings):
+    file: str = Field(default="", description="TOML file written by `dcqcn-gym pretrain`")
+
+
+class PretrainedTuner(StaticTuner):
+    """Puts the setting of a file in force; base of the two of the paper."""
+
+    Settings: ClassVar[type[TunerSettings]] = _FileSettings
+    built_in: ClassVar[str] = ""
+
+    def _choose(self, context: TunerContext) -> Setting:
+        given = cast(_FileSettings, self.settings).file
+        path = Path(given) if given else FOLDER / self.built_in
+        return pretrained_setting(path, context.space.line_rate_bps)
+
+
+class PretrainedAlltoallTuner(PretrainedTuner):
+    """Pretrained 1 of the paper: tuned offline on the all-to-all of LLM training."""
+
+    name = "pretrained-alltoall"
+    summary = "the setting PARALEON found offline on llm-alltoall, never changed"
+    built_in = "pretrained-alltoall.toml"
+
+
+class PretrainedFbHadoopTuner(PretrainedTuner):
+    """Pretrained 2 of the paper: tuned offline on FB_Hadoop."""
+
+    name = "pretrained-fbhadoop"
+    summary = "the setting PARALEON found offline on fb-hadoop, never changed"
+    built_in = "pretrained-fbhadoop.toml"
