@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +12,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dcqcn_gym.errors import ConfigError, DcqcnGymError
+
 app = typer.Typer(
     name="ns3",
-    help="The ns-3 backend: build it, check what it needs.",
+    help="The ns-3 backend: build it, check what it needs, serve ns3-gym clients.",
     no_args_is_help=True,
 )
 
@@ -51,7 +55,6 @@ def check(ns3: _PathOption = None) -> None:
     """Say what the ns-3 backend needs, what is there and what is missing; changes nothing."""
     from dcqcn_gym.envs.backends.ns3_bridge.build import find_build, tools
     from dcqcn_gym.envs.backends.ns3_bridge.install import cache_dir, find_ns3
-    from dcqcn_gym.errors import DcqcnGymError
 
     rows: list[tuple[str, str, bool]] = [
         (name, found or "missing", found is not None) for name, found in tools().items()
@@ -72,3 +75,72 @@ def check(ns3: _PathOption = None) -> None:
     if not all(ok for _, _, ok in rows):
         typer.echo("next: pip install 'dcqcn-gym[ns3]', then dcqcn-gym ns3 build")
         raise typer.Exit(1)
+
+
+@app.command()
+def serve(
+    scenario: Annotated[str, typer.Option("--scenario", "-s", help="A name or a TOML file.")],
+    port: Annotated[int, typer.Option(help="Port where the ns3-gym client waits.")] = 5555,
+    endpoint: Annotated[
+        str | None, typer.Option(help="ipc://FILE or tcp://HOST:PORT instead of --port.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the traffic.")] = 1,
+    pcap: Annotated[str | None, typer.Option(help="Prefix of capture files.")] = None,
+    ns3: _PathOption = None,
+) -> None:
+    """Run one episode for any client that speaks ns3-gym's protocol; the client binds first."""
+    from dcqcn_gym.envs.backends.ns3_bridge import simulation
+    from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
+
+    done = ensure_built(ns3, say=lambda line: typer.echo(line, err=True))
+    arguments = [f"--scenario={scenario}", f"--simSeed={seed}", f"--openGymPort={port}"]
+    arguments += [f"--module={done.folder}", f"--build-id={done.build_id}"]
+    arguments += [f"--ns3-version={done.ns3.version}"]
+    if endpoint is not None:
+        arguments.append(f"--endpoint={endpoint}")
+    if pcap is not None:
+        arguments.append(f"--pcap={pcap}")
+    raise typer.Exit(simulation.main(arguments))
+
+
+@app.command()
+def launcher(
+    folder: Annotated[Path, typer.Argument(help="Where to write the executable file 'ns3'.")],
+) -> None:
+    """Write a file 'ns3' that ns3-gym's client (startSim=True) starts as if it were ns-3's own.
+
+    The client looks for it above the current folder, whose name is the scenario's.
+    """
+    text = (
+        f"#!{sys.executable}\n"
+        '"""Stands in for ns-3\'s own `ns3`: run "SCENARIO --openGymPort=P --simSeed=S"."""\n'
+        "import shlex\nimport sys\n\n"
+        "from dcqcn_gym.envs.backends.ns3_bridge.simulation import main\n\n"
+        'if len(sys.argv) != 3 or sys.argv[1] != "run":\n'
+        "    sys.exit('usage: ns3 run \"SCENARIO --openGymPort=PORT --simSeed=SEED\"')\n"
+        "name, *options = shlex.split(sys.argv[2])\n"
+        'sys.exit(main([f"--scenario={name}", *options]))\n'
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "ns3"
+    if file.exists():
+        raise ConfigError(f"{file} exists already; name another folder")
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o755)
+    typer.echo(f"{file}: start your client in {folder}/SCENARIO, for example {folder}/fb-hadoop")
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="New folder, such as NS3/scratch/dcqcn.")],
+) -> None:
+    """Copy the C++ sources into one folder that ns-3's own build takes in its scratch/."""
+    from dcqcn_gym.envs.backends.ns3_bridge.build import source_dirs
+
+    if folder.exists():
+        raise ConfigError(f"{folder} exists already; name a new folder")
+    scratch, engine = source_dirs()
+    shutil.copytree(scratch, folder)
+    for part in ("model", "sim"):
+        shutil.copytree(engine / part, folder / "engine" / part)
+    typer.echo(f'{folder}: now, in the ns-3 folder: ./ns3 run "dcqcn-ns3 --help"')

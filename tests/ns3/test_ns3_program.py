@@ -1,0 +1,127 @@
+"""The standalone program: same files as `dcqcn-gym simulate`; built by CMake alone, and tested."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.envs.backends.ns3_bridge.build import Build, ensure_built
+from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.simulate import simulate
+
+SCENARIO = "mini-llm-alltoall"
+INTERVALS = 4
+
+
+@pytest.fixture(scope="module")
+def build() -> Build:
+    return ensure_built(say=lambda line: print(line, file=sys.stderr))
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("compiled") / "scenario.txt"
+    done = CliRunner().invoke(app, ["scenarios", "compile", SCENARIO, "--out", str(file)])
+    assert done.exit_code == 0, done.output
+    return file
+
+
+def program(build: Build, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(build.program), *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def close(a: Any, b: Any) -> bool:
+    """True if equal, numbers up to the rounding of a sum in another order."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
+    if isinstance(a, float):
+        return isinstance(b, float) and math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-15)
+    return bool(a == b)
+
+
+def number(text: str) -> Any:
+    return float(text) if text else text
+
+
+def test_same_outputs_as_the_native_engine(build: Build, compiled: Path, tmp_path: Path) -> None:
+    native, ns3 = tmp_path / "native", tmp_path / "ns3"
+    simulate(load_scenario(SCENARIO), native, seed=2, intervals=INTERVALS)
+    done = program(
+        build, f"--scenario={compiled}", "--seed=2", f"--intervals={INTERVALS}", f"--out={ns3}"
+    )
+    assert done.returncode == 0, done.stderr
+    assert (ns3 / "flows.csv").read_bytes() == (native / "flows.csv").read_bytes()
+    rows = [list(csv.reader((d / "intervals.csv").read_text().splitlines())) for d in (native, ns3)]
+    assert rows[0][0] == rows[1][0]
+    for ours, theirs in zip(rows[0][1:], rows[1][1:], strict=True):
+        assert all(close(number(a), number(b)) for a, b in zip(ours, theirs, strict=True))
+    summaries = [json.loads((d / "summary.json").read_text()) for d in (native, ns3)]
+    assert list(summaries[0]) == list(summaries[1])
+    assert close(*summaries)
+    assert json.loads((ns3 / "timing.json").read_text()).keys() == (
+        json.loads((native / "timing.json").read_text()).keys()
+    )
+
+
+def test_every_knob_is_a_documented_attribute(build: Build) -> None:
+    host = program(build, "--PrintAttributes=ns3::RdmaHost").stdout
+    port = program(build, "--PrintAttributes=ns3::PfcDevice").stdout
+    assert host.count("--ns3::RdmaHost::") == 17
+    assert [f"--ns3::PfcDevice::{name}=" in port for name in ("Kmin", "Kmax", "Pmax")] == [True] * 3
+    assert "--ns3::RdmaHost::RpgAiRate=[5e+06]" in host
+
+
+def test_attributes_on_the_command_line_win(build: Build, compiled: Path, tmp_path: Path) -> None:
+    common = [f"--scenario={compiled}", "--intervals=2"]
+    program(build, *common, f"--out={tmp_path / 'a'}")
+    program(build, *common, f"--out={tmp_path / 'b'}", "--ns3::PfcDevice::Kmin=5e3")
+    a, b = (json.loads((tmp_path / d / "summary.json").read_text()) for d in "ab")
+    assert (a["setting"]["kmin"], b["setting"]["kmin"]) == (100.0, 5.0)
+    assert b["marks"] > a["marks"]
+
+
+def test_errors_are_one_line(build: Build, tmp_path: Path) -> None:
+    done = program(build, "--scenario=/nowhere")
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot read the scenario '/nowhere'; give --scenario\n"
+    broken = tmp_path / "broken.txt"
+    broken.write_text("dcqcn-gym-scenario 1\nnonsense\nend\n")
+    done = program(build, f"--scenario={broken}")
+    assert done.returncode == 2
+    assert "line 2" in done.stderr
+
+
+def test_the_exported_folder_is_complete(tmp_path: Path) -> None:
+    folder = tmp_path / "dcqcn"
+    assert CliRunner().invoke(app, ["ns3", "export", str(folder)]).exit_code == 0
+    assert (folder / "engine" / "model" / "packet.hpp").exists()
+    assert (folder / "engine" / "sim" / "simulation.cpp").exists()
+    assert {"CMakeLists.txt", "COPYING", "README.md", "main.cc"} <= {
+        f.name for f in folder.iterdir()
+    }
+
+
+@pytest.mark.slow
+def test_cmake_alone_builds_and_tests_the_exported_folder(build: Build, tmp_path: Path) -> None:
+    folder, out = tmp_path / "dcqcn", tmp_path / "build"
+    assert CliRunner().invoke(app, ["ns3", "export", str(folder)]).exit_code == 0
+    cmake = Path(sys.executable).with_name("cmake")
+    libraries = ";".join(map(str, build.ns3.libraries))
+    for command in (
+        [str(cmake), "-S", str(folder), "-B", str(out), "-DDCQCN_NS3_TESTS=ON",
+         f"-DNS3_INCLUDE={build.ns3.include}", f"-DNS3_LIBRARIES={libraries}"],
+        [str(cmake), "--build", str(out)],
+        [str(cmake.with_name("ctest")), "--test-dir", str(out), "--output-on-failure"],
+    ):  # fmt: skip
+        subprocess.run(command, check=True)
