@@ -56,7 +56,7 @@ def test_device_lines_of_the_defaults() -> None:
         "transport rp=nic qp=flow ack_every=1 window=0 window_scaling=0 rto_ps=4000000000 "
         "dispatch_delay_ps=0",
         "cnp scope=qp port_gap_ps=0 delay_ps=0",
-        "monitor kind=exact tau=1000000 delta=3 theta=0.01 pe_weight=ratio heavy_bytes=153600 "
+        "monitor kind=elastic tau=1000000 delta=3 theta=0.01 pe_weight=ratio heavy_bytes=153600 "
         "light_bytes=460800",
     ):
         assert line in text
