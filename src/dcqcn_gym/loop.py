@@ -73,6 +73,7 @@ class RunSpec:
             intervals=self.intervals,
             cadence=self.scenario.cadence,
             trigger=self.scenario.trigger,
+            observation_version=OBSERVATION_VERSION,
         )
 
     def check(self) -> None:
