@@ -35,7 +35,9 @@ void WindowEngine::build_ports() {
 
 void WindowEngine::build_nodes() {
   const Topology& t = world_.topology;
-  const auto peer = [&](int global) { return &ports_[static_cast<std::size_t>(t.port(global).peer_port)]; };
+  const auto peer = [&](int global) {
+    return &ports_[static_cast<std::size_t>(t.port(global).peer_port)];
+  };
   for (int h = 0; h < t.hosts(); ++h) {
     nics_[static_cast<std::size_t>(h)].port = &ports_[static_cast<std::size_t>(t.first_port(h))];
     nics_[static_cast<std::size_t>(h)].from = peer(t.first_port(h));
@@ -53,18 +55,15 @@ void WindowEngine::build_nodes() {
       sw.window_bytes.push_back(window_ / t.port(p).ps_per_byte + max_packet_);
       headrooms.push_back(t.port(p).headroom);
     }
-    sw.buffer =
-        SharedBuffer(world_.scenario.pfc,
-                     world_.scenario.switches[static_cast<std::size_t>(n - t.hosts())].buffer,
-                     headrooms);
+    sw.buffer = SharedBuffer(
+        world_.scenario.pfc,
+        world_.scenario.switches[static_cast<std::size_t>(n - t.hosts())].buffer, headrooms);
   }
   by_egress_.resize(widest);
   used_.resize(widest);
 }
 
-Time WindowEngine::earliest_wake() const {
-  return *std::min_element(wakes_.begin(), wakes_.end());
-}
+Time WindowEngine::earliest_wake() const { return *std::min_element(wakes_.begin(), wakes_.end()); }
 
 void WindowEngine::hand_out_flows(Time end) {
   if (world_.source.next_time() >= end) return;

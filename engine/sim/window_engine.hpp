@@ -55,7 +55,6 @@ class WindowEngine final : public Engine {
     std::uint32_t peer_node = 0;
     Ring<PfcFrame> pfc;  // waiting to be sent
     Ring<PfcFrame> pfc_wire;
-    Time wake = kNever;  // of its pending dequeue (ordered path)
     Time paused_since[8] = {};
     Time pause_sum[8] = {};
 
@@ -84,12 +83,12 @@ class WindowEngine final : public Engine {
 
   struct Nic {
     Port* port = nullptr;
-    Port* from = nullptr;  // the switch's egress towards this host
-    std::vector<std::uint32_t> qps;     // place -> QP slot
+    Port* from = nullptr;            // the switch's egress towards this host
+    std::vector<std::uint32_t> qps;  // place -> QP slot
     std::vector<Place> places;
-    std::vector<std::uint64_t> ready;   // bitmap of places
-    std::vector<Due> waiting;           // heap
-    std::vector<Due> rtos;              // heap of QP refs
+    std::vector<std::uint64_t> ready;  // bitmap of places
+    std::vector<Due> waiting;          // heap
+    std::vector<Due> rtos;             // heap of QP refs
     std::uint32_t ready_count = 0;
     std::uint32_t last_served = 0;
     Ring<FlowStart> starts;
@@ -131,7 +130,11 @@ class WindowEngine final : public Engine {
   // ---- window_ordered.cpp ----
   struct OrderedWindow;
   void run_switch_ordered(std::uint32_t s, Time begin, Time end);
+  void run_ordered_until(OrderedWindow& w, const std::uint64_t*& next, const std::uint64_t* last,
+                         Time until);
+  Time take_pauses(OrderedWindow& w, Time now);
   void ordered_arrival(OrderedWindow& w, const Packet& in, std::uint32_t in_port, Time now);
+  template <bool kicked>
   void service(OrderedWindow& w, Port& port, Time now);
   void kick(OrderedWindow& w, Port& port, Time now);
   void transmit_data(OrderedWindow& w, Port& port, unsigned priority, Time now);
@@ -153,8 +156,8 @@ class WindowEngine final : public Engine {
   std::vector<RunList> by_egress_;
   RunList recorded_;
   std::vector<std::uint64_t> scratch_;
-  std::vector<Bytes> used_;  // fast path: bytes in the buffer by in-port
-  std::vector<std::uint64_t> dequeues_;  // ordered path: heap of (time, port)
+  std::vector<Bytes> used_;                // fast path: bytes in the buffer by in-port
+  std::vector<std::uint64_t> tournament_;  // ordered path: the next dequeue, by port
 };
 
 }  // namespace dcqcn

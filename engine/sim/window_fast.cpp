@@ -44,9 +44,8 @@ void WindowEngine::record_arrivals(std::uint32_t s, Time begin, Time end) {
   const std::uint64_t* keys = recorded_.sorted(scratch_);
   for (std::uint32_t i = 0; i < recorded_.size(); ++i) {
     const Packet& p = sw.from[ArrivalKey::port(keys[i])]->wire[ArrivalKey::place(keys[i])];
-    world_.monitor.record(
-        static_cast<int>(s), world_.transport.flow_key(p.qp),
-        static_cast<std::uint32_t>(p.bytes - world_.scenario.wire.data_overhead));
+    world_.monitor.record(static_cast<int>(s), world_.transport.flow_key(p.qp),
+                          static_cast<std::uint32_t>(p.bytes - world_.scenario.wire.data_overhead));
   }
 }
 

@@ -1,45 +1,62 @@
 // Switches of the window engine while PFC may fire: arrivals, dequeues and pauses of the whole
 // switch in strict (time, kind, port) order, because every one of them may move a threshold.
 #include <algorithm>
+#include <bit>
 
 #include "model/ecn.hpp"
 #include "sim/window_engine.hpp"
 
 namespace dcqcn {
 
+// One window of one switch. Every port has at most one pending dequeue; a tournament over the
+// ports gives the next one.
 struct WindowEngine::OrderedWindow {
   std::uint32_t s;
   Switch& sw;
   int node;
   Time begin;
   Time end;
-  std::vector<std::uint64_t>& heap;  // pending dequeues: (time - begin) << 12 | port
+  std::uint64_t* tree;   // [1] the next dequeue, [leaves + port] that of the port
+  std::uint32_t leaves;  // a power of two
 
-  void schedule(Port& port, Time when) {
-    when = std::max(when, port.busy);
-    if (when >= port.wake) return;
-    port.wake = when;
-    if (when >= end) return;  // a later window finds it by its backlog
-    heap.push_back(static_cast<std::uint64_t>(when - begin) << ArrivalKey::kPortBits |
-                   static_cast<std::uint64_t>(&port - sw.ports));
-    std::push_heap(heap.begin(), heap.end(), std::greater<>());
+  static constexpr std::uint64_t kIdle = ~0ull;
+  std::uint64_t key(const Port& port, Time when) const {
+    return static_cast<std::uint64_t>(when - begin) << ArrivalKey::kPortBits |
+           static_cast<std::uint64_t>(&port - sw.ports);
+  }
+  void set(std::uint32_t port, std::uint64_t value) {
+    std::uint32_t at = leaves + port;
+    tree[at] = value;
+    while (at > 1) {
+      const std::uint64_t other = tree[at ^ 1];
+      value = value < other ? value : other;
+      at >>= 1;
+      tree[at] = value;
+    }
+  }
+  void idle(const Port& port) { set(static_cast<std::uint32_t>(&port - sw.ports), kIdle); }
+  void schedule(const Port& port, Time when) {
+    const std::uint64_t k = key(port, std::max(when, port.busy));
+    const std::uint32_t index = static_cast<std::uint32_t>(&port - sw.ports);
+    if (k < tree[leaves + index]) set(index, k);
+  }
+  // instead of what was pending
+  void reschedule(const Port& port) {
+    set(static_cast<std::uint32_t>(&port - sw.ports),
+        port.eligible() ? key(port, port.busy) : kIdle);
   }
   Time next_dequeue() const {
-    return heap.empty() ? kNever
-                        : begin + static_cast<Time>(heap.front() >> ArrivalKey::kPortBits);
+    return tree[1] == kIdle ? kNever : begin + static_cast<Time>(tree[1] >> ArrivalKey::kPortBits);
   }
-  Port& pop_dequeue() {
-    const std::uint64_t key = heap.front();
-    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-    heap.pop_back();
-    return sw.ports[key & ((1u << ArrivalKey::kPortBits) - 1)];
-  }
+  Port& next_port() const { return sw.ports[tree[1] & ((1u << ArrivalKey::kPortBits) - 1)]; }
 };
 
 void WindowEngine::run_switch_ordered(std::uint32_t s, Time begin, Time end) {
   Switch& sw = switches_[s];
-  dequeues_.clear();
-  OrderedWindow w{s, sw, world_.topology.hosts() + static_cast<int>(s), begin, end, dequeues_};
+  const std::uint32_t leaves = std::bit_ceil(std::max(sw.degree, 2u));
+  tournament_.assign(2 * leaves, OrderedWindow::kIdle);
+  const int node = world_.topology.hosts() + static_cast<int>(s);
+  OrderedWindow w{s, sw, node, begin, end, tournament_.data(), leaves};
   RunList& arrivals = by_egress_[0];
   arrivals.clear();
   std::uint32_t taken[1u << ArrivalKey::kPortBits];
@@ -49,42 +66,23 @@ void WindowEngine::run_switch_ordered(std::uint32_t s, Time begin, Time end) {
     const std::uint32_t n = in.size();
     std::uint32_t i = 0;
     for (; i < n && in[i].arrival < end; ++i) {
-      arrivals.add_to_run(p, ArrivalKey::make(static_cast<std::uint64_t>(in[i].arrival - begin), p, i));
+      arrivals.add_to_run(
+          p, ArrivalKey::make(static_cast<std::uint64_t>(in[i].arrival - begin), p, i));
     }
     taken[p] = i;
     world_.log.totals.hops += i;
-    Port& port = sw.ports[p];
-    port.wake = kNever;
+    const Port& port = sw.ports[p];
     if (port.eligible()) w.schedule(port, begin);
     if (!sw.from[p]->pfc_wire.empty()) {
       pause_next = std::min(pause_next, sw.from[p]->pfc_wire.front().arrival);
     }
   }
-  const std::uint64_t* keys = arrivals.sorted(scratch_);
-  std::uint32_t i = 0;
+  const std::uint64_t* next = arrivals.sorted(scratch_);
+  const std::uint64_t* const last = next + arrivals.size();
   while (true) {
-    const Time arrival = i < arrivals.size() ? begin + ArrivalKey::offset(keys[i]) : kNever;
-    const Time dequeue = w.next_dequeue();
-    const Time now = std::min({pause_next, dequeue, arrival});
-    if (now >= end) break;
-    if (pause_next == now) {
-      pause_next = kNever;
-      for (std::uint32_t p = 0; p < sw.degree; ++p) {
-        Ring<PfcFrame>& frames = sw.from[p]->pfc_wire;
-        if (!frames.empty() && frames.front().arrival == now) switch_pfc(w, sw.ports[p], frames.pop(), now);
-        if (!frames.empty()) pause_next = std::min(pause_next, frames.front().arrival);
-      }
-    } else if (dequeue == now) {
-      Port& port = w.pop_dequeue();
-      if (port.wake == now) {
-        port.wake = kNever;
-        service(w, port, now);
-      }
-    } else {
-      const std::uint32_t in_port = ArrivalKey::port(keys[i]);
-      ordered_arrival(w, sw.from[in_port]->wire[ArrivalKey::place(keys[i])], in_port, now);
-      ++i;
-    }
+    run_ordered_until(w, next, last, std::min(pause_next, end));
+    if (pause_next >= end) break;
+    pause_next = take_pauses(w, pause_next);
   }
   Time wake = pause_next;
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
@@ -96,11 +94,43 @@ void WindowEngine::run_switch_ordered(std::uint32_t s, Time begin, Time end) {
     if (!port.wire.empty()) update_wake(port.peer_node, port.wire.front().arrival);
     if (!port.pfc_wire.empty()) update_wake(port.peer_node, port.pfc_wire.front().arrival);
   }
-  wakes_[static_cast<std::size_t>(w.node)] = wake;
+  wakes_[static_cast<std::size_t>(node)] = wake;
 }
 
-void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, std::uint32_t in_port,
-                                   Time now) {
+// dequeues and arrivals before `until`, dequeues first at the same instant
+void WindowEngine::run_ordered_until(OrderedWindow& w, const std::uint64_t*& next,
+                                     const std::uint64_t* last, Time until) {
+  while (true) {
+    const Time arrival = next < last ? w.begin + ArrivalKey::offset(*next) : kNever;
+    const Time dequeue = w.next_dequeue();
+    if (dequeue <= arrival) {
+      if (dequeue >= until) return;
+      service<false>(w, w.next_port(), dequeue);
+    } else {
+      if (arrival >= until) return;
+      const std::uint32_t in_port = ArrivalKey::port(*next);
+      const Packet& in = w.sw.from[in_port]->wire[ArrivalKey::place(*next)];
+      ++next;
+      ordered_arrival(w, in, in_port, arrival);
+    }
+  }
+}
+
+// PFC frames that arrive now, by port; returns when the next one comes
+Time WindowEngine::take_pauses(OrderedWindow& w, Time now) {
+  Time next = kNever;
+  for (std::uint32_t p = 0; p < w.sw.degree; ++p) {
+    Ring<PfcFrame>& frames = w.sw.from[p]->pfc_wire;
+    if (!frames.empty() && frames.front().arrival == now) {
+      switch_pfc(w, w.sw.ports[p], frames.pop(), now);
+    }
+    if (!frames.empty()) next = std::min(next, frames.front().arrival);
+  }
+  return next;
+}
+
+inline void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, std::uint32_t in_port,
+                                          Time now) {
   Port& out = w.sw.ports[world_.topology.route(w.node, in.dst, in.entropy)];
   if (!in.is_data()) {
     out.control.push(in);
@@ -134,15 +164,17 @@ void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, std::uint
   out.counters.max_queue = std::max(out.counters.max_queue, out.queued_total);
 }
 
-void WindowEngine::kick(OrderedWindow& w, Port& port, Time now) {
+inline void WindowEngine::kick(OrderedWindow& w, Port& port, Time now) {
   if (port.busy <= now) {
-    service(w, port, now);
+    service<true>(w, port, now);
   } else {
     w.schedule(port, port.busy);
   }
 }
 
-// start the next frame of a free port: PFC, then ACK and CNP, then data
+// start the next frame of a free port: PFC, then ACK and CNP, then data; `kicked`: not by the
+// port's pending dequeue, which stays if there is nothing to start
+template <bool kicked>
 void WindowEngine::service(OrderedWindow& w, Port& port, Time now) {
   if (!port.pfc.empty()) {
     PfcFrame frame = port.pfc.pop();
@@ -154,19 +186,27 @@ void WindowEngine::service(OrderedWindow& w, Port& port, Time now) {
     port.control.drop();
   } else {
     const unsigned ready = port.backlog & static_cast<std::uint8_t>(~port.paused);
-    if (!ready) return;
-    unsigned priority = (port.last_served + 1) & 7;
-    while (!(ready >> priority & 1)) priority = (priority + 1) & 7;
+    if (!ready) {
+      if (!kicked) w.idle(port);
+      return;
+    }
+    // round robin: the first ready priority after the last one served
+    const unsigned first = port.last_served + 1;
+    const unsigned turned = (ready | ready << 8) >> first;
+    const unsigned priority = (first + static_cast<unsigned>(std::countr_zero(turned))) & 7;
     port.last_served = priority;
     transmit_data(w, port, priority, now);
   }
-  port.wake = kNever;  // a dequeue that was pending for an earlier instant is void
-  if (port.eligible()) w.schedule(port, port.busy);
+  w.reschedule(port);
 }
 
-void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned priority, Time now) {
+inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned priority, Time now) {
   Ring<Packet>& queue = port.data[priority];
-  Packet p = queue.pop();
+  Packet& p = port.wire.push_slot();
+  p = queue.front();
+  queue.drop();
+  port.busy = now + p.bytes * port.ps_per_byte;
+  p.arrival = port.busy + port.delay;
   if (queue.empty()) port.backlog &= static_cast<std::uint8_t>(~(1u << priority));
   port.queued[priority] -= p.bytes;
   port.queued_total -= p.bytes;
@@ -178,18 +218,18 @@ void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned priority
   }
   port.counters.tx_bytes += p.bytes;
   ++port.counters.tx_packets;
-  transmit(port, p, now);
   SharedBuffer& shared = w.sw.buffer;
-  shared.release(p.in_port, priority, p.bytes);
-  if (shared.should_resume(p.in_port, priority)) {
-    shared.ingress(p.in_port, priority).paused = false;
+  const std::uint32_t in_port = p.in_port;
+  shared.release(in_port, priority, p.bytes);
+  if (shared.should_resume(in_port, priority)) {
+    shared.ingress(in_port, priority).paused = false;
     --w.sw.paused_ingresses;
-    send_pfc(w, p.in_port, priority, false, now);
+    send_pfc(w, in_port, priority, false, now);
   }
 }
 
-void WindowEngine::send_pfc(OrderedWindow& w, std::uint32_t in_port, unsigned priority, bool pause,
-                            Time now) {
+[[gnu::noinline]] void WindowEngine::send_pfc(OrderedWindow& w, std::uint32_t in_port,
+                                              unsigned priority, bool pause, Time now) {
   Port& back = w.sw.ports[in_port];
   back.pfc.push({0, static_cast<std::uint8_t>(priority), pause});
   ++(pause ? world_.log.totals.pauses : world_.log.totals.resumes);
