@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dcqcn_gym.interval import IntervalReport
 from dcqcn_gym.knobs import Setting
@@ -11,7 +11,7 @@ from dcqcn_gym.knobs import Setting
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenarios import Scenario
 
-__all__ = ["Backend", "DeviceSetting"]
+__all__ = ["Backend", "DeviceSetting", "Look", "Watchable"]
 
 DeviceSetting = Setting | Mapping[str, Setting]
 """One setting for every device, or a setting per group: ``"cluster"`` (required), then any of
@@ -42,3 +42,15 @@ class Backend(Protocol):
     @property
     def done(self) -> bool:
         """True once a finite scenario has delivered everything; False while closed."""
+
+
+Look = Callable[[int, Mapping[str, Any], Mapping[str, Any]], None]
+"""What a watcher calls: time in ps, figures of ports, figures of flows (arrays)."""
+
+
+@runtime_checkable
+class Watchable(Protocol):
+    """A backend that can be looked into within an interval, for time series."""
+
+    def watch(self, every_ps: int, ports: Sequence[int], look: Look) -> None:
+        """Call ``look`` at every multiple of ``every_ps`` from now on, until close."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dcqcn_gym import _core
-from dcqcn_gym.envs.backends.base import DeviceSetting
+from dcqcn_gym.envs.backends.base import DeviceSetting, Look
 from dcqcn_gym.envs.backends.groups import Devices, resolve
 from dcqcn_gym.envs.backends.replay import report_from_dict
 from dcqcn_gym.envs.compile import compile_scenario
@@ -23,6 +25,32 @@ SEED_LIMIT = 2**64
 
 
 @dataclass
+class _Watch:
+    """Who looks at which ports how often; sums up to the last report make figures cumulative."""
+
+    every_ps: int
+    ports: np.ndarray[Any, np.dtype[np.int64]]
+    look: Look
+    tx_bytes: np.ndarray[Any, np.dtype[np.int64]]
+    pause_ps: np.ndarray[Any, np.dtype[np.float64]]
+
+    def run(self, simulation: _core.Simulation, until_ps: int) -> None:
+        """Advance to ``until_ps``, stopping at every multiple of the period to look."""
+        while (stop := (int(simulation.now_ps) // self.every_ps + 1) * self.every_ps) <= until_ps:
+            simulation.advance(stop)
+            ports = simulation.sample(self.ports)
+            ports["tx_bytes"] += self.tx_bytes
+            ports["pause_ps"] += self.pause_ps
+            self.look(stop, ports, simulation.flow_rates())
+        simulation.advance(until_ps)
+
+    def count(self, figures: Mapping[str, Any]) -> None:
+        """Add the sums of a closed interval."""
+        self.tx_bytes += figures["port_tx_bytes"][self.ports]
+        self.pause_ps += figures["port_pause_ps"][self.ports]
+
+
+@dataclass
 class _Open:
     """A running simulation and what Python needs to know about it."""
 
@@ -31,6 +59,7 @@ class _Open:
     interval_ps: int
     applied: bool = False
     index: int = 0
+    watch: _Watch | None = None
 
 
 class NativeBackend:
@@ -88,12 +117,38 @@ class NativeBackend:
             raise StateError("advance() without a setting; call apply() first")
         span = opened.interval_ps if duration_ps is None else duration_ps
         try:
-            opened.simulation.advance(int(opened.simulation.now_ps) + span)
+            end = int(opened.simulation.now_ps) + span
+            if opened.watch is None:
+                opened.simulation.advance(end)
+            else:
+                opened.watch.run(opened.simulation, end)
             figures = opened.simulation.report()
         except (ValueError, RuntimeError) as error:
             raise BackendError(f"the packet engine stopped: {error}") from error
+        if opened.watch is not None:
+            opened.watch.count(figures)
         opened.index += 1
         return report_from_dict({**figures, "index": opened.index - 1})
+
+    def watch(self, every_ps: int, ports: Sequence[int], look: Look) -> None:
+        """Call ``look(now_ps, ports, flows)`` at every multiple of ``every_ps``, until close.
+
+        ``ports`` are the numbers of ports; ``look`` gets their ``queue_bytes`` and ``paused`` at
+        that instant, ``tx_bytes`` and ``pause_ps`` since this call, and of every queue pair with
+        work ``src``, ``dst``, ``ordinal`` and ``workload`` of its oldest flow and its
+        ``rate_bps``. Results stay the same to the bit. Call it after ``open``.
+        """
+        opened = self._opened("watch")
+        if not hasattr(opened.simulation, "sample"):
+            raise ConfigError(f"{type(self).__name__} cannot be looked into; use the native one")
+        if every_ps < 1:
+            raise ConfigError(f"every_ps = {every_ps}: expected at least 1")
+        n = len(ports)
+        chosen = np.asarray(ports, dtype=np.int64)
+        if n and (chosen.min() < 0 or chosen.max() >= opened.simulation.n_ports):
+            raise ConfigError(f"ports: expected numbers from 0 to {opened.simulation.n_ports - 1}")
+        counts, pauses = np.zeros(n, np.int64), np.zeros(n, np.float64)
+        opened.watch = _Watch(every_ps, chosen, look, counts, pauses)
 
     def close(self) -> None:
         """Release everything; allowed in every state."""

@@ -6,35 +6,39 @@ Ctrl-C leaves nothing half-made. Memory does not grow with simulated time.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 import dcqcn_gym
+from dcqcn_gym.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenarios import Scenario
 from dcqcn_gym.envs.tables import read_flows
-from dcqcn_gym.envs.workloads import Flows, Poisson
+from dcqcn_gym.envs.workloads import Flows, Poisson, collectives_of
 from dcqcn_gym.errors import ConfigError, RunError
 from dcqcn_gym.interval import FinishedFlows, IntervalReport
 from dcqcn_gym.knobs import Setting, knob
+from dcqcn_gym.result_files import ResultFiles
 from dcqcn_gym.statistics import SlowdownCounter, slowdowns
+from dcqcn_gym.trace import TRACE_FILES, Trace, Tracer
 from dcqcn_gym.utility import IDLE_UTILITY, Terms, device_pause_ps, is_idle, terms, utility
 
 __all__ = ["FILES", "parse_assignments", "simulate", "with_flows"]
 
 FILES = ("flows.csv", "intervals.csv", "timing.json", "summary.json")
-"""What a simulation writes; ``summary.json`` appears last."""
+"""What a simulation always writes; ``summary.json`` appears last."""
+
+COLLECTIVES_FILE = "collectives.csv"
+"""One line per round, where the scenario has collective operations."""
 
 FLOW_COLUMNS = ("src", "dst", "bytes", "start_ns", "fct_ns", "ideal_fct_ns")
 INTERVAL_COLUMNS = (
@@ -42,6 +46,10 @@ INTERVAL_COLUMNS = (
     "rtt_mean_ns", "pause_ns_mean", "pauses", "marks", "cnps", "drops", "retransmitted_packets",
     "packet_hops", "max_queue_bytes", "active_flows", "finished_flows", "elephants",
     "potential_elephants", "mice",
+)  # fmt: skip
+ROUND_COLUMNS = (
+    "workload", "collective", "round", "ranks", "bytes", "start_ns", "time_ns",
+    "algbw_gbytes_per_s", "busbw_gbytes_per_s",
 )  # fmt: skip
 
 STUCK_INTERVALS = 10_000
@@ -105,6 +113,7 @@ _COUNTED = (
 class _Totals:
     """Running sums over the intervals."""
 
+    rounds: RoundTracker
     slowdown: SlowdownCounter = field(default_factory=SlowdownCounter)
     intervals: int = 0
     end_ps: int = 0
@@ -151,9 +160,11 @@ def simulate(
     backend: str | Backend = "native",
     force: bool = False,
     progress: Progress | None = None,
+    trace: Trace | None = None,
 ) -> Mapping[str, Any]:
     """Run a scenario from time 0 under one setting, write :data:`FILES` and return the summary.
 
+    ``trace`` adds time series (:data:`~dcqcn_gym.trace.TRACE_FILES`) and changes nothing else.
     ``intervals``: how many monitor intervals; None: until every flow is delivered, which needs
     traffic that ends. There is no warm-up: the first interval starts with the first packet.
 
@@ -165,13 +176,15 @@ def simulate(
     _check_out(out, force)
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
-    totals = _Totals()
+    totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.network)))
     wall, cpu = time.perf_counter(), time.process_time()
     try:
         world.open(scenario, seed)
         world.apply(setting)
-        with _Files(out) as files:
-            _run(scenario, world, totals, files, intervals, progress)
+        known = (COLLECTIVES_FILE, *TRACE_FILES, *FILES)
+        with ResultFiles(out, _tables(totals.rounds), known) as files:
+            tracer = None if trace is None else Tracer(trace, files)
+            _run(scenario, world, totals, files, intervals, progress, tracer)
             spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
             summary = _summary(scenario, setting, seed, totals)
             files.write("timing.json", _json(_timing(spent, totals)))
@@ -180,6 +193,14 @@ def simulate(
     finally:
         world.close()
     return summary
+
+
+def _tables(rounds: RoundTracker) -> dict[str, Sequence[str]]:
+    tables: dict[str, Sequence[str]] = {
+        "flows.csv": FLOW_COLUMNS,
+        "intervals.csv": INTERVAL_COLUMNS,
+    }
+    return tables | ({COLLECTIVES_FILE: ROUND_COLUMNS} if rounds.collectives else {})
 
 
 def _check_budget(scenario: Scenario, intervals: int | None) -> None:
@@ -213,85 +234,18 @@ def _check_out(out: Path, force: bool) -> None:
         )
 
 
-class _Files:
-    """The output files under temporary names until :meth:`publish`; removed if that never comes."""
-
-    def __init__(self, out: Path) -> None:
-        self.out = out
-        self._new_folders: list[Path] = []
-        self._open: dict[str, TextIO] = {}
-        self._stack = ExitStack()
-        self._published = False
-
-    def __enter__(self) -> _Files:
-        self._new_folders = [p for p in (self.out, *self.out.parents) if not p.exists()]
-        try:
-            self.out.mkdir(parents=True, exist_ok=True)
-            self._rows("flows.csv", [FLOW_COLUMNS])
-            self._rows("intervals.csv", [INTERVAL_COLUMNS])
-        except OSError as error:
-            self._discard()
-            raise RunError(f"{self.out} cannot be written: {error.strerror}") from error
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if not self._published:
-            self._discard()
-
-    def draft(self, name: str) -> Path:
-        """Return the temporary path of a file."""
-        return self.out / f"{name}.part"
-
-    def rows(self, name: str, rows: Iterable[Sequence[object]]) -> None:
-        """Append rows to a CSV file."""
-        try:
-            self._rows(name, rows)
-        except OSError as error:
-            raise RunError(f"{self.out / name} cannot be written: {error.strerror}") from error
-
-    def _rows(self, name: str, rows: Iterable[Sequence[object]]) -> None:
-        if name not in self._open:
-            handle = open(self.draft(name), "w", newline="", encoding="utf-8")  # noqa: SIM115
-            self._open[name] = self._stack.enter_context(handle)
-        csv.writer(self._open[name], lineterminator="\n").writerows(rows)
-        self._open[name].flush()
-
-    def write(self, name: str, data: bytes) -> None:
-        """Write a whole file."""
-        try:
-            self.draft(name).write_bytes(data)
-        except OSError as error:
-            raise RunError(f"{self.out / name} cannot be written: {error.strerror}") from error
-
-    def publish(self) -> None:
-        """Give every file its name."""
-        try:
-            self._stack.close()
-            for name in FILES:
-                os.replace(self.draft(name), self.out / name)
-        except OSError as error:
-            raise RunError(f"{self.out} cannot be written: {error.strerror}") from error
-        self._published = True
-
-    def _discard(self) -> None:
-        with suppress(OSError):  # the disk is full; the file is removed next
-            self._stack.close()
-        for name in FILES:
-            self.draft(name).unlink(missing_ok=True)
-        for folder in self._new_folders:
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
-
-
 def _run(
     scenario: Scenario,
     world: Backend,
     totals: _Totals,
-    files: _Files,
+    files: ResultFiles,
     intervals: int | None,
     progress: Progress | None,
+    tracer: Tracer | None,
 ) -> None:
     stuck = 0
+    if tracer is not None:
+        tracer.attach(world)
     while (not world.done) if intervals is None else totals.intervals < intervals:
         report = world.advance()
         value = terms(report, active_share=scenario.active_share, pfc_over=scenario.pfc_over)
@@ -299,7 +253,11 @@ def _run(
         judged = IDLE_UTILITY if idle else utility(value, scenario.weights)
         files.rows("flows.csv", _flow_rows(report.finished))
         files.rows("intervals.csv", [_interval_row(totals.intervals, report, value, judged, idle)])
+        if rounds := totals.rounds.add(report.finished):
+            files.rows(COLLECTIVES_FILE, map(_round_row, rounds))
         totals.add(report, judged, idle)
+        if tracer is not None:
+            tracer.end_interval()
         if progress is not None:
             progress(totals.intervals, report)
         stuck = stuck + 1 if report.packet_hops == 0 and report.active_flows else 0
@@ -308,6 +266,8 @@ def _run(
                 f"--until-done: {report.active_flows} flows have sent nothing for {stuck} "
                 "intervals; the network is stuck (a pause cycle or a rate that is too low)"
             )
+    if tracer is not None:
+        tracer.finish()
 
 
 def _ns(ps: int) -> str:
@@ -320,6 +280,14 @@ def _flow_rows(flows: FinishedFlows) -> Iterable[Sequence[object]]:
     columns = (flows.src, flows.dst, flows.bytes, flows.start_ps, flows.fct_ps, flows.ideal_fct_ps)
     for src, dst, size, start, fct, ideal in zip(*(c.tolist() for c in columns), strict=True):
         yield src, dst, size, _ns(start), _ns(fct), _ns(ideal)
+
+
+def _round_row(done: CollectiveRound) -> Sequence[object]:
+    c = done.collective
+    return (
+        c.workload, c.kind, done.number, c.ranks, c.bytes, _ns(done.start_ps), _ns(done.time_ps),
+        done.algbw * 1e-9, done.busbw * 1e-9,
+    )  # fmt: skip
 
 
 def _interval_row(
@@ -355,6 +323,7 @@ def _summary(scenario: Scenario, setting: Setting, seed: int, totals: _Totals) -
         "max_queue_bytes": totals.largest_queue,
         **totals.counts,
         "slowdown": totals.slowdown.summary(),
+        "collectives": totals.rounds.summary(),
     }
 
 

@@ -46,8 +46,8 @@ def test_rounds_across_intervals_and_workloads() -> None:
     assert tracker.add(flows((0, 0, 10 * MS), (1, 0, 3 * MS))) == []
     done = tracker.add(flows((0, 0, 20 * MS), (2, 5 * MS, 12 * MS)))
     assert [(r.collective.workload, r.time_ps) for r in done] == [(2, 7 * MS), (0, 20 * MS)]
-    (done,) = tracker.add(flows((0, 30 * MS, 70 * MS), (0, 30 * MS, 41 * MS)))
-    assert (done.number, done.time_ps) == (1, 40 * MS)
+    (last,) = tracker.add(flows((0, 30 * MS, 70 * MS), (0, 30 * MS, 41 * MS)))
+    assert (last.number, last.time_ps) == (1, 40 * MS)
     first, second = tracker.summary()
     assert first["rounds"] == 2
     assert first["time_ns_mean"] == 30e6

@@ -14,7 +14,9 @@ from dcqcn_gym.errors import ConfigError
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from dcqcn_gym.envs.topology import Network
     from dcqcn_gym.interval import IntervalReport
+    from dcqcn_gym.trace import Trace
 
 __all__ = ["simulate"]
 
@@ -43,6 +45,31 @@ def simulate(
     force: Annotated[bool, typer.Option("--force", help="Replace results in DIR.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
     backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help="Write time series and a plot: some of queue,rate,pause."
+        ),
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Period of --trace.  [default: 10us]")
+    ] = None,
+    trace_ports: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="all, hosts, switches, NODE, NODE:PORT or NODE>PEER.  [default: switches]",
+        ),
+    ] = None,
+    trace_flows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help="all, none, SRC, SRC>DST or SRC:ORDINAL.  [default: all]"
+        ),
+    ] = None,
+    trace_format: Annotated[
+        str | None, typer.Option(metavar="KIND", help="csv or parquet.  [default: csv]")
+    ] = None,
 ) -> None:
     """Run one setting from time 0; write flows.csv, intervals.csv, summary.json, timing.json."""
     from rich.console import Console
@@ -57,6 +84,8 @@ def simulate(
     if flows is not None:
         chosen = with_flows(chosen, flows)
     setting = parse_assignments(assign or (), chosen.initial_setting(), chosen.line_rate_bps)
+    options = (every, trace_ports, trace_flows, trace_format)
+    tracing = _trace(trace, options, chosen.network)
     if intervals is None and not until_done and flows is None:
         intervals = chosen.intervals
     status = Console(stderr=True).status(f"simulating {chosen.name}")
@@ -73,6 +102,7 @@ def simulate(
             backend=backend,
             force=force,
             progress=_progress(status, chosen.name) if live else None,
+            trace=tracing,
         )
     finally:
         status.stop()
@@ -83,6 +113,21 @@ def simulate(
             f"{out}: {summary['intervals']} intervals, {summary['finished_flows']} flows "
             f"finished, {summary['unfinished_flows']} not{mean}"
         )
+
+
+def _trace(trace: str | None, options: tuple[str | None, ...], network: Network) -> Trace | None:
+    from dcqcn_gym.trace import parse_trace
+
+    if trace is None:
+        if any(option is not None for option in options):
+            raise ConfigError(
+                "--every, --trace-ports, --trace-flows and --trace-format need --trace; "
+                "expected for example --trace queue,rate,pause"
+            )
+        return None
+    defaults = ("10us", "switches", "all", "csv")
+    every, ports, flows, kind = (o or d for o, d in zip(options, defaults, strict=True))
+    return parse_trace(trace, every, ports, flows, kind, network)
 
 
 def _progress(status: Status, name: str) -> Callable[[int, IntervalReport], None]:
