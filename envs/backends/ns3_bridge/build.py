@@ -245,7 +245,7 @@ def _run(command: list[str], say: Say, what: str) -> None:
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line.rstrip())
-            if match := re.match(r"\[ *(\d+%|\d+/\d+)\] .*?([\w.-]+)$", lines[-1]):
+            if match := re.match(r"\[ *(\d+%|\d+/\d+)\] (?:Build|Link).*?([\w.-]+)$", lines[-1]):
                 say(f"  {match.group(1)} {match.group(2)}")
     if process.returncode != 0:
         errors = [line for line in lines if "error" in line.lower()][:5]

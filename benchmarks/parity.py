@@ -1,0 +1,201 @@
+"""The native engine and ns-3 on the same flows: flow by flow, interval by interval.
+
+Both move packets and time on their own and share the model, so every difference is a mistake in
+one of the two transports, or says where they order one picosecond differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.envs.backends import Backend, make_backend
+from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.interval import FloatArray, IntArray, IntervalReport
+from dcqcn_gym.knobs import Setting
+from dcqcn_gym.utility import IDLE_UTILITY, is_idle, terms, utility
+
+__all__ = ["CASES", "FCT_BOUND", "UTILITY_BOUND", "Comparison", "case", "compare", "run"]
+
+FCT_BOUND = 0.01
+"""Largest allowed relative difference of the mean flow completion time."""
+UTILITY_BOUND = 0.005
+"""Largest allowed relative difference of the mean utility."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far two backends are apart on one scenario and seed; relative numbers unless named.
+
+    ``identical``: every array of every interval report has the same bytes. ``fct_*`` are over the
+    flows that finished in both: difference of the mean, and mean, 99th percentile and maximum of
+    the difference per flow. Counts are (first backend, second backend).
+    """
+
+    scenario: str
+    seed: int
+    intervals: int
+    flows: tuple[int, int]
+    same_arrivals: bool
+    identical: bool
+    fct_of_mean: float
+    fct_mean: float
+    fct_p99: float
+    fct_max: float
+    utility_mean: float
+    utility_max: float
+    pauses: tuple[int, int]
+    marks: tuple[int, int]
+    packet_hops: tuple[int, int]
+
+    @property
+    def within_bounds(self) -> bool:
+        """True if arrivals are the same and mean FCT and mean utility agree well enough."""
+        near = self.fct_of_mean <= FCT_BOUND and self.utility_mean <= UTILITY_BOUND
+        return self.same_arrivals and near
+
+    def row(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return asdict(self)
+
+
+def run(
+    backend: str | Backend, scenario: Scenario, seed: int, intervals: int, setting: Setting
+) -> list[IntervalReport]:
+    """Return the reports of the first intervals from time 0, under one setting."""
+    world = make_backend(backend) if isinstance(backend, str) else backend
+    try:
+        world.open(scenario, seed)
+        world.apply(setting)
+        return [world.advance() for _ in range(intervals)]
+    finally:
+        world.close()
+
+
+def compare(
+    scenario: Scenario, seed: int, ours: Sequence[IntervalReport], theirs: Sequence[IntervalReport]
+) -> Comparison:
+    """Compare the reports of two backends on the same scenario, seed and setting."""
+    if len(ours) != len(theirs) or not ours:
+        raise ConfigError(f"{len(ours)} and {len(theirs)} intervals cannot be compared")
+    first, second = _flows(ours), _flows(theirs)
+    common = sorted(first.keys() & second.keys())
+    a, b = (np.array([flows[key] for key in common]) for flows in (first, second))
+    fct = _relative(a[:, 2], b[:, 2]) if common else np.zeros(1)
+    values, others = (_utilities(scenario, reports) for reports in (ours, theirs))
+    return Comparison(
+        scenario=scenario.name,
+        seed=seed,
+        intervals=len(ours),
+        flows=(len(first), len(second)),
+        same_arrivals=not common or bool(np.array_equal(a[:, :2], b[:, :2])),
+        identical=list(ours) == list(theirs),
+        fct_of_mean=float(_relative(a[:, 2].mean(), b[:, 2].mean())) if common else 0.0,
+        fct_mean=float(fct.mean()),
+        fct_p99=float(np.percentile(fct, 99)),
+        fct_max=float(fct.max()),
+        utility_mean=float(_relative(values.mean(), others.mean())),
+        utility_max=float(_relative(values, others).max()),
+        pauses=_sums(ours, theirs, "pauses"),
+        marks=_sums(ours, theirs, "marks"),
+        packet_hops=_sums(ours, theirs, "packet_hops"),
+    )
+
+
+def _flows(reports: Sequence[IntervalReport]) -> dict[tuple[int, int], tuple[int, int, int]]:
+    """Return {(source, ordinal): (start, bytes, completion time)} of the finished flows."""
+    found = {}
+    for report in reports:
+        f = report.finished
+        columns: tuple[IntArray, ...] = (f.src, f.ordinal, f.start_ps, f.bytes, f.fct_ps)
+        for src, ordinal, start, size, fct in zip(*(c.tolist() for c in columns), strict=True):
+            found[src, ordinal] = (start, size, fct)
+    return found
+
+
+def _utilities(scenario: Scenario, reports: Sequence[IntervalReport]) -> FloatArray:
+    values = []
+    for report in reports:
+        value = terms(report, active_share=scenario.active_share, pfc_over=scenario.pfc_over)
+        values.append(IDLE_UTILITY if is_idle(report) else utility(value, scenario.weights))
+    return np.array(values)
+
+
+def _relative(ours: Any, theirs: Any) -> Any:
+    return np.abs(np.asarray(theirs, float) - ours) / np.maximum(np.abs(ours), 1e-12)
+
+
+def _sums(
+    ours: Sequence[IntervalReport], theirs: Sequence[IntervalReport], name: str
+) -> tuple[int, int]:
+    return sum(getattr(r, name) for r in ours), sum(getattr(r, name) for r in theirs)
+
+
+_STAR = {"kind": "single-switch", "hosts": 33}
+_FABRIC = {"kind": "leaf-spine", "tors": 2, "hosts_per_tor": 8, "spines": 2, "host_gbps": 25,
+           "uplink_gbps": 25}  # fmt: skip
+_HADOOP = {"kind": "poisson", "cdf": "FB_Hadoop", "load_of": "host"}
+_ALLTOALL = {"kind": "alltoall", "hosts": 8, "bytes": 1_000_000, "off_us": 500}
+
+
+def _incast(senders: int, size: int) -> dict[str, Any]:
+    return {"kind": "incast", "bytes": size, "dst": 0, "hosts": list(range(1, senders + 1)),
+            "rounds": 1}  # fmt: skip
+
+
+CASES: Mapping[str, dict[str, Any]] = {
+    "idle": {"topology": _STAR, "workloads": [{"kind": "pairs", "pairs": [[0, 1, 1_000_000]]}]},
+    "incast-2": {"topology": _STAR, "workloads": [_incast(2, 2_000_000)]},
+    "incast-8": {"topology": _STAR, "workloads": [_incast(8, 500_000)]},
+    "incast-32": {"topology": _STAR, "workloads": [_incast(32, 200_000)]},
+    "permutation": {
+        "topology": _FABRIC,
+        "workloads": [{"kind": "permutation", "bytes": 500_000, "off_us": 100}],
+    },
+    "alltoall": {"topology": _FABRIC, "workloads": [_ALLTOALL]},
+    "hadoop-light": {"topology": _FABRIC, "workloads": [{**_HADOOP, "load": 0.1}]},
+    "hadoop-heavy": {"topology": _FABRIC, "workloads": [{**_HADOOP, "load": 0.3}]},
+    "influx": {
+        "topology": _FABRIC,
+        "monitor": {"kind": "elastic"},
+        "workloads": [_ALLTOALL, {**_HADOOP, "load": 0.3, "start_us": 2000, "stop_us": 4000}],
+    },
+    "mixed-rates": {
+        "topology": {**_FABRIC, "host_gbps": 100, "uplink_gbps": 400, "uplink_delay_us": 2},
+        "workloads": [{**_HADOOP, "load": 0.2}, _incast(12, 300_000)],
+    },
+    "pfc-storm": {
+        "topology": _FABRIC,
+        "switch": {"buffer_bytes": 1_000_000},
+        "initial": "expert",
+        "workloads": [{**_ALLTOALL, "hosts": 16, "bytes": 200_000, "off_us": 50}],
+    },
+    "lossy": {
+        "topology": _FABRIC,
+        "switch": {"pfc": False, "buffer_bytes": 300_000},
+        "transport": {"rto_us": 200},
+        "workloads": [_ALLTOALL],
+    },
+}
+"""Small networks that cover what can differ; six intervals each are enough."""
+
+
+def case(name: str) -> Scenario:
+    """Return the scenario of one of :data:`CASES`."""
+    return Scenario.model_validate({"name": name, "intervals": 6, **CASES[name]})
+
+
+def differing_fields(
+    ours: Sequence[IntervalReport], theirs: Sequence[IntervalReport]
+) -> Iterator[str]:
+    """Yield ``interval k: field`` for every report field that is not the same."""
+    for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        for name in type(a).__dataclass_fields__:
+            mine, other = getattr(a, name), getattr(b, name)
+            same = np.array_equal(mine, other) if isinstance(mine, np.ndarray) else mine == other
+            if not same:
+                yield f"interval {k}: {name}"

@@ -1,0 +1,123 @@
+"""``dcqcn-gym parity``: do the native engine and ns-3 tell the same story?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dcqcn_gym.benchmarks.parity import Comparison
+
+__all__ = ["parity"]
+
+
+def parity(
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option("--scenario", "-s", help="A scenario's name or TOML file; may be repeated."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 1 on.")] = 1,
+    intervals: Annotated[
+        int | None, typer.Option(min=1, help="Monitor intervals per run; default: 10.")
+    ] = None,
+    cases: Annotated[bool, typer.Option("--cases", help="Run the built-in small cases.")] = False,
+    against: Annotated[str, typer.Option(help="The other backend.")] = "ns3",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write parity.json and parity.png here.")
+    ] = None,
+) -> None:
+    """Run the same flows on the native engine and on ns-3 and compare them; exit 1 if apart."""
+    from rich.console import Console
+
+    from dcqcn_gym.benchmarks.parity import CASES, case, compare, run
+    from dcqcn_gym.envs.scenarios import load_scenario
+    from dcqcn_gym.errors import ConfigError
+
+    chosen = [load_scenario(name) for name in scenario or ()]
+    chosen += [case(name) for name in CASES] if cases else []
+    if not chosen:
+        raise ConfigError("nothing to compare; give --scenario NAME or --cases")
+    results: list[Comparison] = []
+    with Console(stderr=True).status("") as status:
+        for one in chosen:
+            count = intervals or (one.intervals if one.name in CASES else 10)
+            for seed in range(1, seeds + 1):
+                status.update(f"{one.name}, seed {seed}: {count} intervals on native and {against}")
+                setting = one.initial_setting()
+                ours, theirs = (run(b, one, seed, count, setting) for b in ("native", against))
+                results.append(compare(one, seed, ours, theirs))
+    _show(results, against)
+    if out is not None:
+        _write(results, against, out)
+    if not all(r.within_bounds for r in results):
+        raise typer.Exit(1)
+
+
+def _show(results: list[Comparison], against: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    columns = ("scenario", "seed", "flows", "FCT of mean", "FCT mean", "FCT p99", "utility",
+               "pauses", "marks", "verdict")  # fmt: skip
+    table = Table(*columns, title=f"native and {against}: relative differences and counts")
+    for r in results:
+        verdict = "identical" if r.identical else "within bounds" if r.within_bounds else "APART"
+        table.add_row(
+            r.scenario, str(r.seed), _both(r.flows), f"{r.fct_of_mean:.2e}", f"{r.fct_mean:.2e}",
+            f"{r.fct_p99:.2e}", f"{r.utility_mean:.2e}", _both(r.pauses), _both(r.marks), verdict,
+        )  # fmt: skip
+    # a pipe has no width of its own: no column is cut there
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+
+
+def _both(counts: tuple[int, int]) -> str:
+    return str(counts[0]) if counts[0] == counts[1] else f"{counts[0]} / {counts[1]}"
+
+
+def _write(results: list[Comparison], against: str, out: Path) -> None:
+    """Write the table as JSON and, where matplotlib is installed, as a picture."""
+    out.mkdir(parents=True, exist_ok=True)
+    rows = [r.row() for r in results]
+    text = json.dumps({"backends": ["native", against], "rows": rows}, indent=2)
+    (out / "parity.json").write_text(text + "\n", encoding="utf-8")
+    written = [str(out / "parity.json")]
+    try:
+        import matplotlib
+    except ImportError:
+        written.append("no picture: pip install 'dcqcn-gym[report]'")
+    else:
+        matplotlib.use("Agg")
+        _plot(results, against, out / "parity.png")
+        written.append(str(out / "parity.png"))
+    typer.echo(", ".join(written))
+
+
+def _plot(results: list[Comparison], against: str, file: Path) -> None:
+    """Draw the differences of every run on a log scale, with the bounds."""
+    import matplotlib.pyplot as plt
+
+    from dcqcn_gym.benchmarks.parity import FCT_BOUND, UTILITY_BOUND
+
+    floor = 1e-9
+    labels = [f"{r.scenario} ({r.seed})" for r in results]
+    figure, axes = plt.subplots(figsize=(8, 1.5 + 0.3 * len(results)), layout="constrained")
+    places = range(len(results))
+    for name, marker, values in (
+        ("mean FCT", "o", [r.fct_of_mean for r in results]),
+        ("FCT per flow, p99", "s", [r.fct_p99 for r in results]),
+        ("utility", "^", [r.utility_mean for r in results]),
+    ):
+        axes.scatter([max(v, floor) for v in values], places, marker=marker, label=name)
+    axes.axvline(FCT_BOUND, linestyle="--", color="gray")
+    axes.axvline(UTILITY_BOUND, linestyle=":", color="gray")
+    axes.set_xscale("log")
+    axes.set_yticks(places, labels)
+    axes.invert_yaxis()
+    axes.set_xlabel(f"relative difference of native and {against} ({floor:g}: none)")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=3)
+    figure.savefig(file, dpi=120)
+    plt.close(figure)

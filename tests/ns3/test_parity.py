@@ -1,0 +1,79 @@
+"""The two simulators on the same flows: exact to the picosecond on every case."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.benchmarks.parity import CASES, case, compare, differing_fields, run
+from dcqcn_gym.cli import app
+from dcqcn_gym.envs.scenarios import load_scenario
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_case_is_exact(name: str) -> None:
+    scenario = case(name)
+    setting = scenario.initial_setting()
+    native, ns3 = (run(b, scenario, 1, scenario.intervals, setting) for b in ("native", "ns3"))
+    assert list(differing_fields(native, ns3)) == []
+    result = compare(scenario, 1, native, ns3)
+    assert result.identical
+    assert result.within_bounds
+    assert result.fct_max == result.utility_max == 0.0
+    assert result.packet_hops[0] > 0
+
+
+def test_the_cases_are_what_they_say() -> None:
+    def totals(name: str) -> tuple[int, int, int]:
+        scenario = case(name)
+        reports = run("native", scenario, 1, 6, scenario.initial_setting())
+        return tuple(sum(getattr(r, f) for r in reports) for f in ("pauses", "marks", "drops"))
+
+    assert totals("idle") == (0, 0, 0)
+    assert totals("pfc-storm")[0] > 500
+    assert totals("incast-32")[1] > 0
+    assert totals("lossy")[2] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fb-hadoop", "influx", "llm-alltoall"])
+def test_paper_scale_is_exact(name: str) -> None:
+    scenario = load_scenario(name)
+    setting = scenario.initial_setting()
+    native, ns3 = (run(b, scenario, 2, 2, setting) for b in ("native", "ns3"))
+    assert list(differing_fields(native, ns3)) == []
+
+
+def test_differences_are_found_and_measured() -> None:
+    scenario = case("incast-8")
+    setting = scenario.initial_setting()
+    ours = run("native", scenario, 1, 2, setting)
+    flows = ours[0].finished
+    slower = dataclasses.replace(flows, fct_ps=flows.fct_ps * 102 // 100)
+    theirs = [dataclasses.replace(ours[0], finished=slower, pauses=99), ours[1]]
+    result = compare(scenario, 1, ours, theirs)
+    assert not result.identical
+    assert not result.within_bounds
+    assert result.fct_of_mean == pytest.approx(0.02, rel=1e-3)
+    assert result.pauses[1] != result.pauses[0]
+    assert list(differing_fields(ours, theirs)) == ["interval 0: pauses", "interval 0: finished"]
+
+
+def test_the_command_writes_table_and_plot(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["parity", "-s", "mini-fb-hadoop", "--intervals", "2", "--out", str(tmp_path)]
+    )
+    assert done.exit_code == 0, done.output
+    assert "identical" in done.output
+    (row,) = json.loads((tmp_path / "parity.json").read_text())["rows"]
+    assert row["identical"] is True
+    assert row["flows"][0] > 100
+    assert (tmp_path / "parity.png").stat().st_size > 5000
+
+
+def test_nothing_to_compare_is_an_error() -> None:
+    assert CliRunner().invoke(app, ["parity"]).exit_code != 0
