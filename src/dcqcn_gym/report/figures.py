@@ -30,6 +30,8 @@ __all__ = [
     "have_matplotlib",
     "lines_figure",
     "slowdown_figure",
+    "styled",
+    "svg",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -110,7 +112,7 @@ def _figure(rows: int, height: float, **kwargs: Any) -> tuple[Figure, list[Axes]
     return figure, list(axes)
 
 
-def _svg(figure: Figure) -> str:
+def svg(figure: Figure) -> str:
     """Return the figure as an inline SVG element in the page's colours and font."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
@@ -125,7 +127,8 @@ def _svg(figure: Figure) -> str:
     return text
 
 
-def _styled() -> Any:
+def styled() -> Any:
+    """Return a context in which figures are drawn in the page's style."""
     import matplotlib as mpl
 
     return mpl.rc_context(STYLE)
@@ -135,7 +138,7 @@ def lines_figure(panels: Sequence[tuple[str, Sequence[Line]]], x_label: str, hei
     """Draw panels ``(title with unit, lines)`` above each other over one x axis."""
     if not have_matplotlib():
         raise MissingExtraError("drawing figures", "report")
-    with _styled():
+    with styled():
         figure, axes = _figure(len(panels), height)
         for ax, (title, lines) in zip(axes, panels, strict=True):
             ax.set_title(title)
@@ -151,12 +154,12 @@ def lines_figure(panels: Sequence[tuple[str, Sequence[Line]]], x_label: str, hei
             ax.set_xlim(0, max((float(s.x[-1]) for s in lines if len(s.x)), default=1.0) * 1.01)
         axes[-1].set_xlabel(x_label)
         _legend(figure, axes[0])
-        return _svg(figure)
+        return svg(figure)
 
 
 def gain_figure(x: FloatArray, lines: Sequence[Line], gain: FloatArray, x_label: str) -> str:
     """Draw utility per interval, and below it the running mean gain over the default."""
-    with _styled():
+    with styled():
         figure, axes = _figure(2, 4.6, height_ratios=[2.2, 1])
         axes[0].set_title("Utility per interval")
         for line in lines:
@@ -168,14 +171,14 @@ def gain_figure(x: FloatArray, lines: Sequence[Line], gain: FloatArray, x_label:
         axes[1].set_xlabel(x_label)
         axes[1].set_xlim(0, float(x[-1]) * 1.01 if len(x) else 1)
         _legend(figure, axes[0])
-        return _svg(figure)
+        return svg(figure)
 
 
 def fsd_figure(x: FloatArray, shares: Mapping[str, FloatArray], x_label: str) -> str:
     """Draw shares of elephants, potential elephants and mice as stacked areas, in percent."""
     roles = ("elephants", "potential", "mice")
     labels = ("elephants", "potential elephants", "mice")
-    with _styled():
+    with styled():
         figure, (ax,) = _figure(1, 2.4)
         ax.set_title("Active flows by state, % of flows")
         ax.stackplot(
@@ -189,14 +192,14 @@ def fsd_figure(x: FloatArray, shares: Mapping[str, FloatArray], x_label: str) ->
         ax.set_xlim(0, float(x[-1]) * 1.01)
         ax.set_xlabel(x_label)
         _legend(figure, ax)
-        return _svg(figure)
+        return svg(figure)
 
 
 def slowdown_figure(rows: Mapping[str, tuple[str, Sequence[SlowdownRow]]]) -> str:
     """Draw p50 (hollow) and p99 (full) slowdown by size bin; ``rows``: role -> (label, rows)."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    with _styled():
+    with styled():
         figure, (ax,) = _figure(1, 2.9)
         ax.set_title("FCT slowdown by flow size: median (hollow) to p99 (full)")
         first = next(iter(rows.values()))[1]
@@ -218,7 +221,7 @@ def slowdown_figure(rows: Mapping[str, tuple[str, Sequence[SlowdownRow]]]) -> st
         ax.set_xticks(range(len(kept)), [first[i].bin.label for i in kept])
         ax.grid(axis="x", visible=False)
         _legend(figure, ax)
-        return _svg(figure)
+        return svg(figure)
 
 
 def _legend(figure: Figure, ax: Axes) -> None:

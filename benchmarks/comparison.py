@@ -1,0 +1,196 @@
+"""Figures of a comparison, from its logs alone: one row per tuner and scenario.
+
+*Final utility* is the mean utility of the recommended setting on fresh seeds, *online utility* the
+mean over the run itself, exploration included; both leave out idle intervals. *Intervals to 95 %
+of best*: utilities are averaged over the last :data:`WINDOW` intervals with data; best is the
+highest such average that any compared tuner reached on that seed; counted is the first interval
+at which a tuner's own average is at least 95 % of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.benchmarks.compare import Job, label
+from dcqcn_gym.errors import RunError
+from dcqcn_gym.record import read_run
+from dcqcn_gym.report.data import Series
+from dcqcn_gym.report.headline import mean_utility
+from dcqcn_gym.statistics import (
+    ALL_SIZES,
+    Estimate,
+    estimate,
+    paired_change,
+    slowdown_by_seed,
+)
+
+__all__ = ["SHARE_OF_BEST", "WINDOW", "Figures", "Row", "collect", "moving_mean", "rows"]
+
+FloatArray = npt.NDArray[np.float64]
+
+WINDOW = 10
+"""Intervals with data that are averaged before utilities are compared with the best."""
+SHARE_OF_BEST = 0.95
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one finished job gives. ``utility`` has one entry per interval, NaN where idle."""
+
+    seed: int
+    utility: FloatArray
+    online: float
+    final: float
+    slowdown_mean: float
+    slowdown_p99: float
+    pause_share: float
+    tuner_ms: float
+    """CPU milliseconds of the tuner per interval."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tuner on one scenario; estimates are over seeds, ``error`` says why one is missing."""
+
+    tuner: str
+    seeds: int
+    final: Estimate
+    against_default: Estimate | None
+    online: Estimate
+    reached: Sequence[float]
+    """Intervals to 95 % of best per seed; infinite where it was not reached."""
+    slowdown_mean: Estimate
+    slowdown_p99: Estimate
+    pause_share: Estimate
+    tuner_ms: float
+    error: str = ""
+    figures: Sequence[Figures] = field(default=(), repr=False)
+
+    @property
+    def reached_median(self) -> float:
+        """Median over the seeds; infinite if half of them never reached it."""
+        ordered = sorted(self.reached)
+        return ordered[(len(ordered) - 1) // 2] if ordered else math.nan
+
+
+def collect(job: Job) -> Figures | None:
+    """Read what a job left; None if it is not finished."""
+    try:
+        run = read_run(job.log)
+        fresh = [read_run(path) for path in job.fresh]
+        spent = json.loads(job.timing.read_text())
+    except (RunError, OSError, ValueError):
+        return None
+    if not run.complete or not all(part.complete for part in fresh):
+        return None
+    series = Series.of(run)
+    judged = [Series.of(part) for part in fresh]
+    idle = np.array([bool(line["idle"]) for line in series.records])
+    flows = [part.flows for part in judged]
+    slow = {s: slowdown_by_seed(flows, ALL_SIZES, s) for s in ("mean", "p99")}
+    return Figures(
+        seed=job.spec.seed,
+        utility=np.where(idle, np.nan, series.utility),
+        online=mean_utility(series),
+        final=_mean([mean_utility(part) for part in judged]),
+        slowdown_mean=_mean(slow["mean"]),
+        slowdown_p99=_mean(slow["p99"]),
+        pause_share=_mean(series.pause_share),
+        tuner_ms=1e3 * float(spent["tuner_cpu_s"]) / max(1, int(spent["intervals"])),
+    )
+
+
+def _mean(values: Sequence[float] | FloatArray) -> float:
+    known = [float(v) for v in values if not math.isnan(v)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def moving_mean(utility: FloatArray, window: int = WINDOW) -> FloatArray:
+    """Return the mean of the last ``window`` known values at each known one, NaN elsewhere.
+
+    Positions with fewer known values before them are NaN, unless there are fewer in all.
+    """
+    result = np.full(utility.shape, np.nan)
+    at = np.flatnonzero(~np.isnan(utility))
+    if not at.size:
+        return result
+    n = min(window, at.size)
+    sums = np.cumsum(np.concatenate([[0.0], utility[at]]))
+    result[at[n - 1 :]] = (sums[n:] - sums[:-n]) / n
+    return result
+
+
+def rows(jobs: Sequence[Job], failed: Mapping[Path, str] | None = None) -> dict[str, list[Row]]:
+    """Return the table of each scenario, best final utility first; failed tuners last."""
+    found: dict[str, dict[str, list[Figures]]] = {}
+    errors: dict[tuple[str, str], str] = {}
+    for job in jobs:
+        name = job.spec.scenario.name
+        figures = collect(job)
+        of_tuner = found.setdefault(name, {}).setdefault(label(job.spec.tuner), [])
+        if figures is not None:
+            of_tuner.append(figures)
+        elif failed and job.log in failed:
+            errors.setdefault((name, job.label), f"seed {job.spec.seed}: {failed[job.log]}")
+    return {name: _table(name, tuners, errors) for name, tuners in found.items()}
+
+
+def _table(
+    name: str, tuners: Mapping[str, list[Figures]], errors: Mapping[tuple[str, str], str]
+) -> list[Row]:
+    best = _best_by_seed(tuners)
+    default = {f.seed: f.final for f in tuners.get("default", ())}
+    made = [
+        _row(tuner, figures, best, default, errors.get((name, tuner), ""))
+        for tuner, figures in tuners.items()
+    ]
+    return sorted(made, key=lambda row: -row.final.mean if row.seeds else math.inf)
+
+
+def _best_by_seed(tuners: Mapping[str, list[Figures]]) -> dict[int, float]:
+    best: dict[int, float] = {}
+    for figures in tuners.values():
+        for f in figures:
+            smooth = moving_mean(f.utility)
+            if not np.all(np.isnan(smooth)):
+                best[f.seed] = max(best.get(f.seed, -math.inf), float(np.nanmax(smooth)))
+    return best
+
+
+def _row(
+    tuner: str,
+    figures: list[Figures],
+    best: Mapping[int, float],
+    default: Mapping[int, float],
+    error: str,
+) -> Row:
+    pairs = [(f.final, default[f.seed]) for f in figures if f.seed in default]
+    gain = None
+    if pairs and tuner != "default":
+        gain = paired_change([a for a, _ in pairs], [b for _, b in pairs])
+    return Row(
+        tuner=tuner,
+        seeds=len(figures),
+        final=estimate([f.final for f in figures]),
+        against_default=gain,
+        online=estimate([f.online for f in figures]),
+        reached=[_reached(f, best.get(f.seed, math.nan)) for f in figures],
+        slowdown_mean=estimate([f.slowdown_mean for f in figures]),
+        slowdown_p99=estimate([f.slowdown_p99 for f in figures]),
+        pause_share=estimate([f.pause_share for f in figures]),
+        tuner_ms=_mean([f.tuner_ms for f in figures]),
+        error=error,
+        figures=figures,
+    )
+
+
+def _reached(figures: Figures, best: float) -> float:
+    there = np.flatnonzero(moving_mean(figures.utility) >= SHARE_OF_BEST * best)
+    return float(there[0] + 1) if there.size else math.inf

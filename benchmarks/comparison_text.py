@@ -1,0 +1,105 @@
+"""A comparison as a table: cells as text, Markdown, and the page's rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dcqcn_gym.benchmarks.compare import Plan
+from dcqcn_gym.benchmarks.comparison import Row
+from dcqcn_gym.statistics import Estimate, have_scipy
+
+__all__ = ["COLUMNS", "cells", "markdown", "with_interval"]
+
+COLUMNS = (
+    "tuner",
+    "final utility",
+    "against default",
+    "online utility",
+    "95 % of best after",
+    "slowdown, mean",
+    "p99",
+    "paused",
+    "tuner CPU",
+)
+
+
+def with_interval(value: Estimate | None, form: str = ".4f", scale: float = 1.0) -> str:
+    """Return ``mean ± half width``, or ``mean [low, high]`` where the interval is lopsided."""
+    if value is None or math.isnan(value.mean):
+        return "–"
+    text = f"{value.mean * scale:{form}}"
+    if value.low is None or value.high is None:
+        return text
+    below, above = (value.mean - value.low) * scale, (value.high - value.mean) * scale
+    plain = form.removeprefix("+")
+    if math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
+        return f"{text} ± {above:{plain}}"
+    return f"{text} [{value.low * scale:{form}}, {value.high * scale:{form}}]"
+
+
+def cells(row: Row) -> list[str]:
+    """Return a row's cells in the order of :data:`COLUMNS`."""
+    if not row.seeds:
+        return [row.tuner, f"failed: {row.error}" if row.error else "not finished"] + ["–"] * 7
+    return [
+        row.tuner,
+        with_interval(row.final),
+        with_interval(row.against_default, "+.4f"),
+        with_interval(row.online),
+        _reached(row),
+        with_interval(row.slowdown_mean, ".2f"),
+        with_interval(row.slowdown_p99, ".1f"),
+        with_interval(row.pause_share, ".2f", 100) + " %",
+        f"{row.tuner_ms:.2f} ms",
+    ]
+
+
+def _reached(row: Row) -> str:
+    there = sum(math.isfinite(r) for r in row.reached)
+    median = row.reached_median
+    text = f"{median:.0f}" if math.isfinite(median) else "never"
+    return text if there == row.seeds else f"{text} ({there} of {row.seeds} seeds)"
+
+
+def explain(plan: Plan) -> str:
+    """Return what the columns mean, for under a table."""
+    interval = (
+        "± is a 95 % confidence interval over the seeds (Student's t below 20 seeds, BCa bootstrap "
+        "from there on)"
+        if have_scipy()
+        else "confidence intervals need scipy"
+    )
+    return (
+        f"{plan.seeds} seed{'s' if plan.seeds != 1 else ''}, {plan.intervals} intervals each; "
+        f"{interval}. Final: mean utility of the recommended setting on {plan.eval_seeds} fresh "
+        f"seeds of {plan.eval_intervals} intervals per run, the same for every tuner; the "
+        "difference to the default is paired by seed. Online: mean utility of the run itself, "
+        "search included. 95 % of best: median over the seeds of the first interval at which the "
+        "mean utility of the last 10 intervals with data reached 95 % of the highest such mean of "
+        "any tuner on that seed. Slowdown: FCT over the FCT in an idle network, all sizes, of the "
+        "recommended setting. Paused: share of time, mean over devices, during the run. Tuner CPU: "
+        "per interval, on the machine that made the table."
+    )
+
+
+def markdown(
+    plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
+) -> str:
+    """Return the tables as Markdown with the command that makes them."""
+    lines = [f"Made by `{plan.command(out)}`.", "", explain(plan)]
+    for name, table in tables.items():
+        lines += ["", f"### {name}", ""]
+        lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+        lines += ["| " + " | ".join(_named(row, plan)) + " |" for row in table]
+        errors = [f"- `{row.tuner}`: {row.error}" for row in table if row.error and row.seeds]
+        lines += ["", *errors] if errors else []
+    lines += ["", *[f"- {note}" for note in notes]] if notes else []
+    return "\n".join(lines) + "\n"
+
+
+def _named(row: Row, plan: Plan) -> list[str]:
+    first, *rest = cells(row)
+    short = "" if row.seeds in (0, plan.seeds) else f" ({row.seeds} of {plan.seeds} seeds)"
+    return [f"`{first}`{short}", *rest]

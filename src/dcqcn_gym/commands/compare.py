@@ -1,0 +1,169 @@
+"""``dcqcn-gym compare``: tuners on the same traffic, in parallel, as a table and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dcqcn_gym.benchmarks.compare import Job, Plan, Progress
+    from dcqcn_gym.benchmarks.comparison import Row
+
+__all__ = ["compare"]
+
+
+def compare(
+    out: Annotated[Path, typer.Option(help="Directory for logs, table, plots and page.")],
+    scenario: Annotated[
+        str, typer.Option(help="Scenarios, separated by commas.")
+    ] = "mini-fb-hadoop",
+    tuners: Annotated[
+        str, typer.Option(help="Tuners, separated by commas; all: every registered one.")
+    ] = "all",
+    seeds: Annotated[int, typer.Option(min=1, max=999, help="Traffic seeds 1..N.")] = 5,
+    intervals: Annotated[
+        int | None, typer.Option(min=1, help="Budget of each run; default: the first scenario's.")
+    ] = None,
+    eval_seeds: Annotated[
+        int, typer.Option(min=1, max=999, help="Fresh seeds per run for what it recommends.")
+    ] = 2,
+    eval_intervals: Annotated[int, typer.Option(min=1, help="Intervals per fresh seed.")] = 25,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
+    ] = None,
+    backend: Annotated[str, typer.Option(help="native, or fake for a quick look.")] = "native",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the comparison in OUT, or add to it.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the comparison in OUT.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Run tuners on the same traffic and compare them.
+
+    Writes OUT/table.md, OUT/compare.html, OUT/plots and one event log per run. An interrupted
+    comparison is continued by the same command with --resume.
+    """
+    import dcqcn_gym.benchmarks.compare as bench
+    from dcqcn_gym.pool import cpu_count
+
+    plan, notes = bench.prepare(
+        _plan(scenario, tuners, seeds, intervals, eval_seeds, eval_intervals, backend),
+        out,
+        resume=resume,
+        force=force,
+    )
+    todo = bench.jobs(plan, out)
+    try:
+        with _progress(len(todo), quiet) as progress:
+            failed = bench.carry_out(todo, jobs or cpu_count(), progress)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"interrupted; {out} holds every finished interval: the same command with --resume "
+            "instead of --force continues it",
+            err=True,
+        )
+        raise typer.Exit(130) from None
+    tables, page = _results(plan, todo, failed, notes, out)
+    for name, table in tables.items():
+        _print(name, table)
+    for note in notes:
+        typer.echo(note, err=True)
+    typer.echo(f"table: {out / 'table.md'}\npage: {page}", err=True)
+    if failed:
+        typer.echo(f"error: {len(failed)} of {len(todo)} runs failed; see the table", err=True)
+        raise typer.Exit(2)
+
+
+def _plan(
+    scenario: str,
+    tuners: str,
+    seeds: int,
+    intervals: int | None,
+    eval_seeds: int,
+    eval_intervals: int,
+    backend: str,
+) -> Plan:
+    from dcqcn_gym.benchmarks.compare import Plan, all_tuners
+    from dcqcn_gym.envs.scenarios import load_scenario
+
+    scenarios = _names(scenario, "--scenario")
+    chosen = all_tuners() if tuners == "all" else _names(tuners, "--tuners")
+    budget = load_scenario(scenarios[0]).intervals if intervals is None else intervals
+    return Plan(scenarios, chosen, seeds, budget, eval_seeds, eval_intervals, backend)
+
+
+def _names(text: str, option: str) -> tuple[str, ...]:
+    from dcqcn_gym.errors import ConfigError
+
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names):
+        raise ConfigError(f"{option} {text!r}: expected names separated by commas, none empty")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"{option}: {', '.join(twice)} is given twice")
+    return names
+
+
+def _results(
+    plan: Plan, todo: Sequence[Job], failed: Mapping[Path, str], notes: Sequence[str], out: Path
+) -> tuple[dict[str, list[Row]], Path]:
+    from dcqcn_gym.benchmarks.comparison import rows
+    from dcqcn_gym.benchmarks.comparison_page import write_results
+
+    tables = rows(todo, failed)
+    return tables, write_results(plan, tables, notes, out)
+
+
+@contextmanager
+def _progress(total: int, quiet: bool) -> Iterator[Progress]:
+    """Yield what is called per finished run: a bar on a terminal, lines elsewhere, or nothing."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True, quiet=quiet)
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )  # fmt: skip
+    with Bar(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("runs", total=total)
+
+        def finished(job: Job, error: str | None, done: int, of: int) -> None:
+            name = f"{job.spec.scenario.name} {job.label} seed {job.spec.seed}"
+            bar.update(task, completed=done, description=name)
+            if error is not None:
+                console.print(f"{name} failed: {error}", markup=False, highlight=False)
+            elif not console.is_terminal:
+                console.print(f"{done}/{of} {name}", markup=False, highlight=False, soft_wrap=True)
+
+        yield finished
+
+
+def _print(name: str, table: Sequence[Row]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from dcqcn_gym.benchmarks.comparison_text import COLUMNS, cells
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=300)
+    shown = Table(title=name, title_justify="left", box=box.SIMPLE_HEAD)
+    for column in COLUMNS:
+        left = column == COLUMNS[0]
+        shown.add_column(column, justify="left" if left else "right", no_wrap=left)
+    for row in table:
+        shown.add_row(*cells(row))
+    console.print(shown)

@@ -1,0 +1,228 @@
+"""The comparison: same traffic for all, the same logs however it is carried out, honest rows."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dcqcn_gym.benchmarks.compare import (
+    Job,
+    Plan,
+    all_tuners,
+    carry_out,
+    jobs,
+    label,
+    prepare,
+)
+from dcqcn_gym.benchmarks.comparison import Figures, moving_mean, rows
+from dcqcn_gym.benchmarks.comparison_page import write_results
+from dcqcn_gym.benchmarks.comparison_text import markdown, with_interval
+from dcqcn_gym.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
+from dcqcn_gym.record import read_run
+from dcqcn_gym.statistics import Estimate
+from dcqcn_gym.tuners import optuna_search
+
+PLAN = Plan(("mini-fb-hadoop",), ("default", "random"), 2, 12, 1, 5, "fake")
+
+
+def ignore(job: Job, error: str | None, done: int, of: int) -> None:
+    pass
+
+
+def produce(plan: Plan, out: Path, workers: int = 1) -> dict[Path, str]:
+    plan, _ = prepare(plan, out)
+    return carry_out(jobs(plan, out), workers, ignore)
+
+
+def logs(out: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*.jsonl"))}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("compare") / "out"
+    assert not produce(PLAN, out)
+    return out
+
+
+def test_every_run_has_its_log(done: Path) -> None:
+    assert len(logs(done)) == 2 * 2 * 2
+    assert json.loads((done / "compare.json").read_text())["command"].startswith("dcqcn-gym comp")
+
+
+def test_tuners_see_the_same_traffic_and_are_judged_on_the_same(done: Path) -> None:
+    for name in ("seed1.jsonl", "seed2.jsonl", "seed1-fresh0.jsonl"):
+        headers = [
+            read_run(done / "mini-fb-hadoop" / t / name).header for t in ("default", "random")
+        ]
+        assert headers[0]["seed"] == headers[1]["seed"]
+        assert headers[0]["scenario"] == headers[1]["scenario"]
+    fresh = read_run(done / "mini-fb-hadoop/random/seed1-fresh0.jsonl").header["seed"]
+    assert fresh not in (1, 2)
+
+
+def test_the_number_of_workers_changes_nothing(done: Path, tmp_path: Path) -> None:
+    produce(PLAN, tmp_path / "two", workers=2)
+    assert logs(tmp_path / "two") == logs(done)
+
+
+def test_resume_completes_to_the_same_bytes(done: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    produce(replace(PLAN, seeds=1), out)
+    log = out / "mini-fb-hadoop/random/seed1.jsonl"
+    log.write_bytes(log.read_bytes()[:-700])
+    (out / "mini-fb-hadoop/default/seed1-fresh0.jsonl").unlink()
+    plan, _ = prepare(PLAN, out, resume=True)
+    assert not carry_out(jobs(plan, out), 1, ignore)
+    assert logs(out) == logs(done)
+
+
+def test_a_comparison_is_not_replaced_by_accident(done: Path) -> None:
+    with pytest.raises(RunError, match=r"already holds a comparison.*--resume.*--force"):
+        prepare(PLAN, done)
+    with pytest.raises(RunError, match="one of them"):
+        prepare(PLAN, done, resume=True, force=True)
+    with pytest.raises(RunError, match="intervals = 12, now it is 13"):
+        prepare(replace(PLAN, intervals=13), done, resume=True)
+    assert len(logs(done)) == 8
+
+
+def test_unknown_names_come_with_near_matches(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'paraleon'"):
+        prepare(replace(PLAN, tuners=("paraleno",)), tmp_path / "out")
+    with pytest.raises(ConfigError, match="did you mean 'mini-fb-hadoop'"):
+        prepare(replace(PLAN, scenarios=("mini-fb-hadop",)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_failing_tuner_keeps_its_log_and_stops_nobody(tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(
+        "from dcqcn_gym.tuners import Tuner\n"
+        "class Bad(Tuner):\n"
+        "    name = 'bad'\n    summary = 'breaks in its fifth interval'\n"
+        "    n = 0\n"
+        "    def ask(self):\n"
+        "        self.n += 1\n"
+        "        return self.context.base if self.n < 5 else self.context.base.replace("
+        "{'pmax': float('nan')})\n"
+    )
+    plan = replace(PLAN, tuners=("default", f"{file}:Bad"), seeds=1)
+    out = tmp_path / "out"
+    failed = produce(plan, out)
+    assert len(failed) == 1
+    assert "pmax = nan" in next(iter(failed.values()))
+    assert len(read_run(out / "mini-fb-hadoop/bad-Bad/seed1.jsonl").intervals) == 4
+    table = rows(jobs(plan, out), failed)["mini-fb-hadoop"]
+    assert [(row.tuner, row.seeds) for row in table] == [("default", 1), ("bad-Bad", 0)]
+    assert "pmax = nan" in markdown(plan, {"mini-fb-hadoop": table}, [], out)
+
+
+def test_all_leaves_out_what_cannot_run_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optuna_search.TpeTuner, "modules", ("a_module_nobody_has",))
+    plan, notes = prepare(replace(PLAN, tuners=all_tuners()), tmp_path / "all")
+    assert "tpe" not in plan.tuners
+    assert "random" in plan.tuners
+    assert any("tpe was left out" in note and "dcqcn-gym[optuna]" in note for note in notes)
+    with pytest.raises(MissingExtraError, match=r"pip install 'dcqcn-gym\[optuna\]'"):
+        prepare(replace(PLAN, tuners=("tpe",)), tmp_path / "tpe")
+
+
+def test_all_is_every_tuner_but_fixed() -> None:
+    assert "fixed" not in all_tuners()
+    assert {"default", "paraleon", "dr-ucb", "gp"} <= set(all_tuners())
+
+
+def test_labels_are_folder_names() -> None:
+    assert label("paraleon") == "paraleon"
+    assert label("some/dir/own tuner.py:Best") == "own_tuner-Best"
+
+
+def test_moving_mean_by_hand() -> None:
+    nan = math.nan
+    values = np.array([nan, 0.2, nan, 0.4, 0.6, 0.8])
+    expected = [nan, nan, nan, 0.3, 0.5, 0.7]
+    assert moving_mean(values, 2) == pytest.approx(expected, nan_ok=True)
+    assert moving_mean(values, 10)[-1] == pytest.approx(0.5)  # fewer than the window in all
+    assert np.all(np.isnan(moving_mean(np.full(3, nan))))
+
+
+def test_rows_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # two tuners, one seed, 30 intervals; the window is 10: a reaches 0.8 (best) at interval 20,
+    # b stays at 0.5; 95 % of 0.8 is 0.76: 9 of 10 values at 0.8 and one at 0.41 give 0.761
+    step = np.where(np.arange(30) < 10, 0.41, 0.8)
+    flat = np.full(30, 0.5)
+    made = {"a": figures(step, final=0.8), "default": figures(flat, final=0.5)}
+    monkeypatch.setattr("dcqcn_gym.benchmarks.comparison.collect", lambda job: made[job.spec.tuner])
+    plan = replace(PLAN, tuners=("default", "a"), seeds=1)
+    table = rows(jobs(plan, tmp_path))["mini-fb-hadoop"]
+    assert [row.tuner for row in table] == ["a", "default"]
+    assert table[0].reached == [19]
+    assert table[1].reached == [math.inf]
+    assert table[0].against_default is not None
+    assert table[0].against_default.mean == pytest.approx(0.3)
+
+
+def figures(utility: np.ndarray[tuple[int], np.dtype[np.float64]], final: float) -> Figures:
+    return Figures(1, utility, float(utility.mean()), final, 2.0, 9.0, 0.01, 0.1)
+
+
+def test_intervals_as_text() -> None:
+    assert with_interval(Estimate(0.5, 0.4, 0.6, 5)) == "0.5000 ± 0.1000"
+    assert with_interval(Estimate(0.5, 0.45, 0.6, 25), ".2f") == "0.50 [0.45, 0.60]"
+    assert with_interval(Estimate(0.5, None, None, 1), "+.1f") == "+0.5"
+    assert with_interval(Estimate(math.nan, None, None, 0)) == "–"
+
+
+def test_page_table_and_plots(done: Path, tmp_path: Path) -> None:
+    todo = jobs(PLAN, done)
+    page = write_results(PLAN, rows(todo), ["a note"], done)
+    html = page.read_text()
+    assert "random" in html
+    assert "a note" in html
+    assert html.count("<svg") == 2
+    assert "http" not in html.replace("http://www.w3.org", "")
+    plots = sorted(p.name for p in (done / "plots").iterdir())
+    assert plots == ["mini-fb-hadoop-final.svg", "mini-fb-hadoop-utility.svg"]
+    assert (done / "plots" / plots[0]).read_text().startswith("<svg xmlns=")
+    table = (done / "table.md").read_text()
+    assert table.count("\n| `") == 2
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [
+        sys.executable, "-m", "dcqcn_gym.cli", "compare", "--scenario", "mini-fb-hadoop",
+        "--tuners", "default,random", "--seeds", "3", "--intervals", "200", "--jobs", "1",
+        "--backend", "fake", "--out", str(out),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    first = out / "mini-fb-hadoop/default/seed1.jsonl"
+    for _ in range(600):
+        if first.exists():
+            break
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+    finished = subprocess.run([*command, "--resume"], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert "random" in finished.stdout
+    whole = tmp_path / "whole"
+    subprocess.run([*command[:-1], str(whole)], check=True, capture_output=True)
+    assert logs(out) == logs(whole)
