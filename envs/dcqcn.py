@@ -6,18 +6,20 @@ docs/environment.md describes spaces, reward, episodes and seeds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.envs.backends import Backend, DeviceSetting, make_backend
 from dcqcn_gym.envs.backends.groups import cluster_setting
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import Observation, bounds, idle_observation, observe
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.envs.workloads import collectives_of
 from dcqcn_gym.errors import ConfigError, StateError
 from dcqcn_gym.interval import IntervalReport
 from dcqcn_gym.knobs import TUNED_KNOBS, Setting
@@ -37,6 +39,8 @@ class _Episode:
 
     seed: int
     setting: DeviceSetting
+    collectives: RoundTracker
+    rounds: list[CollectiveRound] = field(default_factory=list)
     interval: int = 0
     over: bool = False
     info: Info | None = None
@@ -123,7 +127,8 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             seed = 0
         super().reset(seed=seed)
         traffic = int(self.np_random.integers(2**32)) if seed is None else int(seed)
-        episode = _Episode(traffic, self._start_setting(options or {}))
+        tracker = RoundTracker(collectives_of(self.scenario.workloads, self.scenario.network))
+        episode = _Episode(traffic, self._start_setting(options or {}), tracker)
         self._episode = None
         self.history.clear()
         self.backend.close()
@@ -207,7 +212,8 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         return measured
 
     def _measure(self, report: IntervalReport) -> _Measured:
-        scenario = self.scenario
+        scenario, episode = self.scenario, self._running("measure")
+        episode.rounds += episode.collectives.add(report.finished)
         value = terms(report, active_share=scenario.active_share, pfc_over=scenario.pfc_over)
         idle = is_idle(report)
         reward = IDLE_UTILITY if idle else utility(value, scenario.weights)
@@ -251,6 +257,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         needed = [tuning or (kl and report.fsd.triggered) for report in reports]
         busy = [m for m in measured if not m.idle]
         counted = busy or list(measured)
+        rounds, episode.rounds = tuple(episode.rounds), []
         return make_info(
             seed=episode.seed,
             interval=episode.interval,
@@ -260,6 +267,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             utility=_mean([m.utility for m in counted]),
             idle=not busy,
             cost=wire_cost(reports, needed, dispatched=dispatched),
+            rounds=rounds,
         )
 
 

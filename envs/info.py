@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict
 
+from dcqcn_gym.collectives import CollectiveRound
 from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.overhead import WireCost
@@ -60,6 +61,12 @@ class PlainInfo(TypedDict):
     packet_hops: Annotated[Count, _about("packets times links, the engine's work")]
     active_flows: Annotated[Count, _about("flows that exist at the end")]
     finished_flows: Annotated[Count, _about("flows that finished")]
+    finished_rounds: Annotated[Count, _about("rounds of collectives that finished in this step")]
+    algbw_bytes_per_s: Annotated[float, _about("mean algbw of these rounds; 0 without")]
+    busbw_bytes_per_s: Annotated[float, _about("mean busbw of these rounds; 0 without")]
+    iterations_per_s: Annotated[
+        float, _about("such rounds with their pauses per second; 0 without")
+    ]
     elephants: Annotated[float, _about("active flows of at least tau bytes so far")]
     potential_elephants: Annotated[float, _about("smaller ones, active for delta intervals")]
     mice: Annotated[float, _about("all other active flows")]
@@ -90,6 +97,8 @@ class Info(PlainInfo):
     """The last interval; None after a reset without warm-up."""
     reports: tuple[IntervalReport, ...]
     """Every interval of this step."""
+    rounds: tuple[CollectiveRound, ...]
+    """The rounds of all-to-alls and rings that finished in this step."""
 
 
 def info_schema() -> dict[str, Any]:
@@ -114,6 +123,7 @@ def make_info(
     utility: float,
     idle: bool,
     cost: WireCost,
+    rounds: tuple[CollectiveRound, ...] = (),
 ) -> Info:
     """Build ``info`` for a step; ``terms``, ``utility`` and ``cost`` are the whole step's."""
     last = reports[-1] if reports else None
@@ -128,10 +138,23 @@ def make_info(
         "o_pfc": terms.pfc,
         **_measured(last),  # type: ignore[typeddict-item]
         **asdict(cost),
+        **_bandwidths(rounds),
         "setting": setting,
         "terms": terms,
         "report": last,
         "reports": reports,
+        "rounds": rounds,
+    }
+
+
+def _bandwidths(rounds: tuple[CollectiveRound, ...]) -> dict[str, Any]:
+    n = len(rounds)
+    cycles_s = sum(r.time_ps + r.collective.pause_ps for r in rounds) * 1e-12
+    return {
+        "finished_rounds": n,
+        "algbw_bytes_per_s": sum(r.algbw for r in rounds) / n if n else 0.0,
+        "busbw_bytes_per_s": sum(r.busbw for r in rounds) / n if n else 0.0,
+        "iterations_per_s": n / cycles_s if n else 0.0,
     }
 
 

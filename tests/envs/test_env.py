@@ -269,6 +269,25 @@ def test_the_info_schema_names_every_plain_value() -> None:
     schema = info_schema()
     env = env_of()
     _, info = env.reset(seed=0)
-    objects = {"setting", "terms", "report", "reports"}
+    objects = {"setting", "terms", "report", "reports", "rounds"}
     assert set(schema["properties"]) == set(schema["required"]) == set(info) - objects
     assert all(p["description"] for p in schema["properties"].values())
+
+
+def test_info_counts_the_rounds_of_collectives() -> None:
+    work = {"kind": "alltoall", "bytes": 20_000, "hosts": 3, "off_us": 30}
+    topology = {"kind": "single-switch", "hosts": 3, "delay_us": 1}
+    task = {"monitor_interval_us": 200, "warmup_us": 200, "cadence": 2}
+    scenario = Scenario.model_validate({"topology": topology, "workloads": [work], **task})
+    needs("native")
+    env = DcqcnEnv(scenario)
+    infos = [env.reset(seed=1)[1], *(env.step(env.setting)[4] for _ in range(3))]
+    for info in infos:
+        rounds = info["rounds"]
+        assert info["finished_rounds"] == len(rounds) > 0
+        assert info["busbw_bytes_per_s"] == pytest.approx(info["algbw_bytes_per_s"] * 2 / 3)
+        cycle_s = np.mean([r.time_ps for r in rounds]) * 1e-12 + 30e-6
+        assert info["iterations_per_s"] == pytest.approx(1 / cycle_s)
+    numbers = [r.number for info in infos for r in info["rounds"]]
+    assert numbers == list(range(len(numbers)))
+    assert DcqcnEnv(quick(), "fake").reset(seed=1)[1]["iterations_per_s"] == 0.0
