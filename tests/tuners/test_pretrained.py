@@ -1,0 +1,79 @@
+"""Settings found offline: the committed files, the command that writes them, other line rates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.config import load_toml
+from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.errors import ConfigError, RunError
+from dcqcn_gym.knobs import KNOBS, default_setting
+from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.tuners import TunerContext, make_tuner
+from dcqcn_gym.tuners.pretrained import FOLDER, PretrainedFile, pretrained_setting
+
+FILES = sorted(FOLDER.glob("pretrained-*.toml"))
+
+
+def test_both_rows_of_the_paper_are_there() -> None:
+    assert [path.stem for path in FILES] == ["pretrained-alltoall", "pretrained-fbhadoop"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_a_file_says_how_it_was_made(path: Path) -> None:
+    file = load_toml(path, PretrainedFile)
+    search = file.search
+    command = (
+        f"# dcqcn-gym pretrain --scenario {search.scenario} --tuner {search.tuner} "
+        f"--seed {search.seed} --intervals {search.intervals} --out FILE"
+    )
+    assert path.read_text().splitlines()[0] == command
+    assert search.line_rate_bps == load_scenario(search.scenario).line_rate_bps
+    assert set(file.setting) == set(KNOBS)
+    pretrained_setting(path, search.line_rate_bps).check(search.line_rate_bps)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("rate", [10e9, 25e9, 400e9])
+def test_other_line_rates_scale_what_scales(path: Path, rate: float) -> None:
+    found = pretrained_setting(path, 100e9)
+    scaled = pretrained_setting(path, rate).check(rate)
+    assert scaled["kmin"] == pytest.approx(min(found["kmin"] * rate / 100e9, 4e9), rel=1e-3)
+    assert scaled["rp_time_reset"] == found["rp_time_reset"]
+
+
+def test_the_command_writes_a_file_that_a_tuner_takes(tmp_path: Path) -> None:
+    out = tmp_path / "mine.toml"
+    arguments = ["pretrain", "--scenario", "mini-fb-hadoop", "--tuner", "random", "--backend"]
+    arguments += ["fake", "--intervals", "9", "--out", str(out)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    first = out.read_bytes()
+    rate = load_scenario("mini-fb-hadoop").line_rate_bps
+    tuner = make_tuner("pretrained-alltoall", {"file": str(out)})
+    tuner.start(TunerContext(KnobSpace(line_rate_bps=rate), default_setting(rate), 1, 9))
+    assert tuner.ask() == pretrained_setting(out, rate)
+    refused = CliRunner().invoke(app, arguments)
+    assert isinstance(refused.exception, RunError)
+    assert "--force" in str(refused.exception)
+    CliRunner().invoke(app, [*arguments, "--force"])
+    assert out.read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("pmax = ", "pmax = 7#"), "pmax = 7 .*expected 0 to 1"),
+        (("kmin = ", "kmni = "), "kmin"),
+        (("[search]", "[seek]"), "search: this key is missing"),
+    ],
+)
+def test_a_bad_file(tmp_path: Path, change: tuple[str, str], says: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(FILES[0].read_text().replace(*change))
+    with pytest.raises(ConfigError, match=says):
+        pretrained_setting(path, 100e9)

@@ -1,0 +1,71 @@
+"""A tuner of another package: installed, found by its entry point, through the whole kit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.config import read_toml
+from dcqcn_gym.testing.tuner_case import TunerCase
+from dcqcn_gym.tuners import TUNERS, make_tuner
+
+PACKAGE = Path(__file__).resolve().parents[2] / "examples" / "smallest_tuner"
+
+
+def build_wheel(folder: Path) -> Path:
+    """Pack the example as its pyproject.toml says; a build backend is not needed for one file."""
+    project = read_toml(PACKAGE / "pyproject.toml")["project"]
+    name, version = project["name"].replace("-", "_"), project["version"]
+    info = f"{name}-{version}.dist-info"
+    entries = "".join(
+        f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items())
+        for group, points in project["entry-points"].items()
+    )
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.write(PACKAGE / "smallest_tuner.py", "smallest_tuner.py")
+        archive.writestr(
+            f"{info}/METADATA",
+            f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {version}\n",
+        )
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/entry_points.txt", entries)
+        archive.writestr(f"{info}/RECORD", "")
+    return wheel
+
+
+def test_an_installed_package_passes_the_kit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "nudge" not in TUNERS.names()
+    site = tmp_path / "site"
+    subprocess.run(
+        [
+            sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps",
+            "--disable-pip-version-check", "--target", str(site), str(build_wheel(tmp_path)),
+        ],
+        check=True,
+    )  # fmt: skip
+    monkeypatch.syspath_prepend(str(site))
+    assert TUNERS.names()[-1] == "nudge"
+    assert make_tuner("nudge").summary == "random nudges of the additive step"
+    assert Path(sys.modules["smallest_tuner"].__file__ or "").parent == site
+    case = type("Case", (TunerCase,), {"tuner": "nudge"})()
+    for name in [n for n in dir(case) if n.startswith("test_")]:
+        folder = tmp_path / name
+        folder.mkdir()
+        method = getattr(case, name)
+        method(folder) if "tmp_path" in method.__annotations__ else method()
+
+
+def test_the_example_has_a_test_that_passes() -> None:
+    config = str(PACKAGE / "pyproject.toml")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", config]
+    done = subprocess.run([*command, str(PACKAGE)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
