@@ -24,6 +24,13 @@ class Ring {
   void push(const T& value) { push_slot() = value; }
   T pop() { return data_[head_++ & (capacity_ - 1)]; }
   void drop(std::uint32_t n = 1) { head_ += n; }
+  // fetch what is `ahead` places behind the front, or the slot that is filled then
+  void prefetch_front(std::uint32_t ahead) const {
+    __builtin_prefetch(&data_[(head_ + ahead) & (capacity_ - 1)], 0);
+  }
+  void prefetch_end(std::uint32_t ahead) {
+    __builtin_prefetch(&data_[(tail_ + ahead) & (capacity_ - 1)], 1);
+  }
 
  private:
   [[gnu::noinline]] void grow() {

@@ -111,6 +111,9 @@ void WindowEngine::run_ordered_until(OrderedWindow& w, const std::uint64_t*& nex
       const std::uint32_t in_port = ArrivalKey::port(*next);
       const Packet& in = w.sw.from[in_port]->wire[ArrivalKey::place(*next)];
       ++next;
+      if (next + 3 < last) {  // the packets lie scattered over the links
+        w.sw.from[ArrivalKey::port(next[3])]->wire.prefetch_front(ArrivalKey::place(next[3]));
+      }
       ordered_arrival(w, in, in_port, arrival);
     }
   }
@@ -151,6 +154,7 @@ inline void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, st
   }
   Packet& p = out.data[priority].push_slot();
   p = in;
+  out.data[priority].prefetch_end(2);
   p.in_port = static_cast<std::uint16_t>(in_port);
   out.queued[priority] += in.bytes;
   out.queued_total += in.bytes;
@@ -205,6 +209,8 @@ inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned p
   Packet& p = port.wire.push_slot();
   p = queue.front();
   queue.drop();
+  queue.prefetch_front(1);
+  port.wire.prefetch_end(2);
   port.busy = now + p.bytes * port.ps_per_byte;
   p.arrival = port.busy + port.delay;
   if (queue.empty()) port.backlog &= static_cast<std::uint8_t>(~(1u << priority));
