@@ -135,6 +135,11 @@ class ChameleonTuner(Tuner):
             values["kmin"] = min(self._setting["kmin"], values["kmax"])
         return self._setting.replace(values)
 
+    @property
+    def tuning(self) -> bool:
+        """True from the first data until every parameter was traversed."""
+        return self._begun and not self.finished
+
     def recommend(self) -> Setting:
         """Return where the greedy search stands."""
         return self._setting

@@ -55,6 +55,7 @@ def test_two_parameters_by_hand() -> None:
         assert not tuner.finished
         last = step(tuner, utility)
     assert tuner.finished
+    assert not tuner.tuning
     # two more moves down were made before the third small gain: 504.75 - 85.7375 - 81.450625
     assert last["kmin"] == pytest.approx(504.75 - 85.7375 - 81.450625)
     assert step(tuner, 0.1) == last  # nothing moves any more
@@ -102,7 +103,9 @@ def test_the_slow_row_moves_once_per_hundred_outcomes() -> None:
 def test_a_trigger_starts_the_traversal_again() -> None:
     tuner = started(("kmin",), "kl", patience=1)
     assert tuner.ask() is None
+    assert not tuner.tuning
     assert step(tuner, 0.5)["kmin"] == pytest.approx(500)
+    assert tuner.tuning
     held = step(tuner, 0.501)
     assert tuner.finished
     assert step(tuner, 0.3) == held
