@@ -126,9 +126,8 @@ class ParaleonTuner(Tuner):
 
     @property
     def tuning(self) -> bool:
-        """True while the annealing runs; in KL mode it waits for the first trigger."""
-        waiting = self.context.trigger == "kl" and not self._started
-        return not (waiting or self._annealer.finished)
+        """True while the annealing runs; a trigger starts it again."""
+        return not self._annealer.finished
 
     def recommend(self) -> Setting:
         """Return P, the best solution since the last start of the annealing."""

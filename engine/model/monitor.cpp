@@ -228,7 +228,7 @@ void Monitor::list_labels() {
 
 void Monitor::report_cost(FsdReport& out) const {
   for (const Tor& t : tors_) {
-    if (!t.used) continue;
+    if (!t.used || config_.kind == MonitorKind::kNone) continue;
     const bool sketch = uses_sketch(config_.kind);
     out.data_plane_bytes +=
         sketch ? t.sketch.memory_bytes() : static_cast<std::int64_t>(t.counts.memory_bytes());

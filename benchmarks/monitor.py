@@ -1,0 +1,274 @@
+"""How accurate each flow-size monitor is, and what it costs (PARALEON, ICNP'24, section IV-C).
+
+Traffic is simulated once per load and seed under a fixed setting, and every monitor is shown the
+same packets at every interval length. Each piece of traffic gives one JSON file, so an interrupted
+benchmark goes on where it stopped. docs/monitoring.md explains the measures and the gates.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import dcqcn_gym
+from dcqcn_gym.benchmarks.monitor_accuracy import mean_accuracy
+from dcqcn_gym.benchmarks.traces import Probe, Study, judge, monitor_line, replay
+from dcqcn_gym.envs.compile import compile_scenario
+from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.errors import ConfigError, DcqcnGymError, RunError
+from dcqcn_gym.pool import worker_pool
+from dcqcn_gym.record import write_atomically
+
+__all__ = ["MONITORS", "Job", "Plan", "Row", "clocks", "produce", "rows", "with_load"]
+
+MS = 1_000_000_000
+REFERENCE_LOAD = 30
+
+MONITORS: Mapping[str, str] = {
+    "elastic": "Elastic Sketch, ternary states over a window (PARALEON)",
+    "exact": "exact counters, ternary states over a window",
+    "elastic-naive": "Elastic Sketch, every interval judged alone",
+    "netflow": "1 packet in 100, exported every interval",
+    "netflow-1s": "1 packet in 100, exported every second",
+    "chameleon": "Elastic Sketch, statistics of 10 ms, uploaded every 100 ms",
+}
+"""What is compared. The last two need a long run."""
+
+SHORT = ("elastic", "elastic-naive", "netflow")
+FULL = ("elastic", "exact", "elastic-naive", "netflow")
+
+
+def _options(monitor: str, interval_ms: int) -> dict[str, object]:
+    if monitor == "netflow-1s":
+        return {"kind": "netflow", "export_ps": 1000 * MS}
+    if monitor == "netflow":
+        return {"kind": "netflow", "export_ps": interval_ms * MS}
+    return {"kind": monitor}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of traffic and the monitors that watch it."""
+
+    group: str
+    scenario: Scenario
+    load: int | None
+    """Per cent of the host links; None if the scenario has no load."""
+    seed: int
+    warmup_ms: int
+    length_ms: int
+    intervals_ms: tuple[int, ...]
+    monitors: tuple[str, ...]
+    clocked: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        load = "" if self.load is None else f"-{self.load}"
+        return f"{self.group}-{self.scenario.name}{load}-seed{self.seed}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the result; an old result of another identity is made again."""
+        text = monitor_line(compile_scenario(self.scenario), {"kind": "none"})
+        return {
+            "version": dcqcn_gym.__version__,
+            "traffic": hashlib.sha256(text.encode()).hexdigest(),
+            "seed": self.seed,
+            "warmup_ms": self.warmup_ms,
+            "length_ms": self.length_ms,
+            "intervals_ms": list(self.intervals_ms),
+            "monitors": list(self.monitors),
+            "clocked": self.clocked,
+        }
+
+    def run(self) -> dict[str, Any]:
+        """Simulate, show every monitor the packets, judge them."""
+        study = Study(self.scenario, self.seed, MS, self.warmup_ms * MS, self.length_ms * MS)
+        probes = [
+            Probe(monitor, interval * MS, _options(monitor, interval), clocked)
+            for clocked in ((False, True) if self.clocked else (False,))
+            for interval in (self.intervals_ms if not clocked else self.intervals_ms[:1])
+            for monitor in self.monitors
+        ]
+        flows = replay(study, probes)
+        tau = self.scenario.monitor.tau_bytes
+        return {
+            "identity": self.identity(),
+            "rows": [self._row(p, mean_accuracy(judge(p, flows, tau)))
+                     for p in probes if not p.clocked],
+            "clock": [_clock(p) for p in probes if p.clocked],
+        }  # fmt: skip
+
+    def _row(self, probe: Probe, mean: Any) -> dict[str, Any]:
+        costs = probe.costs
+        return {
+            "group": self.group,
+            "scenario": self.scenario.name,
+            "load": self.load,
+            "seed": self.seed,
+            "monitor": probe.name,
+            "interval_ms": probe.interval_ps // MS,
+            **asdict(mean),
+            "wire_bytes": sum(c["monitor_bytes"] for c in costs) / len(costs),
+            "memory_bytes": max(c["data_plane_bytes"] for c in costs),
+            "state_bytes": max(c["control_plane_bytes"] for c in costs),
+            "tracked_flows": max(c["tracked_flows"] for c in costs),
+            "untracked_flows": max(c["untracked_flows"] for c in costs),
+        }
+
+
+def _clock(probe: Probe) -> dict[str, Any]:
+    return {
+        "monitor": probe.name,
+        "interval_ms": probe.interval_ps // MS,
+        "packets_per_interval": probe.packets / len(probe.costs),
+        "ns_per_packet": 1e9 * probe.record_s / max(probe.packets, 1),
+        "us_per_read_out": 1e6 * probe.close_s / len(probe.costs),
+    }
+
+
+@dataclass(frozen=True)
+class Row:
+    """One monitor on one piece of traffic at one interval length; sizes over all ToRs."""
+
+    group: str
+    scenario: str
+    load: int | None
+    seed: int
+    monitor: str
+    interval_ms: int
+    label: float
+    causal: float
+    share: float
+    recall: float | None
+    wire_bytes: float
+    memory_bytes: int
+    state_bytes: int
+    tracked_flows: int
+    untracked_flows: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run. Lengths in ms; every interval length has to divide the warm-up."""
+
+    loads: Sequence[int] = (10, 20, 30, 40, 50)
+    intervals_ms: Sequence[int] = (1, 2, 5, 10)
+    seeds: Sequence[int] = (1, 2, 3)
+    warmup_ms: int = 10
+    length_ms: int = 40
+    scenario: str = "fb-hadoop"
+    rounds: str | None = "llm-alltoall"
+    """All-to-all traffic: flows that a single interval cannot tell; None leaves it out."""
+    long: str | None = "mini-fb-hadoop"
+    """The small network on which exports of a second are judged; None leaves it out."""
+    long_ms: int = 1300
+
+    def jobs(self) -> list[Job]:
+        """Return every piece of traffic, the expensive ones first."""
+        self._check()
+        base = load_scenario(self.scenario)
+        found = [
+            Job("load", with_load(base, load), load, seed, self.warmup_ms, self.length_ms,
+                tuple(self.intervals_ms), FULL if load == REFERENCE_LOAD else SHORT,
+                clocked=load == REFERENCE_LOAD and seed == self.seeds[0])
+            for load in sorted(self.loads, reverse=True)
+            for seed in self.seeds
+        ]  # fmt: skip
+        if self.rounds is not None:
+            rounds = load_scenario(self.rounds)
+            found += [
+                Job("rounds", rounds, None, seed, self.warmup_ms, self.length_ms,
+                    tuple(i for i in self.intervals_ms if i <= 5) or (1,), SHORT)
+                for seed in self.seeds
+            ]  # fmt: skip
+        if self.long is not None:
+            small = load_scenario(self.long)
+            monitors = tuple(name for name in MONITORS if name != "exact")
+            found += [
+                Job("long", small, None, seed, self.warmup_ms, self.long_ms, (1,), monitors)
+                for seed in self.seeds
+            ]
+        return found
+
+    def _check(self) -> None:
+        for load in self.loads:
+            if not 1 <= load <= 100:
+                raise ConfigError(f"load {load}: expected 1 to 100 per cent of the host links")
+        for interval in self.intervals_ms:
+            if interval < 1 or self.warmup_ms % interval or self.length_ms % interval:
+                raise ConfigError(
+                    f"interval {interval} ms does not divide the warm-up of {self.warmup_ms} ms "
+                    f"and the length of {self.length_ms} ms"
+                )
+        if not self.seeds:
+            raise ConfigError("no seed; expected at least one")
+
+
+def with_load(scenario: Scenario, load: int) -> Scenario:
+    """Return the scenario with its Poisson traffic at ``load`` per cent of the host links."""
+    data = scenario.model_dump(mode="json")
+    poisson = [w for w in data["workloads"] if w["kind"] == "poisson"]
+    if not poisson:
+        raise ConfigError(f"scenario {scenario.name!r} has no Poisson traffic to set a load for")
+    for workload in poisson:
+        workload |= {"load": load / 100, "load_of": "host"}
+    return Scenario.model_validate(data, context={})
+
+
+Progress = Callable[[str], None]
+
+
+def produce(plan: Plan, out: Path, workers: int, progress: Progress) -> None:
+    """Make every result that is missing; raise before anything runs if the plan is wrong."""
+    jobs = [job for job in plan.jobs() if _kept(job, out) is None]
+    out.mkdir(parents=True, exist_ok=True)
+    with worker_pool(workers) as pool:
+        futures = [pool.submit(_work, job, out) for job in jobs]
+        for done, future in enumerate(as_completed(futures), start=1):
+            progress(f"{done} of {len(jobs)}: {future.result()}")
+
+
+def _work(job: Job, out: Path) -> str:
+    try:
+        text = json.dumps(job.run(), indent=1, allow_nan=False)
+    except (DcqcnGymError, ValueError) as error:
+        raise RunError(f"{job.name}: {error}") from None
+    write_atomically(_file(job, out), text.encode())
+    return job.name
+
+
+def _file(job: Job, out: Path) -> Path:
+    return out / f"{job.name}.json"
+
+
+def _kept(job: Job, out: Path) -> dict[str, Any] | None:
+    """Return the result of an earlier run of the same job, if there is one."""
+    try:
+        old = json.loads(_file(job, out).read_text(encoding="utf-8"))
+        return dict(old) if old["identity"] == job.identity() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _results(plan: Plan, out: Path) -> Iterator[dict[str, Any]]:
+    for job in plan.jobs():
+        result = _kept(job, out)
+        if result is None:
+            raise RunError(f"{_file(job, out)} is missing or of another plan; run it again")
+        yield result
+
+
+def rows(plan: Plan, out: Path) -> list[Row]:
+    """Return every row of a finished plan."""
+    return [Row(**row) for result in _results(plan, out) for row in result["rows"]]
+
+
+def clocks(plan: Plan, out: Path) -> list[dict[str, Any]]:
+    """Return the CPU times: of this machine, and different in every run."""
+    return [clock for result in _results(plan, out) for clock in result["clock"]]

@@ -1,0 +1,185 @@
+"""The page of `dcqcn-gym bench monitor`: accuracy and cost, as HTML and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from dcqcn_gym.benchmarks.monitor import MONITORS, REFERENCE_LOAD, Plan, Row, clocks, rows
+from dcqcn_gym.benchmarks.monitor_accuracy import MEASURES
+from dcqcn_gym.benchmarks.monitor_gates import gates, value
+from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.overhead import (
+    ECN_DISPATCH,
+    NIC_DISPATCH,
+    PORT_RECORD,
+    PUBLISHED,
+    RNIC_RECORD,
+    SWITCH_HEADER,
+)
+from dcqcn_gym.record import write_atomically
+from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
+
+__all__ = ["accuracy_lines", "build_page", "markdown", "overhead_table"]
+
+ROLES = {"elastic": "tuned", "exact": "elephants", "elastic-naive": "expert", "netflow": "default"}
+LOCAL_FSD_BYTES = 96
+"""What a ToR sends per interval: counts by state, the weighted sum and 16 bins."""
+
+Cells = Sequence[str]
+
+
+def build_page(plan: Plan, out: Path) -> Path:
+    """Write ``monitor.html`` from the results in ``out`` and return its path."""
+    table = rows(plan, out)
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader(f"dcqcn_gym.{room}") for room in ("benchmarks", "report")]
+        ),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    html = environment.get_template("monitor.html.j2").render(
+        plan=plan,
+        measures=MEASURES,
+        monitors=MONITORS,
+        gates=gates(table),
+        tables=_tables(plan, table),
+        overhead=overhead_table(load_scenario(plan.scenario)),
+        costs=cost_table(table),
+        clocks=clocks(plan, out),
+        figures=_figures(plan, table) if have_matplotlib() else {},
+    )
+    path = out / "monitor.html"
+    write_atomically(path, html.encode())
+    return path
+
+
+def _tables(plan: Plan, table: Sequence[Row]) -> list[tuple[str, list[Cells]]]:
+    titles = {
+        "load": f"{plan.scenario}, {plan.length_ms} ms after {plan.warmup_ms} ms",
+        "rounds": f"{plan.rounds}: all-to-all rounds",
+        "long": f"{plan.long}, {plan.long_ms} ms: exports of a second",
+    }
+    found = {row.group for row in table}
+    return [(titles[g], accuracy_lines(table, g)) for g in titles if g in found]
+
+
+def accuracy_lines(table: Sequence[Row], group: str) -> list[Cells]:
+    """Return one line per load, interval and monitor: means over the seeds, spread of the first."""
+    lines: list[Cells] = []
+    places = sorted({(r.load or 0, r.interval_ms) for r in table if r.group == group})
+    for load, interval in places:
+        for monitor in MONITORS:
+            at: dict[str, Any] = {
+                "group": group, "monitor": monitor, "interval_ms": interval, "load": load or None
+            }  # fmt: skip
+            means = [value(table, measure, **at) for measure in MEASURES]
+            if means[0] is None:
+                continue
+            labels = [
+                r.label for r in table
+                if (r.group, r.monitor, r.interval_ms, r.load)
+                == (group, monitor, interval, load or None)
+            ]  # fmt: skip
+            spread = max(labels) - min(labels)
+            first = f"{load} %" if load else "–"
+            lines.append([first, f"{interval} ms", monitor, *map(_share, means), f"{spread:.3f}"])
+    return lines
+
+
+def _share(number: float | None) -> str:
+    return "–" if number is None else f"{number:.3f}"
+
+
+def overhead_table(scenario: Scenario) -> list[Cells]:
+    """Return what crosses the wire per device and interval: ours beside PARALEON Table IV."""
+    net = scenario.network
+    tors = {link.b if link.a < net.n_hosts else link.a for link in net.host_link}
+    ports = sum(tor in (link.a, link.b) for link in net.links for tor in list(tors)[:1])
+    switch = LOCAL_FSD_BYTES + SWITCH_HEADER.size + ports * PORT_RECORD.size
+    items = [
+        ("ToR to controller, every interval", LOCAL_FSD_BYTES, PUBLISHED.fsd),
+        (f"ToR to controller, while tuning ({ports} ports)", switch, PUBLISHED.switch),
+        ("RNIC to controller, while tuning", RNIC_RECORD.size, PUBLISHED.rnic),
+        ("controller to RNIC, per setting", NIC_DISPATCH.size, PUBLISHED.dispatch),
+        ("controller to switch, per setting", ECN_DISPATCH.size, PUBLISHED.dispatch),
+    ]
+    return [
+        [what, f"{ours}", f"{published}", f"{ours * 8:.0f}", f"{ours * 8 / 30:.1f}",
+         f"{published * 8 / 30:.1f}"]
+        for what, ours, published in items
+    ]  # fmt: skip
+
+
+def cost_table(table: Sequence[Row]) -> list[Cells]:
+    """Return what each monitor costs at the reference load and 1 ms, over all ToRs."""
+    lines: list[Cells] = []
+    for monitor in MONITORS:
+        found = [
+            r for r in table
+            if (r.monitor, r.interval_ms, r.load) == (monitor, 1, REFERENCE_LOAD)
+        ]  # fmt: skip
+        if found:
+            lines.append([
+                monitor,
+                f"{np.mean([r.wire_bytes for r in found]):.0f}",
+                f"{max(r.memory_bytes for r in found) / 1e6:.2f}",
+                f"{max(r.state_bytes for r in found) / 1e6:.2f}",
+                f"{max(r.tracked_flows for r in found)}",
+                f"{max(r.untracked_flows for r in found)}",
+            ])  # fmt: skip
+    return lines
+
+
+def _figures(plan: Plan, table: Sequence[Row]) -> dict[str, Markup]:
+    made: dict[str, Markup] = {}
+    curves: Mapping[str, tuple[str, Iterable[int], str]] = {
+        "load": ("load of the host links, %", sorted(plan.loads), "load"),
+        "interval": ("monitor interval, ms", sorted(plan.intervals_ms), "interval_ms"),
+    }
+    for name, (x_label, xs, key) in curves.items():
+        panels = [
+            (title, _curves(table, measure, list(xs), key))
+            for title, measure in (("Label accuracy", "label"), ("Elephant recall", "recall"))
+        ]
+        if all(len(line.x) for _, lines in panels for line in lines):
+            made[name] = Markup(lines_figure(panels, x_label, 4.6))
+    return made
+
+
+def _curves(table: Sequence[Row], measure: str, xs: list[int], key: str) -> list[Line]:
+    lines = []
+    for monitor, role in ROLES.items():
+        points = []
+        for x in xs:
+            at = {"load": REFERENCE_LOAD, "interval_ms": 1, key: x}
+            mean = value(table, measure, group="load", monitor=monitor, **at)
+            if mean is not None:
+                points.append((float(x), mean))
+        array = np.array(points).reshape(-1, 2)
+        lines.append(Line(role, monitor, array[:, 0], array[:, 1]))
+    return lines
+
+
+def markdown(plan: Plan, table: Sequence[Row]) -> str:
+    """Return the gates and the accuracy as Markdown tables."""
+    parts = [_markdown(("gate", "worst margin", "holds"), [
+        (g.what, f"{g.worst:+.3f}", "yes" if g.holds else "**no**") for g in gates(table)
+    ])]  # fmt: skip
+    head = ("load", "interval", "monitor", *MEASURES, "spread of label over the seeds")
+    for title, lines in _tables(plan, table):
+        parts.append(f"**{title}**\n\n{_markdown(head, lines)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown(head: Cells, lines: Iterable[Cells]) -> str:
+    cells = [head, ["---"] * len(head), *lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)

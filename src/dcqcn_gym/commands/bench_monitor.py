@@ -1,0 +1,64 @@
+"""``dcqcn-gym bench monitor``: accuracy and cost of the flow-size monitors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["monitor"]
+
+
+def monitor(
+    out: Annotated[Path, typer.Option(help="Directory for the results; a rerun continues it.")],
+    scenario: Annotated[str, typer.Option(help="Scenario whose load is varied.")] = "fb-hadoop",
+    load: Annotated[
+        list[int] | None, typer.Option(help="Host load in %; repeatable. Default: 10 to 50.")
+    ] = None,
+    interval: Annotated[
+        list[int] | None, typer.Option(help="Interval in ms; repeatable. Default: 1, 2, 5, 10.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Seeds, from 1 on.")] = 3,
+    warmup: Annotated[int, typer.Option(min=1, help="Warm-up in ms.")] = 10,
+    length: Annotated[int, typer.Option(min=1, help="Measured time in ms.")] = 40,
+    rounds: Annotated[
+        bool, typer.Option("--rounds/--no-rounds", help="All-to-all traffic as well.")
+    ] = True,
+    long: Annotated[
+        bool, typer.Option("--long/--no-long", help="The long run for exports of a second.")
+    ] = True,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables.")] = False,
+) -> None:
+    """Judge what each monitor says of the flow sizes; writes OUT/monitor.html.
+
+    All monitors see the same packets, under the scenario's initial setting.
+    """
+    from rich.console import Console
+
+    from dcqcn_gym.benchmarks.monitor import Plan, produce, rows
+    from dcqcn_gym.benchmarks.monitor_gates import gates
+    from dcqcn_gym.benchmarks.monitor_page import build_page, markdown
+
+    standard = Plan()
+    plan = Plan(
+        loads=tuple(load or standard.loads),
+        intervals_ms=tuple(interval or standard.intervals_ms),
+        seeds=tuple(range(1, seeds + 1)),
+        warmup_ms=warmup,
+        length_ms=length,
+        scenario=scenario,
+        rounds=standard.rounds if rounds else None,
+        long=standard.long if long else None,
+    )
+    with Console(stderr=True).status("simulating") as status:
+        produce(plan, out, workers, status.update)
+    page = build_page(plan, out)
+    table = rows(plan, out)
+    if as_markdown:
+        typer.echo(markdown(plan, table), nl=False)
+        return
+    for gate in gates(table):
+        typer.echo(f"{'holds' if gate.holds else 'FAILS'}  {gate.worst:+.3f}  {gate.what}")
+    typer.echo(page)
