@@ -140,7 +140,7 @@ class Ns3Backend:
             raise StateError("advance() without a setting; call apply() first")
         state = self._ask(session, pb.EnvActMsg(duration_ps=duration_ps or 0))
         session.step += 1
-        return codec.decode_report(state.report)
+        return codec.decode_report(state)
 
     def close(self) -> None:
         """End the simulation process; allowed in every state."""

@@ -70,6 +70,19 @@ class CollectiveRound:
         """Algbw x factor in bytes per second: what one link carries."""
         return self.algbw * self.collective.bus_factor
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for logs; bandwidths follow from them."""
+        c = self.collective
+        return {
+            "workload": c.workload,
+            "collective": c.kind,
+            "ranks": c.ranks,
+            "bytes": c.bytes,
+            "start_ps": self.start_ps,
+            "time_ps": self.time_ps,
+            "pause_ps": c.pause_ps,
+        }
+
 
 @dataclass
 class _Progress:

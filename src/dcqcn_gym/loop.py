@@ -127,7 +127,7 @@ def run(
                 )
                 line = interval_line(
                     i, setting, reward, info["terms"], info["report"], idle=info["idle"],
-                    wire={name: info[name] for name in WIRE_FIELDS},
+                    wire={name: info[name] for name in WIRE_FIELDS}, rounds=info["rounds"],
                 )  # fmt: skip
                 repeated = log.replaying
                 log.append(line)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
+from dcqcn_gym.collectives import CollectiveRound
 from dcqcn_gym.errors import RunError
 from dcqcn_gym.interval import IntervalReport
 from dcqcn_gym.knobs import KNOBS, Setting
@@ -332,13 +333,16 @@ def interval_line(
     *,
     idle: bool,
     wire: Mapping[str, int] | None = None,
+    rounds: Iterable[CollectiveRound] = (),
 ) -> Line:
     """Return the log line of one interval.
 
     ``throughput_bps`` is payload delivered per second in the whole network, ``rtt_norm`` O_RTT,
     ``rtt_mean_ps`` the mean of all samples (null without one), ``pause_ps_mean`` the paused time
     of the mean device. ``wire`` are the bytes that would cross the wire (:data:`WIRE_FIELDS`).
+    ``rounds`` are the rounds of collectives that finished; the key is there only with one.
     """
+    done = [r.as_dict() for r in rounds]
     samples = int(report.rtt_count.sum())
     pause = device_pause_ps(report)
     flows, fsd = report.finished, report.fsd
@@ -365,6 +369,7 @@ def interval_line(
             **{name: int(getattr(fsd, name)) for name in _MONITOR},
         },
         **({} if wire is None else {"wire": {name: int(wire[name]) for name in WIRE_FIELDS}}),
+        **({"rounds": done} if done else {}),
         "flows": {name: getattr(flows, name).tolist() for name in _FLOWS},
     }
 

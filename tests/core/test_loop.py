@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -199,3 +200,19 @@ def test_all_tuners_see_the_same_warm_up(tmp_path: Path) -> None:
         line = go(tmp_path, name, n=1).intervals[0]
         starts.append({key: value for key, value in line.items() if key != "wire"})
     assert starts[0] == starts[1]
+
+
+def test_finished_rounds_of_collectives_are_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("dcqcn_gym._core")
+    data = MINI.model_dump(mode="json")
+    data["workloads"] = [{"kind": "alltoall", "bytes": 20_000, "hosts": 4, "off_us": 100}]
+    scenario = Scenario.model_validate(data)
+    run(RunSpec(scenario, "default", 1, 3, "native"), tmp_path / "run.jsonl")
+    rounds = [r for line in read_run(tmp_path / "run.jsonl").intervals for r in line["rounds"]]
+    assert {(r["collective"], r["ranks"], r["bytes"]) for r in rounds} == {
+        ("all-to-all", 4, 80_000)
+    }
+    for before, after in pairwise(rounds):
+        assert after["start_ps"] == before["start_ps"] + before["time_ps"] + before["pause_ps"]
+    (tmp_path / "poisson").mkdir()
+    assert "rounds" not in go(tmp_path / "poisson", "default", 2).intervals[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -125,30 +125,40 @@ def decode_setting(groups: Iterable[pb.GroupSetting]) -> DeviceSetting:
     return found["cluster"] if list(found) == ["cluster"] else found
 
 
-def encode_report(report: IntervalReport) -> list[pb.Array]:
-    """Write every field of a report as raw numbers."""
-    arrays = []
-    for name, (dtype, _) in REPORT_FIELDS.items():
+def encode_report(report: IntervalReport, state: pb.EnvStateMsg) -> None:
+    """Write every field of a report into ``state`` as raw numbers."""
+    parts, lengths = [], []
+    for path, kind, _ in _FIELDS:
         value: Any = report
-        for part in name.split("."):
-            value = getattr(value, part)
-        array = np.asarray(value).astype(dtype)
-        arrays.append(pb.Array(name=name, dtype=dtype, shape=array.shape, data=array.tobytes()))
-    return arrays
+        for name in path:
+            value = getattr(value, name)
+        part = np.asarray(value, dtype=_WIRE[kind]).tobytes()
+        parts.append(part)
+        lengths.append(len(part) // 8)
+    state.report_lengths.extend(lengths)
+    state.report_data = b"".join(parts)
 
 
-def decode_report(arrays: Iterable[pb.Array]) -> IntervalReport:
-    """Read a report; every field must be there once, of its type, and finite."""
+def decode_report(state: pb.EnvStateMsg) -> IntervalReport:
+    """Read a report; every field must be there, of its size, and finite."""
+    lengths = list(state.report_lengths)
+    if len(lengths) != len(_FIELDS) or 8 * sum(lengths) != len(state.report_data):
+        raise ProtocolError(
+            f"the interval report has {len(lengths)} fields, {sum(lengths)} numbers and "
+            f"{len(state.report_data)} bytes; expected {len(_FIELDS)} fields and 8 bytes a number"
+        )
     values: dict[str, Any] = {}
     inner: dict[str, dict[str, Any]] = {"fsd": {}, "finished": {}}
-    seen = []
-    for array in arrays:
-        outer, _, leaf = array.name.partition(".")
-        (inner[outer] if leaf and outer in inner else values)[leaf or outer] = _value(array)
-        seen.append(array.name)
-    if seen != list(REPORT_FIELDS):
-        wrong = next((n for n in REPORT_FIELDS if n not in seen), "an extra or repeated field")
-        raise ProtocolError(f"the interval report does not hold its fields; first wrong: {wrong}")
+    data, at = bytearray(state.report_data), 0  # arrays are views of it
+    for (path, kind, ndim), length in zip(_FIELDS, lengths, strict=True):
+        if ndim == 0 and length != 1:
+            raise ProtocolError(f"report field {path[-1]!r} has {length} values; expected 1")
+        array = np.frombuffer(data, dtype=_WIRE[kind], count=length, offset=at)
+        at += 8 * length
+        if kind == "<f8" and not np.all(np.isfinite(array)):
+            raise ProtocolError(f"report field {path[-1]!r} holds a value that is not finite")
+        target = inner[path[0]] if len(path) == 2 else values
+        target[path[-1]] = array if ndim else _SCALARS[kind](array[0])
     return IntervalReport(
         **values,
         fsd=FlowSizeDistribution(**inner["fsd"]),
@@ -156,22 +166,6 @@ def decode_report(arrays: Iterable[pb.Array]) -> IntervalReport:
     )
 
 
-def _value(array: pb.Array) -> Any:
-    """Return the array, or the plain Python number if it has no dimension."""
-    expected = REPORT_FIELDS.get(array.name)
-    if expected is None or expected != (array.dtype, len(array.shape)):
-        raise ProtocolError(
-            f"report field {array.name!r} has type {array.dtype!r} and {len(array.shape)} "
-            f"dimensions; expected {expected}"
-        )
-    dtype = np.dtype(array.dtype)
-    count = int(np.prod(array.shape, dtype=np.int64))
-    if len(array.data) != count * dtype.itemsize:
-        raise ProtocolError(
-            f"report field {array.name!r} has {len(array.data)} bytes; "
-            f"expected {count * dtype.itemsize}"
-        )
-    values = np.frombuffer(array.data, dtype=dtype).reshape(tuple(array.shape)).copy()
-    if dtype.kind == "f" and not np.all(np.isfinite(values)):
-        raise ProtocolError(f"report field {array.name!r} holds a value that is not finite")
-    return values if values.ndim else values.item()
+_FIELDS = [(tuple(name.split(".")), kind, ndim) for name, (kind, ndim) in REPORT_FIELDS.items()]
+_WIRE = {"<i8": np.dtype("<i8"), "<f8": np.dtype("<f8"), "bool": np.dtype("<i8")}
+_SCALARS: dict[str, Callable[[Any], Any]] = {"<i8": int, "<f8": float, "bool": bool}

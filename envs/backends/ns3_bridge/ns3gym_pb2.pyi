@@ -17,18 +17,6 @@ NoSpaceType: SpaceType
 Tuple: SpaceType
 UINT: Dtype
 
-class Array(_message.Message):
-    __slots__ = ["data", "dtype", "name", "shape"]
-    DATA_FIELD_NUMBER: _ClassVar[int]
-    DTYPE_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    SHAPE_FIELD_NUMBER: _ClassVar[int]
-    data: bytes
-    dtype: str
-    name: str
-    shape: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, name: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., data: _Optional[bytes] = ...) -> None: ...
-
 class BoxDataContainer(_message.Message):
     __slots__ = ["doubleData", "dtype", "floatData", "intData", "shape", "uintData"]
     DOUBLEDATA_FIELD_NUMBER: _ClassVar[int]
@@ -112,7 +100,7 @@ class EnvActMsg(_message.Message):
     def __init__(self, actData: _Optional[_Union[DataContainer, _Mapping]] = ..., stopSimReq: bool = ..., setting: _Optional[_Iterable[_Union[GroupSetting, _Mapping]]] = ..., duration_ps: _Optional[int] = ..., apply_only: bool = ...) -> None: ...
 
 class EnvStateMsg(_message.Message):
-    __slots__ = ["done", "error", "error_kind", "info", "isGameOver", "obsData", "reason", "report", "reward", "time_ps"]
+    __slots__ = ["done", "error", "error_kind", "info", "isGameOver", "obsData", "reason", "report_data", "report_lengths", "reward", "time_ps"]
     class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
     DONE_FIELD_NUMBER: _ClassVar[int]
@@ -123,7 +111,8 @@ class EnvStateMsg(_message.Message):
     ISGAMEOVER_FIELD_NUMBER: _ClassVar[int]
     OBSDATA_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
-    REPORT_FIELD_NUMBER: _ClassVar[int]
+    REPORT_DATA_FIELD_NUMBER: _ClassVar[int]
+    REPORT_LENGTHS_FIELD_NUMBER: _ClassVar[int]
     REWARD_FIELD_NUMBER: _ClassVar[int]
     SimulationEnd: EnvStateMsg.Reason
     TIME_PS_FIELD_NUMBER: _ClassVar[int]
@@ -134,10 +123,11 @@ class EnvStateMsg(_message.Message):
     isGameOver: bool
     obsData: DataContainer
     reason: EnvStateMsg.Reason
-    report: _containers.RepeatedCompositeFieldContainer[Array]
+    report_data: bytes
+    report_lengths: _containers.RepeatedScalarFieldContainer[int]
     reward: float
     time_ps: int
-    def __init__(self, obsData: _Optional[_Union[DataContainer, _Mapping]] = ..., reward: _Optional[float] = ..., isGameOver: bool = ..., reason: _Optional[_Union[EnvStateMsg.Reason, str]] = ..., info: _Optional[str] = ..., time_ps: _Optional[int] = ..., report: _Optional[_Iterable[_Union[Array, _Mapping]]] = ..., error: _Optional[str] = ..., error_kind: _Optional[str] = ..., done: bool = ...) -> None: ...
+    def __init__(self, obsData: _Optional[_Union[DataContainer, _Mapping]] = ..., reward: _Optional[float] = ..., isGameOver: bool = ..., reason: _Optional[_Union[EnvStateMsg.Reason, str]] = ..., info: _Optional[str] = ..., time_ps: _Optional[int] = ..., report_lengths: _Optional[_Iterable[int]] = ..., report_data: _Optional[bytes] = ..., error: _Optional[str] = ..., error_kind: _Optional[str] = ..., done: bool = ...) -> None: ...
 
 class GroupSetting(_message.Message):
     __slots__ = ["group", "values"]

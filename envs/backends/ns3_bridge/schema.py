@@ -24,12 +24,12 @@ PROTOCOL = (1, 0)
 
 _DTYPES = {"IntArray": ("<i8", 1), "FloatArray": ("<f8", 1), "int": ("<i8", 0)} | {
     "float": ("<f8", 0),
-    "bool": ("|b1", 0),
+    "bool": ("bool", 0),
 }
 
 
 def _report_fields() -> dict[str, tuple[str, int]]:
-    """Return {dotted field name: (numpy type string, number of dimensions)} of a report."""
+    """Return {dotted field name: (type on the wire, number of dimensions)} of a report."""
     found: dict[str, tuple[str, int]] = {}
     parts = {"fsd": FlowSizeDistribution, "finished": FinishedFlows}
     for field in fields(IntervalReport):
@@ -42,7 +42,7 @@ def _report_fields() -> dict[str, tuple[str, int]]:
 
 
 REPORT_FIELDS: dict[str, tuple[str, int]] = _report_fields()
-"""{dotted field name: (numpy type string, dimensions)} of an interval report, in order."""
+"""{dotted field name: (type on the wire, dimensions)} of an interval report, in order."""
 
 
 def schema() -> dict[str, Any]:

@@ -157,7 +157,7 @@ def _serve_backend(ask: Callable[[Any], bytes], world: Backend, identity: Identi
             if not request.apply_only:
                 report = world.advance(request.duration_ps or None)
                 clock = report.end_ps
-                state.report.extend(codec.encode_report(report))
+                codec.encode_report(report, state)
         except DcqcnGymError as error:
             state = _refusal(error)
 
