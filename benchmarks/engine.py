@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym import _core
-from dcqcn_gym.envs.backends.native import NativeBackend
+from dcqcn_gym.envs.backends.clocked import ClockedBackend
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario
@@ -165,33 +165,6 @@ class EnvCost:
         return {**asdict(self), "outside_share": self.outside_share}
 
 
-class _ClockedSimulation:
-    """A simulation that counts the CPU seconds of ``advance``."""
-
-    def __init__(self, simulation: Any) -> None:
-        self._simulation = simulation
-        self.cpu_s = 0.0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._simulation, name)
-
-    def advance(self, until_ps: int) -> None:
-        before = time.thread_time()
-        self._simulation.advance(until_ps)
-        self.cpu_s += time.thread_time() - before
-
-
-class _ClockedBackend(NativeBackend):
-    """The native backend with a clock between it and the engine."""
-
-    clock: _ClockedSimulation
-
-    def open(self, scenario: Scenario, seed: int) -> None:
-        super().open(scenario, seed)
-        opened: Any = self._opened("open")
-        opened.simulation = self.clock = _ClockedSimulation(opened.simulation)
-
-
 def env_cost(intervals: int = 50, added: int = 4, scenario: str = BASE) -> EnvCost:
     """Measure steps of the environment with random actions, added environments, two threads."""
     engine, outside = _step_seconds(scenario, intervals)
@@ -208,14 +181,14 @@ def _actions(env: DcqcnEnv, seed: int) -> Iterator[Any]:
 
 
 def _step_seconds(scenario: str, intervals: int) -> tuple[float, float]:
-    backend = _ClockedBackend()
+    backend = ClockedBackend()
     env = DcqcnEnv(scenario, backend, intervals=intervals)
     env.reset(seed=1)
     actions = _actions(env, 1)
-    engine, begin = backend.clock.cpu_s, time.thread_time()
+    engine, begin = backend.engine_s, time.thread_time()
     for _ in range(intervals):
         env.step(next(actions))
-    total, engine = time.thread_time() - begin, backend.clock.cpu_s - engine
+    total, engine = time.thread_time() - begin, backend.engine_s - engine
     env.close()
     return engine / intervals, (total - engine) / intervals
 

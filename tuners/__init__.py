@@ -45,6 +45,7 @@ BUILTIN = {
     "gp": "dcqcn_gym.tuners.optuna_search:GpTuner",
     "ars": "dcqcn_gym.tuners.policy_search:ArsTuner",
     "cmaes-policy": "dcqcn_gym.tuners.policy_search:CmaesPolicyTuner",
+    "policy": "dcqcn_gym.tuners.policy:PolicyTuner",
 }
 
 TUNERS: Registry[Tuner] = Registry(

@@ -17,6 +17,7 @@ from dcqcn_gym.commands.parity import parity
 from dcqcn_gym.commands.pretrain import pretrain
 from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.simulate import simulate
+from dcqcn_gym.commands.train import evaluate, train
 from dcqcn_gym.commands.tune import tune
 from dcqcn_gym.errors import DcqcnGymError
 
@@ -52,6 +53,8 @@ app.command()(simulate)
 app.command()(compare)
 app.command()(parity)
 app.command()(pretrain)
+app.command()(train)
+app.command()(evaluate)
 app.add_typer(compile.app, name="scenarios")
 app.command()(tables.tuners)
 app.command()(tables.knobs)

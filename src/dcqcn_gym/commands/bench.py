@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_args_is_help=True)
+app.command()(env)
 
 
 @app.command()

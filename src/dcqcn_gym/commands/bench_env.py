@@ -1,0 +1,61 @@
+"""``dcqcn-gym bench env``: environment steps and training steps per second."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["env"]
+
+
+def env(
+    scenario: Annotated[str, typer.Option(help="The scenario.")] = "mini-fb-hadoop",
+    envs: Annotated[int, typer.Option(min=1, help="Environments side by side.")] = 2,
+    steps: Annotated[int, typer.Option(min=1, help="Steps per measurement.")] = 1_000,
+    vec: Annotated[
+        str, typer.Option(help="Vector interfaces: threads, dummy, subproc.")
+    ] = "threads,dummy,subproc",
+    train: Annotated[
+        bool, typer.Option("--train/--no-train", help="Measure each algorithm's training as well.")
+    ] = True,
+    train_steps: Annotated[int, typer.Option(min=1, help="Steps per training.")] = 2_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Environment steps per second and core through Stable-Baselines3 (extra: rl).
+
+    Random actions in episodes of 50 intervals, resets included; CPU time is the process's.
+    """
+    from rich.console import Console
+
+    from dcqcn_gym.training.speed import env_speed, train_speed
+
+    kinds = [kind.strip() for kind in vec.split(",") if kind.strip()]
+    with Console(stderr=True).status("random actions"):
+        speeds = [env_speed(scenario, envs, steps, kind).as_dict() for kind in kinds]
+    with Console(stderr=True).status("training"):
+        found = train_speed(scenario, envs, train_steps) if train else []
+    rates = [row.as_dict() for row in found]
+    if as_json:
+        typer.echo(json.dumps({"environment": speeds, "training": rates}, indent=2))
+        return
+    rows = [(row["kind"], "random actions", row) for row in speeds]
+    _show(rows + [("threads", row["algo"], row) for row in rates])
+
+
+def _show(rows: list[tuple[str, str, dict[str, Any]]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("interface", "what")
+    for title in ("steps", "steps/s", "steps/s and core", "outside the engine"):
+        table.add_column(title, justify="right")
+    for kind, what, row in rows:
+        per_core, outside = row.get("per_cpu_s"), row.get("outside_share")
+        table.add_row(
+            kind, what, f"{row['steps']}", f"{row['per_s']:.0f}",
+            "" if per_core is None else f"{per_core:.0f}",
+            "" if outside is None else f"{outside:.1%}",
+        )  # fmt: skip
+    Console().print(table)

@@ -1,0 +1,116 @@
+"""The four algorithms and the numbers they are trained with.
+
+One setting acts within about one monitor interval, so the problem is close to a contextual
+bandit: a small ``gamma``, small networks (64 x 64, ReLU) and short rollouts. The values are ours,
+chosen for budgets of about ten thousand steps; ``--algo-arg`` changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from dcqcn_gym.errors import ConfigError, UnknownNameError, did_you_mean
+from dcqcn_gym.training.extra import need_sb3
+
+__all__ = ["ALGORITHMS", "algorithm_class", "hyperparameters", "is_discrete", "make_model"]
+
+Number = int | float
+
+HIDDEN = (64, 64)
+
+_OFF_POLICY: Mapping[str, Number] = {
+    "learning_rate": 1e-3,
+    "gamma": 0.3,
+    "buffer_size": 20_000,
+    "batch_size": 128,
+    "learning_starts": 500,
+    "train_freq": 1,
+    "gradient_steps": 1,
+}
+
+ALGORITHMS: Mapping[str, Mapping[str, Number]] = MappingProxyType(
+    {
+        "ppo": {
+            "learning_rate": 1e-3,
+            "gamma": 0.3,
+            "gae_lambda": 0.9,
+            "n_steps": 64,
+            "batch_size": 64,
+            "n_epochs": 10,
+            "ent_coef": 0.0,
+        },
+        "sac": {**_OFF_POLICY, "tau": 0.01},
+        "td3": {**_OFF_POLICY, "tau": 0.01, "policy_delay": 2, "noise": 0.2},
+        "dqn": {
+            **_OFF_POLICY,
+            "target_update_interval": 200,
+            "exploration_fraction": 0.5,
+            "exploration_final_eps": 0.05,
+        },
+    }
+)
+"""Algorithm to hyperparameters, by the names of Stable-Baselines3 (``noise``: TD3's sigma)."""
+
+
+def is_discrete(algo: str) -> bool:
+    """Return True if the algorithm chooses among a few settings (DQN)."""
+    return algo == "dqn"
+
+
+def hyperparameters(algo: str, changes: Mapping[str, object] | None = None) -> dict[str, Number]:
+    """Return an algorithm's numbers with some changed (numbers or text).
+
+    Raises UnknownNameError for another algorithm, ConfigError for another name or no number.
+    """
+    if algo not in ALGORITHMS:
+        raise UnknownNameError("algorithm", algo, ALGORITHMS)
+    values = dict(ALGORITHMS[algo])
+    for name, given in (changes or {}).items():
+        if name not in values:
+            hint = did_you_mean(name, values)
+            raise ConfigError(f"algorithm {algo!r} has no argument {name!r}{hint}")
+        kind = type(values[name])
+        try:
+            values[name] = kind(str(given))
+        except ValueError:
+            expected = "a whole number" if kind is int else "a number"
+            raise ConfigError(
+                f"algorithm {algo!r}: {name} = {given!r}: expected {expected}"
+            ) from None
+    return values
+
+
+def algorithm_class(algo: str) -> Any:
+    """Return Stable-Baselines3's class; raise MissingExtraError without it."""
+    need_sb3(f"training with {algo!r}")
+    import stable_baselines3
+
+    return getattr(stable_baselines3, algo.upper())
+
+
+def make_model(algo: str, env: Any, values: Mapping[str, Number], seed: int) -> Any:
+    """Return a fresh model on the CPU; the seed also seeds torch and numpy's global stream."""
+    chosen = algorithm_class(algo)
+    from torch import nn
+
+    arguments: dict[str, Any] = dict(values)
+    if algo == "td3":
+        arguments["action_noise"] = _noise(env.action_space.shape[0], arguments.pop("noise"))
+    return chosen(
+        "MlpPolicy",
+        env,
+        seed=seed,
+        device="cpu",
+        verbose=0,
+        policy_kwargs={"net_arch": list(HIDDEN), "activation_fn": nn.ReLU},
+        **arguments,
+    )
+
+
+def _noise(size: int, sigma: float) -> Any:
+    import numpy as np
+    from stable_baselines3.common.noise import NormalActionNoise
+
+    return NormalActionNoise(np.zeros(size), np.full(size, float(sigma)))

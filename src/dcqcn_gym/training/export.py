@@ -1,0 +1,67 @@
+"""From a trained Stable-Baselines3 model to a policy file that needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import dcqcn_gym
+from dcqcn_gym.envs.discrete import ladder
+from dcqcn_gym.envs.observation import OBSERVATION_VERSION
+from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.training.algorithms import is_discrete
+from dcqcn_gym.tuners.policy import Policy, PolicyMeta
+
+__all__ = ["export_policy"]
+
+
+def export_policy(
+    model: Any, algo: str, space: KnobSpace, scenarios: Sequence[str], command: str
+) -> Policy:
+    """Return the deterministic policy of a model: its actor, or its Q network for DQN.
+
+    :meth:`Policy.act` equals ``model.predict(..., deterministic=True)`` to 1e-5.
+    """
+    import stable_baselines3
+    import torch
+
+    policy = model.policy
+    parts: list[Any]
+    if algo == "ppo":
+        parts, output = [policy.mlp_extractor.policy_net, policy.action_net], "clip"
+    elif algo == "sac":
+        parts, output = [policy.actor.latent_pi, policy.actor.mu], "tanh"
+    elif algo == "td3":
+        parts, output = [policy.actor.mu], "tanh"  # its last module is the tanh
+    else:
+        parts, output = [policy.q_net.q_net], "argmax"
+    layers = tuple(
+        (_array(module.weight), _array(module.bias))
+        for part in parts
+        for module in part.modules()
+        if isinstance(module, torch.nn.Linear)
+    )
+    meta = PolicyMeta.model_validate(
+        {
+            "algo": algo,
+            "observation_version": OBSERVATION_VERSION,
+            "knobs": space.knobs,
+            "output": output,
+            "steps": int(model.num_timesteps),
+            "scenarios": tuple(scenarios),
+            "command": command,
+            "versions": {
+                "dcqcn_gym": dcqcn_gym.__version__,
+                "stable_baselines3": stable_baselines3.__version__,
+                "torch": torch.__version__,
+            },
+        }
+    )
+    actions = ladder(space) if is_discrete(algo) else None
+    return Policy(meta, layers, actions).check(f"the trained {algo!r} model")
+
+
+def _array(parameter: Any) -> Any:
+    return np.array(parameter.detach().numpy(), dtype=np.float32)

@@ -1,0 +1,22 @@
+"""The optional packages that training needs, asked for when they are used."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from dcqcn_gym.errors import MissingExtraError
+
+__all__ = ["have_tensorboard", "need_sb3"]
+
+
+def need_sb3(what: str) -> None:
+    """Raise MissingExtraError if Stable-Baselines3 cannot be imported; ``what`` asks for it."""
+    try:
+        import stable_baselines3  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(what, "rl") from None
+
+
+def have_tensorboard() -> bool:
+    """Return True if TensorBoard logs can be written."""
+    return importlib.util.find_spec("tensorboard") is not None

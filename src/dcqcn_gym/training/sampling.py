@@ -1,0 +1,111 @@
+"""The training environment: every episode draws a scenario and a traffic seed.
+
+An agent that saw one seed would learn that traffic by heart. Traffic seeds of training lie at
+2^31 and above; tuning, comparisons and evaluations use smaller ones, so they are always fresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from dcqcn_gym.envs.backends import Backend
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.discrete import LadderAction
+from dcqcn_gym.envs.observation import Observation
+from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.errors import ConfigError, StateError
+from dcqcn_gym.knobs import Setting
+
+__all__ = ["FIRST_TRAINING_SEED", "SampledEnv"]
+
+FIRST_TRAINING_SEED = 2**31
+_STREAM = 0x7261696E  # keeps these draws apart from others with the same seed
+
+Step = tuple[Observation, float, bool, bool, dict[str, Any]]
+
+
+class SampledEnv(gymnasium.Env[Observation, Any]):
+    """A :class:`DcqcnEnv` whose ``reset`` draws the scenario and the traffic seed.
+
+    ``stream`` numbers start the draws: the same numbers, the same episodes. ``discrete`` offers
+    the ladder of :class:`LadderAction` instead of the box. ``intervals`` is the episode's length
+    in monitor intervals, ``backend`` a name or an object that the scenarios share. ``info`` holds
+    only the utility, whether the step was idle, and the scenario; the last step of an episode adds
+    ``episode`` (return ``r``, length ``l``).
+    """
+
+    def __init__(
+        self,
+        scenarios: Sequence[Scenario],
+        stream: Sequence[int] = (0,),
+        *,
+        intervals: int = 50,
+        backend: str | Backend = "native",
+        discrete: bool = False,
+    ) -> None:
+        if not scenarios:
+            raise ConfigError("training needs at least one scenario")
+        self.scenarios = tuple(scenarios)
+        self.envs = [DcqcnEnv(s, backend, intervals=intervals) for s in self.scenarios]
+        self._faces = [LadderAction(env) if discrete else env for env in self.envs]
+        self.render_mode = None
+        self.action_space = self._faces[0].action_space
+        self.observation_space = self.envs[0].observation_space
+        self._stream = tuple(stream)
+        self._draws = _generator(self._stream)
+        self._at: int | None = None
+        self._return, self._length = 0.0, 0
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        """The knobs that an action sets, in its order."""
+        return self.envs[0].space.knobs
+
+    @property
+    def setting(self) -> Setting:
+        """The setting in force."""
+        return self.envs[self._at or 0].setting
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start the next episode of the stream; ``seed`` starts the stream itself anew."""
+        if seed is not None:
+            super().reset(seed=seed)
+            self._draws = _generator((*self._stream, seed))
+        if self._at is not None:
+            self.envs[self._at].close()
+        at = self._at = int(self._draws.integers(len(self.envs)))
+        traffic = FIRST_TRAINING_SEED + int(self._draws.integers(FIRST_TRAINING_SEED))
+        self._return, self._length = 0.0, 0
+        observation, _ = self.envs[at].reset(seed=traffic, options=options)
+        return observation, {"scenario": self.scenarios[at].name, "seed": traffic}
+
+    def step(self, action: Any) -> Step:
+        """Step the drawn environment."""
+        if self._at is None:
+            raise StateError("step() before the episode began; call reset() first")
+        observation, reward, terminated, truncated, info = self._faces[self._at].step(action)
+        self._return, self._length = self._return + float(reward), self._length + 1
+        small: dict[str, Any] = {
+            "utility": info["utility"],
+            "idle": info["idle"],
+            "scenario": self.scenarios[self._at].name,
+        }
+        if terminated or truncated:
+            small["episode"] = {"r": self._return, "l": self._length, "t": 0.0}
+        return observation, float(reward), terminated, truncated, small
+
+    def close(self) -> None:
+        """Release the networks."""
+        for env in self.envs:
+            env.close()
+        self._at = None
+
+
+def _generator(stream: Sequence[int]) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([_STREAM, *stream])))

@@ -1,0 +1,220 @@
+"""Training: environments, model, progress, checkpoints; stops cleanly at Ctrl-C."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.record import write_atomically, write_json
+from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.training.algorithms import algorithm_class, hyperparameters, make_model
+from dcqcn_gym.training.export import export_policy
+from dcqcn_gym.training.extra import have_tensorboard, need_sb3
+from dcqcn_gym.training.spec import Checkpoint, TrainDir, TrainSpec
+from dcqcn_gym.training.vector import make_vec
+
+__all__ = ["Result", "TrainViewer", "train"]
+
+KEPT = 2
+"""Checkpoints that are kept."""
+WINDOW = 500
+"""Steps over which the shown utility is averaged."""
+
+
+class TrainViewer(Protocol):
+    """What a training shows of itself."""
+
+    def begin(self, done: int, notes: list[str]) -> None:
+        """Training starts, or goes on after ``done`` steps."""
+
+    def step(self, done: int, utility: float) -> None:
+        """So many steps are done; mean utility of the last :data:`WINDOW` of them."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a call of :func:`train` ended; rates are environment steps per second."""
+
+    steps: int
+    interrupted: bool
+    wall_s: float
+    cpu_s: float
+    trained_steps: int
+
+    @property
+    def rate(self) -> float:
+        """Steps per second of this call."""
+        return self.trained_steps / self.wall_s if self.wall_s > 0 else 0.0
+
+
+def train(
+    spec: TrainSpec,
+    out: TrainDir,
+    viewer: TrainViewer,
+    *,
+    checkpoint_every: int = 2_000,
+    resume: bool = False,
+    force: bool = False,
+) -> Result:
+    """Train, or go on with a training, and leave checkpoints and ``policy.npz`` in ``out``.
+
+    Ctrl-C ends it after the current step with a checkpoint; ``Result.interrupted`` says so. A
+    resumed training has the weights and the replay buffer of the last checkpoint, and fresh
+    episodes. Raises ConfigError, RunError or MissingExtraError before anything is written.
+    """
+    need_sb3("`dcqcn-gym train`")
+    import torch
+
+    checkpoint = out.check(spec, resume=resume, force=force)
+    spec.check()
+    if force:
+        _remove(out)
+    out.root.mkdir(parents=True, exist_ok=True)
+    if checkpoint is None:
+        write_json(out.header, {**spec.header(), "command": spec.command()})
+    start = 0 if checkpoint is None else checkpoint.steps
+    torch.set_num_threads(1)  # the networks are small, and one thread is the same everywhere
+    env = make_vec(spec.makers(start))
+    try:
+        model = _model(spec, env, checkpoint)
+        model.set_logger(_logger(out, start))
+        session = _Session(spec, out, viewer, model, checkpoint_every, start)
+        viewer.begin(start, _notes())
+        return session.run()
+    finally:
+        env.close()
+
+
+def _notes() -> list[str]:
+    if have_tensorboard():
+        return []
+    return ["TensorBoard is not installed (pip install tensorboard): figures go to CSV files only"]
+
+
+def _remove(out: TrainDir) -> None:
+    shutil.rmtree(out.checkpoints, ignore_errors=True)
+    shutil.rmtree(out.root / "tensorboard", ignore_errors=True)
+    for path in (out.header, out.policy, out.timing, *out.root.glob("progress-*.csv")):
+        path.unlink(missing_ok=True)
+
+
+def _model(spec: TrainSpec, env: Any, checkpoint: Checkpoint | None) -> Any:
+    if checkpoint is None:
+        return make_model(spec.algo, env, hyperparameters(spec.algo, spec.changes), spec.seed)
+    model = algorithm_class(spec.algo).load(checkpoint.model, env=env, device="cpu")
+    if checkpoint.replay.exists():
+        model.load_replay_buffer(checkpoint.replay)
+    model.set_random_seed(spec.seed + checkpoint.steps)
+    return model
+
+
+def _logger(out: TrainDir, start: int) -> Any:
+    """Return a logger that begins a new CSV file at every start, and TensorBoard's if it can."""
+    from stable_baselines3.common.logger import Logger, make_output_format
+
+    formats = [make_output_format("csv", str(out.root), f"-{start:09d}")]
+    if have_tensorboard():
+        formats.append(make_output_format("tensorboard", str(out.root / "tensorboard")))
+    return Logger(str(out.root), formats)
+
+
+@dataclass
+class _Session:
+    """One call of ``learn``: counts, saves, and stops when it is asked to."""
+
+    spec: TrainSpec
+    out: TrainDir
+    viewer: TrainViewer
+    model: Any
+    every: int
+    start: int
+    recent: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    stop: bool = False
+
+    def run(self) -> Result:
+        """Learn until the budget is spent or Ctrl-C; save at the end."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        self.saved = self.start
+        left = self.spec.steps - self.start
+        if left > 0:
+            with _ctrl_c(self):
+                self.model.learn(
+                    left, callback=self._on_step, reset_num_timesteps=False, log_interval=10
+                )
+        done = int(self.model.num_timesteps)
+        if done != self.saved or self.out.last() is None:
+            self._save(done)
+        self.model.logger.close()
+        result = Result(
+            done, self.stop, time.perf_counter() - wall, time.process_time() - cpu,
+            done - self.start,
+        )  # fmt: skip
+        self._write_timing(result)
+        return result
+
+    def _on_step(self, local: dict[str, Any], _: dict[str, Any]) -> bool:
+        """Count a step of the vector, as Stable-Baselines3 calls it; False ends the training."""
+        self.recent.extend(info["utility"] for info in local["infos"] if not info["idle"])
+        done = int(self.model.num_timesteps)
+        utility = float(np.mean(self.recent)) if self.recent else float("nan")
+        self.model.logger.record("rollout/utility", utility)
+        self.viewer.step(done, utility)
+        if done - self.saved >= self.every:
+            self._save(done)
+        return not self.stop
+
+    def _save(self, done: int) -> None:
+        """Write a checkpoint and the policy, each as a whole or not at all."""
+        final = self.out.folder(done)
+        draft = final.with_name(final.name + ".tmp")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        self.model.save(draft / "model.zip")
+        if hasattr(self.model, "save_replay_buffer"):
+            self.model.save_replay_buffer(draft / "replay.pkl")
+        draft.rename(final)
+        for old in sorted(self.out.checkpoints.glob("step-*[0-9]"))[:-KEPT]:
+            shutil.rmtree(old)
+        names = [load_scenario(name).name for name in self.spec.scenarios]
+        space = KnobSpace()  # the tuned knobs; the policy's actions do not depend on the rate
+        policy = export_policy(self.model, self.spec.algo, space, names, self.spec.command())
+        write_atomically(self.out.policy, policy.to_bytes())
+        self.saved = done
+
+    def _write_timing(self, result: Result) -> None:
+        value = {
+            "from_step": self.start,
+            "to_step": result.steps,
+            "wall_s": result.wall_s,
+            "cpu_s": result.cpu_s,
+            "steps_per_s": result.rate,
+        }
+        write_json(self.out.timing, value)
+
+
+@contextmanager
+def _ctrl_c(session: _Session) -> Iterator[None]:
+    """Turn the first Ctrl-C into a clean stop; a second one interrupts as usual."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def asked(*_: object) -> None:
+        session.stop = True
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, asked)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

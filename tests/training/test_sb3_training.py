@@ -1,0 +1,173 @@
+"""Training for real with a tiny budget: progress, checkpoints, Ctrl-C, resume, export."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from dcqcn_gym.envs.observation import bounds
+from dcqcn_gym.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.training.algorithms import ALGORITHMS, algorithm_class
+from dcqcn_gym.training.progress import SilentViewer
+from dcqcn_gym.training.spec import TrainDir, TrainSpec
+from dcqcn_gym.training.train import Result, train
+from dcqcn_gym.training.vector import VEC_KINDS, make_vec
+from dcqcn_gym.tuners.policy import load_policy
+
+SCENARIOS = ("mini-fb-hadoop", "mini-llm-alltoall")
+QUICK: dict[str, dict[str, object]] = {
+    "ppo": {"n_steps": 32, "batch_size": 32, "n_epochs": 2},
+    **{algo: {"learning_starts": 40, "batch_size": 32} for algo in ("sac", "td3", "dqn")},
+}
+
+
+def spec(algo: str, steps: int = 128, backend: str = "fake", seed: int = 1) -> TrainSpec:
+    return TrainSpec(algo, SCENARIOS, 2, steps, seed, 10, backend, QUICK[algo])
+
+
+def quick(algo: str, out: Path, **arguments: Any) -> Result:
+    options = {
+        k: arguments.pop(k) for k in ("resume", "force", "checkpoint_every") if k in arguments
+    }
+    options.setdefault("checkpoint_every", 64)
+    return train(spec(algo, **arguments), TrainDir(out), SilentViewer(), **options)
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_train_export_resume(tmp_path: Path, algo: str) -> None:
+    """The numpy policy equals SB3's deterministic action; a longer budget goes on from it."""
+    result = quick(algo, tmp_path)
+    assert result.steps == 128
+    assert not result.interrupted
+    out = TrainDir(tmp_path)
+    assert [p.name for p in sorted(out.checkpoints.iterdir())] == [
+        "step-000000064",
+        "step-000000128",
+    ]
+    last = out.last()
+    assert last is not None
+    assert last.replay.exists() == (algo != "ppo")
+    _same_actions(algo, last.model, tmp_path)
+
+    with pytest.raises(RunError, match="already holds a training"):
+        quick(algo, tmp_path)
+    with pytest.raises(RunError, match="trained with seed = 1, now it is 2"):
+        quick(algo, tmp_path, seed=2, resume=True)
+    before = load_policy(tmp_path)
+    more = quick(algo, tmp_path, steps=256, resume=True)
+    assert (more.steps, more.trained_steps) == (256, 128)
+    last = out.last()
+    assert last is not None
+    _same_actions(algo, last.model, tmp_path)
+    after = load_policy(tmp_path)
+    assert (before.meta.steps, after.meta.steps) == (128, 256)
+    assert not np.array_equal(before.layers[0][0], after.layers[0][0])  # it went on learning
+    assert len(list(tmp_path.glob("progress-*.csv"))) == 2
+    again = quick(algo, tmp_path, steps=256, resume=True)
+    assert again.trained_steps == 0
+    assert load_policy(tmp_path).to_bytes() == after.to_bytes()
+
+
+def _same_actions(algo: str, model_file: Path, out: Path) -> None:
+    model = algorithm_class(algo).load(model_file, device="cpu")
+    policy = load_policy(out)
+    low, high = bounds()
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([3])))
+    for _ in range(200):
+        x = rng.uniform(low, high).astype(np.float32)
+        expected, _ = model.predict(x, deterministic=True)
+        if policy.actions is not None:
+            expected = policy.actions[int(expected)]
+        assert np.max(np.abs(policy.act(x) - expected)) <= 1e-5
+
+
+def test_same_seed_same_policy_whatever_the_vector(tmp_path: Path) -> None:
+    quick("ppo", tmp_path / "a")
+    quick("ppo", tmp_path / "b")
+    quick("ppo", tmp_path / "c", seed=2)
+    a, b, c = (load_policy(tmp_path / n).to_bytes() for n in "abc")
+    assert a == b
+    assert a != c
+
+
+def test_every_vector_interface_gives_the_same_numbers() -> None:
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([5])))
+    actions = rng.uniform(-1, 1, (25, 2, 14)).astype(np.float32)
+    seen = {}
+    for kind in VEC_KINDS:
+        env = make_vec(spec("ppo").makers(0), kind)
+        first = env.reset()
+        steps = [env.step(batch) for batch in actions]
+        ends = [
+            (t, i, info["terminal_observation"].tobytes(), info["TimeLimit.truncated"])
+            for t, step in enumerate(steps)
+            for i, info in enumerate(step[3])
+            if step[2][i]
+        ]
+        numbers = [first.tobytes(), *(part.tobytes() for step in steps for part in step[:3])]
+        seen[kind] = numbers, ends
+        env.close()
+    assert seen["threads"] == seen["dummy"] == seen["subproc"]
+    assert len(seen["threads"][1]) == 4  # two episodes of 10 steps in each environment
+    with pytest.raises(UnknownNameError, match="did you mean 'threads'"):
+        make_vec(spec("ppo").makers(0), "thread")
+
+
+def test_an_error_in_an_environment_reaches_the_caller() -> None:
+    env = make_vec(spec("ppo").makers(0))
+    env.reset()
+    with pytest.raises(ConfigError, match="expected a finite number"):
+        env.step(np.full((2, 14), np.nan, np.float32))
+    env.close()
+
+
+def test_native_engine_trains(tmp_path: Path) -> None:
+    pytest.importorskip("dcqcn_gym._core")
+    assert quick("ppo", tmp_path, steps=64, backend="native").steps == 64
+    rows = (tmp_path / "progress-000000000.csv").read_text().splitlines()
+    assert "rollout/utility" in rows[0] or len(rows) == 0
+
+
+def test_tensorboard_logs_are_written_where_it_is_installed(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    quick("dqn", tmp_path)
+    assert list((tmp_path / "tensorboard").glob("events.out.tfevents.*"))
+
+
+def test_ctrl_c_saves_and_resume_goes_on(tmp_path: Path) -> None:
+    words = ["train", "--algo", "ppo", "--scenario", "mini-fb-hadoop", "--backend", "fake"]
+    words += ["--algo-arg", "n_steps=32", "--episode", "10", "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-c", "from dcqcn_gym.cli import main; main()", *words]
+    process = subprocess.Popen(
+        [*command, "--steps", "1000000", "--checkpoint", "64"], stderr=subprocess.PIPE, text=True
+    )
+    out = TrainDir(tmp_path / "run")
+    limit = time.monotonic() + 120
+    while out.last() is None and time.monotonic() < limit and process.poll() is None:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "a checkpoint is saved" in errors
+    assert "Traceback" not in errors
+    last = out.last()
+    assert last is not None
+    assert str(last.steps) in errors
+    steps = last.steps + 64
+    done = subprocess.run(
+        [*command, "--steps", str(steps), "--resume"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert load_policy(out.root).meta.steps >= steps
+    assert json.loads(out.timing.read_text())["from_step"] == last.steps
