@@ -74,7 +74,7 @@ def test_wrong_messages_are_refused(report: IntervalReport) -> None:
     for change, message in (
         (lambda s: s.report_lengths.pop(), f"expected {len(schema.REPORT_FIELDS)} fields"),
         (lambda s: setattr(s, "report_data", s.report_data[:-1]), "8 bytes a number"),
-        (lambda s: s.report_lengths.reverse(), "has 0 values; expected 1"),
+        (lambda s: s.report_lengths.reverse(), r"has \d+ values; expected 1"),
     ):
         state = pb.EnvStateMsg()
         codec.encode_report(report, state)

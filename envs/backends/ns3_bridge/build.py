@@ -41,8 +41,9 @@ __all__ = [
 ]
 
 PROGRAM = "dcqcn-ns3"
+_KEPT_BUILDS = 4
 # beside engine/model, what the build takes from the engine
-_ENGINE_FILES = ("python_surface.hpp", "sim/engine.hpp", "sim/simulation.hpp", "sim/simulation.cpp")
+_ENGINE_FILES = ("sim/engine.hpp", "sim/simulation.hpp", "sim/simulation.cpp")
 _SUFFIXES = (".cc", ".h", ".hpp", ".cpp", ".txt")
 
 
@@ -178,7 +179,7 @@ def _source_files() -> list[tuple[str, Path]]:
     files = [
         f for f in (*scratch.iterdir(), *(engine / "model").iterdir()) if f.suffix in _SUFFIXES
     ]
-    files += [engine / name for name in _ENGINE_FILES]
+    files += [*engine.glob("*.hpp"), *(engine / name for name in _ENGINE_FILES)]
     return sorted((f"{f.parent.name}/{f.name}", f) for f in files)
 
 
@@ -216,7 +217,16 @@ def _compile(build: Build, say: Say) -> None:
             shutil.copy2(result, target / result.name)
         shutil.rmtree(build.folder, ignore_errors=True)
         target.rename(build.folder)
+    _prune(build.folder)
     say(f"built {build.folder}")
+
+
+def _prune(newest: Path) -> None:
+    """Keep the newest builds; a process that has loaded an older one is not disturbed."""
+    builds = sorted(newest.parent.glob("build-*"), key=lambda f: f.stat().st_mtime, reverse=True)
+    for old in builds[_KEPT_BUILDS:]:
+        if old != newest:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _configure(cmake: str, source: Path, folder: str, ns3: Ns3Install) -> list[str]:
