@@ -52,23 +52,21 @@ def simulate(
         ),
     ] = None,
     every: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Period of --trace.  [default: 10us]")
+        str | None, typer.Option(metavar="TIME", help="Period of --trace; default: 10us.")
     ] = None,
     trace_ports: Annotated[
         str | None,
         typer.Option(
             metavar="LIST",
-            help="all, hosts, switches, NODE, NODE:PORT or NODE>PEER.  [default: switches]",
+            help="all, hosts, switches, NODE, NODE:PORT or NODE>PEER; default: switches.",
         ),
     ] = None,
     trace_flows: Annotated[
         str | None,
-        typer.Option(
-            metavar="LIST", help="all, none, SRC, SRC>DST or SRC:ORDINAL.  [default: all]"
-        ),
+        typer.Option(metavar="LIST", help="all, none, SRC, SRC>DST or SRC:ORDINAL; default: all."),
     ] = None,
     trace_format: Annotated[
-        str | None, typer.Option(metavar="KIND", help="csv or parquet.  [default: csv]")
+        str | None, typer.Option(metavar="KIND", help="csv (default) or parquet.")
     ] = None,
 ) -> None:
     """Run one setting from time 0; write flows.csv, intervals.csv, summary.json, timing.json."""
