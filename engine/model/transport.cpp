@@ -50,6 +50,7 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
     if (slot > kSlotMask) throw std::runtime_error("more than 4,194,304 queue pairs at once");
     qps_.emplace_back();
     receivers_.emplace_back();
+    flow_keys_.push_back(0);
     qps_[slot].ref = slot;
   } else {
     slot = free_qps_.back();
@@ -64,7 +65,7 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   q.dst = static_cast<std::uint16_t>(flow.dst);
   q.priority = flow.priority;
   q.entropy = flow_entropy(flow.src, flow.dst, ordinal, false);
-  q.flow_key = flow_key_of(static_cast<std::uint32_t>(flow.src), ordinal);
+  flow_keys_[slot] = flow_key_of(static_cast<std::uint32_t>(flow.src), ordinal);
   q.rp.start(rate_of(topology_.port(topology_.first_port(flow.src)).ps_per_byte));
   receivers_[slot] = QpReceiver{};
   receivers_[slot].ref = ref;

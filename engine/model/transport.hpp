@@ -32,7 +32,6 @@ struct Qp {
   std::uint32_t first_message = kNone;
   std::uint32_t last_message = kNone;
   std::uint32_t ref = 0;       // slot and generation, as in Packet::qp
-  std::uint32_t flow_key = 0;  // what sketches key on; never 0
   std::uint16_t src = 0;
   std::uint16_t dst = 0;
   std::uint16_t entropy = 0;
@@ -139,7 +138,7 @@ class TransportLayer {
     return rp.pacing_rate(s);
   }
   Time cnp_delay() const { return transport_.cnp_delay; }
-  std::uint32_t flow_key(std::uint32_t ref) const { return qps_[ref & kSlotMask].flow_key; }
+  std::uint32_t flow_key(std::uint32_t ref) const { return flow_keys_[ref & kSlotMask]; }
 
   // move the round-trip samples of living QPs into the log (end of an interval)
   void flush_rtts();
@@ -168,6 +167,7 @@ class TransportLayer {
   std::vector<NicSetting> settings_;
   std::vector<Qp> qps_;
   std::vector<QpReceiver> receivers_;  // same slots
+  std::vector<std::uint32_t> flow_keys_;  // same slots; what monitors know flows by, never 0
   std::vector<std::uint32_t> free_qps_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
