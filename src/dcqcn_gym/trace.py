@@ -17,7 +17,7 @@ import numpy as np
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import Watchable
 from dcqcn_gym.envs.topology import Network
-from dcqcn_gym.errors import ConfigError, MissingExtraError, UnknownNameError
+from dcqcn_gym.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.interval import FloatArray
 from dcqcn_gym.result_files import ResultFiles
 
@@ -257,9 +257,12 @@ class _ParquetTable:
 
     def add(self, columns: Mapping[str, Any]) -> None:
         table = self._arrow.table({n: np.asarray(c) for n, c in columns.items()})
-        if self._writer is None:
-            self._writer = self._parquet.ParquetWriter(self._path, table.schema)
-        self._writer.write_table(table)
+        try:
+            if self._writer is None:
+                self._writer = self._parquet.ParquetWriter(self._path, table.schema)
+            self._writer.write_table(table)
+        except OSError as error:
+            raise RunError(f"{self._path} cannot be written: {error}") from error
 
     def close(self) -> None:
         if self._writer is None:
