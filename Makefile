@@ -18,7 +18,7 @@ BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "cmake>=3.20" "ninja>=1.
 LOCK := $(if $(shell command -v flock),flock $(VENV)/.build-lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help install tune test lint format rebuild-core stub schemas docs clean
+.PHONY: help install tune test fuzz lint format rebuild-core stub schemas docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,13 @@ tune: $(CORE)  ## the main job: PARALEON tunes DCQCN for FB_Hadoop; writes $(OUT
 
 test: $(CORE)  ## the fast tests
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+fuzz: $(DEPS)  ## both engines on $(FUZZ) random networks under ASan and UBSan
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/fuzz -G Ninja -DDCQCN_GYM_PYTHON=OFF \
+	  -DDCQCN_GYM_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DDCQCN_GYM_SANITIZE=address,undefined >/dev/null
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/fuzz -j $(JOBS) --target engine_fuzz
+	build/fuzz/engine_fuzz $(FUZZ) $(FUZZ_SEED)
 
 lint: $(CORE)  ## every static check
 	$(BIN)/ruff check .

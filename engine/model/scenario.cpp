@@ -56,7 +56,8 @@ class Line {
     std::vector<int> out;
     const std::string* found = find(key);
     if (!found) return out;
-    for (const std::string& part : split(*found, ',')) out.push_back(static_cast<int>(to_whole(part)));
+    for (const std::string& part : split(*found, ','))
+      out.push_back(static_cast<int>(to_whole(part)));
     return out;
   }
   std::int64_t to_whole(const std::string& s) const {
@@ -190,6 +191,10 @@ class Parser {
     w.pfc = line.whole("pfc", w.pfc);
     w.cnp_in_ack = line.whole("cnp_in_ack", 0) != 0;
     if (w.payload < 1 || w.payload > 4096) line.fail("payload must be 1 to 4096 bytes");
+    if (w.data_overhead < 0 || w.data_overhead > 4096) line.fail("data must be 0 to 4096 bytes");
+    for (const Bytes frame : {w.ack, w.cnp, w.pfc}) {
+      if (frame < 1 || frame > 4096) line.fail("ack, cnp and pfc must be 1 to 4096 bytes");
+    }
   }
   void read_pfc(const Line& line) {
     PfcConfig& p = scenario_.pfc;

@@ -4,9 +4,22 @@
 
 namespace dcqcn {
 
+namespace {
+
+// a link brings no more packets in one window than ArrivalKey can number
+Time longest_window(const World& world) {
+  const Wire& wire = world.scenario.wire;
+  const Bytes smallest = std::min({wire.ack, wire.cnp, wire.data_overhead + 1});
+  Time fastest = kNever;
+  for (const LinkSpec& l : world.scenario.links) fastest = std::min(fastest, l.ps_per_byte);
+  return smallest * fastest * ((1 << ArrivalKey::kPlaceBits) - 1);
+}
+
+}  // namespace
+
 WindowEngine::WindowEngine(const World& world, Time max_window)
     : world_(world),
-      window_(std::min(world.topology.smallest_delay(), max_window)),
+      window_(std::min({world.topology.smallest_delay(), max_window, longest_window(world)})),
       max_packet_(world.scenario.wire.payload + world.scenario.wire.data_overhead),
       nics_(static_cast<std::size_t>(world.topology.hosts())),
       wakes_(static_cast<std::size_t>(world.topology.nodes()), kNever) {
