@@ -136,12 +136,21 @@ void Ns3Engine::set_ecn(const std::vector<::dcqcn::EcnSetting>& per_port) {
 
 void Ns3Engine::report_ports(::dcqcn::Time now, std::vector<::dcqcn::PortReport>& out) {
   out.resize(m_ports.size());
-  const int lossless = std::max(1, __builtin_popcount(m_world.scenario.pfc.lossless));
   for (std::size_t i = 0; i < m_ports.size(); ++i) {
     int64_t pause = 0;
     m_ports[i]->Report(now, out[i].counters, out[i].queue, pause);
-    out[i].pause = static_cast<double>(pause) / lossless;
+    out[i].pause = static_cast<double>(pause) / Lossless();
   }
+}
+
+::dcqcn::PortSample Ns3Engine::sample_port(int port, ::dcqcn::Time now) const {
+  const PfcDevice& device = *m_ports[static_cast<std::size_t>(port)];
+  return {device.QueuedBytes(), device.SentBytes(),
+          static_cast<double>(device.PauseSoFar(now)) / Lossless(), device.AnyPaused()};
+}
+
+int Ns3Engine::Lossless() const {
+  return std::max(1, __builtin_popcount(m_world.scenario.pfc.lossless));
 }
 
 void Ns3Engine::EnablePcap(const std::string& prefix) {

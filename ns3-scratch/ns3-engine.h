@@ -23,6 +23,7 @@ class Ns3Engine : public ::dcqcn::Engine {
   void settings_changed(::dcqcn::Time now) override;
   void set_ecn(const std::vector<::dcqcn::EcnSetting>& per_port) override;
   void report_ports(::dcqcn::Time now, std::vector<::dcqcn::PortReport>& out) override;
+  ::dcqcn::PortSample sample_port(int port, ::dcqcn::Time now) const override;
 
   /// Captures every frame of every port to PREFIX-NODE-PORT.pcap. Throws std::runtime_error.
   void EnablePcap(const std::string& prefix);
@@ -34,6 +35,8 @@ class Ns3Engine : public ::dcqcn::Engine {
 
  private:
   void Build();
+  /// Lossless priorities, over which pauses are averaged.
+  int Lossless() const;
   void ArmFlows();
   void OnFlows();
 

@@ -42,8 +42,8 @@ std::string Optional(bool known, double value) { return known ? Repr(value) : "n
 std::string Repr(double value) {
   if (value == 0) return "0.0";
   char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, std::abs(value),
-                                 std::chars_format::scientific);
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, std::abs(value), std::chars_format::scientific);
   std::string digits(buffer, end.ptr);
   const std::size_t e = digits.find('e');
   const int exponent = std::stoi(digits.substr(e + 1));

@@ -235,6 +235,14 @@ void PfcDevice::Observe(const Flight& flight, bool sent) {
 
 // ---- figures ----
 
+int64_t PfcDevice::PauseSoFar(int64_t now) const {
+  int64_t pause = 0;
+  for (unsigned p = 0; p < 8; ++p) {
+    pause += m_pauseSum[p] + (Paused(p) ? now - m_pausedSince[p] : 0);
+  }
+  return pause;
+}
+
 void PfcDevice::Report(int64_t now, ::dcqcn::PortCounters& counters, ::dcqcn::Bytes& queue,
                        int64_t& pause) {
   pause = 0;

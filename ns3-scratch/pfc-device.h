@@ -60,6 +60,11 @@ class PfcDevice : public NetDevice {
   /// Counters, queued bytes and summed pause (all priorities) of the interval that ends now.
   void Report(int64_t now, ::dcqcn::PortCounters& counters, ::dcqcn::Bytes& queue, int64_t& pause);
 
+  ::dcqcn::Bytes QueuedBytes() const { return m_queuedTotal; }
+  ::dcqcn::Bytes SentBytes() const { return m_counters.tx_bytes; }
+  int64_t PauseSoFar(int64_t now) const;
+  bool AnyPaused() const { return m_paused != 0; }
+
   uint32_t Index() const { return m_index; }
   uint32_t Global() const { return m_global; }
   PfcDevice* Peer() const { return m_peer; }
