@@ -31,6 +31,15 @@ def test_relative_links_exist(page: Path) -> None:
     assert [t for t in local if not (page.parent / t).exists()] == []
 
 
+def test_the_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"\]\(([a-z-]+\.md)\)", index)) | {"index.md"}
+    tracked = subprocess.run(
+        ["git", "ls-files", "docs/*.md"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.split()
+    assert {Path(p).name for p in tracked} <= listed
+
+
 def test_version_is_the_same_everywhere() -> None:
     version = dcqcn_gym.__version__
     for name, pattern in {
