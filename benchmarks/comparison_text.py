@@ -59,7 +59,9 @@ def cells(row: Row) -> list[str]:
 def _reached(row: Row) -> str:
     there = sum(math.isfinite(r) for r in row.reached)
     median = row.reached_median
-    text = f"{median:.0f}" if math.isfinite(median) else "never"
+    if not there:
+        return "never"
+    text = f"{median:.0f}" if math.isfinite(median) else "–"
     return text if there == row.seeds else f"{text} ({there} of {row.seeds} seeds)"
 
 
@@ -78,9 +80,9 @@ def explain(plan: Plan) -> str:
         "difference to the default is paired by seed. Online: mean utility of the run itself, "
         "search included. 95 % of best: median over the seeds of the first interval at which the "
         "mean utility of the last 10 intervals with data reached 95 % of the highest such mean of "
-        "any tuner on that seed. Slowdown: FCT over the FCT in an idle network, all sizes, of the "
-        "recommended setting. Paused: share of time, mean over devices, during the run. Tuner CPU: "
-        "per interval, on the machine that made the table."
+        "any tuner on that seed, a dash if most seeds never did. Slowdown: FCT over the FCT in an "
+        "idle network, all sizes, of the recommended setting. Paused: share of time, mean over "
+        "devices, during the run. Tuner CPU: per interval, on the machine that made the table."
     )
 
 

@@ -132,7 +132,8 @@ def test_all_leaves_out_what_cannot_run_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(optuna_search.TpeTuner, "modules", ("a_module_nobody_has",))
-    plan, notes = prepare(replace(PLAN, tuners=all_tuners()), tmp_path / "all")
+    plan, notes = prepare(replace(PLAN, tuners=all_tuners(), everything=True), tmp_path / "all")
+    assert "--tuners all" in plan.command(tmp_path)
     assert "tpe" not in plan.tuners
     assert "random" in plan.tuners
     assert any("tpe was left out" in note and "dcqcn-gym[optuna]" in note for note in notes)

@@ -91,9 +91,10 @@ def _plan(
     from dcqcn_gym.envs.scenarios import load_scenario
 
     scenarios = _names(scenario, "--scenario")
-    chosen = all_tuners() if tuners == "all" else _names(tuners, "--tuners")
+    everything = tuners == "all"
+    chosen = all_tuners() if everything else _names(tuners, "--tuners")
     budget = load_scenario(scenarios[0]).intervals if intervals is None else intervals
-    return Plan(scenarios, chosen, seeds, budget, eval_seeds, eval_intervals, backend)
+    return Plan(scenarios, chosen, seeds, budget, eval_seeds, eval_intervals, backend, everything)
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:
