@@ -43,7 +43,7 @@ class OptunaTuner(Tuner):
                 raise MissingExtraError(f"tuner {self.name!r}", self.extra) from None
         import optuna
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._distributions = {
             name: optuna.distributions.FloatDistribution(-1.0, 1.0) for name in context.space.knobs
         }
