@@ -46,6 +46,10 @@ BUILTIN = {
     "ars": "dcqcn_gym.tuners.policy_search:ArsTuner",
     "cmaes-policy": "dcqcn_gym.tuners.policy_search:CmaesPolicyTuner",
     "policy": "dcqcn_gym.tuners.policy:PolicyTuner",
+    "ppo-mini": "dcqcn_gym.tuners.policy:PpoMiniTuner",
+    "sac-mini": "dcqcn_gym.tuners.policy:SacMiniTuner",
+    "td3-mini": "dcqcn_gym.tuners.policy:Td3MiniTuner",
+    "dqn-mini": "dcqcn_gym.tuners.policy:DqnMiniTuner",
 }
 
 TUNERS: Registry[Tuner] = Registry(

@@ -92,7 +92,7 @@ def _same_actions(algo: str, model_file: Path, out: Path) -> None:
         assert np.max(np.abs(policy.act(x) - expected)) <= 1e-5
 
 
-def test_same_seed_same_policy_whatever_the_vector(tmp_path: Path) -> None:
+def test_same_seed_same_policy(tmp_path: Path) -> None:
     quick("ppo", tmp_path / "a")
     quick("ppo", tmp_path / "b")
     quick("ppo", tmp_path / "c", seed=2)
@@ -115,7 +115,9 @@ def test_every_vector_interface_gives_the_same_numbers() -> None:
             for i, info in enumerate(step[3])
             if step[2][i]
         ]
-        numbers = [first.tobytes(), *(part.tobytes() for step in steps for part in step[:3])]
+        # a SubprocVecEnv leaves its rewards in double precision
+        parts = [np.asarray(part, np.float32) for step in steps for part in step[:3]]
+        numbers = [part.tobytes() for part in (first, *parts)]
         seen[kind] = numbers, ends
         env.close()
     assert seen["threads"] == seen["dummy"] == seen["subproc"]
@@ -135,8 +137,9 @@ def test_an_error_in_an_environment_reaches_the_caller() -> None:
 def test_native_engine_trains(tmp_path: Path) -> None:
     pytest.importorskip("dcqcn_gym._core")
     assert quick("ppo", tmp_path, steps=64, backend="native").steps == 64
-    rows = (tmp_path / "progress-000000000.csv").read_text().splitlines()
-    assert "rollout/utility" in rows[0] or len(rows) == 0
+    head, *rows = (tmp_path / "progress-000000000.csv").read_text().splitlines()
+    assert "rollout/utility" in head.split(",")
+    assert rows
 
 
 def test_tensorboard_logs_are_written_where_it_is_installed(tmp_path: Path) -> None:

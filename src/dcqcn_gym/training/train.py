@@ -149,7 +149,10 @@ class _Session:
         if left > 0:
             with _ctrl_c(self):
                 self.model.learn(
-                    left, callback=self._on_step, reset_num_timesteps=False, log_interval=10
+                    left,
+                    callback=self._on_step,
+                    reset_num_timesteps=False,
+                    log_interval=1 if self.spec.algo == "ppo" else 4,  # rollouts, or episodes
                 )
         done = int(self.model.num_timesteps)
         if done != self.saved or self.out.last() is None:

@@ -1,0 +1,96 @@
+"""What the commands say where torch is missing, and bad input that needs no torch to be seen."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.errors import ConfigError, RunError
+from dcqcn_gym.training.algorithms import ALGORITHMS, hyperparameters
+from dcqcn_gym.training.spec import TrainDir, TrainSpec
+
+FAKE = TrainSpec("ppo", ("mini-fb-hadoop",), backend="fake")
+
+
+def cli(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    code = (
+        "import sys; sys.modules['stable_baselines3'] = None\n"
+        "from dcqcn_gym.cli import main; main()"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=cwd, capture_output=True, text=True
+    )
+
+
+def test_training_names_the_command_that_installs_torch(tmp_path: Path) -> None:
+    done = cli("train", "--algo", "ppo", "--out", "x", "--backend", "fake", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'dcqcn-gym[rl]'" in done.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_evaluate_needs_no_torch(tmp_path: Path) -> None:
+    done = cli(
+        "evaluate", "ppo-mini", "--backend", "fake", "--seeds", "2", "--intervals", "3",
+        "--scenario", "mini-fb-hadoop", "--jobs", "1", "--json", "--out", "logs", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["name"] for row in rows] == ["ppo-mini", "default", "expert", "do-nothing"]
+    assert {row["utility"]["n"] for row in rows} == {2}
+    assert len(list((tmp_path / "logs" / "mini-fb-hadoop").glob("*.jsonl"))) == 8
+    bad = cli("evaluate", "ppo-minni", "--backend", "fake", cwd=tmp_path)
+    assert bad.returncode == 2
+    assert "did you mean 'ppo-mini'" in bad.stderr
+
+
+def test_hyperparameters_are_checked() -> None:
+    assert hyperparameters("ppo") == dict(ALGORITHMS["ppo"])
+    assert hyperparameters("ppo", {"gamma": "0.5", "n_steps": "16"})["gamma"] == 0.5
+    with pytest.raises(ConfigError, match="unknown algorithm 'pp'"):
+        hyperparameters("pp")
+    with pytest.raises(ConfigError, match="no argument 'gama'; did you mean 'gamma'"):
+        hyperparameters("sac", {"gama": "1"})
+    with pytest.raises(ConfigError, match=r"n_steps = '1\.5': expected a whole number"):
+        hyperparameters("ppo", {"n_steps": "1.5"})
+
+
+def test_bad_arguments_are_named_before_anything_is_written() -> None:
+    with pytest.raises(ConfigError, match="steps = 0: expected at least 1"):
+        TrainSpec("ppo", ("mini-fb-hadoop",), steps=0).check()
+    with pytest.raises(ConfigError, match="mini-fb-hadop"):
+        TrainSpec("ppo", ("mini-fb-hadop",)).check()
+    with pytest.raises(ConfigError, match="at least one scenario"):
+        TrainSpec("ppo", ()).check()
+
+
+def test_the_command_repeats_the_training() -> None:
+    spec = TrainSpec("td3", ("a", "b"), 3, 500, 2, 20, "fake", {"gamma": "0.1"})
+    assert spec.command() == (
+        "dcqcn-gym train --algo td3 --scenario a,b --envs 3 --steps 500 --seed 2 --episode 20 "
+        "--backend fake --algo-arg gamma=0.1 --out DIR"
+    )
+
+
+def test_a_directory_with_a_training_is_not_replaced_by_accident(tmp_path: Path) -> None:
+    out = TrainDir(tmp_path)
+    assert out.check(FAKE, resume=False, force=False) is None
+    out.header.write_text(json.dumps(FAKE.header()))
+    for steps in (1000, 2000):
+        out.folder(steps).mkdir(parents=True)
+    out.folder(3000).with_name("step-000003000.tmp").mkdir()  # died while it was written
+    with pytest.raises(RunError, match="already holds a training"):
+        out.check(FAKE, resume=False, force=False)
+    with pytest.raises(RunError, match="give one"):
+        out.check(FAKE, resume=True, force=True)
+    found = out.check(FAKE, resume=True, force=False)
+    assert found is not None
+    assert found.steps == 2000
+    other = TrainSpec("sac", ("mini-fb-hadoop",), backend="fake")
+    with pytest.raises(RunError, match='trained with algo = "ppo", now it is "sac"'):
+        out.check(other, resume=True, force=False)
