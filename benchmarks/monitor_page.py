@@ -27,7 +27,7 @@ from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
 
 __all__ = ["accuracy_lines", "build_page", "markdown", "overhead_table"]
 
-ROLES = {"elastic": "tuned", "exact": "elephants", "elastic-naive": "expert", "netflow": "default"}
+ROLES = {"elastic": "tuned", "elastic-naive": "expert", "netflow": "default"}
 LOCAL_FSD_BYTES = 96
 """What a ToR sends per interval: counts by state, the weighted sum and 16 bins."""
 
@@ -170,13 +170,23 @@ def _curves(table: Sequence[Row], measure: str, xs: list[int], key: str) -> list
 
 
 def markdown(plan: Plan, table: Sequence[Row]) -> str:
-    """Return the gates and the accuracy as Markdown tables."""
-    parts = [_markdown(("gate", "worst margin", "holds"), [
-        (g.what, f"{g.worst:+.3f}", "yes" if g.holds else "**no**") for g in gates(table)
-    ])]  # fmt: skip
-    head = ("load", "interval", "monitor", *MEASURES, "spread of label over the seeds")
+    """Return the gates, label accuracy and elephant recall as Markdown tables."""
+    verdicts = [(g.what, f"{g.worst:+.3f}", "yes" if g.holds else "**no**") for g in gates(table)]
+    parts = [_markdown(("gate", "margin of the worst seed", "holds"), verdicts)]
     for title, lines in _tables(plan, table):
-        parts.append(f"**{title}**\n\n{_markdown(head, lines)}")
+        monitors = list(dict.fromkeys(line[2] for line in lines))
+        at = {(line[0], line[1], line[2]): line for line in lines}
+        places = list(dict.fromkeys((line[0], line[1]) for line in lines))
+        head = ["load", "interval", *(f"{m}: label" for m in monitors)]
+        head += [f"{m}: recall" for m in monitors]
+        cells = [
+            [*place, *(at[(*place, m)][k] if (*place, m) in at else "" for k in (3, 6)
+                       for m in monitors)]
+            for place in places
+        ]  # fmt: skip
+        parts.append(
+            f"**{title}** (means over {len(plan.seeds)} seeds)\n\n{_markdown(head, cells)}"
+        )
     return "\n\n".join(parts) + "\n"
 
 
