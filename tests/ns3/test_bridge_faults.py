@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import zmq
-from conftest import TOY, gone, toy_command
+from bridge_helpers import TOY, gone, toy_command
 
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.backends.ns3_bridge.errors import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import gymnasium
 import numpy as np
 import pytest
-from conftest import toy_command
+from bridge_helpers import toy_command
 from gymnasium.utils.env_checker import check_env
 
 from dcqcn_gym.envs.backends import make_backend

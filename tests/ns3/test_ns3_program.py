@@ -67,6 +67,7 @@ def test_same_outputs_as_the_native_engine(build: Build, compiled: Path, tmp_pat
     for ours, theirs in zip(rows[0][1:], rows[1][1:], strict=True):
         assert all(close(number(a), number(b)) for a, b in zip(ours, theirs, strict=True))
     summaries = [json.loads((d / "summary.json").read_text()) for d in (native, ns3)]
+    del summaries[0]["collectives"]  # worked out from the flows, by Python alone
     assert list(summaries[0]) == list(summaries[1])
     assert close(*summaries)
     assert json.loads((ns3 / "timing.json").read_text()).keys() == (

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zmq
-from conftest import toy_command
+from bridge_helpers import toy_command
 
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
