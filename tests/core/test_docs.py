@@ -33,7 +33,7 @@ def test_relative_links_exist(page: Path) -> None:
 
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"\]\(([a-z-]+\.md)\)", index)) | {"index.md"}
+    listed = set(re.findall(r"\]\(([a-z0-9-]+\.md)\)", index)) | {"index.md"}
     tracked = subprocess.run(
         ["git", "ls-files", "docs/*.md"], cwd=ROOT, capture_output=True, text=True
     ).stdout.split()
