@@ -85,3 +85,16 @@ def test_the_build_is_named_by_its_content(tmp_path: Path) -> None:
     other = install.Ns3Install(ns3.root, ns3.include, ns3.libraries, "3.45", "path")
     assert build.find_build(ns3) == build.find_build(ns3)
     assert build.find_build(ns3).build_id != build.find_build(other).build_id
+
+
+def test_sources_are_found_in_an_installed_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site-packages" / "dcqcn_gym"
+    monkeypatch.setattr("dcqcn_gym.__file__", str(package / "__init__.py"))
+    with pytest.raises(BackendError, match="reinstall dcqcn-gym"):
+        build.source_dirs()
+    (package / "_sources" / "engine").mkdir(parents=True)
+    (package / "_sources" / "ns3-scratch").mkdir()
+    (package / "_sources" / "ns3-scratch" / "CMakeLists.txt").touch()
+    assert [d.name for d in build.source_dirs()] == ["ns3-scratch", "engine"]
