@@ -66,12 +66,12 @@ lint: $(CORE)  ## every static check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@find engine -name '*.cpp' -o -name '*.hpp' | xargs -r $(BIN)/clang-format --dry-run --Werror
+	@find engine ns3-scratch -name '*.cpp' -o -name '*.hpp' -o -name '*.cc' -o -name '*.h' | xargs -r $(BIN)/clang-format --dry-run --Werror
 
 format: $(DEPS)  ## reformat Python and C++
 	$(BIN)/ruff check --fix-only -q .
 	$(BIN)/ruff format .
-	@find engine -name '*.cpp' -o -name '*.hpp' | xargs -r $(BIN)/clang-format -i
+	@find engine ns3-scratch -name '*.cpp' -o -name '*.hpp' -o -name '*.cc' -o -name '*.h' | xargs -r $(BIN)/clang-format -i
 
 stub: $(CORE)  ## write the type stub of the engine module again
 	$(BIN)/python -m nanobind.stubgen -q -m dcqcn_gym._core -p engine/core_stub.pat -o src/dcqcn_gym/_core.pyi
