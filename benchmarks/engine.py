@@ -11,7 +11,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +40,20 @@ class Job:
     what: str
     workload: Mapping[str, Any]
     marking: bool = True
+    base: str = BASE
+    topology: Mapping[str, Any] = field(default_factory=dict)
+    monitor: Mapping[str, Any] = field(default_factory=dict)
 
     def scenario(self) -> Scenario:
-        """Return the paper's fabric (128 hosts at 100 Gb/s) with the job's traffic."""
-        fabric = load_scenario(BASE).model_dump(mode="json")
-        return Scenario.model_validate(
-            {**fabric, "name": f"bench-{self.name}", "workloads": [dict(self.workload)]},
-            context={},
-        )
+        """Return the fabric (the paper's: 128 hosts at 100 Gb/s) with the job's traffic."""
+        fabric = load_scenario(self.base).model_dump(mode="json")
+        changes = {
+            "name": f"bench-{self.name}",
+            "topology": {**fabric["topology"], **self.topology},
+            "monitor": {**fabric["monitor"], **self.monitor},
+            "workloads": [dict(self.workload)],
+        }
+        return Scenario.model_validate({**fabric, **changes}, context={})
 
     def setting(self, scenario: Scenario) -> Setting:
         """Return NVIDIA's default, without marking where only PFC is to hold the traffic."""
@@ -55,8 +61,12 @@ class Job:
         return default if self.marking else default.replace_nvidia({"kmin": 4e6, "kmax": 4e6})
 
 
-def _poisson(load: float, load_of: str = "host") -> Mapping[str, Any]:
-    arrivals = {"stop_us": 10_000, "load": load, "load_of": load_of}
+ALL_TO_ALL = {"kind": "alltoall", "hosts": 20, "bytes": 12_000_000, "rounds": 1}
+SHORT_LINKS = {"host_delay_us": 1.0, "uplink_delay_us": 1.0}
+
+
+def _poisson(load: float, load_of: str = "host", ms: int = 10) -> Mapping[str, Any]:
+    arrivals = {"stop_us": 1000 * ms, "load": load, "load_of": load_of}
     return {"kind": "poisson", "cdf": "FB_Hadoop", **arrivals}
 
 
@@ -65,12 +75,19 @@ JOBS: Mapping[str, Job] = {
     for job in (
         Job("permutation", "128 x 12 MB, one to one",
             {"kind": "permutation", "bytes": 12_000_000, "rounds": 1}),
-        Job("all-to-all", "20 x 19 x 12 MB",
-            {"kind": "alltoall", "hosts": 20, "bytes": 12_000_000, "rounds": 1}),
+        Job("all-to-all", "20 x 19 x 12 MB", ALL_TO_ALL),
         Job("light", "10 ms of FB_Hadoop, 3 % of the host links", _poisson(0.03)),
         Job("uplink30", "10 ms of FB_Hadoop, 30 % of the uplinks", _poisson(0.3, "uplink")),
         Job("pfc-storm", "10 ms of FB_Hadoop, 30 % of the host links, no marking", _poisson(0.3),
             marking=False),
+        Job("short-links", "20 x 19 x 12 MB over links of 1 us", ALL_TO_ALL, topology=SHORT_LINKS),
+        Job("fat-tree-1024", "1024 x 3 MB, one to one, in a three-tier fat-tree",
+            {"kind": "permutation", "bytes": 3_000_000, "rounds": 1}, base="fat-tree-1024"),
+        Job("incast-2000", "2000 x 100 kB to one host",
+            {"kind": "pairs", "pairs": [[1 + i % 127, 0, 100_000] for i in range(2000)]}),
+        *(Job(f"monitor-{kind}", f"3 ms of FB_Hadoop, 30 % of the hosts' links; {kind}",
+              _poisson(0.3, ms=3), monitor={"kind": kind})
+          for kind in ("none", "exact", "elastic")),
     )
 }  # fmt: skip
 """The jobs by name."""

@@ -8,12 +8,18 @@ from dcqcn_gym.benchmarks.engine import JOBS, engines, env_cost, run_job
 from dcqcn_gym.errors import UnknownNameError
 
 
-def test_every_job_is_finite_traffic_on_128_hosts() -> None:
+def test_every_job_is_finite_traffic_on_the_fabric_it_names() -> None:
     for job in JOBS.values():
         scenario = job.scenario()
-        assert scenario.n_hosts == 128
+        assert scenario.n_hosts == (1024 if job.name == "fat-tree-1024" else 128)
         assert scenario.line_rate_bps == 100e9
         job.setting(scenario).check(scenario.line_rate_bps)
+
+
+def test_jobs_differ_from_their_base_as_they_say() -> None:
+    assert {link.delay_ps for link in JOBS["short-links"].scenario().network.links} == {1_000_000}
+    for kind in ("none", "exact", "elastic"):
+        assert JOBS[f"monitor-{kind}"].scenario().monitor.kind == kind
 
 
 @pytest.mark.parametrize(
