@@ -28,13 +28,14 @@ from dcqcn_gym.tuning import check_same, evaluation_seeds
 __all__ = ["Job", "Plan", "all_tuners", "carry_out", "jobs", "label", "prepare"]
 
 PLAN_FILE = "compare.json"
+NEED_ARGUMENTS = ("fixed", "policy")
 Progress = Callable[["Job", "str | None", int, int], None]
 """Called per finished job: the job, its error or None, how many are done, how many there are."""
 
 
 def all_tuners() -> tuple[str, ...]:
-    """Return every registered tuner but ``fixed``, which does nothing without arguments."""
-    return tuple(name for name in TUNERS.names() if name != "fixed")
+    """Return every registered tuner but those that mean nothing without arguments."""
+    return tuple(name for name in TUNERS.names() if name not in NEED_ARGUMENTS)
 
 
 def label(tuner: str) -> str:
