@@ -217,13 +217,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         value = terms(report, active_share=scenario.active_share, pfc_over=scenario.pfc_over)
         idle = is_idle(report)
         reward = IDLE_UTILITY if idle else utility(value, scenario.weights)
-        observation = observe(
-            report,
-            self.setting,
-            self.space,
-            active_share=scenario.active_share,
-            pfc_over=scenario.pfc_over,
-        )
+        observation = observe(report, self.setting, self.space, value=value)
         return _Measured(report, observation, value, reward, idle)
 
     def _step(self, setting: DeviceSetting | None, intervals: int, tuning: bool = True) -> Step:

@@ -223,14 +223,16 @@ def observe(
     *,
     active_share: float = 0.05,
     pfc_over: PfcOver = "all",
+    value: Terms | None = None,
 ) -> Observation:
     """Return the float32 observation of one interval under ``setting``.
 
     ``space`` gives the line rate only: the layout always shows all 20 knobs, whichever of them
     an agent may turn. ``active_share`` and ``pfc_over`` are the scenario's (see
-    :func:`dcqcn_gym.utility.terms`).
+    :func:`dcqcn_gym.utility.terms`); ``value`` are the report's terms where they are known already.
     """
-    value = terms(report, active_share=active_share, pfc_over=pfc_over)
+    if value is None:
+        value = terms(report, active_share=active_share, pfc_over=pfc_over)
     return _vector(
         (*_fsd(report.fsd), *_network(report, value), *_setting(setting, space.line_rate_bps))
     )

@@ -50,7 +50,11 @@ def resolve(setting: DeviceSetting, devices: Devices) -> tuple[FloatArray, Float
     Raises :class:`ConfigError` for a group without "cluster" or for a device that does not exist.
     """
     cluster = cluster_setting(setting)
-    groups: Mapping[str, Setting] = {} if isinstance(setting, Setting) else dict(setting)
+    if isinstance(setting, Setting):  # every step of a training comes here
+        return _same(setting, NIC_KNOBS, devices.n_hosts), _same(
+            setting, ECN_KNOBS, len(devices.port_node)
+        )
+    groups: Mapping[str, Setting] = dict(setting)
     _check_names(groups, devices)
     hosts = [_first(groups, (f"nic:{h}", "hosts"), cluster) for h in range(devices.n_hosts)]
     ports = [
@@ -75,6 +79,10 @@ def _rows(settings: Sequence[Setting], knobs: Sequence[str]) -> FloatArray:
     memo: dict[int, list[float]] = {}
     rows = [memo.setdefault(id(s), [s[k] for k in knobs]) for s in settings]
     return np.array(rows, dtype=np.float64).reshape(len(settings), len(knobs))
+
+
+def _same(setting: Setting, knobs: Sequence[str], count: int) -> FloatArray:
+    return np.tile(np.array([setting[k] for k in knobs], dtype=np.float64), (count, 1))
 
 
 def _check_names(groups: Mapping[str, Setting], devices: Devices) -> None:

@@ -42,7 +42,14 @@ ALGORITHMS: Mapping[str, Mapping[str, Number]] = MappingProxyType(
             "ent_coef": 0.0,
         },
         "sac": {**_OFF_POLICY, "tau": 0.01},
-        "td3": {**_OFF_POLICY, "tau": 0.01, "policy_delay": 2, "noise": 0.2},
+        "td3": {
+            **_OFF_POLICY,
+            "learning_rate": 3e-4,  # at 1e-3 its tanh saturates early, in a corner of the box
+            "learning_starts": 2_000,
+            "tau": 0.01,
+            "policy_delay": 2,
+            "noise": 0.3,
+        },
         "dqn": {
             **_OFF_POLICY,
             "target_update_interval": 200,
