@@ -1,4 +1,4 @@
-"""`dcqcn-gym bench ...`: measure the engine, make the tables of docs/results.md."""
+"""`dcqcn-gym bench ...`: measure the engine and the monitors, make the tables of docs/results.md."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcqcn_gym.commands.bench_env import env
+from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_args_is_help=True)
+app.command()(monitor)
 app.command()(env)
 
 
