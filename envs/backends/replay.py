@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,9 +43,13 @@ def _array(name: str, value: Any) -> Any:
     return value
 
 
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
+
+
 def _build(kind: type[T], values: Mapping[str, Any], **parts: Any) -> T:
-    names = [f.name for f in fields(kind)]  # type: ignore[arg-type]
-    plain = {n: _array(n, values[n]) for n in names if n in values and n not in parts}
+    plain = {n: _array(n, values[n]) for n in _names(kind) if n in values and n not in parts}
     return kind(**plain, **parts)
 
 
