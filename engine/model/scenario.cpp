@@ -192,9 +192,10 @@ class Parser {
     w.cnp_in_ack = line.whole("cnp_in_ack", 0) != 0;
     if (w.payload < 1 || w.payload > 4096) line.fail("payload must be 1 to 4096 bytes");
     if (w.data_overhead < 0 || w.data_overhead > 4096) line.fail("data must be 0 to 4096 bytes");
-    for (const Bytes frame : {w.ack, w.cnp, w.pfc}) {
-      if (frame < 1 || frame > 4096) line.fail("ack, cnp and pfc must be 1 to 4096 bytes");
+    for (const Bytes frame : {w.ack, w.cnp}) {
+      if (frame < 1 || frame > 4096) line.fail("ack and cnp must be 1 to 4096 bytes");
     }
+    if (w.pfc < 1 || w.pfc > 65535) line.fail("pfc must be 1 to 65535 bytes");
   }
   void read_pfc(const Line& line) {
     PfcConfig& p = scenario_.pfc;

@@ -173,7 +173,7 @@ def test_a_changed_log_is_not_continued(tmp_path: Path) -> None:
 def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str) -> None:
     (tmp_path / "held.py").write_text(HELD)
     tuner = f"{tmp_path}/held.py:Held"
-    subprocess.run(command(tmp_path / "whole", tuner), check=True, capture_output=True, timeout=120)
+    subprocess.run(command(tmp_path / "whole", tuner), check=True, capture_output=True, timeout=300)
     out, hold = tmp_path / "part", tmp_path / "hold"
     hold.touch()
     process = started(out, command(out, tuner))
@@ -182,7 +182,7 @@ def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group
     else:
         process.kill()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert workers
     assert gone(workers)
     hold.unlink()
@@ -192,5 +192,5 @@ def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str)
         assert "Traceback" not in said
         assert f"interrupted; {out}/run.jsonl" in said
         assert "--resume" in said
-    subprocess.run(command(out, tuner, "--resume"), check=True, capture_output=True, timeout=120)
+    subprocess.run(command(out, tuner, "--resume"), check=True, capture_output=True, timeout=300)
     assert contents(out) == contents(tmp_path / "whole")
