@@ -1,4 +1,4 @@
-"""`dcqcn-gym bench ...`: measure the engine and the monitors, make the tables of docs/results.md."""
+"""`dcqcn-gym bench ...`: measure engine and monitors, make the tables of docs/results.md."""
 
 from __future__ import annotations
 
