@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -49,7 +49,9 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 
 def _build(kind: type[T], values: Mapping[str, Any], **parts: Any) -> T:
-    plain = {n: _array(n, values[n]) for n in _names(kind) if n in values and n not in parts}
+    plain = {
+        n: _array(n, values[n]) for n in _names(cast(Any, kind)) if n in values and n not in parts
+    }
     return kind(**plain, **parts)
 
 

@@ -48,7 +48,7 @@ def test_accuracy_by_hand() -> None:
     )
     found = accuracy(seen, ints(2000, 1000, 10, 10), tau=1000)
     assert found == Accuracy(label=0.5, causal=0.75, share=0.8, recall=0.5)
-    nothing = replace(seen, **{n: ints() for n in ("key", "total_bytes", "state")})
+    nothing = replace(seen, key=ints(), total_bytes=ints(), state=ints())
     assert accuracy(nothing, ints(), 1000) is None
     mice = Accuracy(label=1.0, causal=1.0, share=1.0, recall=None)
     assert mean_accuracy([found, None, mice]) == Accuracy(0.75, 0.875, 0.9, 0.5)
