@@ -8,7 +8,7 @@ namespace dcqcn {
 enum class Kind : std::uint8_t { kData = 0, kAck = 1, kCnp = 2, kNack = 3 };
 
 struct Packet {
-  Time arrival;            // when its last bit reaches the far end of the link it is on
+  Time arrival;             // when its last bit reaches the far end of the link it is on
   std::uint64_t sent : 55;  // data: start on the sender's wire; ACK: the same, echoed
   std::uint64_t last : 1;   // last packet of a message: always acknowledged
   std::uint64_t kind : 2;
@@ -16,10 +16,10 @@ struct Packet {
   std::uint64_t cnp : 1;       // ACK that carries a CNP (wire profile "hpcc")
   std::uint64_t priority : 3;  // of data; ACK and CNP travel in the strict-priority class
   std::uint64_t retransmit : 1;
-  std::uint32_t qp;   // slot and generation, see transport.hpp
-  std::uint32_t seq;  // data: packet number in its QP; ACK and NACK: next packet expected
-  std::uint16_t dst;  // destination host
-  std::uint16_t bytes;  // on the wire
+  std::uint32_t qp;       // slot and generation, see transport.hpp
+  std::uint32_t seq;      // data: packet number in its QP; ACK and NACK: next packet expected
+  std::uint16_t dst;      // destination host
+  std::uint16_t bytes;    // on the wire
   std::uint16_t entropy;  // what ECMP hashes (the UDP source port of RoCEv2)
   std::uint16_t in_port;  // port of the switch it came in by
 

@@ -27,14 +27,14 @@ struct ReactionPoint {
   Rate target = 0;           // R_T
   Rate line = 0;
   Time increase_next = kNever;
-  Time cut_next = kNever;    // next decrease tick of the grid
-  Time alpha_next = kNever;  // next alpha tick
-  double alpha_base = 0.0;   // alpha, of 1024, after the last tick that had a CNP
+  Time cut_next = kNever;        // next decrease tick of the grid
+  Time alpha_next = kNever;      // next alpha tick
+  double alpha_base = 0.0;       // alpha, of 1024, after the last tick that had a CNP
   std::uint32_t alpha_idle = 0;  // ticks without a CNP since then
   std::uint32_t time_stage = 0;
   std::uint32_t byte_stage = 0;
   Bytes byte_count = 0;
-  bool active = false;       // a CNP has come
+  bool active = false;  // a CNP has come
   bool cnp_for_alpha = false;
   bool cnp_for_cut = false;
 

@@ -38,7 +38,7 @@ struct Transport {
   RpMode rp = RpMode::kNic;
   bool qp_per_pair = false;
   std::uint32_t ack_every = 1;
-  Bytes window = 0;  // bytes in flight; 0: no window
+  Bytes window = 0;            // bytes in flight; 0: no window
   bool window_scales = false;  // with rate / line rate
   Time rto = 4'000'000'000;
   bool cnp_scope_port = false;

@@ -12,11 +12,23 @@
 namespace dcqcn {
 
 // order of the columns that Python hands over; equal to NIC_KNOBS and ECN_KNOBS of knobs.py
-inline constexpr std::array<const char*, 17> kNicKnobs = {
-    "rp_clamp_tgt_rate", "rp_clamp_tgt_rate_ati", "rp_time_reset", "rp_byte_reset", "rp_threshold",
-    "rp_max_rate", "rp_ai_rate", "rp_hai_rate", "rp_gd", "rp_min_dec_fac", "rp_min_rate",
-    "rp_rate_to_set_on_first_cnp", "rp_rate_reduce_monitor_period", "rp_dce_tcp_g",
-    "rp_dce_tcp_rtt", "rp_initial_alpha_value", "np_min_time_between_cnps"};
+inline constexpr std::array<const char*, 17> kNicKnobs = {"rp_clamp_tgt_rate",
+                                                          "rp_clamp_tgt_rate_ati",
+                                                          "rp_time_reset",
+                                                          "rp_byte_reset",
+                                                          "rp_threshold",
+                                                          "rp_max_rate",
+                                                          "rp_ai_rate",
+                                                          "rp_hai_rate",
+                                                          "rp_gd",
+                                                          "rp_min_dec_fac",
+                                                          "rp_min_rate",
+                                                          "rp_rate_to_set_on_first_cnp",
+                                                          "rp_rate_reduce_monitor_period",
+                                                          "rp_dce_tcp_g",
+                                                          "rp_dce_tcp_rtt",
+                                                          "rp_initial_alpha_value",
+                                                          "np_min_time_between_cnps"};
 inline constexpr std::array<const char*, 3> kEcnKnobs = {"kmin", "kmax", "pmax"};
 
 // (G/1024)^n as a product of two tabulated powers. This product *is* the definition of the decay
@@ -45,12 +57,12 @@ struct NicSetting {
   Rate max_rate = 0;              // 0: line rate
   Rate ai_rate = 5'000'000;
   Rate hai_rate = 50'000'000;
-  double gd = 2048.0;          // 2^gd
+  double gd = 2048.0;  // 2^gd
   double min_dec_fac = 0.5;
   Rate min_rate = 1'000'000;
-  Rate first_cnp_rate = 0;     // 0: no change
+  Rate first_cnp_rate = 0;  // 0: no change
   Time reduce_period = 4 * kPicosPerMicro;
-  double g = 1019.0;           // of 1024
+  double g = 1019.0;  // of 1024
   Time alpha_period = kPicosPerMicro;
   double initial_alpha = 1023.0;  // of 1024
   Time cnp_gap = 4 * kPicosPerMicro;

@@ -82,10 +82,9 @@ std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
   if (transport_.qp_per_pair) {
     // a ring chains its transfers by what arrives, so it has connections of its own
     const bool ring = scenario_.workloads[flow.workload].pattern == Pattern::kRing;
-    const std::uint64_t pair = static_cast<std::uint64_t>(flow.src) << 48 |
-                               static_cast<std::uint64_t>(flow.dst) << 32 |
-                               static_cast<std::uint64_t>(ring ? flow.workload + 1 : 0) << 8 |
-                               flow.priority;
+    const std::uint64_t pair =
+        static_cast<std::uint64_t>(flow.src) << 48 | static_cast<std::uint64_t>(flow.dst) << 32 |
+        static_cast<std::uint64_t>(ring ? flow.workload + 1 : 0) << 8 | flow.priority;
     const auto [at, fresh] = pairs_.try_emplace(pair, kNone);
     if (fresh) at->second = open_qp(flow, ordinal);
     slot = at->second;
@@ -191,8 +190,7 @@ bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
   if (static_cast<std::int32_t>(p.seq - q.unacked) > 0) {
     q.unacked = p.seq;
     if (lossy_) q.rto_at = now + transport_.rto;
-    while (q.first_message != kNone &&
-           static_cast<std::int32_t>(q.message_end - q.unacked) <= 0) {
+    while (q.first_message != kNone && static_cast<std::int32_t>(q.message_end - q.unacked) <= 0) {
       complete(q, messages_[q.first_message], now);
     }
     // a late ACK may overtake a sender that went back
@@ -294,8 +292,8 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
     r.nack_again = now + kNackAgain;
     reply.kind = static_cast<std::uint64_t>(Kind::kNack);
   } else {
-    const bool due = p.last || !in_order || transport_.ack_every == 1 ||
-                     r.expected % transport_.ack_every == 0;
+    const bool due =
+        p.last || !in_order || transport_.ack_every == 1 || r.expected % transport_.ack_every == 0;
     if (!due && !reply.cnp) return;
     reply.kind = static_cast<std::uint64_t>(Kind::kAck);
   }

@@ -21,17 +21,17 @@ struct Qp {
   Time next_send = 0;  // pacing: no packet may start before
   ReactionPoint rp;
   std::uint32_t next_seq = 0;
-  std::uint32_t sent_seq = 0;  // one past the highest packet ever sent
-  std::uint32_t unacked = 0;   // oldest packet without an ACK
+  std::uint32_t sent_seq = 0;     // one past the highest packet ever sent
+  std::uint32_t unacked = 0;      // oldest packet without an ACK
   std::uint32_t message_end = 0;  // end_seq of first_message
-  Bytes gap_bytes = 0;         // cached pacing gap: of a packet of this size
-  Rate gap_rate = 0;           // at this rate
+  Bytes gap_bytes = 0;            // cached pacing gap: of a packet of this size
+  Rate gap_rate = 0;              // at this rate
   Time gap = 0;
-  std::uint32_t end_seq = 0;   // one past the last packet of all queued messages
+  std::uint32_t end_seq = 0;  // one past the last packet of all queued messages
   std::uint32_t send_message = kNone;
   std::uint32_t first_message = kNone;
   std::uint32_t last_message = kNone;
-  std::uint32_t ref = 0;       // slot and generation, as in Packet::qp
+  std::uint32_t ref = 0;  // slot and generation, as in Packet::qp
   std::uint16_t src = 0;
   std::uint16_t dst = 0;
   std::uint16_t entropy = 0;
@@ -58,7 +58,7 @@ struct QpReceiver {
   std::uint16_t src = 0;
   std::uint32_t workload = 0;
   std::uint32_t messages_left = 0;  // 0 on a kept QP
-  bool complete = false;  // everything has come; whatever else comes is a late duplicate
+  bool complete = false;            // everything has come; whatever else comes is a late duplicate
 };
 
 struct Message {
@@ -107,9 +107,7 @@ class TransportLayer {
   Packet send(Qp& q, Time now);
   // ACK or NACK: true if the QP has nothing left to do and is gone (its NIC place is free)
   bool on_ack(Qp& q, const Packet& p, Time now);
-  void on_cnp(Qp& q, Time now) {
-    q.rp.on_cnp(settings_[q.src], transport_.rp, now);
-  }
+  void on_cnp(Qp& q, Time now) { q.rp.on_cnp(settings_[q.src], transport_.rp, now); }
   // retransmission timer (only where packets can be lost): true if the QP went back
   bool on_rto(Qp& q, Time now);
   bool lossy() const { return lossy_; }
@@ -166,13 +164,13 @@ class TransportLayer {
   bool lossy_;
   std::vector<NicSetting> settings_;
   std::vector<Qp> qps_;
-  std::vector<QpReceiver> receivers_;  // same slots
+  std::vector<QpReceiver> receivers_;     // same slots
   std::vector<std::uint32_t> flow_keys_;  // same slots; what monitors know flows by, never 0
   std::vector<std::uint32_t> free_qps_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
-  std::vector<std::uint32_t> next_ordinal_;  // per source
-  std::vector<Time> port_next_cnp_;          // per receiving NIC
+  std::vector<std::uint32_t> next_ordinal_;                 // per source
+  std::vector<Time> port_next_cnp_;                         // per receiving NIC
   std::unordered_map<std::uint64_t, std::uint32_t> pairs_;  // qp = "pair"
   std::vector<std::vector<std::uint32_t>> ring_received_;   // [workload][host], ring workloads
   std::uint64_t live_messages_ = 0;

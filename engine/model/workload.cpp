@@ -83,8 +83,8 @@ void FlowSource::emit_list(const Lane& lane, std::vector<FlowStart>& out) {
   Rounds& state = rounds_[lane.workload];
   const auto& list = lists_[lane.workload];
   const Transfer& t = list[state.next_transfer++];
-  out.push_back({t.start, t.bytes, t.src, t.dst, lane.workload, 1,
-                 static_cast<std::uint8_t>(w.priority)});
+  out.push_back(
+      {t.start, t.bytes, t.src, t.dst, lane.workload, 1, static_cast<std::uint8_t>(w.priority)});
   if (state.next_transfer < list.size()) {
     lanes_.push({list[state.next_transfer].start, lane.workload, 0});
   }
