@@ -10,85 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import dcqcn_gym
-from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.observation import OBSERVATION_VERSION
-from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.bookkeeping import Summary, Window
 from dcqcn_gym.knobs import Setting
-from dcqcn_gym.record import SCHEMA, WIRE_FIELDS, Line, LogWriter, Run, interval_line, setting_json
-from dcqcn_gym.tuners import TunerContext, make_tuner
-from dcqcn_gym.tuners.base import Outcome, Proposal
-from dcqcn_gym.tuners.guard import GuardedTuner
-from dcqcn_gym.utility import Terms
+from dcqcn_gym.record import WIRE_FIELDS, Line, LogWriter, Run, interval_line
+from dcqcn_gym.run_spec import OFFERED, RunSpec
+from dcqcn_gym.tuners.base import Proposal
 
 __all__ = ["OFFERED", "RunSpec", "Timing", "Watch", "run"]
 
-OFFERED = frozenset({"fsd", "per_switch"})
-"""What simulated worlds show a tuner (see :data:`dcqcn_gym.tuners.base.NEEDS`)."""
-
 Watch: TypeAlias = Callable[[Line, dict[str, Any], bool], None]
 """Called after every interval: its log line, the tuner's state, True if it was a repetition."""
-
-
-@dataclass(frozen=True)
-class RunSpec:
-    """Everything that decides the bytes of a run."""
-
-    scenario: Scenario
-    tuner: str
-    seed: int
-    intervals: int
-    backend: str = "native"
-    tuner_args: dict[str, Any] = field(default_factory=dict)
-
-    def header(self) -> Line:
-        """Return the first line of the log."""
-        return {
-            "schema": SCHEMA,
-            "kind": "run",
-            "versions": {"dcqcn_gym": dcqcn_gym.__version__, "observation": OBSERVATION_VERSION},
-            "scenario": self.scenario.model_dump(mode="json"),
-            "tuner": self.tuner,
-            "tuner_args": self.tuner_args,
-            "seed": self.seed,
-            "intervals": self.intervals,
-            "backend": self.backend,
-        }
-
-    def with_setting(self, setting: Setting, seed: int, intervals: int) -> RunSpec:
-        """Return the spec of a run that only measures one setting."""
-        arguments = setting_json(setting)
-        return replace(self, tuner="fixed", tuner_args=arguments, seed=seed, intervals=intervals)
-
-    def context(self, env: DcqcnEnv) -> TunerContext:
-        """Return what the tuner is told at the start."""
-        return TunerContext(
-            space=env.space,
-            base=env.initial_setting,
-            seed=self.seed,
-            intervals=self.intervals,
-            cadence=self.scenario.cadence,
-            trigger=self.scenario.trigger,
-            observation_version=OBSERVATION_VERSION,
-        )
-
-    def check(self) -> None:
-        """Raise what a run would raise at its start; simulates and writes nothing."""
-        with closing(self.make_env()) as env:
-            env.backend.open(self.scenario, self.seed)
-            self.make_tuner().start(self.context(env), OFFERED)
-
-    def make_env(self) -> DcqcnEnv:
-        """Return the environment, not yet reset."""
-        return DcqcnEnv(self.scenario, self.backend, intervals=self.intervals)
-
-    def make_tuner(self) -> GuardedTuner:
-        """Return a fresh tuner."""
-        return GuardedTuner(self.tuner, make_tuner(self.tuner, self.tuner_args))
 
 
 @dataclass(frozen=True)
@@ -111,12 +46,12 @@ def run(
     """
     wall, cpu = time.perf_counter(), time.process_time()
     tuner = spec.make_tuner()
-    summary = _Summary()
+    summary = Summary()
     with closing(spec.make_env()) as env:
         observation, _ = env.reset(seed=spec.seed)
         setting: Proposal = env.initial_setting
         tuner.start(replace(spec.context(env), observation=observation), OFFERED)
-        window = _Window(spec.scenario.cadence)
+        window = Window(spec.scenario.cadence)
         with LogWriter(path, spec.header(), replay) as log:
             for i in range(spec.intervals):
                 if window.ready:
@@ -154,65 +89,3 @@ def _canonical(setting: Proposal) -> Proposal:
     if isinstance(setting, Setting):
         return Setting.from_nvidia(setting.to_nvidia())
     return {group: Setting.from_nvidia(value.to_nvidia()) for group, value in setting.items()}
-
-
-class _Window:
-    """Gathers the intervals of one proposal: ``cadence`` of them, at least one with data."""
-
-    def __init__(self, cadence: int) -> None:
-        self._cadence = cadence
-        self.ready = True
-
-    def open(self, setting: Proposal) -> None:
-        """Begin with a new proposal."""
-        self._setting = setting
-        self._seen = 0
-        self._busy: list[tuple[float, Terms, bool]] = []
-        self.ready = False
-
-    def add(self, reward: float, observation: Any, info: Any) -> Outcome | None:
-        """Add an interval; return the outcome once the proposal has had its time."""
-        self._seen += 1
-        if not info["idle"]:
-            self._busy.append((reward, info["terms"], info["report"].fsd.triggered))
-            self._last = observation, info["report"]
-        if self._seen < self._cadence or not self._busy:
-            return None
-        self.ready = True
-        n = len(self._busy)
-        terms = [t for _, t, _ in self._busy]
-        return Outcome(
-            setting=self._setting,
-            utility=sum(u for u, _, _ in self._busy) / n,
-            terms=Terms(*(sum(getattr(t, x) for t in terms) / n for x in ("tp", "rtt", "pfc"))),
-            observation=self._last[0],
-            report=self._last[1],
-            intervals=n,
-            triggered=any(k for _, _, k in self._busy),
-        )
-
-
-class _Summary:
-    """Figures of the whole run for its last line."""
-
-    def __init__(self) -> None:
-        self.intervals = 0
-        self._utilities: dict[int, float] = {}
-
-    def add(self, line: Line) -> None:
-        """Count one interval."""
-        self.intervals += 1
-        if not line["idle"]:
-            self._utilities[line["i"]] = line["utility"]
-
-    def end(self, recommended: Setting) -> Line:
-        """Return what the last line holds."""
-        scored = self._utilities
-        best = max(scored, key=scored.__getitem__, default=None)
-        return {
-            "recommended": setting_json(recommended),
-            "intervals": self.intervals,
-            "mean_utility": sum(scored.values()) / len(scored) if scored else None,
-            "best_utility": None if best is None else scored[best],
-            "best_interval": best,
-        }

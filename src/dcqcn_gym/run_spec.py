@@ -1,0 +1,78 @@
+"""What a run is: everything that decides its bytes."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import dcqcn_gym
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.observation import OBSERVATION_VERSION
+from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.knobs import Setting
+from dcqcn_gym.record import SCHEMA, Line, setting_json
+from dcqcn_gym.tuners import TunerContext, make_tuner
+from dcqcn_gym.tuners.guard import GuardedTuner
+
+__all__ = ["OFFERED", "RunSpec"]
+
+OFFERED = frozenset({"fsd", "per_switch"})
+"""What simulated worlds show a tuner (see :data:`dcqcn_gym.tuners.base.NEEDS`)."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that decides the bytes of a run."""
+
+    scenario: Scenario
+    tuner: str
+    seed: int
+    intervals: int
+    backend: str = "native"
+    tuner_args: dict[str, Any] = field(default_factory=dict)
+
+    def header(self) -> Line:
+        """Return the first line of the log."""
+        return {
+            "schema": SCHEMA,
+            "kind": "run",
+            "versions": {"dcqcn_gym": dcqcn_gym.__version__, "observation": OBSERVATION_VERSION},
+            "scenario": self.scenario.model_dump(mode="json"),
+            "tuner": self.tuner,
+            "tuner_args": self.tuner_args,
+            "seed": self.seed,
+            "intervals": self.intervals,
+            "backend": self.backend,
+        }
+
+    def with_setting(self, setting: Setting, seed: int, intervals: int) -> RunSpec:
+        """Return the spec of a run that only measures one setting."""
+        arguments = setting_json(setting)
+        return replace(self, tuner="fixed", tuner_args=arguments, seed=seed, intervals=intervals)
+
+    def context(self, env: DcqcnEnv) -> TunerContext:
+        """Return what the tuner is told at the start."""
+        return TunerContext(
+            space=env.space,
+            base=env.initial_setting,
+            seed=self.seed,
+            intervals=self.intervals,
+            cadence=self.scenario.cadence,
+            trigger=self.scenario.trigger,
+            observation_version=OBSERVATION_VERSION,
+        )
+
+    def check(self) -> None:
+        """Raise what a run would raise at its start; simulates and writes nothing."""
+        with closing(self.make_env()) as env:
+            env.backend.open(self.scenario, self.seed)
+            self.make_tuner().start(self.context(env), OFFERED)
+
+    def make_env(self) -> DcqcnEnv:
+        """Return the environment, not yet reset."""
+        return DcqcnEnv(self.scenario, self.backend, intervals=self.intervals)
+
+    def make_tuner(self) -> GuardedTuner:
+        """Return a fresh tuner."""
+        return GuardedTuner(self.tuner, make_tuner(self.tuner, self.tuner_args))
