@@ -21,10 +21,10 @@ side (on the scale of the action space); the temperature that is not relaxed goe
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, create_model
 
 from dcqcn_gym.interval import FlowSizeDistribution
 from dcqcn_gym.knobs import KNOBS, Setting
@@ -53,35 +53,6 @@ class ParaleonSettings(AnnealingSettings):
     )
     guided: bool = Field(
         default=True, description="off: any value on either side, whatever the traffic is"
-    )
-
-
-class _UnguidedSettings(ParaleonSettings):
-    guided: bool = Field(
-        default=False, description="off: any value on either side, whatever the traffic is"
-    )
-
-
-class _UnrelaxedSettings(ParaleonSettings):
-    final_temperature: float = Field(
-        default=1.0, gt=0, description="stop at or below this temperature"
-    )
-    cooling: float = Field(
-        default=0.95, gt=0, lt=1, description="factor from one level to the next"
-    )
-
-
-class _NaiveSettings(_UnrelaxedSettings):
-    guided: bool = Field(
-        default=False, description="off: any value on either side, whatever the traffic is"
-    )
-
-
-class RescaledSettings(ParaleonSettings):
-    """PARALEON's options with temperatures that suit a utility in 0..1."""
-
-    temperature_scale: float = Field(
-        default=1 / 900, gt=0, description="both temperatures are multiplied by this"
     )
 
 
@@ -175,35 +146,43 @@ class ParaleonTuner(Tuner):
         return space.setting(np.clip(unit, -1.0, 1.0), origin)
 
 
-class ParaleonRescaledTuner(ParaleonTuner):
-    """The same search with temperatures divided by 900, so that worse settings are refused."""
+def _variant(name: str, summary: str, **defaults: float) -> type[ParaleonTuner]:
+    """Return the tuner under another name, with other defaults of its options."""
+    fields: dict[str, Any] = {
+        option: (Annotated[field.annotation, field], defaults[option])
+        for option, field in ParaleonSettings.model_fields.items()
+        if option in defaults
+    }
+    settings = create_model("_Settings", __base__=ParaleonSettings, __module__=__name__, **fields)
 
-    name = "paraleon-rescaled"
-    summary = "PARALEON with temperatures that suit a utility in 0..1 (0.1 to 0.011)"
-    Settings: ClassVar[type[TunerSettings]] = RescaledSettings
+    class Variant(ParaleonTuner):
+        Settings: ClassVar[type[TunerSettings]] = settings
 
-
-class ParaleonUnguidedTuner(ParaleonTuner):
-    """Ablation: guided randomness off, relaxed temperature on."""
-
-    name = "paraleon-unguided"
-    summary = "PARALEON without guided randomness (ablation of figure 12)"
-    needs = frozenset()
-    Settings: ClassVar[type[TunerSettings]] = _UnguidedSettings
-
-
-class ParaleonUnrelaxedTuner(ParaleonTuner):
-    """Ablation: guided randomness on, relaxed temperature off."""
-
-    name = "paraleon-unrelaxed"
-    summary = "PARALEON with slow cooling, 90 to 1 by 0.95 (ablation of figure 12)"
-    Settings: ClassVar[type[TunerSettings]] = _UnrelaxedSettings
+    Variant.name, Variant.summary = name, summary
+    Variant.needs = ParaleonTuner.needs if defaults.get("guided", True) else frozenset()
+    return Variant
 
 
-class NaiveAnnealingTuner(ParaleonTuner):
-    """Simulated annealing with both of PARALEON's optimisations off."""
+_SLOW = {"final_temperature": 1.0, "cooling": 0.95}
 
-    name = "naive-sa"
-    summary = "simulated annealing without PARALEON's two optimisations"
-    needs = frozenset()
-    Settings: ClassVar[type[TunerSettings]] = _NaiveSettings
+ParaleonRescaledTuner = _variant(
+    "paraleon-rescaled",
+    "PARALEON with temperatures that suit a utility in 0..1 (0.1 to 0.011)",
+    temperature_scale=1 / 900,  # so that worse settings are refused
+)
+ParaleonUnguidedTuner = _variant(
+    "paraleon-unguided",
+    "PARALEON without guided randomness (ablation of figure 12)",
+    guided=False,
+)
+ParaleonUnrelaxedTuner = _variant(
+    "paraleon-unrelaxed",
+    "PARALEON with slow cooling, 90 to 1 by 0.95 (ablation of figure 12)",
+    **_SLOW,
+)
+NaiveAnnealingTuner = _variant(
+    "naive-sa",
+    "simulated annealing without PARALEON's two optimisations",
+    guided=False,
+    **_SLOW,
+)

@@ -10,7 +10,7 @@ directions, step sizes and episode lengths are ours, chosen for budgets of a few
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,20 @@ Weights: TypeAlias = npt.NDArray[np.float64]
 """Shape (knobs, 1 + observation size): the bias b, then W."""
 
 
-class _PolicyTuner(Tuner):
+class _PolicySearchSettings(TunerSettings):
+    episode: int = Field(default=2, ge=1, description="proposals that one candidate makes")
+
+
+S = TypeVar("S", bound=_PolicySearchSettings)
+
+
+class _PolicyTuner(Tuner, Generic[S]):
     """Runs one candidate policy after the other; a subclass says which and learns from returns."""
 
     def start(self, context: TunerContext) -> None:
         """Begin with the policy that keeps the setting in force."""
         super().start(context)
+        self._options = cast(S, self.settings)
         self._random = context.generator()
         self._x = np.asarray(context.observation, dtype=np.float64)
         self._weights: Weights = np.zeros((context.space.n, 1 + self._x.size))
@@ -53,10 +61,6 @@ class _PolicyTuner(Tuner):
         """Take the return of the candidate and go to the next."""
         raise NotImplementedError
 
-    @property
-    def _episode(self) -> int:
-        raise NotImplementedError
-
     def _act(self, weights: Weights) -> Setting:
         # summed by numpy, not by BLAS, whose order of additions depends on the processor
         unit = weights[:, 0] + (weights[:, 1:] * self._x).sum(axis=1)
@@ -72,8 +76,8 @@ class _PolicyTuner(Tuner):
             self._x = np.asarray(outcome.observation, dtype=np.float64)
         self._episode_sum += outcome.utility
         self._episode_count += 1
-        if self._episode_count == self._episode:
-            self._learn(self._episode_sum / self._episode)
+        if self._episode_count == self._options.episode:
+            self._learn(self._episode_sum / self._options.episode)
             self._episode_sum, self._episode_count = 0.0, 0
 
     def recommend(self) -> Setting:
@@ -88,28 +92,19 @@ class _PolicyTuner(Tuner):
         }
 
 
-class _ArsSettings(TunerSettings):
+class _ArsSettings(_PolicySearchSettings):
     directions: int = Field(default=4, ge=1, description="random directions per update")
     best: int = Field(default=2, ge=1, description="directions used by an update")
     step: float = Field(default=0.1, gt=0, description="step size alpha")
     noise: float = Field(default=0.1, gt=0, description="size nu of the perturbations")
-    episode: int = Field(default=2, ge=1, description="proposals that one candidate makes")
 
 
-class ArsTuner(_PolicyTuner):
+class ArsTuner(_PolicyTuner[_ArsSettings]):
     """Augmented random search: ``W += alpha / (b sigma_R) * sum (r+ - r-) delta``."""
 
     name = "ars"
     summary = "augmented random search for a linear policy on the observation"
     Settings: ClassVar[type[TunerSettings]] = _ArsSettings
-
-    @property
-    def _options(self) -> _ArsSettings:
-        return cast(_ArsSettings, self.settings)
-
-    @property
-    def _episode(self) -> int:
-        return self._options.episode
 
     def _begin(self) -> None:
         self._returns = []
@@ -140,26 +135,17 @@ class ArsTuner(_PolicyTuner):
         self._updates += 1
 
 
-class _CmaesPolicySettings(TunerSettings):
+class _CmaesPolicySettings(_PolicySearchSettings):
     population: int = Field(default=10, ge=3, description="candidates per generation")
     sigma: float = Field(default=0.1, gt=0, description="first step size")
-    episode: int = Field(default=2, ge=1, description="proposals that one candidate makes")
 
 
-class CmaesPolicyTuner(_PolicyTuner):
+class CmaesPolicyTuner(_PolicyTuner[_CmaesPolicySettings]):
     """Separable CMA-ES over the weights of the linear policy."""
 
     name = "cmaes-policy"
     summary = "separable CMA-ES for a linear policy on the observation"
     Settings: ClassVar[type[TunerSettings]] = _CmaesPolicySettings
-
-    @property
-    def _options(self) -> _CmaesPolicySettings:
-        return cast(_CmaesPolicySettings, self.settings)
-
-    @property
-    def _episode(self) -> int:
-        return self._options.episode
 
     def _begin(self) -> None:
         try:
