@@ -9,6 +9,7 @@ namespace dcqcn {
 namespace {
 
 constexpr std::size_t kLine = 64;
+constexpr std::uint32_t kNowhere = ~0u;
 
 }  // namespace
 
@@ -37,6 +38,34 @@ ElasticSketch::ElasticSketch(std::int64_t heavy_bytes, std::int64_t light_bytes,
 std::int64_t ElasticSketch::memory_bytes() const {
   return static_cast<std::int64_t>(heavy_.size() * sizeof(Bucket) + light8_.size() +
                                    light32_.size() * sizeof(std::uint32_t));
+}
+
+// Votes for flows that have an entry add up in any order. New flows get their entries in the order
+// of arrival, each of them in a bucket that has room for all of them, so that nobody votes against
+// anybody. The first loop only looks, the others cannot fail.
+bool ElasticSketch::insert_runs(std::vector<FlowRun>& runs, std::vector<FlowRun>& missed) {
+  missed.clear();
+  std::size_t room = kEntries;
+  for (FlowRun& run : runs) {
+    const std::size_t at = bucket_of(run.key);
+    const Bucket& bucket = heavy_[at];
+    const unsigned hit = matches(bucket, run.key);
+    if (hit != 0) [[likely]] {
+      run.place = static_cast<std::uint32_t>(at) * 8u + static_cast<unsigned>(__builtin_ctz(hit));
+      continue;
+    }
+    run.place = kNowhere;
+    missed.push_back(run);
+    const unsigned empty = matches(bucket, 0) & ((1u << kEntries) - 1);
+    room = std::min(room, static_cast<std::size_t>(__builtin_popcount(empty)));
+  }
+  if (missed.size() > room) return false;
+  for (const FlowRun& run : runs) {
+    if (run.place != kNowhere) add_vote(heavy_[run.place / 8].vote[run.place % 8], run.weight);
+  }
+  sort_by_arrival(missed);
+  for (const FlowRun& run : missed) insert(run.key, run.weight);
+  return true;
 }
 
 void ElasticSketch::insert_new(std::size_t at, std::uint32_t key, std::uint32_t weight) {

@@ -11,6 +11,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "model/flow_run.hpp"
 #include "model/random_stream.hpp"
 
 namespace dcqcn {
@@ -41,6 +42,11 @@ class ElasticSketch {
       insert_new(at, key, weight);
     }
   }
+
+  /// Adds the packets of `runs`, which come in any order, exactly as if they had been inserted one
+  /// by one in the order of arrival. Returns false, and has done nothing, where that order might
+  /// matter: when a bucket may run out of entries. `missed` is overwritten.
+  bool insert_runs(std::vector<FlowRun>& runs, std::vector<FlowRun>& missed);
 
   /// Estimated total of one flow.
   std::uint64_t query(std::uint32_t key) const;

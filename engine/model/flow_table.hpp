@@ -30,6 +30,7 @@ class FlowTable {
     return insert(key, at);
   }
 
+  Value* find(std::uint32_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
   const Value* find(std::uint32_t key) const {
     std::size_t at = mix32(key) & mask_;
     while (slots_[at].epoch == epoch_) {

@@ -53,8 +53,7 @@ void Monitor::prepare(Tor& t, int tor) {
       static_cast<std::uint64_t>(tor) + 1);
 }
 
-void Monitor::record_for_study(Tor& t, int tor, std::uint32_t flow_key,
-                               std::uint32_t payload_bytes) {
+void Monitor::note_for_study(Tor& t, int tor, std::uint32_t flow_key, std::uint32_t payload_bytes) {
   if (config_.trace) {
     trace_.push_back(
         {flow_key, static_cast<std::uint16_t>(tor), static_cast<std::uint16_t>(payload_bytes)});
@@ -63,23 +62,25 @@ void Monitor::record_for_study(Tor& t, int tor, std::uint32_t flow_key,
     t.truth_now[flow_key] += payload_bytes;
     t.truth_ever[flow_key] += payload_bytes;
   }
-  switch (inner_) {
-    case Path::kCount:
-      t.counts[flow_key] += payload_bytes;
-      break;
-    case Path::kSketchBytes:
-      t.sketch.insert(flow_key, payload_bytes);
-      break;
-    case Path::kSketchPackets:
-      t.sketch.insert(flow_key, 1);
-      break;
-    case Path::kSample:
-      if (t.samples.next() < sample_below_) t.counts[flow_key] += payload_bytes;
-      break;
-    case Path::kForStudy:
-    case Path::kIgnore:
-      break;
+}
+
+bool Monitor::record_runs(int tor, std::vector<FlowRun>& runs) {
+  if (!takes_runs()) return false;
+  Tor& t = tors_[static_cast<std::size_t>(tor)];
+  if (runs.empty()) return true;
+  if (!t.used) prepare(t, tor);
+  if (path_ != Path::kCount) return t.sketch.insert_runs(runs, missed_);
+  missed_.clear();
+  for (const FlowRun& run : runs) {
+    if (std::uint64_t* counted = t.counts.find(run.key); counted != nullptr) {
+      *counted += run.weight;
+    } else {
+      missed_.push_back(run);
+    }
   }
+  sort_by_arrival(missed_);
+  for (const FlowRun& run : missed_) t.counts[run.key] += run.weight;
+  return true;
 }
 
 template <typename F>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/elastic_sketch.hpp"
+#include "model/flow_run.hpp"
 #include "model/flow_states.hpp"
 #include "model/flow_table.hpp"
 #include "model/fsd.hpp"
@@ -81,26 +82,24 @@ class Monitor {
     Tor& t = tors_[static_cast<std::size_t>(tor)];
     if (!t.used) [[unlikely]]
       prepare(t, tor);
-    switch (path_) {
-      case Path::kCount:
-        t.counts[flow_key] += payload_bytes;
-        break;
-      case Path::kSketchBytes:
-        t.sketch.insert(flow_key, payload_bytes);
-        break;
-      case Path::kSketchPackets:
-        t.sketch.insert(flow_key, 1);
-        break;
-      case Path::kSample:
-        // the n-th packet of a ToR is sampled or not whatever else happens
-        if (t.samples.next() < sample_below_) t.counts[flow_key] += payload_bytes;
-        break;
-      case Path::kForStudy:
-        record_for_study(t, tor, flow_key, payload_bytes);
-        break;
-      case Path::kIgnore:
-        break;
+    if (path_ == Path::kForStudy) [[unlikely]] {
+      note_for_study(t, tor, flow_key, payload_bytes);
+      count(inner_, t, flow_key, payload_bytes);
+    } else {
+      count(path_, t, flow_key, payload_bytes);
     }
+  }
+
+  /// Counts packets of several ports at once, exactly as record() would in order of arrival, and
+  /// returns true; or returns false and has counted nothing, where the order may matter. `runs` are
+  /// weighted by weight_of() and come in any order.
+  bool record_runs(int tor, std::vector<FlowRun>& runs);
+  /// False: record_runs() never succeeds with this monitor.
+  bool takes_runs() const {
+    return path_ == Path::kCount || path_ == Path::kSketchBytes || path_ == Path::kSketchPackets;
+  }
+  std::uint32_t weight_of(std::uint32_t payload_bytes) const {
+    return path_ == Path::kSketchPackets ? 1 : payload_bytes;
   }
 
   /// Ends the interval at `now`: reads and resets the counters and fills in `out`.
@@ -143,7 +142,27 @@ class Monitor {
 
   static Path path_of(const MonitorConfig& config);
   void prepare(Tor& t, int tor);
-  void record_for_study(Tor& t, int tor, std::uint32_t flow_key, std::uint32_t payload_bytes);
+  void count(Path path, Tor& t, std::uint32_t flow_key, std::uint32_t payload_bytes) {
+    switch (path) {
+      case Path::kCount:
+        t.counts[flow_key] += payload_bytes;
+        break;
+      case Path::kSketchBytes:
+        t.sketch.insert(flow_key, payload_bytes);
+        break;
+      case Path::kSketchPackets:
+        t.sketch.insert(flow_key, 1);
+        break;
+      case Path::kSample:
+        // the n-th packet of a ToR is sampled or not whatever else happens
+        if (t.samples.next() < sample_below_) t.counts[flow_key] += payload_bytes;
+        break;
+      case Path::kForStudy:
+      case Path::kIgnore:
+        break;
+    }
+  }
+  void note_for_study(Tor& t, int tor, std::uint32_t flow_key, std::uint32_t payload_bytes);
   template <typename F>
   void read_and_reset(Tor& t, F&& f);
   void judge(Tor& t, std::uint32_t key, std::uint64_t bytes, const FlowStates::Observed& seen);
@@ -167,6 +186,7 @@ class Monitor {
   bool sent_once_ = false;
   std::vector<FlowLabel> labels_;
   std::vector<TracedPacket> trace_;
+  std::vector<FlowRun> missed_;
 };
 
 }  // namespace dcqcn

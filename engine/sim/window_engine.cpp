@@ -74,6 +74,7 @@ void WindowEngine::build_nodes() {
   }
   by_egress_.resize(widest);
   used_.resize(widest);
+  taken_.resize(widest);
 }
 
 Time WindowEngine::earliest_wake() const { return *std::min_element(wakes_.begin(), wakes_.end()); }

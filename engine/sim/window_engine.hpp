@@ -125,6 +125,10 @@ class WindowEngine final : public Engine {
   bool pfc_cannot_fire(const Switch& sw, Time end) const;
   void run_switch_fast(std::uint32_t s, Time begin, Time end);
   void run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin, Time end);
+  template <typename Count>
+  std::uint32_t sort_by_egress(const Switch& sw, int node, std::uint32_t in_port, Time begin,
+                               Time end, Count&& count);
+  void sort_arrivals(std::uint32_t s, Time begin, Time end);
   void record_arrivals(std::uint32_t s, Time begin, Time end);
 
   // ---- window_ordered.cpp ----
@@ -155,7 +159,9 @@ class WindowEngine final : public Engine {
   std::vector<FlowStart> flows_;
   std::vector<RunList> by_egress_;
   RunList recorded_;
+  std::vector<FlowRun> flow_runs_;
   std::vector<std::uint64_t> scratch_;
+  std::vector<std::uint32_t> taken_;       // fast path: packets of this window by in-port
   std::vector<Bytes> used_;                // fast path: bytes in the buffer by in-port
   std::vector<std::uint64_t> tournament_;  // ordered path: the next dequeue, by port
 };

@@ -49,29 +49,62 @@ void WindowEngine::record_arrivals(std::uint32_t s, Time begin, Time end) {
   }
 }
 
+// Sorts what arrives at one port in this window by egress port; `count` sees every packet.
+template <typename Count>
+std::uint32_t WindowEngine::sort_by_egress(const Switch& sw, int node, std::uint32_t p, Time begin,
+                                           Time end, Count&& count) {
+  const Ring<Packet>& in = sw.from[p]->wire;
+  const std::uint32_t n = in.size();
+  std::uint32_t i = 0;
+  for (; i < n; ++i) {
+    const Packet& packet = in[i];
+    if (packet.arrival >= end) break;
+    RunList& out = by_egress_[world_.topology.route(node, packet.dst, packet.entropy)];
+    const std::uint64_t key =
+        ArrivalKey::make(static_cast<std::uint64_t>(packet.arrival - begin), p, i);
+    out.add_to_run(p, key);
+    count(packet, key);
+  }
+  world_.log.totals.hops += i;
+  return i;
+}
+
+// Fills by_egress_ and taken_ (packets by in-port) with what arrives in this window, and has the
+// monitor count what enters the fabric here.
+void WindowEngine::sort_arrivals(std::uint32_t s, Time begin, Time end) {
+  const Switch& sw = switches_[s];
+  const int node = world_.topology.hosts() + static_cast<int>(s);
+  Monitor& monitor = world_.monitor;
+  const Bytes overhead = world_.scenario.wire.data_overhead;
+  const bool in_runs = monitor.takes_runs();
+  flow_runs_.clear();
+  for (std::uint32_t p = 0; p < sw.degree; ++p) {
+    if (!in_runs || !sw.from_host[p]) {
+      taken_[p] = sort_by_egress(sw, node, p, begin, end, [](const Packet&, std::uint64_t) {});
+      continue;
+    }
+    std::uint32_t key_of_run = 0;  // no flow's
+    taken_[p] = sort_by_egress(sw, node, p, begin, end, [&](const Packet& x, std::uint64_t order) {
+      if (!x.is_data() || x.retransmit) return;
+      const std::uint32_t key = world_.transport.flow_key(x.qp);
+      if (key != key_of_run) flow_runs_.push_back({.order = order, .key = key});
+      key_of_run = key;
+      flow_runs_.back().weight += monitor.weight_of(static_cast<std::uint32_t>(x.bytes - overhead));
+    });
+  }
+  if (monitor.wants_packets() && !monitor.record_runs(static_cast<int>(s), flow_runs_)) {
+    record_arrivals(s, begin, end);
+  }
+}
+
 void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
   Switch& sw = switches_[s];
   const int node = world_.topology.hosts() + static_cast<int>(s);
-  if (world_.monitor.wants_packets()) record_arrivals(s, begin, end);
-  std::uint32_t taken[1u << ArrivalKey::kPortBits];
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     by_egress_[p].clear();
     used_[p] = sw.buffer.ingress(p, priority_).used;
   }
-  // sort what arrives in this window by egress port, one run per in-port
-  for (std::uint32_t p = 0; p < sw.degree; ++p) {
-    const Ring<Packet>& in = sw.from[p]->wire;
-    const std::uint32_t n = in.size();
-    std::uint32_t i = 0;
-    for (; i < n; ++i) {
-      const Packet& packet = in[i];
-      if (packet.arrival >= end) break;
-      RunList& out = by_egress_[world_.topology.route(node, packet.dst, packet.entropy)];
-      out.add_to_run(p, ArrivalKey::make(static_cast<std::uint64_t>(packet.arrival - begin), p, i));
-    }
-    taken[p] = i;
-    world_.log.totals.hops += i;
-  }
+  sort_arrivals(s, begin, end);
   Time wake = kNever;
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     Port& port = sw.ports[p];
@@ -83,7 +116,7 @@ void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
   }
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     Ring<Packet>& in = sw.from[p]->wire;
-    in.drop(taken[p]);
+    in.drop(taken_[p]);
     sw.buffer.set_used(p, priority_, used_[p]);
     if (!in.empty()) wake = std::min(wake, in.front().arrival);
     if (!sw.from[p]->pfc_wire.empty()) {

@@ -285,9 +285,68 @@ void fb_hadoop_bytes(const Trace& trace) {
   }
 }
 
+std::vector<std::uint64_t> contents(const ElasticSketch& sketch) {
+  std::vector<std::uint64_t> all;
+  sketch.for_each([&](std::uint32_t key, std::uint64_t total) {
+    all.push_back(key);
+    all.push_back(total);
+  });
+  for (std::size_t b = 0; b < sketch.buckets(); ++b) all.push_back(sketch.guard(b));
+  for (std::size_t i = 0; i < sketch.light_counters(); ++i) all.push_back(sketch.light_counter(i));
+  return all;
+}
+
+// Windows of packets at 8 ports, each with flows of its own: taken as runs, port by port, the
+// sketch is the same as packet by packet in the order of arrival, or it declines.
+void runs_equal_packets() {
+  dcqcn::RandomStream draw(7, dcqcn::Purpose::kMonitor, 0);
+  int taken = 0, declined = 0, saturated = 0;
+  for (int window = 0; window < 4000; ++window) {
+    static ElasticSketch ordered(1024, 256, Light::kBits32, 3), in_runs = ordered;
+    if (window % 100 == 0) {
+      ordered.reset();
+      in_runs.reset();
+    }
+    struct Seen {
+      std::uint32_t port, key, weight;
+    };
+    std::vector<Seen> packets(draw.below(40));
+    for (Seen& p : packets) {
+      const std::uint32_t port = draw.below(8);
+      const bool heavy = window % 100 == 60;
+      p = {port, 1 + port * 100 + draw.below(1 + draw.below(12)), heavy ? 1u << 30 : 1000};
+    }
+    std::vector<dcqcn::FlowRun> runs, missed;
+    for (std::uint32_t port = 0; port < 8; ++port) {
+      std::uint32_t last = 0;
+      for (std::size_t i = 0; i < packets.size(); ++i) {
+        if (packets[i].port != port) continue;
+        const bool fits = !runs.empty() && runs.back().weight < (1u << 30);
+        if (packets[i].key != last || !fits) runs.push_back({.order = i, .key = packets[i].key});
+        last = packets[i].key;
+        runs.back().weight += packets[i].weight;
+      }
+    }
+    const auto before = contents(in_runs);
+    const bool whole = in_runs.insert_runs(runs, missed);
+    ++(whole ? taken : declined);
+    if (!whole) CHECK(contents(in_runs) == before);
+    for (const Seen& p : packets) {
+      ordered.insert(p.key, p.weight);
+      if (!whole) in_runs.insert(p.key, p.weight);
+      saturated += ordered.query(p.key) >= ElasticSketch::kMaxVote;
+    }
+    if (!CHECK(contents(in_runs) == contents(ordered))) return;
+  }
+  CHECK(taken > 1000);
+  CHECK(declined > 100);
+  CHECK(saturated > 10);
+}
+
 }  // namespace
 
 int main() {
+  runs_equal_packets();
   golden_bucket();
   weights_count_in_full();
   eight_bits_saturate();
