@@ -11,7 +11,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,30 +128,35 @@ def run_job(name: str, engine: str = "default", repeats: int = 3, seed: int = 1)
     """Run a job ``repeats`` times and return the median; unknown names raise."""
     if name not in JOBS:
         raise UnknownNameError("job", name, JOBS)
-    job = JOBS[name]
+    return _median([_run_once(JOBS[name], engine, seed) for _ in range(repeats)])
+
+
+def _run_once(job: Job, engine: str, seed: int) -> JobResult:
     scenario = job.scenario()
-    compiled, setting = compile_scenario(scenario), job.setting(scenario)
-    spent: list[float] = []
-    for _ in range(repeats):
-        simulation = _core.Simulation(compiled, seed, engine)
-        simulation.apply(*_rows(setting, simulation))
-        cpu = 0.0
-        while not simulation.done:
-            before = time.thread_time()
-            simulation.advance(simulation.now_ps + STEP_PS)
-            cpu += time.thread_time() - before
-            simulation.report()  # drops the finished flows, so that memory does not grow
-        spent.append(cpu)
+    setting = job.setting(scenario)
+    simulation = _core.Simulation(compile_scenario(scenario), seed, engine)
+    simulation.apply(*_rows(setting, simulation))
+    cpu = 0.0
+    while not simulation.done:
+        before = time.thread_time()
+        simulation.advance(simulation.now_ps + STEP_PS)
+        cpu += time.thread_time() - before
+        simulation.report()  # drops the finished flows, so that memory does not grow
     totals = simulation.totals()
     return JobResult(
-        job=name,
+        job=job.name,
         engine=engine,
         hops=int(totals["packet_hops"]),
         pauses=int(totals["pauses"]),
         simulated_ms=simulation.now_ps * 1e-9,
-        cpu_s=statistics.median(spent),
-        cpu_s_all=tuple(spent),
+        cpu_s=cpu,
+        cpu_s_all=(cpu,),
     )
+
+
+def _median(runs: Sequence[JobResult]) -> JobResult:
+    spent = tuple(run.cpu_s for run in runs)
+    return replace(runs[0], cpu_s=statistics.median(spent), cpu_s_all=spent)
 
 
 def _rows(setting: Setting, simulation: Any) -> tuple[Any, Any]:
@@ -261,10 +266,29 @@ Progress = Callable[[str], None]
 def measure(
     jobs: Sequence[str], names: Sequence[str], repeats: int, progress: Progress
 ) -> list[JobResult]:
-    """Run every job on every engine, telling ``progress`` what runs."""
-    results = []
-    for job in jobs:
-        for engine in names:
-            progress(f"{job} on the {engine} engine")
-            results.append(run_job(job, engine, repeats))
-    return results
+    """Run every job on every engine, telling ``progress`` what runs.
+
+    The repetitions take turns, so that a slow minute of the machine meets all jobs alike.
+    """
+    pairs = [(job, engine) for job in jobs for engine in names]
+    runs: dict[tuple[str, str], list[JobResult]] = {pair: [] for pair in pairs}
+    for repeat in range(1, repeats + 1):
+        for job, engine in pairs:
+            progress(f"{job} on the {engine} engine, {repeat} of {repeats}")
+            runs[job, engine].append(_run_once(JOBS[job], engine, seed=1))
+    return [_median(runs[pair]) for pair in pairs]
+
+
+def monitor_costs(results: Sequence[JobResult]) -> dict[str, float]:
+    """Return what each monitor adds to the window engine's CPU time, as a share of it.
+
+    The median over the repetitions, each compared with the run without a monitor beside it; empty
+    unless ``monitor-none`` was measured.
+    """
+    measured = {r.job: r.cpu_s_all for r in results if r.engine == ENGINES[0]}
+    without = measured.get("monitor-none", ())
+    return {
+        job: statistics.median(a / b for a, b in zip(spent, without, strict=True)) - 1
+        for job, spent in measured.items()
+        if without and job.startswith("monitor-") and job != "monitor-none"
+    }

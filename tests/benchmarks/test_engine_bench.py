@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from dcqcn_gym.benchmarks.engine import JOBS, engines, env_cost, run_job
+from dcqcn_gym.benchmarks.engine import (
+    JOBS,
+    JobResult,
+    engines,
+    env_cost,
+    monitor_costs,
+    run_job,
+)
 from dcqcn_gym.errors import UnknownNameError
 
 
@@ -45,6 +52,20 @@ def test_environment_costs_are_plausible() -> None:
     assert 0 < cost.outside_share < 1
     assert cost.engine_s_per_interval > 0
     assert cost.as_dict()["outside_share"] == cost.outside_share
+
+
+def test_monitors_are_compared_run_by_run() -> None:
+    def result(job: str, engine: str, *spent: float) -> JobResult:
+        return JobResult(job, engine, 1, 0, 1.0, cpu_s=spent[0], cpu_s_all=spent)
+
+    results = [
+        result("monitor-none", "window", 1.0, 2.0, 4.0),  # the machine became slower and slower
+        result("monitor-none", "event", 9.0, 9.0, 9.0),
+        result("monitor-exact", "window", 1.1, 2.1, 4.0),
+        result("light", "window", 1.0, 1.0, 1.0),
+    ]
+    assert monitor_costs(results) == {"monitor-exact": pytest.approx(0.05)}
+    assert monitor_costs(results[1:]) == {}
 
 
 def test_unknown_job() -> None:

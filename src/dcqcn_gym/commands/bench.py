@@ -64,8 +64,14 @@ def engine(
 def _as_json(results: list[JobResult], cost: EnvCost | None) -> str:
     from dataclasses import asdict
 
+    from dcqcn_gym.benchmarks.engine import monitor_costs
+
     jobs = [{**asdict(r), "hops_per_s": r.hops_per_s} for r in results]
-    value = {"jobs": jobs, "environment": None if cost is None else cost.as_dict()}
+    value = {
+        "jobs": jobs,
+        "monitor_costs": monitor_costs(results),
+        "environment": None if cost is None else cost.as_dict(),
+    }
     return json.dumps(value, indent=2)
 
 
@@ -73,8 +79,12 @@ def _show(results: list[JobResult], cost: EnvCost | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from dcqcn_gym.benchmarks.engine import monitor_costs
+
     console = Console()
-    table = Table("job", "engine")
+    table = Table()
+    table.add_column("job", no_wrap=True)
+    table.add_column("engine", no_wrap=True)
     for title in ("M hops", "pauses", "simulated ms", "CPU s", "M hops / CPU s"):
         table.add_column(title, justify="right")
     for r in results:
@@ -83,6 +93,8 @@ def _show(results: list[JobResult], cost: EnvCost | None) -> None:
             f"{r.simulated_ms:.0f}", f"{r.cpu_s:.2f}", f"{r.hops_per_s / 1e6:.1f}",
         )  # fmt: skip
     console.print(table)
+    for job, share in monitor_costs(results).items():
+        console.print(f"{job}: {share:+.1%} CPU time against monitor-none, median of the pairs")
     if cost is not None:
         console.print(
             f"{cost.scenario}, per interval: {cost.engine_s_per_interval * 1e3:.1f} ms of CPU in "
