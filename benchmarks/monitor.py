@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.monitor_accuracy import mean_accuracy
@@ -24,7 +24,7 @@ from dcqcn_gym.errors import ConfigError, DcqcnGymError, RunError
 from dcqcn_gym.pool import worker_pool
 from dcqcn_gym.record import write_atomically
 
-__all__ = ["MONITORS", "Job", "Plan", "Row", "clocks", "produce", "rows", "with_load"]
+__all__ = ["MONITORS", "Job", "Plan", "Row", "clocks", "produce", "results", "rows", "with_load"]
 
 MS = 1_000_000_000
 REFERENCE_LOAD = 30
@@ -224,7 +224,32 @@ def with_load(scenario: Scenario, load: int) -> Scenario:
 Progress = Callable[[str], None]
 
 
-def produce(plan: Plan, out: Path, workers: int, progress: Progress) -> None:
+class Work(Protocol):
+    """One result to be made: a :class:`Job`, or a job of another study of the monitors."""
+
+    @property
+    def name(self) -> str:
+        """Name of its file, without the suffix."""
+        ...
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the result."""
+        ...
+
+    def run(self) -> dict[str, Any]:
+        """Make the result; ``identity`` is part of it."""
+        ...
+
+
+class Works(Protocol):
+    """A plan: what is to be made."""
+
+    def jobs(self) -> Sequence[Work]:
+        """Return every job."""
+        ...
+
+
+def produce(plan: Works, out: Path, workers: int, progress: Progress) -> None:
     """Make every result that is missing; raise before anything runs if the plan is wrong."""
     jobs = [job for job in plan.jobs() if _kept(job, out) is None]
     out.mkdir(parents=True, exist_ok=True)
@@ -234,7 +259,7 @@ def produce(plan: Plan, out: Path, workers: int, progress: Progress) -> None:
             progress(f"{done} of {len(jobs)}: {future.result()}")
 
 
-def _work(job: Job, out: Path) -> str:
+def _work(job: Work, out: Path) -> str:
     try:
         text = json.dumps(job.run(), indent=1, allow_nan=False)
     except (DcqcnGymError, ValueError) as error:
@@ -243,11 +268,11 @@ def _work(job: Job, out: Path) -> str:
     return job.name
 
 
-def _file(job: Job, out: Path) -> Path:
+def _file(job: Work, out: Path) -> Path:
     return out / f"{job.name}.json"
 
 
-def _kept(job: Job, out: Path) -> dict[str, Any] | None:
+def _kept(job: Work, out: Path) -> dict[str, Any] | None:
     """Return the result of an earlier run of the same job, if there is one."""
     try:
         old = json.loads(_file(job, out).read_text(encoding="utf-8"))
@@ -256,7 +281,8 @@ def _kept(job: Job, out: Path) -> dict[str, Any] | None:
         return None
 
 
-def _results(plan: Plan, out: Path) -> Iterator[dict[str, Any]]:
+def results(plan: Works, out: Path) -> Iterator[dict[str, Any]]:
+    """Yield the result of every job of a finished plan."""
     for job in plan.jobs():
         result = _kept(job, out)
         if result is None:
@@ -266,9 +292,9 @@ def _results(plan: Plan, out: Path) -> Iterator[dict[str, Any]]:
 
 def rows(plan: Plan, out: Path) -> list[Row]:
     """Return every row of a finished plan."""
-    return [Row(**row) for result in _results(plan, out) for row in result["rows"]]
+    return [Row(**row) for result in results(plan, out) for row in result["rows"]]
 
 
 def clocks(plan: Plan, out: Path) -> list[dict[str, Any]]:
     """Return the CPU times: of this machine, and different in every run."""
-    return [clock for result in _results(plan, out) for clock in result["clock"]]
+    return [clock for result in results(plan, out) for clock in result["clock"]]

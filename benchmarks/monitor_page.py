@@ -25,7 +25,7 @@ from dcqcn_gym.overhead import (
 from dcqcn_gym.record import write_atomically
 from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
 
-__all__ = ["accuracy_lines", "build_page", "markdown", "overhead_table"]
+__all__ = ["accuracy_lines", "build_page", "markdown", "markdown_table", "overhead_table"]
 
 ROLES = {"elastic": "tuned", "elastic-naive": "expert", "netflow": "default"}
 LOCAL_FSD_BYTES = 96
@@ -172,7 +172,7 @@ def _curves(table: Sequence[Row], measure: str, xs: list[int], key: str) -> list
 def markdown(plan: Plan, table: Sequence[Row]) -> str:
     """Return the gates, label accuracy and elephant recall as Markdown tables."""
     verdicts = [(g.what, f"{g.worst:+.3f}", "yes" if g.holds else "**no**") for g in gates(table)]
-    parts = [_markdown(("gate", "margin of the worst seed", "holds"), verdicts)]
+    parts = [markdown_table(("gate", "margin of the worst seed", "holds"), verdicts)]
     for title, lines in _tables(plan, table):
         monitors = list(dict.fromkeys(line[2] for line in lines))
         at = {(line[0], line[1], line[2]): line for line in lines}
@@ -185,11 +185,12 @@ def markdown(plan: Plan, table: Sequence[Row]) -> str:
             for place in places
         ]  # fmt: skip
         parts.append(
-            f"**{title}** (means over {len(plan.seeds)} seeds)\n\n{_markdown(head, cells)}"
+            f"**{title}** (means over {len(plan.seeds)} seeds)\n\n{markdown_table(head, cells)}"
         )
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown(head: Cells, lines: Iterable[Cells]) -> str:
+def markdown_table(head: Cells, lines: Iterable[Cells]) -> str:
+    """Return a Markdown table."""
     cells = [head, ["---"] * len(head), *lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in cells)

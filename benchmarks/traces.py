@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,17 @@ from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.scenarios import Scenario
 from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS
 
-__all__ = ["Probe", "Study", "judge", "monitor_line", "replay", "simulate"]
+__all__ = [
+    "Probe",
+    "Steps",
+    "Study",
+    "Traffic",
+    "judge",
+    "keys_of",
+    "monitor_line",
+    "replay",
+    "simulate",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -99,9 +109,15 @@ class Study:
     length_ps: int
 
 
-def simulate(study: Study, compiled: str) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
+Steps = Iterator[tuple[int, dict[str, Any], dict[str, Any]]]
+Traffic = Callable[[Study], Steps]
+"""What moves the flows of a study: :func:`simulate` or another model of the network."""
+
+
+def simulate(study: Study) -> Steps:
     """Yield (now, packets, flows) of every step; flows are those finished and, last, those live."""
-    simulation = _core.Simulation(monitor_line(compiled, {"kind": "none", "trace": 1}), study.seed)
+    text = monitor_line(compile_scenario(study.scenario), {"kind": "none", "trace": 1})
+    simulation = _core.Simulation(text, study.seed)
     setting = study.scenario.initial_setting()
     nic = np.tile([setting[k] for k in NIC_KNOBS], (simulation.n_hosts, 1))
     ecn = np.tile([setting[k] for k in ECN_KNOBS], (simulation.n_ports, 1))
@@ -114,7 +130,12 @@ def simulate(study: Study, compiled: str) -> Iterator[tuple[int, dict[str, Any],
     yield end, {}, simulation.live_flows()
 
 
-def replay(study: Study, probes: list[Probe]) -> IntArray:
+def keys_of(flows: Mapping[str, IntArray]) -> IntArray:
+    """Return what monitors know flows by, from their ``src`` and ``ordinal``."""
+    return _core.flow_keys(flows["src"], flows["ordinal"])
+
+
+def replay(study: Study, probes: list[Probe], traffic: Traffic = simulate) -> IntArray:
     """Run the traffic once and fill every probe; return the flows as rows of (key, size).
 
     Interval lengths are multiples of the study's step and divide its warm-up.
@@ -125,8 +146,8 @@ def replay(study: Study, probes: list[Probe]) -> IntArray:
     compiled = compile_scenario(study.scenario)
     monitors = [probe.build(compiled, study.seed) for probe in probes]
     flows: list[IntArray] = []
-    for now, trace, known in simulate(study, compiled):
-        keys = _core.flow_keys(known["src"], known["ordinal"])
+    for now, trace, known in traffic(study):
+        keys = keys_of(known)
         flows.append(np.stack([keys, known["bytes"]]))
         keep = now > study.warmup_ps
         for probe, monitor in zip(probes, monitors, strict=True) if trace else ():

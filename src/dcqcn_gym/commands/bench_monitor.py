@@ -30,11 +30,22 @@ def monitor(
     ] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables.")] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Instead: what exact counters make of the same flows at 1 ms, in other networks "
+            "and as a fluid; 20 and 30 % unless loads are given.",
+        ),
+    ] = False,
 ) -> None:
     """Judge what each monitor says of the flow sizes; writes OUT/monitor.html.
 
     All monitors see the same packets, under the scenario's initial setting.
     """
+    if explain:
+        _explain(out, scenario, load, seeds, warmup, length, workers)
+        return
     from rich.console import Console
 
     from dcqcn_gym.benchmarks.monitor import Plan, produce, rows
@@ -62,3 +73,29 @@ def monitor(
     for gate in gates(table):
         typer.echo(f"{'holds' if gate.holds else 'FAILS'}  {gate.worst:+.3f}  {gate.what}")
     typer.echo(page)
+
+
+def _explain(
+    out: Path,
+    scenario: str,
+    load: list[int] | None,
+    seeds: int,
+    warmup: int,
+    length: int,
+    workers: int,
+) -> None:
+    from rich.console import Console
+
+    from dcqcn_gym.benchmarks.monitor import produce
+    from dcqcn_gym.benchmarks.monitor_worlds import WorldPlan, accounts, explanation
+
+    plan = WorldPlan(
+        loads=tuple(load or WorldPlan().loads),
+        seeds=tuple(range(1, seeds + 1)),
+        warmup_ms=warmup,
+        length_ms=length,
+        scenario=scenario,
+    )
+    with Console(stderr=True).status("simulating") as status:
+        produce(plan, out, workers, status.update)
+    typer.echo(explanation(plan, accounts(plan, out)), nl=False)
