@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/port_reports.hpp"
+
 namespace dcqcn {
 
 namespace {
@@ -127,35 +129,14 @@ void WindowEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
   for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i].ecn = per_port[i];
 }
 
-PortSample WindowEngine::sample_port(int global, Time now) const {
-  const Port& port = ports_[static_cast<std::size_t>(global)];
-  Time pause = 0;
-  for (unsigned p = 0; p < 8; ++p) {
-    pause += port.pause_sum[p];
-    if (port.paused >> p & 1) pause += now - port.paused_since[p];
-  }
-  const int lossless = std::max(1, __builtin_popcount(world_.scenario.pfc.lossless));
-  return {port.queued_total, port.counters.tx_bytes, static_cast<double>(pause) / lossless,
-          port.paused != 0};
+PortSample WindowEngine::sample_port(int port, Time now) const {
+  return sample_of(ports_[static_cast<std::size_t>(port)], world_.scenario, now);
 }
 
 void WindowEngine::report_ports(Time now, std::vector<PortReport>& out) {
   out.resize(ports_.size());
-  const int lossless = std::max(1, __builtin_popcount(world_.scenario.pfc.lossless));
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    Port& port = ports_[i];
-    Time pause = 0;
-    for (unsigned p = 0; p < 8; ++p) {
-      if (port.paused >> p & 1) {
-        port.pause_sum[p] += now - port.paused_since[p];
-        port.paused_since[p] = now;
-      }
-      pause += port.pause_sum[p];
-      port.pause_sum[p] = 0;
-    }
-    out[i] = {port.counters, port.queued_total, static_cast<double>(pause) / lossless};
-    port.counters = {};
-    port.counters.max_queue = port.queued_total;
+    out[i] = take_report(ports_[i], world_.scenario, now);
   }
 }
 
