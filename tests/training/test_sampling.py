@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,34 @@ def test_the_last_step_tells_the_episodes_return() -> None:
     assert set(info) == {"utility", "idle", "scenario", "episode"}
 
 
+@pytest.mark.parametrize("discrete", [False, True])
+def test_an_episode_comes_back_from_its_state(discrete: bool) -> None:
+    """Through JSON: the same observation, then the same rewards and the same next episodes."""
+    env = make(5, discrete=discrete)
+    env.action_space.seed(1)
+    env.reset(seed=3)
+    actions = [env.action_space.sample() for _ in range(10)]
+    for action in actions[:6]:  # into the second episode of 4 steps
+        seen, _, _, truncated, _ = env.step(action)
+        if truncated:
+            env.reset()
+    other = make(5, discrete=discrete)
+    state = json.loads(json.dumps(env.episode_state()))
+    assert np.array_equal(other.restore_episode(state), seen)
+    assert other.episode_state() == env.episode_state()
+    for action in actions[6:8]:
+        (x, *one, last), (y, *two, same) = env.step(action), other.step(action)
+        assert np.array_equal(x, y)
+        assert one == two
+        assert last == same
+    assert last["episode"]["l"] == 4
+    assert drawn(env) == drawn(other)
+
+
 def test_errors_name_what_is_missing() -> None:
     with pytest.raises(ConfigError, match="at least one scenario"):
         SampledEnv([])
     with pytest.raises(StateError, match=r"call reset\(\) first"):
         make().step(np.zeros(14, np.float32))
+    with pytest.raises(StateError, match=r"call reset\(\) first"):
+        make().episode_state()

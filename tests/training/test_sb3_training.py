@@ -106,7 +106,7 @@ def test_every_vector_interface_gives_the_same_numbers() -> None:
     actions = rng.uniform(-1, 1, (25, 2, 14)).astype(np.float32)
     seen = {}
     for kind in VEC_KINDS:
-        env = make_vec(spec("ppo").makers(0), kind)
+        env = make_vec(spec("ppo").makers(), kind)
         first = env.reset()
         steps = [env.step(batch) for batch in actions]
         ends = [
@@ -123,11 +123,11 @@ def test_every_vector_interface_gives_the_same_numbers() -> None:
     assert seen["threads"] == seen["dummy"] == seen["subproc"]
     assert len(seen["threads"][1]) == 4  # two episodes of 10 steps in each environment
     with pytest.raises(UnknownNameError, match="did you mean 'threads'"):
-        make_vec(spec("ppo").makers(0), "thread")
+        make_vec(spec("ppo").makers(), "thread")
 
 
 def test_an_error_in_an_environment_reaches_the_caller() -> None:
-    env = make_vec(spec("ppo").makers(0))
+    env = make_vec(spec("ppo").makers())
     env.reset()
     with pytest.raises(ConfigError, match="expected a finite number"):
         env.step(np.full((2, 14), np.nan, np.float32))

@@ -6,7 +6,7 @@ An agent that saw one seed would learn that traffic by heart. Traffic seeds of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -58,7 +58,9 @@ class SampledEnv(gymnasium.Env[Observation, Any]):
         self._stream = tuple(stream)
         self._draws = _generator(self._stream)
         self._at: int | None = None
-        self._return, self._length = 0.0, 0
+        self._traffic = 0
+        self._actions: list[Any] = []
+        self._return = 0.0
 
     @property
     def knobs(self) -> tuple[str, ...]:
@@ -77,28 +79,55 @@ class SampledEnv(gymnasium.Env[Observation, Any]):
         if seed is not None:
             super().reset(seed=seed)
             self._draws = _generator((*self._stream, seed))
+        at = int(self._draws.integers(len(self.envs)))
+        traffic = FIRST_TRAINING_SEED + int(self._draws.integers(FIRST_TRAINING_SEED))
+        observation = self._begin(at, traffic, options)
+        return observation, {"scenario": self.scenarios[at].name, "seed": traffic}
+
+    def _begin(self, at: int, traffic: int, options: dict[str, Any] | None = None) -> Observation:
         if self._at is not None:
             self.envs[self._at].close()
-        at = self._at = int(self._draws.integers(len(self.envs)))
-        traffic = FIRST_TRAINING_SEED + int(self._draws.integers(FIRST_TRAINING_SEED))
-        self._return, self._length = 0.0, 0
-        observation, _ = self.envs[at].reset(seed=traffic, options=options)
-        return observation, {"scenario": self.scenarios[at].name, "seed": traffic}
+        self._at, self._traffic = at, traffic
+        self._actions, self._return = [], 0.0
+        return self.envs[at].reset(seed=traffic, options=options)[0]
 
     def step(self, action: Any) -> Step:
         """Step the drawn environment."""
         if self._at is None:
             raise StateError("step() before the episode began; call reset() first")
         observation, reward, terminated, truncated, info = self._faces[self._at].step(action)
-        self._return, self._length = self._return + float(reward), self._length + 1
+        self._actions.append(np.array(action))  # a copy: the caller may reuse its array
+        self._return += float(reward)
         small: dict[str, Any] = {
             "utility": info["utility"],
             "idle": info["idle"],
             "scenario": self.scenarios[self._at].name,
         }
         if terminated or truncated:
-            small["episode"] = {"r": self._return, "l": self._length, "t": 0.0}
+            small["episode"] = {"r": self._return, "l": len(self._actions), "t": 0.0}
         return observation, float(reward), terminated, truncated, small
+
+    def episode_state(self) -> dict[str, Any]:
+        """Return the draws, the episode and its actions so far as JSON values."""
+        if self._at is None:
+            raise StateError("episode_state() before the episode began; call reset() first")
+        return {
+            "draws": self._draws.bit_generator.state,
+            "scenario": self._at,
+            "seed": self._traffic,
+            "actions": [action.tolist() for action in self._actions],
+        }
+
+    def restore_episode(self, state: Mapping[str, Any]) -> Observation:
+        """Go to a state of :meth:`episode_state` and return its last observation.
+
+        The episode runs again from its start with the same actions, so the network is the same.
+        """
+        observation = self._begin(int(state["scenario"]), int(state["seed"]))
+        for action in state["actions"]:
+            observation = self.step(np.array(action, dtype=self.action_space.dtype))[0]
+        self._draws.bit_generator.state = state["draws"]
+        return observation
 
     def close(self) -> None:
         """Release the networks."""

@@ -19,7 +19,8 @@ from dcqcn_gym.training.sampling import SampledEnv
 
 __all__ = ["Checkpoint", "TrainDir", "TrainSpec"]
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of ``train.json`` and the checkpoints; 2 since a checkpoint holds everything."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class TrainSpec:
         for name in ("envs", "steps", "episode"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} = {getattr(self, name)}: expected at least 1")
-        self._env(0, 0).close()
+        self._env(0).close()
 
     def command(self) -> str:
         """Return the command that makes this training."""
@@ -68,14 +69,14 @@ class TrainSpec:
             "hyperparameters": hyperparameters(self.algo, self.changes),
         }
 
-    def makers(self, start: int) -> list[Callable[[], SampledEnv]]:
-        """Return one maker per environment; ``start`` steps are done, so the traffic is new."""
-        return [partial(self._env, i, start) for i in range(self.envs)]
+    def makers(self) -> list[Callable[[], SampledEnv]]:
+        """Return one maker per environment."""
+        return [partial(self._env, i) for i in range(self.envs)]
 
-    def _env(self, index: int, start: int) -> SampledEnv:
+    def _env(self, index: int) -> SampledEnv:
         return SampledEnv(
             [load_scenario(name) for name in self.scenarios],
-            (self.seed, index, start),
+            (self.seed, index, 0),  # the 0 keeps the streams of the shipped policies
             intervals=self.episode,
             backend=self.backend,
             discrete=is_discrete(self.algo),
@@ -84,7 +85,7 @@ class TrainSpec:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A saved model, and the replay buffer of an off-policy algorithm."""
+    """A saved model, the replay buffer of an off-policy algorithm, and the rest of the state."""
 
     folder: Path
 
@@ -102,6 +103,11 @@ class Checkpoint:
     def replay(self) -> Path:
         """The replay buffer; absent for PPO."""
         return self.folder / "replay.pkl"
+
+    @property
+    def state(self) -> Path:
+        """Random streams and episodes (:mod:`dcqcn_gym.training.state`)."""
+        return self.folder / "state.json"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ from dcqcn_gym.training.algorithms import algorithm_class, hyperparameters, make
 from dcqcn_gym.training.export import export_policy
 from dcqcn_gym.training.extra import have_tensorboard, need_sb3
 from dcqcn_gym.training.spec import Checkpoint, TrainDir, TrainSpec
+from dcqcn_gym.training.state import capture, restore
 from dcqcn_gym.training.vector import make_vec
 
 __all__ = ["Result", "TrainViewer", "train"]
@@ -68,9 +70,9 @@ def train(
 ) -> Result:
     """Train, or go on with a training, and leave checkpoints and ``policy.npz`` in ``out``.
 
-    Ctrl-C ends it after the current step with a checkpoint; ``Result.interrupted`` says so. A
-    resumed training has the weights and the replay buffer of the last checkpoint, and fresh
-    episodes. Raises ConfigError, RunError or MissingExtraError before anything is written.
+    Ctrl-C ends it after the current rollout with a checkpoint; ``Result.interrupted`` says so. A
+    resumed training goes on as if it had never stopped. Raises ConfigError, RunError or
+    MissingExtraError before anything is written.
     """
     need_sb3("`dcqcn-gym train`")
     import torch
@@ -84,7 +86,7 @@ def train(
         write_json(out.header, {**spec.header(), "command": spec.command()})
     start = 0 if checkpoint is None else checkpoint.steps
     torch.set_num_threads(1)  # the networks are small, and one thread is the same everywhere
-    env = make_vec(spec.makers(start))
+    env = make_vec(spec.makers())
     try:
         model = _model(spec, env, checkpoint)
         model.set_logger(_logger(out, start))
@@ -111,10 +113,12 @@ def _remove(out: TrainDir) -> None:
 def _model(spec: TrainSpec, env: Any, checkpoint: Checkpoint | None) -> Any:
     if checkpoint is None:
         return make_model(spec.algo, env, hyperparameters(spec.algo, spec.changes), spec.seed)
-    model = algorithm_class(spec.algo).load(checkpoint.model, env=env, device="cpu")
+    model = algorithm_class(spec.algo).load(
+        checkpoint.model, env=env, device="cpu", force_reset=False
+    )
     if checkpoint.replay.exists():
         model.load_replay_buffer(checkpoint.replay)
-    model.set_random_seed(spec.seed + checkpoint.steps)
+    restore(model, json.loads(checkpoint.state.read_text()), str(checkpoint.folder))
     return model
 
 
@@ -128,9 +132,17 @@ def _logger(out: TrainDir, start: int) -> Any:
     return Logger(str(out.root), formats)
 
 
+class _Stopped(Exception):  # noqa: N818 - not an error
+    """Leaves ``learn`` between two rollouts."""
+
+
 @dataclass
 class _Session:
-    """One call of ``learn``: counts, saves, and stops when it is asked to."""
+    """One call of ``learn``: counts, saves, and stops when it is asked to.
+
+    Saving and stopping happen between two rollouts only (one step of the vector for all but PPO):
+    there the model, its buffer and :mod:`dcqcn_gym.training.state` are the whole training.
+    """
 
     spec: TrainSpec
     out: TrainDir
@@ -147,10 +159,10 @@ class _Session:
         self.saved = self.start
         left = self.spec.steps - self.start
         if left > 0:
-            with _ctrl_c(self):
+            with _ctrl_c(self), suppress(_Stopped):
                 self.model.learn(
                     left,
-                    callback=self._on_step,
+                    callback=_callback(self),
                     reset_num_timesteps=False,
                     log_interval=1 if self.spec.algo == "ppo" else 4,  # rollouts, or episodes
                 )
@@ -159,22 +171,30 @@ class _Session:
             self._save(done)
         self.model.logger.close()
         result = Result(
-            done, self.stop, time.perf_counter() - wall, time.process_time() - cpu,
-            done - self.start,
-        )  # fmt: skip
+            steps=done,
+            interrupted=self.stop and done < self.spec.steps,
+            wall_s=time.perf_counter() - wall,
+            cpu_s=time.process_time() - cpu,
+            trained_steps=done - self.start,
+        )
         self._write_timing(result)
         return result
 
-    def _on_step(self, local: dict[str, Any], _: dict[str, Any]) -> bool:
-        """Count a step of the vector, as Stable-Baselines3 calls it; False ends the training."""
-        self.recent.extend(info["utility"] for info in local["infos"] if not info["idle"])
+    def stepped(self, infos: Sequence[dict[str, Any]]) -> None:
+        """Count a step of the vector."""
+        self.recent.extend(info["utility"] for info in infos if not info["idle"])
         done = int(self.model.num_timesteps)
         utility = float(np.mean(self.recent)) if self.recent else float("nan")
         self.model.logger.record("rollout/utility", utility)
         self.viewer.step(done, utility)
+
+    def between_rollouts(self) -> None:
+        """Save if it is time; leave if Ctrl-C has asked for it."""
+        if self.stop:
+            raise _Stopped
+        done = int(self.model.num_timesteps)
         if done - self.saved >= self.every:
             self._save(done)
-        return not self.stop
 
     def _save(self, done: int) -> None:
         """Write a checkpoint and the policy, each as a whole or not at all."""
@@ -185,6 +205,7 @@ class _Session:
         self.model.save(draft / "model.zip")
         if hasattr(self.model, "save_replay_buffer"):
             self.model.save_replay_buffer(draft / "replay.pkl")
+        write_atomically(draft / "state.json", json.dumps(capture(self.model)).encode())
         draft.rename(final)
         for old in sorted(self.out.checkpoints.glob("step-*[0-9]"))[:-KEPT]:
             shutil.rmtree(old)
@@ -203,6 +224,21 @@ class _Session:
             "steps_per_s": result.rate,
         }
         write_json(self.out.timing, value)
+
+
+def _callback(session: _Session) -> Any:
+    """Return the session as Stable-Baselines3 calls it; made here because its base needs torch."""
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    class Callback(BaseCallback):  # type: ignore[misc, unused-ignore]
+        def _on_rollout_start(self) -> None:
+            session.between_rollouts()
+
+        def _on_step(self) -> bool:
+            session.stepped(self.locals["infos"])
+            return True
+
+    return Callback()
 
 
 @contextmanager

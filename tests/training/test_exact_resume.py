@@ -1,0 +1,151 @@
+"""A training that was cut and resumed leaves the bytes of one that was not."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import signal
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+import torch
+
+from dcqcn_gym.errors import RunError
+from dcqcn_gym.training.progress import SilentViewer
+from dcqcn_gym.training.spec import TrainDir, TrainSpec
+from dcqcn_gym.training.train import Result, train
+
+STEPS = 224
+"""Episodes of 10 steps, rollouts of 32 (PPO) or 2: checkpoints fall into running episodes."""
+CHANGES: dict[str, dict[str, object]] = {
+    "ppo": {"n_steps": 16, "batch_size": 16, "n_epochs": 2},
+    **{algo: {"learning_starts": 40, "batch_size": 32} for algo in ("sac", "td3", "dqn")},
+}
+
+
+class Cut(SilentViewer):
+    """Ends a training in the middle of a rollout: dies, or presses Ctrl-C."""
+
+    def __init__(self, at: int, ctrl_c: bool) -> None:
+        self.at, self.ctrl_c = at, ctrl_c
+
+    def step(self, done: int, utility: float) -> None:
+        if done == self.at:
+            if not self.ctrl_c:
+                raise MemoryError("died")
+            signal.raise_signal(signal.SIGINT)
+
+
+def spec(algo: str, backend: str = "fake", steps: int = STEPS) -> TrainSpec:
+    scenarios = ("mini-fb-hadoop", "mini-llm-alltoall")
+    return TrainSpec(algo, scenarios, 2, steps, 3, 10, backend, CHANGES[algo])
+
+
+def go(
+    out: Path, what: TrainSpec, viewer: SilentViewer | None = None, resume: bool = False
+) -> Result:
+    viewer = viewer or SilentViewer()
+    return train(what, TrainDir(out), viewer, checkpoint_every=64, resume=resume)
+
+
+def last(out: Path) -> Path:
+    found = TrainDir(out).last()
+    assert found is not None
+    return found.folder
+
+
+def assert_same(a: Path, b: Path) -> None:
+    """Compare policy, weights, optimisers, replay buffer, random streams and episodes by bits."""
+    assert (a / "policy.npz").read_bytes() == (b / "policy.npz").read_bytes()
+    one, two = last(a), last(b)
+    assert one.name == two.name
+    assert (one / "state.json").read_bytes() == (two / "state.json").read_bytes()
+    first, second = weights(one), weights(two)
+    assert first.keys() == second.keys()
+    assert len(first) > 10
+    for name, tensor in first.items():
+        assert torch.equal(tensor, second[name]), name
+    if (one / "replay.pkl").exists():
+        assert buffer(one) == buffer(two)
+
+
+def buffer(folder: Path) -> dict[str, object]:
+    """Return the arrays of a replay buffer as bytes, and its place."""
+    with (folder / "replay.pkl").open("rb") as file:
+        values = vars(pickle.load(file))
+    arrays = {k: v.tobytes() for k, v in values.items() if isinstance(v, np.ndarray)}
+    assert len(arrays) >= 5
+    return {**arrays, "place": (values["pos"], values["full"])}
+
+
+def weights(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    with zipfile.ZipFile(folder / "model.zip") as archive:
+        for name in archive.namelist():
+            if name.endswith(".pth"):
+                loaded = torch.load(io.BytesIO(archive.read(name)), weights_only=True)
+                found |= {f"{name}:{key}": value for key, value in tensors(loaded)}
+    return found
+
+
+def tensors(value: Any, key: str = "") -> list[tuple[str, Any]]:
+    if isinstance(value, torch.Tensor):
+        return [(key, value)]
+    items = value.items() if isinstance(value, dict) else ()
+    return [pair for name, part in items for pair in tensors(part, f"{key}.{name}")]
+
+
+@pytest.mark.parametrize(
+    ("algo", "backend"),
+    [("ppo", "native"), ("sac", "native"), ("td3", "fake"), ("dqn", "fake")],
+)
+def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, algo: str, backend: str) -> None:
+    if backend == "native":
+        pytest.importorskip("dcqcn_gym._core")
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    what = spec(algo, backend)
+    go(whole, what)
+    for at in (90, 150):  # 64 or 128 are saved
+        with pytest.raises(MemoryError):
+            go(cut, what, Cut(at, ctrl_c=False), resume=cut.exists())
+    state = json.loads((last(cut) / "state.json").read_text())
+    assert any(episode["actions"] for episode in state["episodes"])  # cut inside of an episode
+    go(cut, what, resume=True)
+    assert_same(whole, cut)
+
+
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+def test_ctrl_c_and_resumed_equals_uninterrupted(tmp_path: Path, algo: str) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    go(whole, spec(algo))
+    stopped = go(cut, spec(algo), Cut(70, ctrl_c=True))
+    assert stopped.interrupted
+    assert stopped.steps == (96 if algo == "ppo" else 70)  # the end of the rollout
+    go(cut, spec(algo), resume=True)
+    assert_same(whole, cut)
+
+
+@pytest.mark.parametrize("algo", ["ppo", "td3"])
+def test_a_larger_budget_equals_one_training(tmp_path: Path, algo: str) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    go(whole, spec(algo))
+    go(parts, spec(algo, steps=96))
+    go(parts, spec(algo), resume=True)
+    assert_same(whole, parts)
+
+
+def test_a_network_that_comes_out_differently_is_refused(tmp_path: Path) -> None:
+    go(tmp_path, spec("ppo", steps=96))
+    path = last(tmp_path) / "state.json"
+    state = json.loads(path.read_text())
+    state["episodes"][1]["seed"] += 1
+    path.write_text(json.dumps(state))
+    with pytest.raises(RunError, match=r"environment 1 of .* does not come out as it was recorded"):
+        go(tmp_path, spec("ppo"), resume=True)
