@@ -28,6 +28,7 @@ __all__ = ["MONITORS", "Job", "Plan", "Row", "clocks", "produce", "results", "ro
 
 MS = 1_000_000_000
 REFERENCE_LOAD = 30
+LONG_ENOUGH_MS = 1200
 
 MONITORS: Mapping[str, str] = {
     "elastic": "Elastic Sketch, ternary states over a window (PARALEON)",
@@ -208,6 +209,11 @@ class Plan:
                 )
         if not self.seeds:
             raise ConfigError("no seed; expected at least one")
+        if self.long is not None and self.long_ms < LONG_ENOUGH_MS:
+            raise ConfigError(
+                f"a long run of {self.long_ms} ms judges exports of a second by their absence; "
+                f"expected at least {LONG_ENOUGH_MS} ms"
+            )
 
 
 def with_load(scenario: Scenario, load: int) -> Scenario:

@@ -131,3 +131,6 @@ def _margins(table: _Table) -> Iterator[tuple[str, list[float]]]:
     naive = table.margins(*rounds, NAIVE, None, 0.1)
     yield "elastic-naive <= 0.1 on all-to-all, 1 ms", [-m for m in naive]
     yield "elastic >= 0.9 on all-to-all, 1 ms", table.margins(*rounds, PARALEON, None, 0.9)
+    long = ("long", None, 1)
+    for better, worse in ((PARALEON, NAIVE), (NAIVE, NETFLOW), (NAIVE, "netflow-1s")):
+        yield f"{better} >= {worse} in the long run", table.margins(*long, better, worse, 0.0)

@@ -10,10 +10,12 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from dcqcn_gym.benchmarks.comparison_figures import standalone
 from dcqcn_gym.benchmarks.monitor import MONITORS, REFERENCE_LOAD, Plan, Row, clocks, rows
 from dcqcn_gym.benchmarks.monitor_accuracy import MEASURES
 from dcqcn_gym.benchmarks.monitor_gates import gates, value
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.errors import RunError
 from dcqcn_gym.overhead import (
     ECN_DISPATCH,
     NIC_DISPATCH,
@@ -25,7 +27,7 @@ from dcqcn_gym.overhead import (
 from dcqcn_gym.record import write_atomically
 from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
 
-__all__ = ["accuracy_lines", "build_page", "markdown", "markdown_table", "overhead_table"]
+__all__ = ["accuracy_lines", "build_page", "insert", "markdown", "markdown_table", "overhead_table"]
 
 ROLES = {"elastic": "tuned", "elastic-naive": "expert", "netflow": "default"}
 LOCAL_FSD_BYTES = 96
@@ -35,7 +37,7 @@ Cells = Sequence[str]
 
 
 def build_page(plan: Plan, out: Path) -> Path:
-    """Write ``monitor.html`` from the results in ``out`` and return its path."""
+    """Write ``monitor.html`` and its figures from the results in ``out``; return the page."""
     table = rows(plan, out)
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader(
@@ -46,6 +48,7 @@ def build_page(plan: Plan, out: Path) -> Path:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    figures = _figures(plan, table) if have_matplotlib() else {}
     html = environment.get_template("monitor.html.j2").render(
         plan=plan,
         measures=MEASURES,
@@ -55,8 +58,10 @@ def build_page(plan: Plan, out: Path) -> Path:
         overhead=overhead_table(load_scenario(plan.scenario)),
         costs=cost_table(table),
         clocks=clocks(plan, out),
-        figures=_figures(plan, table) if have_matplotlib() else {},
+        figures=figures,
     )
+    for name, figure in figures.items():
+        write_atomically(out / f"monitor-{name}.svg", standalone(figure).encode())
     path = out / "monitor.html"
     write_atomically(path, html.encode())
     return path
@@ -66,7 +71,7 @@ def _tables(plan: Plan, table: Sequence[Row]) -> list[tuple[str, list[Cells]]]:
     titles = {
         "load": f"{plan.scenario}, {plan.length_ms} ms after {plan.warmup_ms} ms",
         "rounds": f"{plan.rounds}: all-to-all rounds",
-        "long": f"{plan.long}, {plan.long_ms} ms: exports of a second",
+        "long": f"{plan.long}, {plan.long_ms} ms, 1 ms intervals: exports of a second",
     }
     found = {row.group for row in table}
     return [(titles[g], accuracy_lines(table, g)) for g in titles if g in found]
@@ -170,24 +175,48 @@ def _curves(table: Sequence[Row], measure: str, xs: list[int], key: str) -> list
 
 
 def markdown(plan: Plan, table: Sequence[Row]) -> str:
-    """Return the gates, label accuracy and elephant recall as Markdown tables."""
+    """Return the gates and the accuracies as Markdown tables."""
     verdicts = [(g.what, f"{g.worst:+.3f}", "yes" if g.holds else "**no**") for g in gates(table)]
     parts = [markdown_table(("gate", "margin of the worst seed", "holds"), verdicts)]
     for title, lines in _tables(plan, table):
-        monitors = list(dict.fromkeys(line[2] for line in lines))
-        at = {(line[0], line[1], line[2]): line for line in lines}
-        places = list(dict.fromkeys((line[0], line[1]) for line in lines))
-        head = ["load", "interval", *(f"{m}: label" for m in monitors)]
-        head += [f"{m}: recall" for m in monitors]
-        cells = [
-            [*place, *(at[(*place, m)][k] if (*place, m) in at else "" for k in (3, 6)
-                       for m in monitors)]
-            for place in places
-        ]  # fmt: skip
-        parts.append(
-            f"**{title}** (means over {len(plan.seeds)} seeds)\n\n{markdown_table(head, cells)}"
-        )
+        places = {(line[0], line[1]) for line in lines}
+        grid = _by_place(lines) if len(places) > 1 else _by_monitor(lines)
+        parts.append(f"**{title}** (means over {len(plan.seeds)} seeds)\n\n{grid}")
     return "\n\n".join(parts) + "\n"
+
+
+def _by_place(lines: Sequence[Cells]) -> str:
+    """Return label accuracy and recall, one line per load and interval."""
+    monitors = list(dict.fromkeys(line[2] for line in lines))
+    at = {(line[0], line[1], line[2]): line for line in lines}
+    head = ["load", "interval", *(f"{m}: label" for m in monitors)]
+    head += [f"{m}: recall" for m in monitors]
+    cells = [
+        [*place, *(at[(*place, m)][k] if (*place, m) in at else "" for k in (3, 6)
+                   for m in monitors)]
+        for place in dict.fromkeys((line[0], line[1]) for line in lines)
+    ]  # fmt: skip
+    return markdown_table(head, cells)
+
+
+def _by_monitor(lines: Sequence[Cells]) -> str:
+    """Return every measure of one load and interval, one line per monitor."""
+    head = ["monitor", *MEASURES, "spread of label"]
+    return markdown_table(head, [line[2:] for line in lines])
+
+
+def insert(page: Path, name: str, text: str) -> None:
+    """Put ``text`` between the marks ``name`` of a Markdown page; RunError if they are missing."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    try:
+        whole = page.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{page} cannot be read: {error.strerror}") from error
+    head, found, rest = whole.partition(begin)
+    _, closed, tail = rest.partition(end)
+    if not found or not closed:
+        raise RunError(f"{page} lacks the marks {begin} and {end} around the table's place")
+    write_atomically(page, f"{head}{begin}\n\n{text}\n{end}{tail}".encode())
 
 
 def markdown_table(head: Cells, lines: Iterable[Cells]) -> str:

@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 from dcqcn_gym.benchmarks.monitor import Plan, Row, produce, rows, with_load
 from dcqcn_gym.benchmarks.monitor_accuracy import Accuracy, Seen, accuracy, mean_accuracy, sizes_of
 from dcqcn_gym.benchmarks.monitor_gates import gates
-from dcqcn_gym.benchmarks.monitor_page import build_page, overhead_table
+from dcqcn_gym.benchmarks.monitor_page import build_page, insert, markdown, overhead_table
 from dcqcn_gym.benchmarks.traces import Probe, Study, judge, replay
 from dcqcn_gym.cli import app
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenarios import Monitor, load_scenario
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.errors import ConfigError, RunError
 
 MS = 1_000_000_000
 PLAN = Plan(
@@ -106,6 +106,10 @@ def test_results_page_and_resume(tmp_path: Path) -> None:
     page = build_page(PLAN, tmp_path).read_text(encoding="utf-8")
     assert "elastic-naive" in page
     assert "Table IV" in page
+    for name in ("load", "interval"):
+        figure = (tmp_path / f"monitor-{name}.svg").read_text(encoding="utf-8")
+        assert "Label accuracy" in figure
+        assert "var(--" not in figure
     produce(PLAN, tmp_path, 1, said.append)
     assert len(said) == 2  # nothing was made again
     file = tmp_path / "load-mini-fb-hadoop-30-seed1.json"
@@ -139,6 +143,35 @@ def test_a_gate_is_as_good_as_its_worst_seed() -> None:
     assert found["elastic >= elastic-naive at every load and interval"].holds
     assert found["elastic-naive <= 0.1 on all-to-all, 1 ms"].holds
     assert not any("up to 20 %" in what for what in found)  # that load was not run
+
+
+def test_the_long_run_has_gates_and_a_table_of_its_own() -> None:
+    table = [
+        row(label, monitor, group="long", load=None, seed=seed)
+        for seed in (1, 2)
+        for label, monitor in ((0.9, "elastic"), (0.8, "elastic-naive"), (0.2, "netflow"),
+                               (0.01 if seed == 1 else 0.85, "netflow-1s"))
+    ]  # fmt: skip
+    found = {gate.what: gate for gate in gates(table)}
+    assert found["elastic >= elastic-naive in the long run"].holds
+    assert found["elastic-naive >= netflow in the long run"].worst == pytest.approx(0.6)
+    assert not found["elastic-naive >= netflow-1s in the long run"].holds
+    text = markdown(replace(PLAN, long="mini-fb-hadoop", seeds=(1, 2)), table)
+    assert "| netflow-1s | 0.430 | 1.000 | 1.000 | – | 0.840 |" in text
+    with pytest.raises(ConfigError, match="at least 1200 ms"):
+        replace(PLAN, long="mini-fb-hadoop", long_ms=1199).jobs()
+
+
+def test_tables_go_between_their_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- x: begin -->\nold\n<!-- x: end -->\nz\n")
+    insert(page, "x", "new\n")
+    insert(page, "x", "newer\n")
+    assert page.read_text() == "a\n<!-- x: begin -->\n\nnewer\n\n<!-- x: end -->\nz\n"
+    with pytest.raises(RunError, match="lacks the marks"):
+        insert(page, "y", "new")
+    with pytest.raises(RunError, match="cannot be read"):
+        insert(tmp_path / "none.md", "x", "new")
 
 
 def test_overheads_stand_beside_the_published_ones() -> None:

@@ -30,6 +30,9 @@ def monitor(
     ] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables.")] = False,
+    write: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Put the tables into this Markdown file.")
+    ] = None,
     explain: Annotated[
         bool,
         typer.Option(
@@ -44,13 +47,13 @@ def monitor(
     All monitors see the same packets, under the scenario's initial setting.
     """
     if explain:
-        _explain(out, scenario, load, seeds, warmup, length, workers)
+        _explain(out, scenario, load, seeds, warmup, length, workers, write)
         return
     from rich.console import Console
 
     from dcqcn_gym.benchmarks.monitor import Plan, produce, rows
     from dcqcn_gym.benchmarks.monitor_gates import gates
-    from dcqcn_gym.benchmarks.monitor_page import build_page, markdown
+    from dcqcn_gym.benchmarks.monitor_page import build_page, insert, markdown
 
     standard = Plan()
     plan = Plan(
@@ -67,6 +70,8 @@ def monitor(
         produce(plan, out, workers, status.update)
     page = build_page(plan, out)
     table = rows(plan, out)
+    if write is not None:
+        insert(write, "bench monitor", markdown(plan, table))
     if as_markdown:
         typer.echo(markdown(plan, table), nl=False)
         return
@@ -83,10 +88,12 @@ def _explain(
     warmup: int,
     length: int,
     workers: int,
+    write: Path | None,
 ) -> None:
     from rich.console import Console
 
     from dcqcn_gym.benchmarks.monitor import produce
+    from dcqcn_gym.benchmarks.monitor_page import insert
     from dcqcn_gym.benchmarks.monitor_worlds import WorldPlan, accounts, explanation
 
     plan = WorldPlan(
@@ -98,4 +105,7 @@ def _explain(
     )
     with Console(stderr=True).status("simulating") as status:
         produce(plan, out, workers, status.update)
-    typer.echo(explanation(plan, accounts(plan, out)), nl=False)
+    text = explanation(plan, accounts(plan, out))
+    if write is not None:
+        insert(write, "bench monitor --explain", text)
+    typer.echo(text, nl=False)
