@@ -6,7 +6,7 @@ the round before, so rounds never overlap and can be told apart by time alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from dcqcn_gym.interval import FinishedFlows
 
-__all__ = ["BUS_FACTORS", "Collective", "CollectiveRound", "RoundTracker"]
+__all__ = ["BUS_FACTORS", "Collective", "CollectiveRound", "RoundTracker", "summary_of_rounds"]
 
 BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
     "all-reduce": lambda n: 2 * (n - 1) / n,
@@ -119,24 +119,44 @@ class _Progress:
         return done
 
     def summary(self) -> dict[str, Any]:
-        """Return plain values; means of bandwidth are S over the mean time, as in nccl-tests."""
-        c, (total, low, high) = self.collective, self.times_ps
-        seen = self.rounds > 0
-        algbw = c.bytes * self.rounds / (total * 1e-12) * 1e-9 if seen else None
-        cycle_s = (total + self.rounds * c.pause_ps) * 1e-12
-        return {
-            "workload": c.workload,
-            "collective": c.kind,
-            "ranks": c.ranks,
-            "bytes": c.bytes,
-            "rounds": self.rounds,
-            "time_ns_mean": total / self.rounds / 1000 if seen else None,
-            "time_ns_min": low / 1000 if seen else None,
-            "time_ns_max": high / 1000 if seen else None,
-            "algbw_gbytes_per_s": algbw,
-            "busbw_gbytes_per_s": None if algbw is None else algbw * c.bus_factor,
-            "iterations_per_s": self.rounds / cycle_s if seen else None,
-        }
+        """Return plain values; see :func:`_summary`."""
+        c = self.collective
+        return _summary(c, self.rounds, self.times_ps)
+
+
+def _summary(c: Collective, rounds: int, times_ps: Sequence[int]) -> dict[str, Any]:
+    """Return plain values; means of bandwidth are S over the mean time, as in nccl-tests."""
+    total, low, high = times_ps
+    seen = rounds > 0
+    algbw = c.bytes * rounds / (total * 1e-12) * 1e-9 if seen else None
+    cycle_s = (total + rounds * c.pause_ps) * 1e-12
+    return {
+        "workload": c.workload,
+        "collective": c.kind,
+        "ranks": c.ranks,
+        "bytes": c.bytes,
+        "rounds": rounds,
+        "time_ns_mean": total / rounds / 1000 if seen else None,
+        "time_ns_min": low / 1000 if seen else None,
+        "time_ns_max": high / 1000 if seen else None,
+        "algbw_gbytes_per_s": algbw,
+        "busbw_gbytes_per_s": None if algbw is None else algbw * c.bus_factor,
+        "iterations_per_s": rounds / cycle_s if seen else None,
+    }
+
+
+def summary_of_rounds(rounds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what :meth:`RoundTracker.summary` does, from logged rounds; by workload."""
+    times: dict[int, list[int]] = {}
+    collectives: dict[int, Collective] = {}
+    for r in rounds:
+        times.setdefault(r["workload"], []).append(int(r["time_ps"]))
+        collectives[r["workload"]] = Collective(
+            r["workload"], r["collective"], r["ranks"], r["bytes"], 0, r["pause_ps"]
+        )
+    return [
+        _summary(collectives[w], len(t), (sum(t), min(t), max(t))) for w, t in sorted(times.items())
+    ]
 
 
 class RoundTracker:

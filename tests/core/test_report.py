@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from synthetic_run import write_log, write_run
@@ -15,8 +17,10 @@ from dcqcn_gym.errors import RunError
 from dcqcn_gym.knobs import KNOBS
 from dcqcn_gym.record import RunDir
 from dcqcn_gym.report import build_report
+from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.headline import headline
+from dcqcn_gym.statistics import paired_change
 
 
 class Nesting(HTMLParser):
@@ -153,3 +157,51 @@ def test_page_without_the_report_extra(tmp_path: Path) -> None:
     assert "dcqcn-gym[report]" in page
     assert "<svg" not in page
     assert "The recommended setting on fresh traffic" in page
+
+
+def test_collectives_are_compared_round_by_round(tmp_path: Path) -> None:
+    def rounds(*times_ms: int) -> dict[int, dict[str, Any]]:
+        return {
+            i: {"workload": 1, "collective": "all-to-all", "ranks": 8, "bytes": 8_000_000,
+                "start_ps": 0, "time_ps": ms * 10**9, "pause_ps": 10**9}
+            for i, ms in enumerate(times_ms)
+        }  # fmt: skip
+
+    run = write_run(tmp_path / "run", intervals=5, seeds=2)
+    for name, finished in {
+        "run": rounds(3, 5),
+        "reference/default": rounds(4),
+        "evaluation/recommended-seed101": rounds(2),
+        "evaluation/default-seed101": rounds(4),
+        "evaluation/recommended-seed102": rounds(2, 2),
+        "evaluation/expert-seed102": rounds(1),
+    }.items():
+        add_rounds(run / f"{name}.jsonl", finished)
+    (table,) = collective_tables(load_report_data(run))
+    assert table.title == "all-to-all of 8 ranks, 8 MB each"
+    during = {row.setting: row for row in table.during}
+    assert during["expert"].summary is None
+    ours = during["paraleon"].summary
+    assert ours is not None
+    assert (ours["rounds"], ours["time_ns_mean"], ours["time_ns_max"]) == (2, 4e6, 5e6)
+    # 8 MB in 4 ms are 2 GB/s; each of 8 ranks sends 7/8 of it; 2 rounds and pauses in 10 ms
+    assert ours["busbw_gbytes_per_s"] == pytest.approx(1.75)
+    assert ours["iterations_per_s"] == pytest.approx(200)
+    assert during["paraleon"].against_default == paired_change([4.0], [4.0], relative=True)
+    fresh = {row.setting: row for row in table.fresh}
+    change = fresh["recommended"].against_default
+    assert change is not None
+    assert change.n == 1  # one seed has rounds with both
+    assert change.mean == pytest.approx(-0.5)
+    assert fresh["expert"].against_default is None
+    page = text_of(run)
+    assert "<h2>Collectives</h2>" in page
+    assert "Collectives" not in text_of(write_run(tmp_path / "plain", intervals=5))
+
+
+def add_rounds(log: Path, rounds: dict[int, dict[str, Any]]) -> None:
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if line.get("i") in rounds:
+            line["rounds"] = [rounds[line["i"]]]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from dcqcn_gym.envs.scenarios import Scenario
 from dcqcn_gym.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_setting, expert_setting
 from dcqcn_gym.report import figures
+from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import REFERENCES, ReportData, Series, load_report_data
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, mean_utility
@@ -120,6 +121,7 @@ def _context(data: ReportData) -> dict[str, Any]:
         "figures": _figures(data) if figures.have_matplotlib() and len(data.run) else {},
         "knob_groups": _knob_groups(data),
         "finished": data.finished,
+        "collectives": collective_tables(data),
         "during": during_table(data),
         "fresh": fresh_table(data),
         "during_unfinished": [(label, s.unfinished) for _, label, s in _curves(data)],
