@@ -6,6 +6,7 @@ entry-point group ``dcqcn_gym.tuners``; ``path.py:Class`` names a file. docs/tun
 
 from __future__ import annotations
 
+from dcqcn_gym.errors import DcqcnGymError, TunerError, in_one_line
 from dcqcn_gym.registry import Registry
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings, parse_settings
 
@@ -63,7 +64,14 @@ TUNERS: Registry[Tuner] = Registry(
 def make_tuner(name: str, arguments: dict[str, object] | None = None) -> Tuner:
     """Return a tuner by registered name or ``path.py:Class`` with these settings.
 
-    Raises ConfigError for an unknown name, an unknown argument or a bad value.
+    Raises ConfigError for an unknown name, an unknown argument or a bad value, TunerError if the
+    class cannot be made.
     """
     tuner_class = TUNERS.load(name)
-    return tuner_class(parse_settings(name, tuner_class, arguments or {}))
+    settings = parse_settings(name, tuner_class, arguments or {})
+    try:
+        return tuner_class(settings)
+    except DcqcnGymError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise TunerError(f"tuner {name!r} cannot be made: {in_one_line(error)}") from error

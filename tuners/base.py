@@ -155,6 +155,9 @@ def parse_settings(
 
     Raises ConfigError that names the argument, the value and what was expected.
     """
+    found = tuner_class.Settings
+    if not (isinstance(found, type) and issubclass(found, TunerSettings)):
+        raise ConfigError(f"tuner {name!r}: its Settings are no {TunerSettings.__name__}")
     if arguments and not tuner_class.Settings.model_fields:
         raise ConfigError(f"tuner {name!r} takes no arguments; got {', '.join(arguments)}")
     return validate(arguments, tuner_class.Settings, source=f"tuner {name!r}")

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from dcqcn_gym.errors import ConfigError, DcqcnGymError, StateError, TunerError
+from dcqcn_gym.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
 from dcqcn_gym.knobs import Setting
 from dcqcn_gym.tuners.base import NEEDS, Outcome, Proposal, Tuner, TunerContext
 
 __all__ = ["GuardedTuner"]
 
 T = TypeVar("T")
+
+_SETTING = "dcqcn_gym.knobs.Setting"
 
 
 class GuardedTuner:
@@ -73,7 +75,7 @@ class GuardedTuner:
         context = self._started()
         setting = self._call("recommend", self.tuner.recommend)
         if not isinstance(setting, Setting):
-            raise TunerError(self._wrong(setting, "recommend"))
+            raise TunerError(self._wrong(setting, "recommend", _SETTING))
         self._check(setting, context)
         return setting
 
@@ -86,7 +88,10 @@ class GuardedTuner:
     def state(self) -> dict[str, Any]:
         """Return the tuner's figures to show."""
         self._started()
-        return self._call("state", self.tuner.state)
+        state = self._call("state", self.tuner.state)
+        if not isinstance(state, dict):
+            raise TunerError(self._wrong(state, "state", "dict of figures"))
+        return state
 
     def _started(self) -> TunerContext:
         if self._context is None:
@@ -96,17 +101,15 @@ class GuardedTuner:
     def _check(self, proposal: Proposal, context: TunerContext) -> None:
         for where, setting in _settings(proposal):
             if not isinstance(setting, Setting):
-                raise TunerError(self._wrong(setting, "ask"))
+                raise TunerError(self._wrong(setting, "ask", _SETTING))
             try:
                 setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
             except ConfigError as error:
                 raise TunerError(f"{error} (a setting it proposed)") from None
 
-    def _wrong(self, value: object, call: str) -> str:
-        return (
-            f"tuner {self.name!r}: {call}() returned {type(value).__name__}; "
-            "expected a dcqcn_gym.knobs.Setting"
-        )
+    def _wrong(self, value: object, call: str, expected: str) -> str:
+        found = type(value).__name__
+        return f"tuner {self.name!r}: {call}() returned {found}; expected a {expected}"
 
     def _call(self, what: str, function: Callable[[], T]) -> T:
         with self._clock():
@@ -114,9 +117,9 @@ class GuardedTuner:
                 return function()
             except DcqcnGymError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise TunerError(
-                    f"tuner {self.name!r} failed in {what}(): {type(error).__name__}: {error}"
+                    f"tuner {self.name!r} failed in {what}(): {in_one_line(error)}"
                 ) from error
 
     @contextmanager

@@ -15,6 +15,7 @@ __all__ = [
     "TunerError",
     "UnknownNameError",
     "did_you_mean",
+    "in_one_line",
 ]
 
 
@@ -65,3 +66,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     return f"{hint} (known: {', '.join(names)})"
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return ``Type: message`` of somebody else's error without line breaks."""
+    text = " ".join(str(error).split())
+    if isinstance(error, SyntaxError) and error.lineno:
+        text = f"{error.msg} (line {error.lineno})"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

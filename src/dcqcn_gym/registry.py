@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from dcqcn_gym.errors import ConfigError, DcqcnGymError, UnknownNameError
+from dcqcn_gym.errors import ConfigError, DcqcnGymError, UnknownNameError, in_one_line
 
 __all__ = ["Registry"]
 
@@ -42,6 +42,8 @@ class Registry(Generic[T]):
         if ".py:" in name:
             path, _, attribute = name.rpartition(":")
             return self._checked(_load_file(self.kind, Path(path)), attribute, name)
+        if name.endswith(".py"):
+            raise ConfigError(f"{self.kind} {name!r} is a file; name its class: {name}:Class")
         target = self.builtin.get(name) or self._installed().get(name)
         if target is None:
             raise UnknownNameError(self.kind, name, self.names())
@@ -50,9 +52,9 @@ class Registry(Generic[T]):
             module = importlib.import_module(module_name)
         except DcqcnGymError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ConfigError(
-                f"{self.kind} {name!r}: {module_name} cannot be imported: {_reason(error)}"
+                f"{self.kind} {name!r}: {module_name} cannot be imported: {in_one_line(error)}"
             ) from error
         return self._checked(module, attribute, name)
 
@@ -95,15 +97,9 @@ def _load_file(kind: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[module_name]
-        if isinstance(error, DcqcnGymError) or not isinstance(error, Exception):
+        if isinstance(error, DcqcnGymError) or not isinstance(error, Exception | SystemExit):
             raise
         raise ConfigError(
-            f"{kind} file {str(path)!r} cannot be imported: {_reason(error)}"
+            f"{kind} file {str(path)!r} cannot be imported: {in_one_line(error)}"
         ) from error
     return module
-
-
-def _reason(error: Exception) -> str:
-    line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
-    where = f" (line {line})" if line else ""
-    return f"{type(error).__name__}: {error}{where}"

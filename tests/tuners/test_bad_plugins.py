@@ -75,6 +75,85 @@ def test_in_tell(tmp_path: Path) -> None:
     assert len(read_run(log).intervals) == 5
 
 
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (r"raise ValueError('first\nsecond')", r"failed in ask\(\): ValueError: first second"),
+        ("raise ValueError()", r"failed in ask\(\): ValueError$"),
+        ("raise SystemExit(3)", r"failed in ask\(\): SystemExit: 3"),
+    ],
+)
+def test_whatever_it_raises_becomes_one_sentence(tmp_path: Path, ask: str, says: str) -> None:
+    with pytest.raises(TunerError, match=says) as caught:
+        run(spec(plugin(tmp_path, ask)), tmp_path / "run.jsonl")
+    assert "\n" not in str(caught.value)
+    assert len(read_run(tmp_path / "run.jsonl").intervals) == 4
+
+
+@pytest.mark.parametrize(
+    ("method", "says", "kept"),
+    [
+        ("def recommend(self): return 1 / 0", r"failed in recommend\(\): ZeroDivision", 12),
+        ("def recommend(self): return None", r"recommend\(\) returned NoneType", 12),
+        ("def recommend(self): return self.context.base.replace({'pmax': float('nan')})",
+         "pmax = nan", 12),
+        ("def state(self): return 1 / 0", r"failed in state\(\): ZeroDivisionError", 1),
+        ("def state(self): return [1]", r"state\(\) returned list; expected a dict", 1),
+        ("tuning = property(lambda self: 1 / 0)", r"failed in tuning\(\)", 0),
+        ("def ask(self): return {'cluster': self.context.base, 'tor': 5}", "returned int", 0),
+    ],
+)  # fmt: skip
+def test_in_another_method(tmp_path: Path, method: str, says: str, kept: int) -> None:
+    path = tmp_path / "other.py"
+    path.write_text(
+        "from dcqcn_gym.tuners import Tuner\n"
+        "class Other(Tuner):\n"
+        "    name = summary = 'other'\n"
+        "    def ask(self): return None\n"
+        f"    {method}\n"
+    )
+
+    def told(line: object, state: object, repeated: bool) -> None:
+        """Makes the loop ask for the state, as a display does."""
+
+    with pytest.raises(TunerError, match=says):
+        run(spec(f"{path}:Other"), tmp_path / "run.jsonl", watch=told)
+    log = read_run(tmp_path / "run.jsonl")
+    assert len(log.intervals) == kept
+    assert not log.complete
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("def __init__(self): pass", "cannot be made: TypeError"),
+        ("def __init__(self, settings=None): raise OSError('no file')", "made: OSError: no file"),
+        ("def __init__(self, settings=None): raise SystemExit", "cannot be made: SystemExit"),
+        ("Settings = dict", "its Settings are no TunerSettings"),
+        ("ask = Tuner.ask", "abstract"),
+        ("raise SystemExit(1)", "cannot be imported: SystemExit: 1"),
+    ],
+)
+def test_a_class_that_cannot_be_made(tmp_path: Path, body: str, says: str) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(
+        "from dcqcn_gym.tuners import Tuner\n"
+        "class Broken(Tuner):\n"
+        "    name = summary = 'broken'\n"
+        "    def ask(self): return None\n"
+        f"    {body}\n"
+    )
+    with pytest.raises((ConfigError, TunerError), match=says) as caught:
+        make_tuner(f"{path}:Broken")
+    assert "broken.py" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_without_a_class_is_told_how_to_name_one() -> None:
+    with pytest.raises(ConfigError, match=r"is a file; name its class: mine\.py:Class"):
+        make_tuner("mine.py")
+
+
 def test_on_the_command_line(tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ["tune", "--scenario", "mini-fb-hadoop", "--tuner", plugin(tmp_path, "return 7")]
