@@ -107,5 +107,5 @@ def _explain(
         produce(plan, out, workers, status.update)
     text = explanation(plan, accounts(plan, out))
     if write is not None:
-        insert(write, "bench monitor --explain", text)
+        insert(write, "bench monitor explained", text)
     typer.echo(text, nl=False)
