@@ -3,6 +3,7 @@
 #include "ns3-engine.h"
 #include "python_surface.hpp"
 #include "sim/simulation.hpp"
+#include "trace_surface.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -30,4 +31,5 @@ NB_MODULE(_ns3, m) {
       },
       "prefix"_a, "Capture every frame of every port to PREFIX-NODE-PORT.pcap.");
   ::dcqcn::python::bind_methods(simulation);
+  ::dcqcn::python::bind_samples(simulation);
 }

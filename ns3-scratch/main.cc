@@ -24,7 +24,9 @@ struct Options {
 
 void Parse(Options& o, int argc, char* argv[]) {
   ns3::CommandLine cmd("main.cc");
-  cmd.Usage("Simulates DCQCN traffic and writes flows.csv, intervals.csv, summary.json.");
+  cmd.Usage(
+      "Simulates DCQCN traffic and writes flows.csv, intervals.csv, collectives.csv, "
+      "summary.json.");
   cmd.AddValue("scenario", "Compiled scenario: dcqcn-gym scenarios compile NAME", o.scenario);
   cmd.AddValue("seed", "Seed of the traffic", o.seed);
   cmd.AddValue("intervals", "Monitor intervals to run; 0: as many as the scenario says",

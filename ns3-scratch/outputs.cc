@@ -74,35 +74,69 @@ std::string Nanoseconds(int64_t ps) {
   return text + "." + rest;
 }
 
+void RunInfo::Set(const std::string& key, const std::string& value) {
+  if (key == "name") {
+    name = value;
+  } else if (key == "version") {
+    version = value;
+  } else if (key == "interval_ps") {
+    interval_ps = std::stoll(value);
+  } else if (key == "intervals") {
+    intervals = std::stoll(value);
+  } else if (key == "weights") {
+    if (std::sscanf(value.c_str(), "%lf,%lf,%lf", &weights[0], &weights[1], &weights[2]) != 3) {
+      throw std::invalid_argument("expected three numbers");
+    }
+  } else if (key == "active_share") {
+    active_share = std::stod(value);
+  } else if (key == "pfc_over") {
+    pfc_over_paused = value == "paused";
+  } else {
+    throw std::invalid_argument("unknown key");
+  }
+}
+
+void RunInfo::SetCollective(const std::string& key, const std::string& value) {
+  Collective& c = collectives.back();
+  if (key == "kind") {
+    c.kind = value;
+    return;
+  }
+  const std::map<std::string, int64_t*> numbers = {{"workload", &c.workload},
+                                                   {"ranks", &c.ranks},
+                                                   {"bytes", &c.bytes},
+                                                   {"flows", &c.flows},
+                                                   {"pause_ps", &c.pause_ps}};
+  const auto at = numbers.find(key);
+  if (at == numbers.end()) throw std::invalid_argument("unknown key");
+  *at->second = std::stoll(value);
+}
+
 RunInfo RunInfo::Parse(const std::string& text) {
   RunInfo info;
   std::istringstream in(text);
+  int number = 0;
   for (std::string line; std::getline(in, line);) {
+    ++number;
     if (line.rfind("#! ", 0) != 0) continue;
     const std::vector<std::string> words = Words(line);
+    const std::string kind = words.size() > 1 ? words[1] : "";
+    if (kind == "collective") info.collectives.emplace_back();
     for (std::size_t i = 2; i < words.size(); ++i) {
       const std::size_t equals = words[i].find('=');
-      if (equals == std::string::npos) throw std::runtime_error("not key=value: " + words[i]);
-      const std::string key = words[i].substr(0, equals), value = words[i].substr(equals + 1);
-      if (words[1] == "setting") {
-        info.setting[key] = std::stod(value);
-      } else if (key == "name") {
-        info.name = value;
-      } else if (key == "version") {
-        info.version = value;
-      } else if (key == "interval_ps") {
-        info.interval_ps = std::stoll(value);
-      } else if (key == "intervals") {
-        info.intervals = std::stoll(value);
-      } else if (key == "weights") {
-        std::sscanf(value.c_str(), "%lf,%lf,%lf", &info.weights[0], &info.weights[1],
-                    &info.weights[2]);
-      } else if (key == "active_share") {
-        info.active_share = std::stod(value);
-      } else if (key == "pfc_over") {
-        info.pfc_over_paused = value == "paused";
-      } else {
-        throw std::runtime_error("unknown key in a line '#! run': " + key);
+      const std::string key = words[i].substr(0, equals);
+      const std::string value = equals == std::string::npos ? "" : words[i].substr(equals + 1);
+      try {
+        if (kind == "setting") {
+          info.setting[key] = std::stod(value);
+        } else if (kind == "collective") {
+          info.SetCollective(key, value);
+        } else {
+          info.Set(key, value);
+        }
+      } catch (const std::logic_error&) {  // also what std::stod throws
+        throw std::runtime_error("line " + std::to_string(number) + ": '" + words[i] +
+                                 "' is no key=value of a line '#! " + kind + "'");
       }
     }
   }
@@ -111,7 +145,7 @@ RunInfo RunInfo::Parse(const std::string& text) {
 
 Outputs::Outputs(const std::string& folder, const RunInfo& info,
                  const ::dcqcn::Simulation& simulation)
-    : m_folder(folder), m_info(info), m_simulation(simulation) {
+    : m_folder(folder), m_info(info), m_simulation(simulation), m_rounds(info.collectives) {
   std::filesystem::create_directories(folder);
   m_flows = Open("flows.csv");
   m_intervals = Open("intervals.csv");
@@ -119,6 +153,10 @@ Outputs::Outputs(const std::string& folder, const RunInfo& info,
   m_intervals << "i,start_ns,end_ns,utility,o_tp,o_rtt,o_pfc,idle,throughput_bps,rtt_mean_ns,"
                  "pause_ns_mean,pauses,marks,cnps,drops,retransmitted_packets,packet_hops,"
                  "max_queue_bytes,active_flows,finished_flows,elephants,potential_elephants,mice\n";
+  if (!m_rounds.Empty()) {
+    m_collectives = Open("collectives.csv");
+    m_collectives << Rounds::Header();
+  }
   const std::pair<const char*, int64_t> bins[] = {
       {"0-1KB", 0},           {"1KB-10KB", 1'000},     {"10KB-100KB", 10'000},
       {"100KB-1MB", 100'000}, {"1MB-10MB", 1'000'000}, {"10MB-", 10'000'000}};
@@ -206,6 +244,7 @@ void Outputs::Add(const ::dcqcn::IntervalData& data) {
   for (const ::dcqcn::FinishedFlow& f : data.log.finished) {
     m_flows << f.src << ',' << f.dst << ',' << f.bytes << ',' << Nanoseconds(f.start) << ','
             << Nanoseconds(f.fct) << ',' << Nanoseconds(f.ideal) << '\n';
+    if (!m_rounds.Empty()) m_collectives << m_rounds.Add(f);
     CountSlowdown(f.bytes, static_cast<double>(f.fct) / static_cast<double>(f.ideal));
     m_firstStart = m_firstStart < 0 ? f.start : std::min(m_firstStart, f.start);
     m_lastFinish = std::max(m_lastFinish, f.start + f.fct);
@@ -233,7 +272,8 @@ void Outputs::Add(const ::dcqcn::IntervalData& data) {
               << totals.hops << ',' << queue << ',' << data.active_flows << ','
               << data.log.finished.size() << ',' << Repr(data.fsd.elephants) << ','
               << Repr(data.fsd.potential) << ',' << Repr(data.fsd.mice) << '\n';
-  if (!m_flows || !m_intervals) throw std::runtime_error(m_folder + " cannot be written");
+  if (!m_flows || !m_intervals || !m_collectives)
+    throw std::runtime_error(m_folder + " cannot be written");
   ++m_count;
   m_end = data.end;
   m_finished += static_cast<int64_t>(data.log.finished.size());
@@ -307,7 +347,9 @@ void Outputs::Finish(uint64_t seed, const std::vector<double>& setting_si, doubl
       {"retransmitted_packets", m_totals.retransmitted},
       {"packet_hops", m_totals.hops}};
   for (const auto& [key, value] : counts) line(key, std::to_string(value));
-  summary << ",\n  \"slowdown\": {\n" << Slowdowns() << "\n  }\n}\n";
+  summary << ",\n  \"slowdown\": {\n" << Slowdowns() << "\n  }";
+  line("collectives", m_rounds.Summary());
+  summary << "\n}\n";
   rusage used;
   getrusage(RUSAGE_SELF, &used);
   const auto seconds = [](const timeval& t) {
@@ -321,7 +363,10 @@ void Outputs::Finish(uint64_t seed, const std::vector<double>& setting_si, doubl
          << Optional(cpu > 0, static_cast<double>(m_totals.hops) / cpu) << "\n}\n";
   m_flows.close();
   m_intervals.close();
-  if (!summary || !timing || !m_flows || !m_intervals) {
+  if (!m_rounds.Empty()) m_collectives.close();
+  summary.close();
+  timing.close();
+  if (!summary || !timing || !m_flows || !m_intervals || !m_collectives) {
     throw std::runtime_error(m_folder + " cannot be written");
   }
 }

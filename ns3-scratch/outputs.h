@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The files of `dcqcn-gym simulate`, written by the program: flows.csv, intervals.csv,
-// summary.json and timing.json.
+// collectives.csv, summary.json and timing.json.
 #ifndef DCQCN_OUTPUTS_H
 #define DCQCN_OUTPUTS_H
 
@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "rounds.h"
 #include "sim/simulation.hpp"
 
 namespace ns3 {
 
-/// What a compiled scenario says in its lines `#! run ...` and `#! setting ...`.
+/// What a compiled scenario says in its lines `#! run`, `#! setting` and `#! collective`.
 struct RunInfo {
   std::string name = "scenario";
   std::string version;
@@ -24,8 +25,14 @@ struct RunInfo {
   double active_share = 0.05;
   bool pfc_over_paused = false;
   std::map<std::string, double> setting;  ///< knob name to SI value
+  std::vector<Collective> collectives;
 
+  /// Throws std::runtime_error that names the line.
   static RunInfo Parse(const std::string& text);
+
+ private:
+  void Set(const std::string& key, const std::string& value);
+  void SetCollective(const std::string& key, const std::string& value);
 };
 
 /// Collects interval reports and writes them. Throws std::runtime_error if a file cannot be
@@ -57,7 +64,8 @@ class Outputs {
   std::string m_folder;
   RunInfo m_info;
   const ::dcqcn::Simulation& m_simulation;
-  std::ofstream m_flows, m_intervals;
+  std::ofstream m_flows, m_intervals, m_collectives;
+  Rounds m_rounds;
   ::dcqcn::Totals m_totals;
   std::vector<SizeBin> m_bins;
   int64_t m_count = 0, m_end = 0, m_finished = 0, m_busy = 0;

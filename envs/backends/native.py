@@ -41,13 +41,19 @@ class _Watch:
             ports = simulation.sample(self.ports)
             ports["tx_bytes"] += self.tx_bytes
             ports["pause_ps"] += self.pause_ps
-            self.look(stop, ports, simulation.flow_rates())
+            self.look(stop, ports, _by_source(simulation.flow_rates()))
         simulation.advance(until_ps)
 
     def count(self, figures: Mapping[str, Any]) -> None:
         """Add the sums of a closed interval."""
         self.tx_bytes += figures["port_tx_bytes"][self.ports]
         self.pause_ps += figures["port_pause_ps"][self.ports]
+
+
+def _by_source(flows: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the rows by source and ordinal: an order that every engine has."""
+    order = np.lexsort((flows["ordinal"], flows["src"]))
+    return {name: column[order] for name, column in flows.items()}
 
 
 @dataclass
@@ -135,8 +141,8 @@ class NativeBackend:
 
         ``ports`` are the numbers of ports; ``look`` gets their ``queue_bytes`` and ``paused`` at
         that instant, ``tx_bytes`` and ``pause_ps`` since this call, and of every queue pair with
-        work ``src``, ``dst``, ``ordinal`` and ``workload`` of its oldest flow and its
-        ``rate_bps``. Results stay the same to the bit. Call it after ``open``.
+        work, by source and ordinal, ``src``, ``dst``, ``ordinal`` and ``workload`` of its oldest
+        flow and its ``rate_bps``. Results stay the same to the bit. Call it after ``open``.
         """
         opened = self._opened("watch")
         if not hasattr(opened.simulation, "sample"):

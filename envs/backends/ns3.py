@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dcqcn_gym.envs.backends.base import DeviceSetting
+from dcqcn_gym.envs.backends.base import DeviceSetting, Look
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.errors import BackendError, ConfigError, MissingExtraError, StateError
 from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.knobs import Setting
 
 try:
     import zmq  # noqa: F401
@@ -44,6 +46,19 @@ __all__ = ["Ns3Backend"]
 
 SIMULATION = "dcqcn_gym.envs.backends.ns3_bridge.simulation"
 SEED_LIMIT = 2**64
+_REFUSALS = {"config": ConfigError, "state": StateError}
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """Who looks at how many ports."""
+
+    look: Look
+    n_ports: int
+
+    def show(self, samples: Iterable[pb.Sample]) -> None:
+        for sample in samples:
+            self.look(sample.now_ps, *codec.decode_sample(sample, self.n_ports))
 
 
 class _Session:
@@ -60,6 +75,8 @@ class _Session:
         self.time_ps = 0
         self.done = False
         self.applied = False
+        self.waiting: Setting | None = None  # goes with the next advance
+        self.watch: _Watch | None = None
 
     def close(self) -> None:
         self.link.close()
@@ -92,6 +109,9 @@ class Ns3Backend:
         self._pcap = pcap
         self._command = command
         self._session: _Session | None = None
+        self._line_rate_bps = 0.0
+        self.busy_s = 0.0
+        """Wall time that simulations spent in the simulator; the rest of a call is the bridge."""
 
     @property
     def done(self) -> bool:
@@ -113,6 +133,7 @@ class Ns3Backend:
         command = list(self._command or self._build_command())
         session = _Session(self._transport, self._record)
         self._session = session
+        self._line_rate_bps = scenario.line_rate_bps
         try:
             file = session.process.folder / "scenario.json"
             file.write_text(json.dumps(scenario.model_dump(mode="json")), encoding="utf-8")
@@ -122,7 +143,9 @@ class Ns3Backend:
                 command.append(f"--pcap={self._pcap}")
             session.process.start(command, {"PYTHONUNBUFFERED": "1"})
             self._handshake(session, scenario_hash, seed)
-            self._receive(session, "init", self._deadlines.init_s)
+            state = self._receive(session, "init", self._deadlines.init_s)
+            if state.error:
+                raise _REFUSALS.get(state.error_kind, BackendError)(state.error)
         except BaseException:
             self._abandon()
             raise
@@ -130,7 +153,11 @@ class Ns3Backend:
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""
         session = self._opened("apply")
-        self._ask(session, pb.EnvActMsg(setting=codec.encode_setting(setting), apply_only=True))
+        self._send_waiting(session)
+        if isinstance(setting, Setting) and self._surely_legal(setting):
+            session.waiting = setting  # no answer needed: spares a round trip per step
+        else:
+            self._ask(session, pb.EnvActMsg(setting=codec.encode_setting(setting), apply_only=True))
         session.applied = True
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
@@ -138,9 +165,39 @@ class Ns3Backend:
         session = self._opened("advance")
         if not session.applied:
             raise StateError("advance() without a setting; call apply() first")
-        state = self._ask(session, pb.EnvActMsg(duration_ps=duration_ps or 0))
+        request = pb.EnvActMsg(duration_ps=duration_ps or 0)
+        if session.waiting is not None:
+            request.setting.extend(codec.encode_setting(session.waiting))
+            session.waiting = None
+        state = self._ask(session, request)
         session.step += 1
         return codec.decode_report(state)
+
+    def watch(self, every_ps: int, ports: Sequence[int], look: Look) -> None:
+        """Call ``look(now_ps, ports, flows)`` for every multiple of ``every_ps``, until close.
+
+        As :meth:`~dcqcn_gym.envs.backends.native.NativeBackend.watch`, but the calls come in
+        batches, a little after the simulation has passed the instant.
+        """
+        session = self._opened("watch")
+        if any(not 0 <= port < 2**32 for port in ports):
+            raise ConfigError(f"ports: expected numbers of ports; got {list(ports)}")
+        watch = pb.Watch(every_ps=every_ps, ports=ports)
+        self._ask(session, pb.EnvActMsg(watch=watch, apply_only=True))
+        session.watch = _Watch(look, len(ports))
+
+    def _surely_legal(self, setting: Setting) -> bool:
+        try:
+            setting.check(self._line_rate_bps)
+        except ConfigError:
+            return False  # the simulation decides
+        return True
+
+    def _send_waiting(self, session: _Session) -> None:
+        """Put a setting in force that another one follows at the same instant."""
+        if session.waiting is not None:
+            groups, session.waiting = codec.encode_setting(session.waiting), None
+            self._ask(session, pb.EnvActMsg(setting=groups, apply_only=True))
 
     def close(self) -> None:
         """End the simulation process; allowed in every state."""
@@ -180,21 +237,29 @@ class Ns3Backend:
         """Send a request and wait for its answer; a failure other than a refusal closes."""
         try:
             session.link.send(message)
-            return self._receive(session, f"step {session.step}", self._deadlines.step_s)
-        except (ConfigError, StateError):
-            raise
+            state = self._receive(session, f"step {session.step}", self._deadlines.step_s)
         except BaseException:
             self._abandon()
             raise
+        if state.error:
+            error = _REFUSALS.get(state.error_kind, BackendError)(state.error)
+            if isinstance(error, BackendError):
+                self._abandon()
+            raise error
+        return state
 
     def _receive(self, session: _Session, phase: str, seconds: float) -> pb.EnvStateMsg:
-        state = session.link.receive(pb.EnvStateMsg, phase, seconds, session.time_ps)
-        session.time_ps = state.time_ps
-        session.done = state.done
-        if state.error:
-            kinds = {"config": ConfigError, "state": StateError}
-            raise kinds.get(state.error_kind, BackendError)(state.error)
-        return state
+        """Wait for the answer; show to a watch what comes before and with it."""
+        while True:
+            state = session.link.receive(pb.EnvStateMsg, phase, seconds, session.time_ps)
+            session.time_ps = state.time_ps
+            session.done = state.done
+            self.busy_s += state.busy_ns * 1e-9
+            if session.watch is not None:
+                session.watch.show(state.samples)
+            if not state.more:
+                return state
+            session.link.send(pb.EnvActMsg())
 
     def _abandon(self) -> None:
         session, self._session = self._session, None

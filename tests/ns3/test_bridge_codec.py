@@ -31,6 +31,12 @@ def report() -> IntervalReport:
     return backend.advance()
 
 
+def sent(report: IntervalReport) -> pb.EnvStateMsg:
+    """Return what arrives of a state with this report."""
+    data = codec.encode_state(pb.EnvStateMsg(time_ps=report.end_ps, done=True), report)
+    return codec.decode(pb.EnvStateMsg, data)
+
+
 def test_golden_bytes_of_ns3_gym() -> None:
     assert pb.SimInitAck(done=True).SerializeToString() == b"\x08\x01"
     assert pb.EnvActMsg(stopSimReq=True).SerializeToString() == b"\x10\x01"
@@ -44,15 +50,50 @@ def test_an_action_of_the_published_client_is_read() -> None:
 
 
 def test_a_report_survives_the_wire_exactly(report: IntervalReport) -> None:
-    state = pb.EnvStateMsg()
-    codec.encode_report(report, state)
-    back = codec.decode_report(codec.decode(pb.EnvStateMsg, state.SerializeToString()))
+    back = codec.decode_report(sent(report))
     for field in dataclasses.fields(IntervalReport):
         np.testing.assert_equal(
             dataclasses.asdict(back)[field.name], dataclasses.asdict(report)[field.name]
         )
     assert type(back.index) is int
     assert type(back.fsd.known) is bool
+
+
+def test_a_state_with_a_report_is_what_protobuf_would_write(report: IntervalReport) -> None:
+    arrived = sent(report)
+    assert (arrived.time_ps, arrived.done) == (report.end_ps, True)
+    assert len(arrived.report_data) == 8 * sum(arrived.report_lengths) > 10_000
+    again = codec.decode(pb.EnvStateMsg, codec.encode(arrived))
+    assert again == arrived
+    back = codec.decode_report(arrived)
+    assert back.port_pause_ps.flags.writeable  # as from the native engine
+    assert codec.encode_state(pb.EnvStateMsg(done=True)) == codec.encode(pb.EnvStateMsg(done=True))
+
+
+def test_samples_survive_the_wire_exactly() -> None:
+    ports = {
+        "queue_bytes": np.array([5, 0, 2**40]),
+        "tx_bytes": np.array([1, 2, 3]),
+        "pause_ps": np.array([0.5, 0.0, 1e12]),
+        "paused": np.array([True, False, True]),
+    }
+    names = ("src", "dst", "ordinal", "workload", "rate_bps")
+    flows = {name: np.array([10 + i, 20 + i]) for i, name in enumerate(names)}
+    sample = codec.encode_sample(77, ports, flows)
+    back = codec.decode(pb.Sample, codec.encode(sample))
+    assert back.now_ps == 77
+    for ours, theirs in zip((ports, flows), codec.decode_sample(back, 3), strict=True):
+        assert list(ours) == list(theirs)
+        for name, column in ours.items():
+            np.testing.assert_array_equal(column, theirs[name])
+            assert column.dtype == theirs[name].dtype
+    none = codec.encode_sample(78, {n: c[:0] for n, c in ports.items()}, {n: [] for n in names})
+    assert codec.decode_sample(none, 0)[1]["src"].size == 0
+    with pytest.raises(ProtocolError, match="a sample of 2 ports has 75 and 80 bytes"):
+        codec.decode_sample(sample, 2)
+    sample.flows += b"x"
+    with pytest.raises(ProtocolError, match="40 a flow"):
+        codec.decode_sample(sample, 3)
 
 
 def test_settings_survive_the_wire_exactly() -> None:
@@ -76,16 +117,13 @@ def test_wrong_messages_are_refused(report: IntervalReport) -> None:
         (lambda s: setattr(s, "report_data", s.report_data[:-1]), "8 bytes a number"),
         (lambda s: s.report_lengths.reverse(), r"has \d+ values; expected 1"),
     ):
-        state = pb.EnvStateMsg()
-        codec.encode_report(report, state)
+        state = sent(report)
         change(state)
         with pytest.raises(ProtocolError, match=message):
             codec.decode_report(state)
     broken = dataclasses.replace(report, port_pause_ps=report.port_pause_ps * np.nan)
-    state = pb.EnvStateMsg()
-    codec.encode_report(broken, state)
     with pytest.raises(ProtocolError, match="'port_pause_ps' holds a value that is not finite"):
-        codec.decode_report(state)
+        codec.decode_report(sent(broken))
     with pytest.raises(ProtocolError, match="'cluster' has 2 values; expected 20"):
         codec.decode_setting([pb.GroupSetting(group="cluster", values=[1, 2])])
 

@@ -20,6 +20,37 @@ from dcqcn_gym.simulate import simulate
 
 SCENARIO = "mini-llm-alltoall"
 INTERVALS = 4
+RING = """
+description = "two rings and traffic that is no collective"
+intervals = 3
+[topology]
+kind = "leaf-spine"
+tors = 2
+hosts_per_tor = 4
+spines = 1
+[[workloads]]
+kind = "ring"
+collective = "all-reduce"
+hosts = 4
+bytes = 400_000
+off_us = 50
+[[workloads]]
+kind = "incast"
+dst = 7
+hosts = [1, 2]
+bytes = 100_000
+[[workloads]]
+kind = "ring"
+collective = "all-gather"
+hosts = [5, 6, 4]
+bytes = 90_000
+off_us = 100
+[[workloads]]
+kind = "ring"
+collective = "reduce-scatter"
+hosts = 8
+bytes = 80_000_000
+"""
 
 
 @pytest.fixture(scope="module")
@@ -55,24 +86,45 @@ def number(text: str) -> Any:
 
 
 def test_same_outputs_as_the_native_engine(build: Build, compiled: Path, tmp_path: Path) -> None:
-    native, ns3 = tmp_path / "native", tmp_path / "ns3"
-    simulate(load_scenario(SCENARIO), native, seed=2, intervals=INTERVALS)
+    check_outputs(build, SCENARIO, compiled, tmp_path)
+
+
+def test_same_collectives_as_the_native_engine(build: Build, tmp_path: Path) -> None:
+    scenario, file = tmp_path / "rings.toml", tmp_path / "rings.txt"
+    scenario.write_text(RING)
+    done = CliRunner().invoke(app, ["scenarios", "compile", str(scenario), "--out", str(file)])
+    assert done.exit_code == 0, done.output
+    summary = check_outputs(build, scenario, file, tmp_path)
+    rounds = [row["rounds"] for row in summary["collectives"]]
+    assert rounds[0] > 2
+    assert rounds[1] > 2
+    assert rounds[2] == 0
+
+
+def check_outputs(build: Build, name: str | Path, compiled: Path, folder: Path) -> dict[str, Any]:
+    """Compare every file of the program with the native engine's; return the summary."""
+    native, ns3 = folder / "native", folder / "ns3"
+    simulate(load_scenario(name), native, seed=2, intervals=INTERVALS)
     done = program(
         build, f"--scenario={compiled}", "--seed=2", f"--intervals={INTERVALS}", f"--out={ns3}"
     )
     assert done.returncode == 0, done.stderr
-    assert (ns3 / "flows.csv").read_bytes() == (native / "flows.csv").read_bytes()
+    assert sorted(f.name for f in native.iterdir()) == sorted(f.name for f in ns3.iterdir())
+    for exact in ("flows.csv", "collectives.csv"):
+        assert (ns3 / exact).read_bytes() == (native / exact).read_bytes()
     rows = [list(csv.reader((d / "intervals.csv").read_text().splitlines())) for d in (native, ns3)]
     assert rows[0][0] == rows[1][0]
     for ours, theirs in zip(rows[0][1:], rows[1][1:], strict=True):
         assert all(close(number(a), number(b)) for a, b in zip(ours, theirs, strict=True))
     summaries = [json.loads((d / "summary.json").read_text()) for d in (native, ns3)]
-    del summaries[0]["collectives"]  # worked out from the flows, by Python alone
     assert list(summaries[0]) == list(summaries[1])
+    assert summaries[0]["collectives"] == summaries[1]["collectives"]
     assert close(*summaries)
     assert json.loads((ns3 / "timing.json").read_text()).keys() == (
         json.loads((native / "timing.json").read_text()).keys()
     )
+    summary: dict[str, Any] = summaries[1]
+    return summary
 
 
 def test_every_knob_is_a_documented_attribute(build: Build) -> None:
@@ -101,6 +153,11 @@ def test_errors_are_one_line(build: Build, tmp_path: Path) -> None:
     done = program(build, f"--scenario={broken}")
     assert done.returncode == 2
     assert "line 2" in done.stderr
+    for line in ("#! run weights=1,2", "#! setting kmin=many", "#! collective size=3", "#! run x"):
+        broken.write_text(f"dcqcn-gym-scenario 1\n{line}\nend\n")
+        done = program(build, f"--scenario={broken}")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert f"line 2: '{line.split()[2]}' is no key=value" in done.stderr
 
 
 def test_the_exported_folder_is_complete(tmp_path: Path) -> None:

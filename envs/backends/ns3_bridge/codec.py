@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,10 +23,13 @@ __all__ = [
     "decode",
     "decode_box",
     "decode_report",
+    "decode_sample",
     "decode_setting",
+    "encode",
     "encode_box",
-    "encode_report",
+    "encode_sample",
     "encode_setting",
+    "encode_state",
 ]
 
 _Type = TypeVar("_Type", bound=Message)
@@ -46,9 +50,7 @@ def decode(kind: type[_Type], data: bytes) -> _Type:
 
 
 def _pack(message: Message) -> AnyMessage:
-    return AnyMessage(
-        type_url=_URL + message.DESCRIPTOR.name, value=message.SerializeToString(deterministic=True)
-    )
+    return AnyMessage(type_url=_URL + message.DESCRIPTOR.name, value=encode(message))
 
 
 def _unpack(kind: type[_Type], packed: AnyMessage) -> _Type:
@@ -125,18 +127,27 @@ def decode_setting(groups: Iterable[pb.GroupSetting]) -> DeviceSetting:
     return found["cluster"] if list(found) == ["cluster"] else found
 
 
-def encode_report(report: IntervalReport, state: pb.EnvStateMsg) -> None:
-    """Write every field of a report into ``state`` as raw numbers."""
+def encode(message: Message) -> bytes:
+    """Return the one byte string of a message."""
+    return message.SerializeToString(deterministic=True)
+
+
+def encode_state(state: pb.EnvStateMsg, report: IntervalReport | None = None) -> bytes:
+    """Return the bytes of ``state`` with every field of ``report`` as raw numbers in it.
+
+    Fields of a protobuf message may follow each other in any order, so the numbers, hundreds of
+    kilobytes on a busy fabric, go behind the rest as they are.
+    """
+    if report is None:
+        return encode(state)
     parts, lengths = [], []
-    for path, kind, _ in _FIELDS:
-        value: Any = report
-        for name in path:
-            value = getattr(value, name)
-        part = np.asarray(value, dtype=_WIRE[kind]).tobytes()
+    for parent, name, kind, ndim in _FIELDS:
+        value = getattr(getattr(report, parent) if parent else report, name)
+        part = np.asarray(value, _WIRE[kind]).tobytes() if ndim else _PACK[kind](value)
         parts.append(part)
-        lengths.append(len(part) // 8)
+        lengths.append(len(part) >> 3)
     state.report_lengths.extend(lengths)
-    state.report_data = b"".join(parts)
+    return b"".join((encode(state), _DATA_TAG, _varint(8 * sum(lengths)), *parts))
 
 
 def decode_report(state: pb.EnvStateMsg) -> IntervalReport:
@@ -147,25 +158,71 @@ def decode_report(state: pb.EnvStateMsg) -> IntervalReport:
             f"the interval report has {len(lengths)} fields, {sum(lengths)} numbers and "
             f"{len(state.report_data)} bytes; expected {len(_FIELDS)} fields and 8 bytes a number"
         )
-    values: dict[str, Any] = {}
-    inner: dict[str, dict[str, Any]] = {"fsd": {}, "finished": {}}
-    data, at = bytearray(state.report_data), 0  # arrays are views of it
-    for (path, kind, ndim), length in zip(_FIELDS, lengths, strict=True):
-        if ndim == 0 and length != 1:
-            raise ProtocolError(f"report field {path[-1]!r} has {length} values; expected 1")
-        array = np.frombuffer(data, dtype=_WIRE[kind], count=length, offset=at)
-        at += 8 * length
-        if kind == "<f8" and not np.all(np.isfinite(array)):
-            raise ProtocolError(f"report field {path[-1]!r} holds a value that is not finite")
-        target = inner[path[0]] if len(path) == 2 else values
-        target[path[-1]] = array if ndim else _SCALARS[kind](array[0])
+    ints = np.frombuffer(bytearray(state.report_data), dtype=_WIRE["<i8"])  # arrays are views of it
+    views = {"<i8": ints, "bool": ints, "<f8": ints.view(_WIRE["<f8"])}
+    values: dict[str, dict[str, Any]] = {"": {}, "fsd": {}, "finished": {}}
+    at = 0
+    for (parent, name, kind, ndim), length in zip(_FIELDS, lengths, strict=True):
+        value: Any = views[kind][at : at + length]
+        at += length
+        if kind == "<f8" and not np.isfinite(value).all():
+            raise ProtocolError(f"report field {name!r} holds a value that is not finite")
+        if ndim == 0:
+            if length != 1:
+                raise ProtocolError(f"report field {name!r} has {length} values; expected 1")
+            value = bool(value[0]) if kind == "bool" else value.item()
+        values[parent][name] = value
     return IntervalReport(
-        **values,
-        fsd=FlowSizeDistribution(**inner["fsd"]),
-        finished=FinishedFlows(**inner["finished"]),
+        **values[""],
+        fsd=FlowSizeDistribution(**values["fsd"]),
+        finished=FinishedFlows(**values["finished"]),
     )
 
 
-_FIELDS = [(tuple(name.split(".")), kind, ndim) for name, (kind, ndim) in REPORT_FIELDS.items()]
+def encode_sample(now_ps: int, ports: Mapping[str, Any], flows: Mapping[str, Any]) -> pb.Sample:
+    """Write what a watch saw at one instant."""
+    return pb.Sample(
+        now_ps=now_ps,
+        ports=b"".join(np.asarray(ports[n], k).tobytes() for n, k in _PORT_COLUMNS.items()),
+        flows=b"".join(np.asarray(flows[n], "<i8").tobytes() for n in _FLOW_COLUMNS),
+    )
+
+
+def decode_sample(sample: pb.Sample, n_ports: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what :func:`encode_sample` wrote, of so many ports: figures of ports and of flows."""
+    sizes = [n_ports * np.dtype(kind).itemsize for kind in _PORT_COLUMNS.values()]
+    n_flows, rest = divmod(len(sample.flows), 8 * len(_FLOW_COLUMNS))
+    if len(sample.ports) != sum(sizes) or rest:
+        raise ProtocolError(
+            f"a sample of {n_ports} ports has {len(sample.ports)} and {len(sample.flows)} bytes; "
+            f"expected {sum(sizes)}, and {8 * len(_FLOW_COLUMNS)} a flow"
+        )
+    ports, at = {}, 0
+    for (name, kind), size in zip(_PORT_COLUMNS.items(), sizes, strict=True):
+        ports[name] = np.frombuffer(sample.ports, kind, n_ports, at)
+        at += size
+    table = np.frombuffer(sample.flows, "<i8").reshape(len(_FLOW_COLUMNS), n_flows)
+    return ports, dict(zip(_FLOW_COLUMNS, table, strict=True))
+
+
+def _varint(number: int) -> bytes:
+    """Return a number as protobuf writes it: seven bits a byte, the low ones first."""
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+_FIELDS = [(*name.rpartition(".")[::2], kind, ndim) for name, (kind, ndim) in REPORT_FIELDS.items()]
+"""Of every report field: the part of the report that holds it, name, type, dimensions."""
 _WIRE = {"<i8": np.dtype("<i8"), "<f8": np.dtype("<f8"), "bool": np.dtype("<i8")}
-_SCALARS: dict[str, Callable[[Any], Any]] = {"<i8": int, "<f8": float, "bool": bool}
+_PACK: dict[str, Callable[[Any], bytes]] = {
+    "<i8": struct.Struct("<q").pack,
+    "<f8": struct.Struct("<d").pack,
+    "bool": struct.Struct("<q").pack,
+}
+_PORT_COLUMNS = {"queue_bytes": "<i8", "tx_bytes": "<i8", "pause_ps": "<f8", "paused": "?"}
+_FLOW_COLUMNS = ("src", "dst", "ordinal", "workload", "rate_bps")
+_DATA_TAG = _varint(pb.EnvStateMsg.REPORT_DATA_FIELD_NUMBER << 3 | 2)  # 2: so many bytes follow

@@ -21,7 +21,7 @@ from dcqcn_gym.envs.scenarios import Scenario
 __all__ = ["serve_gym"]
 
 
-def serve_gym(ask: Callable[[Any], bytes], world: Backend, scenario: Scenario, seed: int) -> None:
+def serve_gym(ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int) -> None:
     """Run one episode; the client ends it by a stop request, we by isGameOver."""
     env = DcqcnEnv(scenario, backend=world)
     observation, info = env.reset(seed=seed)
@@ -34,7 +34,7 @@ def serve_gym(ask: Callable[[Any], bytes], world: Backend, scenario: Scenario, s
             reason=pb.EnvStateMsg.GameOver if terminated else pb.EnvStateMsg.SimulationEnd,
             info=_info_text(info),
         )
-        request = codec.decode(pb.EnvActMsg, ask(state))
+        request = codec.decode(pb.EnvActMsg, ask(codec.encode(state)))
         if request.stopSimReq or terminated or truncated:
             return
         action = codec.decode_box(request.actData, env.space.n)

@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 import zmq
 from google.protobuf.message import Message
 
-from dcqcn_gym.envs.backends.ns3_bridge.codec import decode
+from dcqcn_gym.envs.backends.ns3_bridge.codec import decode, encode
 from dcqcn_gym.envs.backends.ns3_bridge.errors import (
     SimulationCrashedError,
     SimulationTimeoutError,
@@ -62,6 +62,7 @@ class Link:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.REP)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RCVTIMEO, _SLICE_MS)
         self.endpoint = bind(self._socket, process.folder / "link.sock", transport)
 
     def receive(self, kind: type[_Type], phase: str, seconds: float, time_ps: int = 0) -> _Type:
@@ -72,24 +73,30 @@ class Link:
         """
         self._check_owner()
         end = time.monotonic() + seconds
-        while not self._socket.poll(_SLICE_MS):
-            status = self._process.status()
-            # its last message may have come between the poll and its end
-            if status is not None and not self._socket.poll(0):
-                raise self._crash(status, phase, time_ps)
-            if time.monotonic() > end:
-                raise SimulationTimeoutError(
-                    f"no answer from the simulation within {seconds:g} s ({phase}, simulated "
-                    f"time {time_ps} ps); {self._process.activity()}{self._tail()}"
-                )
-        data = self._socket.recv()
+        while True:
+            with contextlib.suppress(zmq.Again):  # after _SLICE_MS
+                data = self._socket.recv()
+                break
+            self._check(phase, seconds, end, time_ps)
         self._log(b"<", data)
         return decode(kind, data)
+
+    def _check(self, phase: str, seconds: float, end: float, time_ps: int) -> None:
+        """Raise if the process has ended, or the deadline is over."""
+        status = self._process.status()
+        # its last message may have come between the wait and its end
+        if status is not None and not self._socket.poll(0):
+            raise self._crash(status, phase, time_ps)
+        if time.monotonic() > end:
+            raise SimulationTimeoutError(
+                f"no answer from the simulation within {seconds:g} s ({phase}, simulated "
+                f"time {time_ps} ps); {self._process.activity()}{self._tail()}"
+            )
 
     def send(self, message: Message) -> None:
         """Answer; only after :meth:`receive`."""
         self._check_owner()
-        data = message.SerializeToString(deterministic=True)
+        data = encode(message)
         self._log(b">", data)
         self._socket.send(data)
 

@@ -86,48 +86,56 @@ class DiscreteSpace(_message.Message):
     def __init__(self, n: _Optional[int] = ...) -> None: ...
 
 class EnvActMsg(_message.Message):
-    __slots__ = ["actData", "apply_only", "duration_ps", "setting", "stopSimReq"]
+    __slots__ = ["actData", "apply_only", "duration_ps", "setting", "stopSimReq", "watch"]
     ACTDATA_FIELD_NUMBER: _ClassVar[int]
     APPLY_ONLY_FIELD_NUMBER: _ClassVar[int]
     DURATION_PS_FIELD_NUMBER: _ClassVar[int]
     SETTING_FIELD_NUMBER: _ClassVar[int]
     STOPSIMREQ_FIELD_NUMBER: _ClassVar[int]
+    WATCH_FIELD_NUMBER: _ClassVar[int]
     actData: DataContainer
     apply_only: bool
     duration_ps: int
     setting: _containers.RepeatedCompositeFieldContainer[GroupSetting]
     stopSimReq: bool
-    def __init__(self, actData: _Optional[_Union[DataContainer, _Mapping]] = ..., stopSimReq: bool = ..., setting: _Optional[_Iterable[_Union[GroupSetting, _Mapping]]] = ..., duration_ps: _Optional[int] = ..., apply_only: bool = ...) -> None: ...
+    watch: Watch
+    def __init__(self, actData: _Optional[_Union[DataContainer, _Mapping]] = ..., stopSimReq: bool = ..., setting: _Optional[_Iterable[_Union[GroupSetting, _Mapping]]] = ..., duration_ps: _Optional[int] = ..., apply_only: bool = ..., watch: _Optional[_Union[Watch, _Mapping]] = ...) -> None: ...
 
 class EnvStateMsg(_message.Message):
-    __slots__ = ["done", "error", "error_kind", "info", "isGameOver", "obsData", "reason", "report_data", "report_lengths", "reward", "time_ps"]
+    __slots__ = ["busy_ns", "done", "error", "error_kind", "info", "isGameOver", "more", "obsData", "reason", "report_data", "report_lengths", "reward", "samples", "time_ps"]
     class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
+    BUSY_NS_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     ERROR_KIND_FIELD_NUMBER: _ClassVar[int]
     GameOver: EnvStateMsg.Reason
     INFO_FIELD_NUMBER: _ClassVar[int]
     ISGAMEOVER_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
     OBSDATA_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     REPORT_DATA_FIELD_NUMBER: _ClassVar[int]
     REPORT_LENGTHS_FIELD_NUMBER: _ClassVar[int]
     REWARD_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
     SimulationEnd: EnvStateMsg.Reason
     TIME_PS_FIELD_NUMBER: _ClassVar[int]
+    busy_ns: int
     done: bool
     error: str
     error_kind: str
     info: str
     isGameOver: bool
+    more: bool
     obsData: DataContainer
     reason: EnvStateMsg.Reason
     report_data: bytes
     report_lengths: _containers.RepeatedScalarFieldContainer[int]
     reward: float
+    samples: _containers.RepeatedCompositeFieldContainer[Sample]
     time_ps: int
-    def __init__(self, obsData: _Optional[_Union[DataContainer, _Mapping]] = ..., reward: _Optional[float] = ..., isGameOver: bool = ..., reason: _Optional[_Union[EnvStateMsg.Reason, str]] = ..., info: _Optional[str] = ..., time_ps: _Optional[int] = ..., report_lengths: _Optional[_Iterable[int]] = ..., report_data: _Optional[bytes] = ..., error: _Optional[str] = ..., error_kind: _Optional[str] = ..., done: bool = ...) -> None: ...
+    def __init__(self, obsData: _Optional[_Union[DataContainer, _Mapping]] = ..., reward: _Optional[float] = ..., isGameOver: bool = ..., reason: _Optional[_Union[EnvStateMsg.Reason, str]] = ..., info: _Optional[str] = ..., time_ps: _Optional[int] = ..., report_lengths: _Optional[_Iterable[int]] = ..., report_data: _Optional[bytes] = ..., error: _Optional[str] = ..., error_kind: _Optional[str] = ..., done: bool = ..., busy_ns: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[Sample, _Mapping]]] = ..., more: bool = ...) -> None: ...
 
 class GroupSetting(_message.Message):
     __slots__ = ["group", "values"]
@@ -156,6 +164,16 @@ class Handshake(_message.Message):
     schema_hash: str
     seed: int
     def __init__(self, protocol_major: _Optional[int] = ..., protocol_minor: _Optional[int] = ..., schema_hash: _Optional[str] = ..., schema: _Optional[str] = ..., build_id: _Optional[str] = ..., ns3_version: _Optional[str] = ..., scenario_hash: _Optional[str] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class Sample(_message.Message):
+    __slots__ = ["flows", "now_ps", "ports"]
+    FLOWS_FIELD_NUMBER: _ClassVar[int]
+    NOW_PS_FIELD_NUMBER: _ClassVar[int]
+    PORTS_FIELD_NUMBER: _ClassVar[int]
+    flows: bytes
+    now_ps: int
+    ports: bytes
+    def __init__(self, now_ps: _Optional[int] = ..., ports: _Optional[bytes] = ..., flows: _Optional[bytes] = ...) -> None: ...
 
 class SimInitAck(_message.Message):
     __slots__ = ["done", "handshake", "stopSimReq"]
@@ -202,6 +220,14 @@ class TupleSpace(_message.Message):
     ELEMENT_FIELD_NUMBER: _ClassVar[int]
     element: _containers.RepeatedCompositeFieldContainer[SpaceDescription]
     def __init__(self, element: _Optional[_Iterable[_Union[SpaceDescription, _Mapping]]] = ...) -> None: ...
+
+class Watch(_message.Message):
+    __slots__ = ["every_ps", "ports"]
+    EVERY_PS_FIELD_NUMBER: _ClassVar[int]
+    PORTS_FIELD_NUMBER: _ClassVar[int]
+    every_ps: int
+    ports: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, every_ps: _Optional[int] = ..., ports: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class SpaceType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []

@@ -7,6 +7,7 @@ observations, rewards and actions of the environment. The dialogue is in ``ns3gy
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import select
@@ -17,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import zmq
@@ -25,6 +26,7 @@ import zmq
 from dcqcn_gym.envs.backends.base import Backend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
+from dcqcn_gym.envs.backends.ns3_bridge.backend_session import ClientGoneError, serve_backend
 from dcqcn_gym.envs.backends.ns3_bridge.process import (
     ALIVE_FD_VARIABLE,
     FOLDER_VARIABLE,
@@ -34,7 +36,7 @@ from dcqcn_gym.envs.backends.ns3_bridge.schema import PROTOCOL, canonical, diges
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.observation import bounds, layout
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import BackendError, ConfigError, DcqcnGymError, StateError
+from dcqcn_gym.errors import DcqcnGymError
 from dcqcn_gym.space import KnobSpace
 
 __all__ = ["Identity", "World", "main", "run", "serve"]
@@ -67,10 +69,6 @@ class Identity:
         )
 
 
-class ClientGoneError(Exception):
-    """The client closed its end or died; the simulation then just ends."""
-
-
 class Peer:
     """A REQ socket to the client; every request waits until the client answers or is gone."""
 
@@ -78,16 +76,18 @@ class Peer:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 1000)
+        self._socket.setsockopt(zmq.RCVTIMEO, 200)
         self._monitor = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         self._socket.connect(endpoint)
 
-    def ask(self, message: Any) -> bytes:
+    def ask(self, message: bytes) -> bytes:
         """Send and wait for the reply; raise :class:`ClientGoneError` if the client goes."""
-        self._socket.send(message.SerializeToString(deterministic=True))
-        while not self._socket.poll(200):
+        self._socket.send(message)
+        while True:
+            with contextlib.suppress(zmq.Again):
+                return self._socket.recv()
             if self._monitor.poll(0) and not self._socket.poll(0):
                 raise ClientGoneError
-        return self._socket.recv()
 
     def close(self) -> None:
         """Close the socket; what was sent has a second to leave."""
@@ -108,7 +108,7 @@ def serve(world: Backend, identity: Identity, endpoint: str) -> None:
             actSpace=_action_space(identity.scenario),
             handshake=identity.handshake(),
         )
-        ack = codec.decode(pb.SimInitAck, peer.ask(init))
+        ack = codec.decode(pb.SimInitAck, peer.ask(codec.encode(init)))
         if ack.stopSimReq:
             return
         if not ack.HasField("handshake"):
@@ -116,7 +116,7 @@ def serve(world: Backend, identity: Identity, endpoint: str) -> None:
 
             serve_gym(peer.ask, world, identity.scenario, identity.seed)
         elif ack.handshake.protocol_major == PROTOCOL[0]:
-            _serve_backend(peer.ask, world, identity)
+            serve_backend(peer.ask, world, identity.scenario, identity.seed)
     except ClientGoneError:
         print("the client is gone", file=sys.stderr)
         _remove_folder()
@@ -134,38 +134,6 @@ def _action_space(scenario: Scenario) -> pb.SpaceDescription:
     space = KnobSpace(line_rate_bps=scenario.line_rate_bps)
     ones = np.ones(space.n)
     return codec.box_space("action", -ones, ones, space.knobs)
-
-
-def _serve_backend(ask: Callable[[Any], bytes], world: Backend, identity: Identity) -> None:
-    """Answer requests of Ns3Backend until it asks to stop."""
-    clock = 0
-    try:
-        world.open(identity.scenario, identity.seed)
-        state = pb.EnvStateMsg()
-    except DcqcnGymError as error:
-        state = _refusal(error)
-    while True:
-        state.time_ps = clock
-        state.done = bool(getattr(world, "done", False))
-        request = codec.decode(pb.EnvActMsg, ask(state))
-        if request.stopSimReq:
-            return
-        try:
-            if request.setting:
-                world.apply(codec.decode_setting(request.setting))
-            state = pb.EnvStateMsg()
-            if not request.apply_only:
-                report = world.advance(request.duration_ps or None)
-                clock = report.end_ps
-                codec.encode_report(report, state)
-        except DcqcnGymError as error:
-            state = _refusal(error)
-
-
-def _refusal(error: DcqcnGymError) -> pb.EnvStateMsg:
-    kinds = ((ConfigError, "config"), (StateError, "state"), (BackendError, "backend"))
-    kind = next((name for cls, name in kinds if isinstance(error, cls)), "backend")
-    return pb.EnvStateMsg(error=str(error), error_kind=kind)
 
 
 def end_with_parent() -> None:

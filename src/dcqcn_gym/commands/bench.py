@@ -10,6 +10,7 @@ import typer
 
 from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_monitor import monitor
+from dcqcn_gym.commands.bench_ns3 import ns3
 from dcqcn_gym.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = ["app"]
 app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_args_is_help=True)
 app.command()(monitor)
 app.command()(env)
+app.command()(ns3)
 
 
 @app.command()

@@ -1,0 +1,100 @@
+"""What the bridge to ns-3 adds to a step: wall time at our end less the time in the simulator.
+
+A step is ``apply`` of another setting and ``advance`` by a monitor interval with its report. What
+the simulation process spends in the simulator itself it reports with every answer; the rest is
+messages, copies, checks and waiting for the other process to wake up.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dcqcn_gym.envs.backends.ns3 import Ns3Backend
+from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.knobs import expert_setting
+
+__all__ = ["BridgeCost", "measure"]
+
+WARM_UP = 3
+
+
+@dataclass(frozen=True)
+class BridgeCost:
+    """Milliseconds per step of one scenario; ``report_kb`` is the median size of a report."""
+
+    scenario: str
+    hosts: int
+    steps: int
+    simulator_ms: float
+    report_kb: float
+    bridge_ms: Sequence[float]
+
+    @property
+    def median_ms(self) -> float:
+        """Half of the steps cost at most so much."""
+        return statistics.median(self.bridge_ms)
+
+    @property
+    def p95_ms(self) -> float:
+        """95 % of the steps cost at most so much."""
+        return sorted(self.bridge_ms)[-(-len(self.bridge_ms) * 95 // 100) - 1]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**asdict(self), "median_ms": self.median_ms, "p95_ms": self.p95_ms}
+
+
+def measure(
+    name: str = "fb-hadoop",
+    steps: int = 50,
+    *,
+    interval_us: float | None = None,
+    backend: Ns3Backend | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> BridgeCost:
+    """Step a scenario (at its interval, or another one) and time the bridge.
+
+    The first steps are not counted. Raises ConfigError for fewer than one step.
+    """
+    if steps < 1:
+        raise ConfigError(f"steps = {steps}: expected at least 1")
+    scenario = load_scenario(name)
+    if interval_us is not None:
+        scenario = scenario.model_copy(update={"monitor_interval_us": interval_us})
+    world = Ns3Backend() if backend is None else backend
+    settings = (scenario.initial_setting(), expert_setting(scenario.line_rate_bps))
+    bridge_ms, simulator_ms, report_kb = [], [], []
+    try:
+        world.open(scenario, 1)
+        for step in range(WARM_UP + steps):
+            before, began = world.busy_s, time.perf_counter()
+            world.apply(settings[step % 2])
+            report = world.advance()
+            took, busy = time.perf_counter() - began, world.busy_s - before
+            if step >= WARM_UP:
+                bridge_ms.append((took - busy) * 1e3)
+                simulator_ms.append(busy * 1e3)
+                report_kb.append(_size(report) / 1e3)
+            if progress is not None:
+                progress(step + 1)
+    finally:
+        world.close()
+    return BridgeCost(
+        scenario.name,
+        scenario.n_hosts,
+        steps,
+        statistics.median(simulator_ms),
+        statistics.median(report_kb),
+        bridge_ms,
+    )
+
+
+def _size(report: Any) -> int:
+    """Return the bytes of a report's arrays."""
+    values = [*vars(report).values(), *vars(report.finished).values()]
+    return sum(int(getattr(value, "nbytes", 0)) for value in values)

@@ -1,0 +1,91 @@
+"""The dialogue with Ns3Backend, in the simulation process: settings in, interval reports out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dcqcn_gym.envs.backends.base import Backend, Watchable
+from dcqcn_gym.envs.backends.ns3_bridge import codec
+from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
+from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.errors import BackendError, ConfigError, DcqcnGymError, StateError
+
+__all__ = ["ClientGoneError", "serve_backend"]
+
+BATCH_BYTES = 2_000_000
+"""So much of what a watch saw is kept before it is sent on."""
+
+
+class ClientGoneError(Exception):
+    """The client closed its end or died; the simulation then just ends."""
+
+
+class _Samples:
+    """What a watch saw, on its way to the client; memory does not grow with the interval."""
+
+    def __init__(self, ask: Callable[[bytes], bytes]) -> None:
+        self._ask = ask
+        self._bytes = 0
+        self.kept: list[pb.Sample] = []
+
+    def look(self, now_ps: int, ports: Mapping[str, Any], flows: Mapping[str, Any]) -> None:
+        sample = codec.encode_sample(now_ps, ports, flows)
+        self.kept.append(sample)
+        self._bytes += len(sample.ports) + len(sample.flows)
+        if self._bytes < BATCH_BYTES:
+            return
+        state = pb.EnvStateMsg(time_ps=now_ps, samples=self.take(), more=True)
+        if codec.decode(pb.EnvActMsg, self._ask(codec.encode(state))).stopSimReq:
+            raise ClientGoneError
+
+    def take(self) -> list[pb.Sample]:
+        """Return what is kept and forget it."""
+        taken, self.kept, self._bytes = self.kept, [], 0
+        return taken
+
+
+def serve_backend(
+    ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int
+) -> None:
+    """Answer requests of Ns3Backend until it asks to stop."""
+    samples = _Samples(ask)
+    clock, report = 0, None
+    state = pb.EnvStateMsg()
+    try:
+        world.open(scenario, seed)
+    except DcqcnGymError as error:
+        _refuse(state, error)
+    while True:
+        state.time_ps = clock
+        state.done = bool(getattr(world, "done", False))
+        state.samples.extend(samples.take())
+        request = codec.decode(pb.EnvActMsg, ask(codec.encode_state(state, report)))
+        if request.stopSimReq:
+            return
+        state, report = pb.EnvStateMsg(), None
+        began = time.perf_counter_ns()
+        try:
+            _put_in_force(world, request, samples)
+            if not request.apply_only:
+                report = world.advance(request.duration_ps or None)
+                clock = report.end_ps
+        except DcqcnGymError as error:
+            _refuse(state, error)
+        state.busy_ns = time.perf_counter_ns() - began
+
+
+def _put_in_force(world: Backend, request: pb.EnvActMsg, samples: _Samples) -> None:
+    if request.setting:
+        world.apply(codec.decode_setting(request.setting))
+    if request.HasField("watch"):
+        if not isinstance(world, Watchable):
+            raise ConfigError(f"{type(world).__name__} cannot be looked into; use the native one")
+        world.watch(request.watch.every_ps, list(request.watch.ports), samples.look)
+
+
+def _refuse(state: pb.EnvStateMsg, error: DcqcnGymError) -> None:
+    kinds = ((ConfigError, "config"), (StateError, "state"), (BackendError, "backend"))
+    state.error = str(error)
+    state.error_kind = next((name for cls, name in kinds if isinstance(error, cls)), "backend")
