@@ -194,7 +194,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         cluster_setting(setting)
         for name, value in groups.items():
             if isinstance(value, Setting):  # the backend names groups that are not
-                value.check(self.scenario.line_rate_bps, name)
+                value.check(self.space.line_rate_bps, name)
         return setting
 
     def _running(self, call: str) -> _Episode:

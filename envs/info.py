@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -137,7 +136,7 @@ def make_info(
         "o_rtt": terms.rtt,
         "o_pfc": terms.pfc,
         **_measured(last),  # type: ignore[typeddict-item]
-        **asdict(cost),
+        **vars(cost),
         **_bandwidths(rounds),
         "setting": setting,
         "terms": terms,

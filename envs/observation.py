@@ -9,6 +9,7 @@ environment ids.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -141,8 +142,8 @@ def group_slices() -> Mapping[str, tuple[int, int]]:
 
 def log2p1(x: float) -> float:
     """Return log2(1 + x) for x >= 0, linear between powers of two: exact on every machine."""
-    mantissa, exponent = np.frexp(1.0 + max(float(x), 0.0))
-    return float(exponent) - 1.0 + (2.0 * float(mantissa) - 1.0)
+    mantissa, exponent = math.frexp(1.0 + max(float(x), 0.0))
+    return exponent - 1.0 + (2.0 * mantissa - 1.0)
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -151,7 +152,7 @@ def _ratio(part: float, whole: float) -> float:
 
 def _fsd(fsd: FlowSizeDistribution) -> Iterable[float]:
     counts = (fsd.elephants, fsd.potential, fsd.mice) if fsd.known else (0.0, 0.0, 0.0)
-    total, binned = sum(counts), float(np.sum(fsd.bins)) if fsd.known else 0.0
+    total, binned = sum(counts), float(fsd.bins.sum()) if fsd.known else 0.0
     yield from (_ratio(n, total) for n in counts)
     yield from (log2p1(n) / COUNT_BITS for n in counts)
     yield fsd.elephant_share
@@ -159,30 +160,30 @@ def _fsd(fsd: FlowSizeDistribution) -> Iterable[float]:
     yield log2p1(fsd.kl / KL_UNIT) / KL_BITS
     yield float(fsd.triggered)
     yield float(fsd.known)
-    yield from (_ratio(float(n), binned) for n in fsd.bins)
+    yield from (_ratio(n, binned) for n in fsd.bins.tolist())
 
 
 def _network(report: IntervalReport, value: Terms) -> Iterable[float]:
-    capacity = float(np.sum(report.host_rate_bps)) * report.duration_s / 8.0
+    capacity = float(report.host_rate_bps.sum()) * report.duration_s / 8.0
     yield value.tp
-    yield _ratio(float(np.sum(report.host_tx_bytes)), capacity)
-    yield float(np.mean(report.host_tx_bytes > 0)) if len(report.host_tx_bytes) else 0.0
+    yield _ratio(float(report.host_tx_bytes.sum()), capacity)
+    yield _ratio(int(np.count_nonzero(report.host_tx_bytes)), len(report.host_tx_bytes))
     yield _ratio(report.delivered_bytes, capacity)
-    samples_base = float(np.sum(report.rtt_count * report.rtt_base_ps))
+    samples_base = float((report.rtt_count * report.rtt_base_ps).sum())
     yield value.rtt
-    yield log2p1(_ratio(float(np.sum(report.rtt_sum_ps)), samples_base) - 1.0) / RTT_BITS
+    yield log2p1(_ratio(float(report.rtt_sum_ps.sum()), samples_base) - 1.0) / RTT_BITS
     yield log2p1(len(report.rtt_count)) / COUNT_BITS
-    paused = device_pause_ps(report) > 0
+    paused = device_pause_ps(report)
     yield value.pfc
-    yield float(np.mean(paused)) if len(paused) else 0.0
-    yield _ratio(float(np.max(report.port_pause_ps, initial=0.0)), report.duration_ps)
+    yield _ratio(int(np.count_nonzero(paused)), len(paused))
+    yield _ratio(float(report.port_pause_ps.max(initial=0.0)), report.duration_ps)
     yield log2p1(report.pauses) / COUNT_BITS
     yield _ratio(report.marks, report.data_packets)
     yield log2p1(report.marks) / COUNT_BITS
     yield log2p1(report.cnps) / COUNT_BITS
     queue_kb = report.port_queue_bytes / 1e3
-    yield log2p1(float(np.max(report.port_max_queue_bytes, initial=0)) / 1e3) / QUEUE_BITS
-    yield log2p1(float(np.mean(queue_kb)) if len(queue_kb) else 0.0) / QUEUE_BITS
+    yield log2p1(float(report.port_max_queue_bytes.max(initial=0)) / 1e3) / QUEUE_BITS
+    yield log2p1(float(queue_kb.mean()) if len(queue_kb) else 0.0) / QUEUE_BITS
     yield log2p1(report.drops) / COUNT_BITS
     yield log2p1(report.active_flows) / COUNT_BITS
     yield log2p1(len(report.finished.src)) / COUNT_BITS

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -30,15 +31,21 @@ class _Axis:
     low: float
     high: float
 
+    @cached_property
     def _shift(self) -> float:
         # A log scale needs a positive lower end: a range from 0 is shifted by one unit.
         return 1.0 if self.low <= 0.0 else 0.0
+
+    @cached_property
+    def _efoldings(self) -> float:
+        """Length of the whole range on the log scale."""
+        return math.log((self.high + self._shift) / (self.low + self._shift))
 
     def value(self, share: float, low: float | None = None) -> float:
         """Return the value at ``share`` in 0..1 of the range (or of ``low``..high)."""
         low = self.low if low is None else low
         if self.row.log:
-            shift = self._shift()
+            shift = self._shift
             raw = (low + shift) * ((self.high + shift) / (low + shift)) ** share - shift
         else:
             raw = low + share * (self.high - low)
@@ -51,8 +58,8 @@ class _Axis:
             return 1.0
         value = min(max(value, low), self.high)
         if self.row.log:
-            shift = self._shift()
-            top = math.log((self.high + shift) / (low + shift))
+            shift, whole = self._shift, low == self.low
+            top = self._efoldings if whole else math.log((self.high + shift) / (low + shift))
             return math.log((value + shift) / (low + shift)) / top
         return (value - low) / (self.high - low)
 

@@ -93,8 +93,8 @@ def o_tp(report: IntervalReport, active_share: float = 0.05) -> float:
         1.0,
     )
     for counted in (share >= active_share, share > 0):
-        if np.any(counted):
-            return float(np.mean(share[counted]))
+        if counted.any():
+            return float(share[counted].mean())
     return 0.0
 
 
@@ -105,18 +105,17 @@ def o_rtt(report: IntervalReport) -> float:
     waited and nothing was sent.
     """
     sampled = report.rtt_count > 0
-    if not np.any(sampled):
+    if not sampled.any():
         return 0.0 if report.idle else 1.0
     mean_ps = report.rtt_sum_ps[sampled] / report.rtt_count[sampled]
     ratio = report.rtt_base_ps[sampled] / np.maximum(mean_ps, 1.0)
-    return float(np.mean(np.minimum(ratio, 1.0)))
+    return float(np.minimum(ratio, 1.0).mean())
 
 
 def device_pause_ps(report: IntervalReport) -> FloatArray:
     """Return the paused time per device (hosts, then switches): the mean over its ports."""
     ports = np.maximum(np.bincount(report.port_node), 1)
-    total = np.bincount(report.port_node, weights=report.port_pause_ps, minlength=len(ports))
-    return np.asarray(total / ports, dtype=np.float64)
+    return np.bincount(report.port_node, weights=report.port_pause_ps) / ports
 
 
 def o_pfc(report: IntervalReport, pfc_over: PfcOver = "all") -> float:
@@ -132,7 +131,7 @@ def o_pfc(report: IntervalReport, pfc_over: PfcOver = "all") -> float:
         pause = pause[pause > 0]
         if not len(pause):
             return 1.0
-    share = float(np.mean(pause)) / report.duration_ps
+    share = float(pause.mean()) / report.duration_ps
     return min(max(1.0 - share, 0.0), 1.0)
 
 
