@@ -26,6 +26,8 @@ from dcqcn_gym.training.vector import make_vec
 
 __all__ = ["EnvSpeed", "TrainSpeed", "env_speed", "train_speed"]
 
+LEARNING_STARTS = 100
+
 
 @dataclass(frozen=True)
 class EnvSpeed:
@@ -107,7 +109,10 @@ def _backend() -> Any:
 
 @dataclass(frozen=True)
 class TrainSpeed:
-    """Training of one algorithm with its default hyperparameters, set-up included."""
+    """Training of one algorithm with its default hyperparameters, set-up included.
+
+    But for one: updates begin after :data:`LEARNING_STARTS` steps, so that the rate holds them.
+    """
 
     algo: str
     steps: int
@@ -130,7 +135,9 @@ def train_speed(
     rows = []
     for algo in algos or ALGORITHMS:
         with TemporaryDirectory() as folder:
-            spec = TrainSpec(algo, (scenario,), envs, steps)
+            early = {"learning_starts": LEARNING_STARTS}
+            changes = early if "learning_starts" in ALGORITHMS[algo] else {}
+            spec = TrainSpec(algo, (scenario,), envs, steps, changes=changes)
             result = train(spec, TrainDir(Path(folder)), SilentViewer(), checkpoint_every=steps)
         rows.append(TrainSpeed(algo, result.steps, result.wall_s, result.cpu_s))
     return rows
