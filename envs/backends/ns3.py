@@ -17,7 +17,7 @@ from dcqcn_gym.envs.backends.base import DeviceSetting, Look
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.errors import BackendError, ConfigError, MissingExtraError, StateError
 from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.knobs import KNOBS, Setting
 
 try:
     import zmq  # noqa: F401
@@ -31,6 +31,7 @@ from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
 from dcqcn_gym.envs.backends.ns3_bridge.errors import SchemaMismatchError
 from dcqcn_gym.envs.backends.ns3_bridge.link import Deadlines, Link, Transport
 from dcqcn_gym.envs.backends.ns3_bridge.process import SimulationProcess, python_command
+from dcqcn_gym.envs.backends.ns3_bridge.report_memory import REPORT_FD_VARIABLE, ReportMemory
 from dcqcn_gym.envs.backends.ns3_bridge.schema import (
     PROTOCOL,
     canonical,
@@ -66,10 +67,12 @@ class _Session:
 
     def __init__(self, transport: Transport, record: Path | None) -> None:
         self.process = SimulationProcess()
+        # a recording is to hold everything
+        self.memory = ReportMemory.create() if record is None else None
         try:
             self.link = Link(self.process, transport=transport, record=record)
         except BaseException:
-            self.process.stop()
+            self._stop()
             raise
         self.step = 0
         self.time_ps = 0
@@ -78,9 +81,21 @@ class _Session:
         self.waiting: Setting | None = None  # goes with the next advance
         self.watch: _Watch | None = None
 
+    def start(self, command: Sequence[str]) -> None:
+        environment, inherit = {"PYTHONUNBUFFERED": "1", REPORT_FD_VARIABLE: ""}, []
+        if self.memory is not None:
+            environment[REPORT_FD_VARIABLE] = str(self.memory.descriptor)
+            inherit.append(self.memory.descriptor)
+        self.process.start(command, environment, inherit)
+
     def close(self) -> None:
         self.link.close()
+        self._stop()
+
+    def _stop(self) -> None:
         self.process.stop()
+        if self.memory is not None:
+            self.memory.close()
 
 
 class Ns3Backend:
@@ -109,7 +124,7 @@ class Ns3Backend:
         self._pcap = pcap
         self._command = command
         self._session: _Session | None = None
-        self._line_rate_bps = 0.0
+        self._legal: list[tuple[float, float]] = []
         self.busy_s = 0.0
         """Wall time that simulations spent in the simulator; the rest of a call is the bridge."""
 
@@ -133,7 +148,7 @@ class Ns3Backend:
         command = list(self._command or self._build_command())
         session = _Session(self._transport, self._record)
         self._session = session
-        self._line_rate_bps = scenario.line_rate_bps
+        self._legal = _legal_si(scenario.line_rate_bps)
         try:
             file = session.process.folder / "scenario.json"
             file.write_text(json.dumps(scenario.model_dump(mode="json")), encoding="utf-8")
@@ -141,7 +156,7 @@ class Ns3Backend:
             command += [f"--simSeed={seed}"]
             if self._pcap is not None:
                 command.append(f"--pcap={self._pcap}")
-            session.process.start(command, {"PYTHONUNBUFFERED": "1"})
+            session.start(command)
             self._handshake(session, scenario_hash, seed)
             state = self._receive(session, "init", self._deadlines.init_s)
             if state.error:
@@ -171,7 +186,7 @@ class Ns3Backend:
             session.waiting = None
         state = self._ask(session, request)
         session.step += 1
-        return codec.decode_report(state)
+        return codec.decode_report(state, session.memory)
 
     def watch(self, every_ps: int, ports: Sequence[int], look: Look) -> None:
         """Call ``look(now_ps, ports, flows)`` for every multiple of ``every_ps``, until close.
@@ -187,11 +202,10 @@ class Ns3Backend:
         session.watch = _Watch(look, len(ports))
 
     def _surely_legal(self, setting: Setting) -> bool:
-        try:
-            setting.check(self._line_rate_bps)
-        except ConfigError:
-            return False  # the simulation decides
-        return True
+        """True if the simulation cannot refuse the values; quicker than Setting.check."""
+        pairs = zip(setting.values_si, self._legal, strict=True)
+        legal = all(low <= value <= high for value, (low, high) in pairs)
+        return legal and setting["kmin"] <= setting["kmax"]
 
     def _send_waiting(self, session: _Session) -> None:
         """Put a setting in force that another one follows at the same instant."""
@@ -270,6 +284,12 @@ class Ns3Backend:
         if self._session is None:
             raise StateError(f"{call}() on a closed backend; call open() first")
         return self._session
+
+
+def _legal_si(line_rate_bps: float) -> list[tuple[float, float]]:
+    """Return the legal range of every knob in SI units."""
+    ranges = ((knob, knob.legal_at(line_rate_bps)) for knob in KNOBS.values())
+    return [(knob.to_si(low), knob.to_si(high)) for knob, (low, high) in ranges]
 
 
 def _mismatch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,10 @@ import numpy as np
 import pytest
 import zmq
 from bridge_helpers import toy_command
+from record_ns3gym_client import record
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
@@ -26,6 +30,10 @@ RECORDED = [
     for line in Path(__file__).with_name("ns3gym_client_bytes.txt").read_text().splitlines()
     if not line.startswith("#")
 ]
+EPISODES = (RECORDED[:5], RECORDED[5:])
+ACTIONS = ((-0.25, 0.0, 0.25), (0.5,))
+OWN_PYTHON = "DCQCN_GYM_NS3GYM_PYTHON"
+"""Environment variable: a Python that has the published client, if it is not this one."""
 
 
 def simulation_command(kind: str, *options: str) -> list[str]:
@@ -62,14 +70,16 @@ def client() -> Iterator[_Client]:
     made.close()
 
 
-def session(kind: str, client: _Client) -> tuple[pb.SimInitMsg, list[pb.EnvStateMsg], int]:
+def session(
+    kind: str, client: _Client, sent: list[bytes]
+) -> tuple[pb.SimInitMsg, list[pb.EnvStateMsg], int]:
     """Replay the recorded client; return what the simulation said and its exit status."""
     command = simulation_command(kind, f"--openGymPort={client.port}")
     with subprocess.Popen(command) as process:
         init = codec.decode(pb.SimInitMsg, client.receive())
-        client.socket.send(RECORDED[0])
+        client.socket.send(sent[0])
         states = []
-        for message in RECORDED[1:]:
+        for message in sent[1:]:
             states.append(codec.decode(pb.EnvStateMsg, client.receive()))
             client.socket.send(message)
         status = process.wait(30)
@@ -77,9 +87,21 @@ def session(kind: str, client: _Client) -> tuple[pb.SimInitMsg, list[pb.EnvState
 
 
 @pytest.mark.parametrize("kind", ["toy", "ns3"])
-def test_the_recorded_client_attaches_steps_and_closes(kind: str, client: _Client) -> None:
-    init, states, status = session(kind, client)
+def test_the_recorded_client_resets_steps_and_closes(kind: str, client: _Client) -> None:
+    for sent, actions in zip(EPISODES, ACTIONS, strict=True):
+        check_session(kind, *session(kind, client, sent), actions)
+
+
+def check_session(
+    kind: str,
+    init: pb.SimInitMsg,
+    states: list[pb.EnvStateMsg],
+    status: int,
+    actions: tuple[float, ...],
+) -> None:
+    """Compare what the simulation said with the environment over the same world."""
     assert status == 0
+    assert len(states) == len(actions) + 1
     action, observation = pb.BoxSpace(), pb.BoxSpace()
     assert init.actSpace.space.Unpack(action)
     assert init.obsSpace.space.Unpack(observation)
@@ -91,12 +113,13 @@ def test_the_recorded_client_attaches_steps_and_closes(kind: str, client: _Clien
     size = len(expected)
     assert list(observation.shape) == [size]
     reward = 0.0
-    for k, state in enumerate(states):
+    for state, value in zip(states, (*actions, None), strict=True):
         assert not state.isGameOver
         np.testing.assert_array_equal(codec.decode_box(state.obsData, size), expected)
         assert state.reward == np.float32(reward)
         assert isinstance(json.loads(state.info), dict)
-        expected, reward, *_ = env.step(np.full(14, 0.25 * (k - 1)))
+        if value is not None:
+            expected, reward, *_ = env.step(np.full(14, value))
 
 
 def test_the_end_of_the_budget_is_the_end_of_the_simulation(client: _Client) -> None:
@@ -124,32 +147,34 @@ def test_a_client_that_dies_ends_the_simulation(client: _Client) -> None:
     assert b"the client is gone" in err
 
 
-CLIENT = """
-import sys
-import gymnasium
-import numpy as np
-np.int, np.float = np.int64, np.float64
-import gymnasium.utils.seeding
-for name in ("", ".spaces", ".utils", ".utils.seeding"):
-    sys.modules.setdefault("gym" + name, sys.modules["gymnasium" + name])
-from ns3gym.ns3env import Ns3Env
-env = Ns3Env(port=int(sys.argv[1]), startSim=False)
-assert len(env.reset()) == env.observation_space.shape[0]
-for _ in range(3):
-    observation, reward, done, info = env.step(np.zeros(14))
-    assert 0 <= reward <= 1 and not done
-env.close()
-"""
+def client_python() -> str | None:
+    """Return the Python that has the published client, or None."""
+    if python := os.environ.get(OWN_PYTHON):
+        return python
+    return sys.executable if importlib.util.find_spec("ns3gym") else None
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("ns3gym") is None, reason="ns3-gym's Python client is not installed"
+needs_client = pytest.mark.skipif(
+    client_python() is None, reason=f"ns3-gym's client is not installed, nor named by {OWN_PYTHON}"
 )
-def test_the_installed_client_attaches_steps_and_closes() -> None:
-    port = 15_555
-    with subprocess.Popen([sys.executable, "-c", CLIENT, str(port)]) as process:
-        simulation = subprocess.run(
-            simulation_command("ns3", f"--openGymPort={port}"), timeout=120, check=False
-        )
-        assert process.wait(30) == 0
-    assert simulation.returncode == 0
+
+
+@needs_client
+@pytest.mark.parametrize("kind", ["toy", "ns3"])
+def test_the_published_client_resets_steps_and_closes(kind: str) -> None:
+    python, port = client_python(), 15_555
+    assert python is not None
+    assert record(python, simulation_command(kind), port, len(EPISODES)) == RECORDED
+
+
+@needs_client
+def test_the_published_client_starts_our_simulation(tmp_path: Path) -> None:
+    ensure_built(say=lambda line: print(line, file=sys.stderr))
+    assert CliRunner().invoke(app, ["ns3", "launcher", str(tmp_path)]).exit_code == 0
+    (tmp_path / SCENARIO).mkdir()
+    command = [client_python() or "", str(Path(__file__).with_name("ns3gym_session.py"))]
+    done = subprocess.run(
+        command, cwd=tmp_path / SCENARIO, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Start command") == len(EPISODES)

@@ -47,8 +47,13 @@ class SimulationProcess:
         self._popen: subprocess.Popen[bytes] | None = None
         self._finalizer = weakref.finalize(self, _remove, os.getpid(), self.folder, None, None)
 
-    def start(self, command: Sequence[str], environment: dict[str, str]) -> None:
-        """Launch ``command`` with the given extra environment; no shell, no change of folder."""
+    def start(
+        self, command: Sequence[str], environment: dict[str, str], inherit: Sequence[int] = ()
+    ) -> None:
+        """Launch ``command`` with the given extra environment; no shell, no change of folder.
+
+        ``inherit`` are more file descriptors that the child gets under their numbers.
+        """
         self.command = tuple(command)
         alive_read, alive_write = os.pipe()
         try:
@@ -62,7 +67,7 @@ class SimulationProcess:
                     stdout=out,
                     stderr=err,
                     start_new_session=True,
-                    pass_fds=(alive_read,),
+                    pass_fds=(alive_read, *inherit),
                     env={
                         **os.environ,
                         **environment,
