@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import shutil
 import signal
 import zipfile
 from pathlib import Path
@@ -149,3 +150,21 @@ def test_a_network_that_comes_out_differently_is_refused(tmp_path: Path) -> None
     path.write_text(json.dumps(state))
     with pytest.raises(RunError, match=r"environment 1 of .* does not come out as it was recorded"):
         go(tmp_path, spec("ppo"), resume=True)
+
+
+@pytest.mark.parametrize("name", ["model.zip", "replay.pkl", "state.json"])
+@pytest.mark.parametrize("how", ["gone", "empty", "cut"])
+def test_a_damaged_checkpoint_is_named_and_can_be_removed(
+    tmp_path: Path, name: str, how: str
+) -> None:
+    go(tmp_path, spec("dqn", steps=128))
+    broken = last(tmp_path)
+    data = (broken / name).read_bytes()
+    (broken / name).write_bytes(b"" if how == "empty" else data[: len(data) // 2])
+    if how == "gone":
+        (broken / name).unlink()
+    with pytest.raises(RunError, match=r"step-000000128 cannot be read: .*remove it") as caught:
+        go(tmp_path, spec("dqn", steps=128), resume=True)
+    assert "\n" not in str(caught.value)
+    shutil.rmtree(broken)
+    assert go(tmp_path, spec("dqn", steps=128), resume=True).trained_steps == 64

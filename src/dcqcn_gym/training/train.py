@@ -11,11 +11,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pickle import UnpicklingError
 from typing import Any, Protocol
 
 import numpy as np
 
 from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.errors import RunError, in_one_line
 from dcqcn_gym.record import write_atomically, write_json
 from dcqcn_gym.space import KnobSpace
 from dcqcn_gym.training.algorithms import algorithm_class, hyperparameters, make_model
@@ -113,12 +115,18 @@ def _remove(out: TrainDir) -> None:
 def _model(spec: TrainSpec, env: Any, checkpoint: Checkpoint | None) -> Any:
     if checkpoint is None:
         return make_model(spec.algo, env, hyperparameters(spec.algo, spec.changes), spec.seed)
-    model = algorithm_class(spec.algo).load(
-        checkpoint.model, env=env, device="cpu", force_reset=False
-    )
-    if checkpoint.replay.exists():
-        model.load_replay_buffer(checkpoint.replay)
-    restore(model, json.loads(checkpoint.state.read_text()), str(checkpoint.folder))
+    try:
+        model = algorithm_class(spec.algo).load(
+            checkpoint.model, env=env, device="cpu", force_reset=False
+        )
+        if hasattr(model, "load_replay_buffer"):
+            model.load_replay_buffer(checkpoint.replay)
+        restore(model, json.loads(checkpoint.state.read_text()), str(checkpoint.folder))
+    except (OSError, ValueError, KeyError, EOFError, UnpicklingError) as error:
+        raise RunError(
+            f"--resume: {checkpoint.folder} cannot be read: {in_one_line(error)}; remove it to go "
+            "on from the checkpoint before it, or give --force to start again"
+        ) from error
     return model
 
 
