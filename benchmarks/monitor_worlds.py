@@ -58,11 +58,15 @@ WORLDS: Mapping[str, World] = {
     "engine": World("packets, DCQCN: as benchmarked"),
     "bare": World("packets, DCQCN, no headers and ACKs", bare=True),
     "one": World("packets, DCQCN, one uplink per ToR", one_uplink=True),
-    "one-bare": World("packets, DCQCN, both", one_uplink=True, bare=True),
+    "one-bare": World(
+        "packets, DCQCN, one uplink, no headers and ACKs", one_uplink=True, bare=True
+    ),
     "one-pfc": World("packets, no marking (PFC alone), one uplink per ToR", "pfc", one_uplink=True),
     "fluid": World("fluid, max-min fair", "fluid"),
     "fluid-bare": World("fluid, max-min fair, no headers and ACKs", "fluid", bare=True),
-    "fluid-one-bare": World("fluid, max-min fair, both", "fluid", one_uplink=True, bare=True),
+    "fluid-one-bare": World(
+        "fluid, max-min fair, one uplink, no headers and ACKs", "fluid", True, True
+    ),
 }
 """From what is measured to what the gates assume (``fluid-bare``), and beyond it."""
 
