@@ -147,6 +147,26 @@ def test_a_client_that_dies_ends_the_simulation(client: _Client) -> None:
     assert b"the client is gone" in err
 
 
+def test_no_client_and_no_endpoint_are_errors(tmp_path: Path) -> None:
+    nobody = f"--endpoint=ipc://{tmp_path}/nobody"
+    for option, words in (
+        (nobody, f"no client has answered at ipc://{tmp_path}/nobody within 0.5 s"),
+        ("--endpoint=nowhere", "endpoint 'nowhere': Invalid argument; expected tcp://HOST:PORT"),
+    ):
+        done = subprocess.run(
+            [*simulation_command("toy", option), "--wait=0.5"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"error: {words}")
+        assert "Traceback" not in done.stderr
+    done_port = CliRunner().invoke(app, ["ns3", "serve", "-s", SCENARIO, "--port", "70000"])
+    assert done_port.exit_code == 2
+
+
 def client_python() -> str | None:
     """Return the Python that has the published client, or None."""
     if python := os.environ.get(OWN_PYTHON):

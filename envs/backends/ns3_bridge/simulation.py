@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import select
 import shutil
@@ -36,13 +37,16 @@ from dcqcn_gym.envs.backends.ns3_bridge.schema import PROTOCOL, canonical, diges
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.observation import bounds, layout
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import DcqcnGymError
+from dcqcn_gym.errors import BackendError, ConfigError, DcqcnGymError
 from dcqcn_gym.space import KnobSpace
 
 __all__ = ["Identity", "World", "main", "run", "serve"]
 
 World = Callable[[argparse.Namespace], Backend]
 """Makes the world from the command line."""
+
+CLIENT_WAIT_S = 60.0
+"""So long a simulation waits for a client to answer at all; later on a client may take its time."""
 
 
 @dataclass(frozen=True)
@@ -70,35 +74,57 @@ class Identity:
 
 
 class Peer:
-    """A REQ socket to the client; every request waits until the client answers or is gone."""
+    """A REQ socket to the client; every request waits until the client answers or is gone.
+
+    Raises :class:`ConfigError` for an endpoint that ZeroMQ does not take.
+    """
 
     def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 1000)
         self._socket.setsockopt(zmq.RCVTIMEO, 200)
         self._monitor = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        self._socket.connect(endpoint)
+        try:
+            self._socket.connect(endpoint)
+        except zmq.ZMQError as error:
+            self.close()
+            raise ConfigError(
+                f"endpoint {endpoint!r}: {zmq.strerror(error.errno)}; expected tcp://HOST:PORT or ipc://FILE"
+            ) from None
 
-    def ask(self, message: bytes) -> bytes:
-        """Send and wait for the reply; raise :class:`ClientGoneError` if the client goes."""
+    def ask(self, message: bytes, seconds: float = math.inf) -> bytes:
+        """Send and wait for the reply; raise :class:`ClientGoneError` if the client goes.
+
+        Raises :class:`BackendError` if nobody has answered after ``seconds``.
+        """
         self._socket.send(message)
+        end = time.monotonic() + seconds
         while True:
             with contextlib.suppress(zmq.Again):
                 return self._socket.recv()
             if self._monitor.poll(0) and not self._socket.poll(0):
                 raise ClientGoneError
+            if time.monotonic() > end:
+                raise BackendError(
+                    f"no client has answered at {self._endpoint} within {seconds:g} s; start the "
+                    "client first, or wait longer with --wait"
+                )
 
     def close(self) -> None:
         """Close the socket; what was sent has a second to leave."""
         self._socket.disable_monitor()
         self._monitor.close(0)
-        self._socket.close()
+        self._socket.close()  # what nobody took goes after LINGER
         self._context.term()
 
 
-def serve(world: Backend, identity: Identity, endpoint: str) -> None:
-    """Hold the whole dialogue with one client; returns when the client is done or gone."""
+def serve(world: Backend, identity: Identity, endpoint: str, wait_s: float = CLIENT_WAIT_S) -> None:
+    """Hold the whole dialogue with one client; returns when the client is done or gone.
+
+    Raises :class:`BackendError` if no client answers within ``wait_s``.
+    """
     peer = Peer(endpoint)
     try:
         init = pb.SimInitMsg(
@@ -108,7 +134,7 @@ def serve(world: Backend, identity: Identity, endpoint: str) -> None:
             actSpace=_action_space(identity.scenario),
             handshake=identity.handshake(),
         )
-        ack = codec.decode(pb.SimInitAck, peer.ask(codec.encode(init)))
+        ack = codec.decode(pb.SimInitAck, peer.ask(codec.encode(init), wait_s))
         if ack.stopSimReq:
             return
         if not ack.HasField("handshake"):
@@ -174,7 +200,7 @@ def run(world: World, arguments: Sequence[str] | None = None) -> int:
         seed = options.simSeed
         identity = Identity(scenario, seed, options.build_id, options.ns3_version)
         endpoint = options.endpoint or f"tcp://127.0.0.1:{options.openGymPort}"
-        serve(world(options), identity, endpoint)
+        serve(world(options), identity, endpoint, options.wait)
     except DcqcnGymError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -197,6 +223,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--module", help="folder of the built module")
     parser.add_argument("--build-id", default="")
     parser.add_argument("--ns3-version", default="")
+    parser.add_argument("--wait", type=float, default=CLIENT_WAIT_S, help="seconds for a client")
     parser.add_argument("--pcap", help="prefix of capture files")
     return parser.parse_args(arguments)
 

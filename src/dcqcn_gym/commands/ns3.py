@@ -80,11 +80,16 @@ def check(ns3: _PathOption = None) -> None:
 @app.command()
 def serve(
     scenario: Annotated[str, typer.Option("--scenario", "-s", help="A name or a TOML file.")],
-    port: Annotated[int, typer.Option(help="Port where the ns3-gym client waits.")] = 5555,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Port where the ns3-gym client waits.")
+    ] = 5555,
     endpoint: Annotated[
         str | None, typer.Option(help="ipc://FILE or tcp://HOST:PORT instead of --port.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the traffic.")] = 1,
+    wait: Annotated[
+        float, typer.Option(min=0.0, help="Seconds to wait for a client to answer at all.")
+    ] = 60.0,
     pcap: Annotated[str | None, typer.Option(help="Prefix of capture files.")] = None,
     ns3: _PathOption = None,
 ) -> None:
@@ -94,7 +99,7 @@ def serve(
 
     done = ensure_built(ns3, say=lambda line: typer.echo(line, err=True))
     arguments = [f"--scenario={scenario}", f"--simSeed={seed}", f"--openGymPort={port}"]
-    arguments += [f"--module={done.folder}", f"--build-id={done.build_id}"]
+    arguments += [f"--wait={wait}", f"--module={done.folder}", f"--build-id={done.build_id}"]
     arguments += [f"--ns3-version={done.ns3.version}"]
     if endpoint is not None:
         arguments.append(f"--endpoint={endpoint}")
