@@ -71,6 +71,26 @@ def test_it_grows_and_no_descriptor_stays() -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_a_buffer_is_used_again_only_when_its_report_is_gone() -> None:
+    memory = ReportMemory.create()
+    assert memory is not None
+    held = []
+    for value in range(1, 7):  # more than are kept
+        memory.room(1_000)[:] = bytes([value]) * 1_000
+        held.append(memory.read(1_000))
+    assert [bytes(view) for view in held] == [bytes([v]) * 1_000 for v in range(1, 7)]
+    last = held.pop()
+    owner = last.obj
+    last.release()
+    del last
+    memory.room(900)[:] = b"x" * 900
+    again = memory.read(900)
+    assert again.obj is owner
+    assert bytes(again) == b"x" * 900
+    assert bytes(held[0]) == b"\x01" * 1_000
+    memory.close()
+
+
 def test_a_state_that_lies_about_the_memory_is_refused() -> None:
     memory = ReportMemory.create()
     assert memory is not None

@@ -166,6 +166,7 @@ def encode_state(
 def decode_report(state: pb.EnvStateMsg, memory: ReportMemory | None = None) -> IntervalReport:
     """Read a report; every field must be there, of its size, and finite."""
     lengths = list(state.report_lengths)
+    data: bytearray | memoryview
     if state.report_shared and memory is not None:
         data = memory.read(8 * sum(lengths))
     else:

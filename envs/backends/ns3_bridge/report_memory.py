@@ -19,6 +19,7 @@ REPORT_FD_VARIABLE = "DCQCN_GYM_REPORT_FD"
 """Environment variable of the child: the descriptor of the memory."""
 
 _LEAST = 1 << 20
+_KEPT_BUFFERS = 3
 
 
 class ReportMemory:
@@ -30,6 +31,7 @@ class ReportMemory:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self._view = memoryview(b"")
+        self._buffers: list[bytearray] = []
 
     @classmethod
     def create(cls) -> ReportMemory | None:
@@ -52,14 +54,32 @@ class ReportMemory:
             self._remap()
         return self._view[:size]
 
-    def read(self, size: int) -> bytearray:
+    def read(self, size: int) -> memoryview:
         """Return a copy of the first bytes; raise :class:`ProtocolError` if there are fewer."""
         if len(self._view) < size:
             have = os.fstat(self.descriptor).st_size
             if have < size:
                 raise ProtocolError(f"a report of {size} bytes is said to be in {have} bytes")
             self._remap()
-        return bytearray(self._view[:size])
+        copy = memoryview(self._free_buffer(size))[:size]
+        copy[:] = self._view[:size]
+        return copy
+
+    def _free_buffer(self, size: int) -> bytearray:
+        """Return a buffer that no report lies in any more: fresh pages cost more than the copy."""
+        for buffer in self._buffers:
+            try:
+                buffer.append(0)  # refused while somebody has a view of it
+                buffer.pop()
+            except BufferError:
+                continue
+            if len(buffer) >= size:
+                return buffer
+            self._buffers.remove(buffer)
+            break
+        fresh = bytearray(size + size // 4)
+        self._buffers = [*self._buffers, fresh][-_KEPT_BUFFERS:]
+        return fresh
 
     def close(self) -> None:
         """Let go of it; safe to call twice."""
