@@ -74,9 +74,9 @@ def explain(plan: Plan) -> str:
         else "confidence intervals need scipy"
     )
     return (
-        f"{plan.seeds} seed{'s' if plan.seeds != 1 else ''}, {plan.intervals} intervals each; "
-        f"{interval}. Final: mean utility of the recommended setting on {plan.eval_seeds} fresh "
-        f"seeds of {plan.eval_intervals} intervals per run, the same for every tuner; the "
+        f"{_count(plan.seeds, 'seed')}, {plan.intervals} intervals each; "
+        f"{interval}. Final: mean utility of the recommended setting on "
+        f"{_count(plan.eval_seeds, 'fresh seed')} of {plan.eval_intervals} intervals per run, the same for every tuner; the "
         "difference to the default is paired by seed. Online: mean utility of the run itself, "
         "search included. 95 % of best: median over the seeds of the first interval at which the "
         "mean utility of the last 10 intervals with data reached 95 % of the highest such mean of "
@@ -84,6 +84,10 @@ def explain(plan: Plan) -> str:
         "idle network, all sizes, of the recommended setting. Paused: share of time, mean over "
         "devices, during the run. Tuner CPU: per interval, on the machine that made the table."
     )
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' if n != 1 else ''}"
 
 
 def markdown(
