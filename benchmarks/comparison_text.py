@@ -76,13 +76,14 @@ def explain(plan: Plan) -> str:
     return (
         f"{_count(plan.seeds, 'seed')}, {plan.intervals} intervals each; "
         f"{interval}. Final: mean utility of the recommended setting on "
-        f"{_count(plan.eval_seeds, 'fresh seed')} of {plan.eval_intervals} intervals per run, the same for every tuner; the "
-        "difference to the default is paired by seed. Online: mean utility of the run itself, "
-        "search included. 95 % of best: median over the seeds of the first interval at which the "
-        "mean utility of the last 10 intervals with data reached 95 % of the highest such mean of "
-        "any tuner on that seed, a dash if most seeds never did. Slowdown: FCT over the FCT in an "
-        "idle network, all sizes, of the recommended setting. Paused: share of time, mean over "
-        "devices, during the run. Tuner CPU: per interval, on the machine that made the table."
+        f"{_count(plan.eval_seeds, 'fresh seed')} of {plan.eval_intervals} intervals per run, the "
+        "same for every tuner; the difference to the default is paired by seed. Online: mean "
+        "utility of the run itself, search included. 95 % of best: median over the seeds of the "
+        "first interval at which the mean utility of the last 10 intervals with data reached 95 % "
+        "of the highest such mean of any tuner on that seed, a dash if most seeds never did. "
+        "Slowdown: FCT over the FCT in an idle network, all sizes, of the recommended setting. "
+        "Paused: share of time, mean over devices, during the run. Tuner CPU: per interval, on the "
+        "machine that made the table."
     )
 
 
