@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.monitor_accuracy import Seen
 from dcqcn_gym.benchmarks.monitor_fluid import Fluid, arrivals, fluid_traffic, max_min
+from dcqcn_gym.benchmarks.monitor_history import HISTORIES, relabel
 from dcqcn_gym.benchmarks.monitor_worlds import WORLDS, World
 from dcqcn_gym.benchmarks.traces import Probe, Study, judge, keys_of, replay, simulate
 from dcqcn_gym.cli import app
@@ -175,6 +177,41 @@ def test_ideal_worlds_are_easier_to_label() -> None:
     assert probes["fluid-one-bare"] > probes["engine"]
 
 
+# -- how long flows are remembered -----------------------------------------------------------
+
+
+def test_the_usual_history_labels_as_the_engine_does() -> None:
+    """Weight by weight, although it is written anew; a longer one forgets fewer elephants."""
+    probe = Probe("exact", MS, {"kind": "exact"})
+    _, sizes = flows = replay(Study(MINI, 1, MS, 0, 30 * MS), [probe])
+    assert np.any(sizes >= 1_000_000)
+    same, small = relabel(probe.seen, 3, 3, 1_000_000)
+    for ours, engines in zip(same, probe.seen, strict=True):
+        assert np.array_equal(ours.elephant_share, engines.elephant_share)
+    kept, large = relabel(probe.seen, 1000, 3, 1_000_000)
+    assert large > small
+    assert all(
+        np.all(b.elephant_share[a.elephant_share >= 1] >= 1)
+        for a, b in zip(same, kept, strict=True)
+    )
+    probe.seen = kept
+    assert all(a is None or 0 <= a.label <= 1 for a in judge(probe, flows, 1_000_000))
+
+
+def test_a_flow_that_pauses_is_remembered_or_not_by_hand() -> None:
+    """600 KB, five idle intervals, 600 KB: an elephant only if it was not forgotten."""
+
+    def active(total: int) -> Seen:
+        return Seen(ints(7), ints(total), ints(1), np.zeros(1), 0.5)
+
+    nothing = Seen(ints(), ints(), ints(), np.zeros(0), 0.5)
+    seen = [active(600_000), *[nothing] * 5, active(1_200_000)]
+    last = {forget: relabel(seen, forget, 3, 1_000_000)[0][-1] for forget in (3, 5, 6)}
+    assert {forget: at.elephant_share.tolist() for forget, at in last.items()} == {
+        3: [0.0], 5: [0.0], 6: [1.0]
+    }  # fmt: skip
+
+
 def test_the_command_prints_the_table_and_resumes(tmp_path: Path) -> None:
     words = ["bench", "monitor", "--out", str(tmp_path), "--explain", "--scenario",
              "mini-fb-hadoop", "--load", "20", "--seeds", "1", "--warmup", "1", "--length", "2",
@@ -182,10 +219,10 @@ def test_the_command_prints_the_table_and_resumes(tmp_path: Path) -> None:
     first = CliRunner().invoke(app, words)
     assert first.exit_code == 0, first.output
     lines = first.stdout.strip().splitlines()
-    assert len(lines) == 2 + len(WORLDS)
+    assert len(lines) == 2 + len(WORLDS) + 1 + 2 + len(HISTORIES)
     assert all(world.what in first.stdout for world in WORLDS.values())
     written = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert len(written) == len(WORLDS)
+    assert len(written) == len(WORLDS) + 1
     again = CliRunner().invoke(app, words)
     assert again.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == written

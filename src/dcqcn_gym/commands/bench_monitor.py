@@ -92,7 +92,8 @@ def _explain(
 ) -> None:
     from rich.console import Console
 
-    from dcqcn_gym.benchmarks.monitor import produce
+    from dcqcn_gym.benchmarks.monitor import produce, results
+    from dcqcn_gym.benchmarks.monitor_history import HistoryPlan, history_table
     from dcqcn_gym.benchmarks.monitor_page import insert
     from dcqcn_gym.benchmarks.monitor_worlds import WorldPlan, accounts, explanation
 
@@ -103,9 +104,12 @@ def _explain(
         length_ms=length,
         scenario=scenario,
     )
+    histories = HistoryPlan(plan.loads, plan.seeds, warmup, length, scenario)
     with Console(stderr=True).status("simulating") as status:
         produce(plan, out, workers, status.update)
+        produce(histories, out, workers, status.update)
     text = explanation(plan, accounts(plan, out))
+    text += "\n" + history_table(histories, list(results(histories, out)))
     if write is not None:
         insert(write, "bench monitor explained", text)
     typer.echo(text, nl=False)

@@ -1,0 +1,121 @@
+"""What it costs to forget idle flows: exact counters whose history lasts longer than delta.
+
+A flow that DCQCN has throttled to its smallest rate sends a packet every few intervals. If the
+history drops it meanwhile, its bytes are counted from zero when the next packet comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.monitor import MS, with_load
+from dcqcn_gym.benchmarks.monitor_accuracy import Seen, mean_accuracy
+from dcqcn_gym.benchmarks.monitor_page import markdown_table
+from dcqcn_gym.benchmarks.monitor_worlds import WorldJob, WorldPlan
+from dcqcn_gym.benchmarks.traces import Probe, Study, judge, replay
+from dcqcn_gym.envs.scenarios import load_scenario
+
+__all__ = ["HISTORIES", "HistoryJob", "HistoryPlan", "history_table", "relabel"]
+
+HISTORIES = (3, 5, 10, 1000)
+"""Idle intervals after which a flow is forgotten; the monitors take delta = 3."""
+
+
+def relabel(seen: Sequence[Seen], forget: int, delta: int, tau: int) -> tuple[list[Seen], int]:
+    """Return what exact counters with another history would have said, and its largest size.
+
+    ``seen`` are all intervals of an exact counter, from the first packet on. The size counts flows
+    of all ToRs. With ``forget`` = ``delta`` the labels are the engine's own.
+    """
+    history: dict[int, tuple[int, int, int]] = {}  # bytes before, intervals active, last of them
+    before: dict[int, int] = {}
+    told, largest = [], 0
+    for now, at in enumerate(seen):
+        share = np.zeros(len(at.key))
+        for i, (key, total) in enumerate(
+            zip(at.key.tolist(), at.total_bytes.tolist(), strict=True)
+        ):
+            base, active, _ = history.get(key, (before.get(key, 0), 0, 0))
+            history[key], before[key] = (base, active + 1, now), total
+            ratio = (total - base) / tau
+            share[i] = min(ratio, 1.0) if ratio >= 1 or active + 1 >= delta else 0.0
+        largest = max(largest, len(history))
+        history = {key: flow for key, flow in history.items() if now - flow[2] < forget}
+        told.append(replace(at, elephant_share=share))
+    return told, largest
+
+
+@dataclass(frozen=True)
+class HistoryJob(WorldJob):
+    """The flows of one load and seed on the scenario's own network, labelled by each history."""
+
+    @property
+    def name(self) -> str:
+        """Name of its file."""
+        return f"history-{self.base.name}-{self.load}-seed{self.seed}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the result; an old result of another identity is made again."""
+        return {**super().identity(), "histories": list(HISTORIES)}
+
+    def run(self) -> dict[str, Any]:
+        """Label every millisecond with each history; intervals of the warm-up do not count."""
+        length = (self.warmup_ms + self.length_ms) * MS
+        probe = Probe("exact", MS, {"kind": "exact"})
+        flows = replay(Study(self.scenario, self.seed, MS, 0, length), [probe])
+        monitor, said, rows = self.scenario.monitor, list(probe.seen), []
+        for forget in HISTORIES:
+            told, largest = relabel(said, forget, monitor.delta, monitor.tau_bytes)
+            probe.seen = told[self.warmup_ms :]
+            mean = mean_accuracy(judge(probe, flows, monitor.tau_bytes))
+            rows.append({
+                "load": self.load, "seed": self.seed, "forget": forget,
+                "label": mean.label, "recall": mean.recall or 0.0, "largest": largest,
+            })  # fmt: skip
+        return {"identity": self.identity(), "rows": rows}
+
+
+@dataclass(frozen=True)
+class HistoryPlan(WorldPlan):
+    """The histories at every load and seed."""
+
+    def jobs(self) -> list[WorldJob]:
+        """Return every combination."""
+        base = load_scenario(self.scenario)
+        lengths = (self.warmup_ms, self.length_ms)
+        return [
+            HistoryJob("engine", with_load(base, load), load, seed, *lengths)
+            for seed in self.seeds
+            for load in self.loads
+        ]
+
+
+def history_table(plan: WorldPlan, found: Sequence[Mapping[str, Any]]) -> str:
+    """Return a Markdown table from the results: one line per load and history."""
+    rows = [row for result in found for row in result["rows"]]
+    seeds = ", ".join(str(seed) for seed in plan.seeds)
+    head = [
+        "load",
+        "forgotten after",
+        "label",
+        f"label, seed {seeds}",
+        "recall",
+        "flows kept, most",
+    ]
+    lines = []
+    for load in plan.loads:
+        for forget in HISTORIES:
+            here = [row for row in rows if (row["load"], row["forget"]) == (load, forget)]
+            lines.append([
+                f"{load} %",
+                f"{forget} ms",
+                f"{np.mean([row['label'] for row in here]):.3f}",
+                " ".join(f"{row['label']:.3f}" for row in here),
+                f"{np.mean([row['recall'] for row in here]):.2f}",
+                f"{max(row['largest'] for row in here)}",
+            ])  # fmt: skip
+    return markdown_table(head, lines) + "\n"
