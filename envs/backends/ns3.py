@@ -31,6 +31,7 @@ from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
 from dcqcn_gym.envs.backends.ns3_bridge.errors import SchemaMismatchError
 from dcqcn_gym.envs.backends.ns3_bridge.link import Deadlines, Link, Transport
 from dcqcn_gym.envs.backends.ns3_bridge.process import SimulationProcess, python_command
+from dcqcn_gym.envs.backends.ns3_bridge.report_codec import decode_report
 from dcqcn_gym.envs.backends.ns3_bridge.report_memory import REPORT_FD_VARIABLE, ReportMemory
 from dcqcn_gym.envs.backends.ns3_bridge.schema import (
     PROTOCOL,
@@ -186,7 +187,7 @@ class Ns3Backend:
             session.waiting = None
         state = self._ask(session, request)
         session.step += 1
-        return codec.decode_report(state, session.memory)
+        return decode_report(state, session.memory)
 
     def watch(self, every_ps: int, ports: Sequence[int], look: Look) -> None:
         """Call ``look(now_ps, ports, flows)`` for every multiple of ``every_ps``, until close.

@@ -10,7 +10,7 @@ import pytest
 
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.backends.ns3_bridge import codec
+from dcqcn_gym.envs.backends.ns3_bridge import codec, report_codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 from dcqcn_gym.envs.backends.ns3_bridge.link import read_recording
@@ -42,7 +42,7 @@ def test_memory_socket_and_native_give_the_same_reports(
         for direction, data in read_recording(tmp_path / "session")[1:]
         if direction == "<"
     ]
-    told = [codec.decode_report(s) for s in states if s.report_lengths]
+    told = [report_codec.decode_report(s) for s in states if s.report_lengths]
     assert told == expected  # a recording holds everything
     monkeypatch.delattr(os, "memfd_create")
     assert run(Ns3Backend(command=NATIVE_PEER)) == expected
@@ -96,10 +96,10 @@ def test_a_state_that_lies_about_the_memory_is_refused() -> None:
     assert memory is not None
     state = pb.EnvStateMsg(report_lengths=[1, 2], report_shared=True)
     with pytest.raises(ProtocolError, match="is said to be in 0 bytes"):
-        codec.decode_report(state, memory)
+        report_codec.decode_report(state, memory)
     memory.room(24)
-    with pytest.raises(ProtocolError, match="2 fields"):
-        codec.decode_report(state, memory)
+    with pytest.raises(ProtocolError, match="2 arrays"):
+        report_codec.decode_report(state, memory)
     with pytest.raises(ProtocolError, match="0 bytes"):
-        codec.decode_report(state)
+        report_codec.decode_report(state)
     memory.close()

@@ -9,6 +9,7 @@ from typing import Any
 from dcqcn_gym.envs.backends.base import Backend, Watchable
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
+from dcqcn_gym.envs.backends.ns3_bridge.report_codec import encode_state
 from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
 from dcqcn_gym.envs.scenarios import Scenario
 from dcqcn_gym.errors import BackendError, ConfigError, DcqcnGymError, StateError
@@ -62,7 +63,7 @@ def serve_backend(
         state.time_ps = clock
         state.done = bool(getattr(world, "done", False))
         state.samples.extend(samples.take())
-        request = codec.decode(pb.EnvActMsg, ask(codec.encode_state(state, report, memory)))
+        request = codec.decode(pb.EnvActMsg, ask(encode_state(state, report, memory)))
         if request.stopSimReq:
             return
         state, report = pb.EnvStateMsg(), None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -15,23 +13,18 @@ from google.protobuf.message import DecodeError, Message
 from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
-from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
-from dcqcn_gym.envs.backends.ns3_bridge.schema import REPORT_FIELDS
-from dcqcn_gym.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
 from dcqcn_gym.knobs import KNOBS, Setting
 
 __all__ = [
     "box_space",
     "decode",
     "decode_box",
-    "decode_report",
     "decode_sample",
     "decode_setting",
     "encode",
     "encode_box",
     "encode_sample",
     "encode_setting",
-    "encode_state",
 ]
 
 _Type = TypeVar("_Type", bound=Message)
@@ -134,72 +127,6 @@ def encode(message: Message) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
-def encode_state(
-    state: pb.EnvStateMsg, report: IntervalReport | None = None, memory: ReportMemory | None = None
-) -> bytes:
-    """Return the bytes of ``state`` with every field of ``report`` as raw numbers.
-
-    The numbers go into ``memory`` if there is one. Else they go behind the rest of the message as
-    they are, for fields of a protobuf message may follow each other in any order.
-    """
-    if report is None:
-        return encode(state)
-    values = [getattr(getattr(report, p) if p else report, name) for p, name, _, _ in _FIELDS]
-    lengths = [value.size if f[3] else 1 for f, value in zip(_FIELDS, values, strict=True)]
-    state.report_lengths.extend(lengths)
-    size = 8 * sum(lengths)
-    buffer = bytearray(size) if memory is None else memory.room(size)
-    arrays = {kind: np.frombuffer(buffer, dtype) for kind, dtype in _WIRE.items()}
-    at = 0
-    for (_, _, kind, ndim), value, length in zip(_FIELDS, values, lengths, strict=True):
-        if ndim:
-            arrays[kind][at : at + length] = value
-        else:
-            _PACK[kind](buffer, 8 * at, value)
-        at += length
-    if memory is None:
-        return b"".join((encode(state), _DATA_TAG, _varint(size), buffer))
-    state.report_shared = True
-    return encode(state)
-
-
-def decode_report(state: pb.EnvStateMsg, memory: ReportMemory | None = None) -> IntervalReport:
-    """Read a report; every field must be there, of its size, and finite."""
-    lengths = list(state.report_lengths)
-    data: bytearray | memoryview
-    if state.report_shared and memory is not None:
-        data = memory.read(8 * sum(lengths))
-    else:
-        data = bytearray(state.report_data)
-    if len(lengths) != len(_FIELDS) or 8 * sum(lengths) != len(data):
-        raise ProtocolError(
-            f"the interval report has {len(lengths)} fields, {sum(lengths)} numbers and "
-            f"{len(data)} bytes; expected {len(_FIELDS)} fields and 8 bytes a number"
-        )
-    arrays = {kind: np.frombuffer(data, dtype) for kind, dtype in _WIRE.items()}  # views of it
-    values: dict[str, dict[str, Any]] = {"": {}, "fsd": {}, "finished": {}}
-    at = 0
-    for (parent, name, kind, ndim), length in zip(_FIELDS, lengths, strict=True):
-        value: Any
-        if ndim:
-            value = arrays[kind][at : at + length]
-            finite = kind != "<f8" or bool(np.isfinite(value).all())
-        elif length == 1:
-            value = _UNPACK[kind](data, 8 * at)[0]
-            finite = math.isfinite(value)
-        else:
-            raise ProtocolError(f"report field {name!r} has {length} values; expected 1")
-        if not finite:
-            raise ProtocolError(f"report field {name!r} holds a value that is not finite")
-        values[parent][name] = bool(value) if kind == "bool" else value
-        at += length
-    return IntervalReport(
-        **values[""],
-        fsd=FlowSizeDistribution(**values["fsd"]),
-        finished=FinishedFlows(**values["finished"]),
-    )
-
-
 def encode_sample(now_ps: int, ports: Mapping[str, Any], flows: Mapping[str, Any]) -> pb.Sample:
     """Write what a watch saw at one instant."""
     return pb.Sample(
@@ -226,22 +153,5 @@ def decode_sample(sample: pb.Sample, n_ports: int) -> tuple[dict[str, Any], dict
     return ports, dict(zip(_FLOW_COLUMNS, table, strict=True))
 
 
-def _varint(number: int) -> bytes:
-    """Return a number as protobuf writes it: seven bits a byte, the low ones first."""
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-_FIELDS = [(*name.rpartition(".")[::2], kind, ndim) for name, (kind, ndim) in REPORT_FIELDS.items()]
-"""Of every report field: the part of the report that holds it, name, type, dimensions."""
-_WIRE = {"<i8": np.dtype("<i8"), "<f8": np.dtype("<f8")}
-_INT, _FLOAT = struct.Struct("<q"), struct.Struct("<d")
-_PACK = {"<i8": _INT.pack_into, "<f8": _FLOAT.pack_into, "bool": _INT.pack_into}
-_UNPACK = {"<i8": _INT.unpack_from, "<f8": _FLOAT.unpack_from, "bool": _INT.unpack_from}
 _PORT_COLUMNS = {"queue_bytes": "<i8", "tx_bytes": "<i8", "pause_ps": "<f8", "paused": "?"}
 _FLOW_COLUMNS = ("src", "dst", "ordinal", "workload", "rate_bps")
-_DATA_TAG = _varint(pb.EnvStateMsg.REPORT_DATA_FIELD_NUMBER << 3 | 2)  # 2: so many bytes follow

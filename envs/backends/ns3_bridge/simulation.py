@@ -91,7 +91,8 @@ class Peer:
         except zmq.ZMQError as error:
             self.close()
             raise ConfigError(
-                f"endpoint {endpoint!r}: {zmq.strerror(error.errno or 0)}; expected tcp://HOST:PORT or ipc://FILE"
+                f"endpoint {endpoint!r}: {zmq.strerror(error.errno or 0)}; expected "
+                "tcp://HOST:PORT or ipc://FILE"
             ) from None
 
     def ask(self, message: bytes, seconds: float = math.inf) -> bytes:
