@@ -11,11 +11,11 @@ import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.benchmarks.comparison_figures import standalone
+from dcqcn_gym.benchmarks.markdown_page import markdown_table
 from dcqcn_gym.benchmarks.monitor import MONITORS, REFERENCE_LOAD, Plan, Row, clocks, rows
 from dcqcn_gym.benchmarks.monitor_accuracy import MEASURES
 from dcqcn_gym.benchmarks.monitor_gates import gates, value
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import RunError
 from dcqcn_gym.overhead import (
     ECN_DISPATCH,
     NIC_DISPATCH,
@@ -27,7 +27,7 @@ from dcqcn_gym.overhead import (
 from dcqcn_gym.record import write_atomically
 from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
 
-__all__ = ["accuracy_lines", "build_page", "insert", "markdown", "markdown_table", "overhead_table"]
+__all__ = ["accuracy_lines", "build_page", "markdown", "overhead_table"]
 
 ROLES = {"elastic": "tuned", "elastic-naive": "expert", "netflow": "default"}
 LOCAL_FSD_BYTES = 96
@@ -203,23 +203,3 @@ def _by_monitor(lines: Sequence[Cells]) -> str:
     """Return every measure of one load and interval, one line per monitor."""
     head = ["monitor", *MEASURES, "spread of label"]
     return markdown_table(head, [line[2:] for line in lines])
-
-
-def insert(page: Path, name: str, text: str) -> None:
-    """Put ``text`` between the marks ``name`` of a Markdown page; RunError if they are missing."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    try:
-        whole = page.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"{page} cannot be read: {error.strerror}") from error
-    head, found, rest = whole.partition(begin)
-    _, closed, tail = rest.partition(end)
-    if not found or not closed:
-        raise RunError(f"{page} lacks the marks {begin} and {end} around the table's place")
-    write_atomically(page, f"{head}{begin}\n\n{text}\n{end}{tail}".encode())
-
-
-def markdown_table(head: Cells, lines: Iterable[Cells]) -> str:
-    """Return a Markdown table."""
-    cells = [head, ["---"] * len(head), *lines]
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells)

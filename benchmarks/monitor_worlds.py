@@ -17,10 +17,10 @@ from typing import Any, Literal
 import numpy as np
 
 import dcqcn_gym
+from dcqcn_gym.benchmarks.markdown_page import markdown_table
 from dcqcn_gym.benchmarks.monitor import MS, results, with_load
 from dcqcn_gym.benchmarks.monitor_accuracy import mean_accuracy, sizes_of
 from dcqcn_gym.benchmarks.monitor_fluid import fluid_traffic
-from dcqcn_gym.benchmarks.monitor_page import markdown_table
 from dcqcn_gym.benchmarks.traces import Probe, Study, judge, monitor_line, replay, simulate
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario

@@ -21,18 +21,17 @@ from dcqcn_gym.errors import DcqcnGymError, RunError
 from dcqcn_gym.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.loop import RunSpec, run
 from dcqcn_gym.pool import worker_pool
-from dcqcn_gym.record import Run, read_run, write_atomically
+from dcqcn_gym.record import Run, read_run
 from dcqcn_gym.report.data import Series
 from dcqcn_gym.report.headline import mean_utility
 from dcqcn_gym.statistics import ALL_SIZES, Estimate, estimate, paired_change, slowdown_by_seed
 from dcqcn_gym.tuning import REFERENCES, evaluation_seeds
 
-__all__ = ["SCENARIOS", "TUNERS", "Plan", "insert", "markdown", "produce"]
+__all__ = ["SCENARIOS", "TUNERS", "Plan", "markdown", "produce"]
 
 SCENARIOS = ("fb-hadoop", "fb-hadoop-uplink30", "llm-alltoall")
 TUNERS = ("paraleon", "paraleon-rescaled")
 WORKERS = 2
-BEGIN, END = "<!-- recommended: begin -->", "<!-- recommended: end -->"
 
 Progress = Callable[[str], None]
 
@@ -236,16 +235,3 @@ def _signed(change: Estimate | None, scale: float, form: str, unit: str) -> str:
     if change.low is None or change.high is None:
         return text
     return f"{text} [{change.low * scale:{form}}, {change.high * scale:{form}}]"
-
-
-def insert(path: Path, text: str) -> None:
-    """Put the table between its marks in a Markdown file; raise RunError if they are missing."""
-    try:
-        page = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}") from error
-    head, begin, rest = page.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not begin or not end:
-        raise RunError(f"{path} lacks the marks {BEGIN} and {END} around the table's place")
-    write_atomically(path, f"{head}{BEGIN}\n\n{text}\n{END}{tail}".encode())

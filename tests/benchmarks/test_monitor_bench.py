@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.benchmarks.monitor import Plan, Row, produce, rows, with_load
 from dcqcn_gym.benchmarks.monitor_accuracy import Accuracy, Seen, accuracy, mean_accuracy, sizes_of
 from dcqcn_gym.benchmarks.monitor_gates import gates
-from dcqcn_gym.benchmarks.monitor_page import build_page, insert, markdown, overhead_table
+from dcqcn_gym.benchmarks.monitor_page import build_page, markdown, overhead_table
 from dcqcn_gym.benchmarks.traces import Probe, Study, judge, replay
 from dcqcn_gym.cli import app
 from dcqcn_gym.envs.backends.native import NativeBackend

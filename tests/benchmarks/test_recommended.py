@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.benchmarks.recommended import BEGIN, END, Plan, insert, markdown, produce, rows
-from dcqcn_gym.errors import RunError, UnknownNameError
+from dcqcn_gym.benchmarks.recommended import Plan, markdown, produce, rows
+from dcqcn_gym.errors import UnknownNameError
 
 PLAN = Plan(
     scenarios=("mini-fb-hadoop",),
@@ -60,17 +60,6 @@ def test_unknown_tuner_fails_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="paraleon"):
         produce(plan, tmp_path, lambda _: None)
     assert list(tmp_path.rglob("*.jsonl")) == []
-
-
-def test_table_goes_between_its_marks(tmp_path: Path) -> None:
-    page = tmp_path / "results.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
-    insert(page, "new")
-    insert(page, "newer")
-    assert page.read_text(encoding="utf-8") == f"before\n{BEGIN}\n\nnewer\n{END}\nafter\n"
-    page.write_text("no marks", encoding="utf-8")
-    with pytest.raises(RunError, match="lacks the marks"):
-        insert(page, "new")
 
 
 def test_the_command_names_what_differs_from_the_standard() -> None:

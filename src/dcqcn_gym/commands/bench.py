@@ -126,6 +126,7 @@ def recommended(
     from rich.console import Console
 
     import dcqcn_gym.benchmarks.recommended as bench
+    from dcqcn_gym.benchmarks.markdown_page import insert
 
     plan = bench.Plan(
         scenarios=tuple(scenario or bench.SCENARIOS),
@@ -140,7 +141,7 @@ def recommended(
         bench.produce(plan, out, status.update)
     text = bench.markdown(plan, out)
     if write is not None:
-        bench.insert(write, text)
+        insert(write, "recommended", text)
         typer.echo(write)
     else:
         typer.echo(text)

@@ -51,9 +51,10 @@ def monitor(
         return
     from rich.console import Console
 
+    from dcqcn_gym.benchmarks.markdown_page import insert
     from dcqcn_gym.benchmarks.monitor import Plan, produce, rows
     from dcqcn_gym.benchmarks.monitor_gates import gates
-    from dcqcn_gym.benchmarks.monitor_page import build_page, insert, markdown
+    from dcqcn_gym.benchmarks.monitor_page import build_page, markdown
 
     standard = Plan()
     plan = Plan(
@@ -92,9 +93,9 @@ def _explain(
 ) -> None:
     from rich.console import Console
 
+    from dcqcn_gym.benchmarks.markdown_page import insert
     from dcqcn_gym.benchmarks.monitor import produce, results
     from dcqcn_gym.benchmarks.monitor_history import HistoryPlan, history_table
-    from dcqcn_gym.benchmarks.monitor_page import insert
     from dcqcn_gym.benchmarks.monitor_worlds import WorldPlan, accounts, explanation
 
     plan = WorldPlan(
