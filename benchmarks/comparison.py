@@ -50,6 +50,8 @@ class Figures:
     final: float
     slowdown_mean: float
     slowdown_p99: float
+    unfinished: float
+    """Flows still active at the end of a fresh run, which the slowdowns leave out."""
     pause_share: float
     tuner_ms: float
     """CPU milliseconds of the tuner per interval."""
@@ -68,6 +70,7 @@ class Row:
     """Intervals to 95 % of best per seed; infinite where it was not reached."""
     slowdown_mean: Estimate
     slowdown_p99: Estimate
+    unfinished: Estimate
     pause_share: Estimate
     tuner_ms: float
     error: str = ""
@@ -102,6 +105,7 @@ def collect(job: Job) -> Figures | None:
         final=_mean([mean_utility(part) for part in judged]),
         slowdown_mean=_mean(slow["mean"]),
         slowdown_p99=_mean(slow["p99"]),
+        unfinished=_mean([float(part.unfinished) for part in judged]),
         pause_share=_mean(series.pause_share),
         tuner_ms=1e3 * float(spent["tuner_cpu_s"]) / max(1, int(spent["intervals"])),
     )
@@ -184,6 +188,7 @@ def _row(
         reached=[_reached(f, best.get(f.seed, math.nan)) for f in figures],
         slowdown_mean=estimate([f.slowdown_mean for f in figures]),
         slowdown_p99=estimate([f.slowdown_p99 for f in figures]),
+        unfinished=estimate([f.unfinished for f in figures]),
         pause_share=estimate([f.pause_share for f in figures]),
         tuner_ms=_mean([f.tuner_ms for f in figures]),
         error=error,

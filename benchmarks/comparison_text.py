@@ -20,6 +20,7 @@ COLUMNS = (
     "95 % of best after",
     "slowdown, mean",
     "p99",
+    "unfinished",
     "paused",
     "tuner CPU",
 )
@@ -42,7 +43,9 @@ def with_interval(value: Estimate | None, form: str = ".4f", scale: float = 1.0)
 def cells(row: Row) -> list[str]:
     """Return a row's cells in the order of :data:`COLUMNS`."""
     if not row.seeds:
-        return [row.tuner, f"failed: {row.error}" if row.error else "not finished"] + ["–"] * 7
+        return [row.tuner, f"failed: {row.error}" if row.error else "not finished"] + ["–"] * (
+            len(COLUMNS) - 2
+        )
     return [
         row.tuner,
         with_interval(row.final),
@@ -51,6 +54,7 @@ def cells(row: Row) -> list[str]:
         _reached(row),
         with_interval(row.slowdown_mean, ".2f"),
         with_interval(row.slowdown_p99, ".1f"),
+        with_interval(row.unfinished, ".0f"),
         with_interval(row.pause_share, ".2f", 100) + " %",
         f"{row.tuner_ms:.2f} ms",
     ]
@@ -81,7 +85,8 @@ def explain(plan: Plan) -> str:
         "utility of the run itself, search included. 95 % of best: median over the seeds of the "
         "first interval at which the mean utility of the last 10 intervals with data reached 95 % "
         "of the highest such mean of any tuner on that seed, a dash if most seeds never did. "
-        "Slowdown: FCT over the FCT in an idle network, all sizes, of the recommended setting. "
+        "Slowdown: FCT over the FCT in an idle network, all sizes, of the recommended setting; "
+        "unfinished flows are not in it, their number at the end of a fresh run stands beside it. "
         "Paused: share of time, mean over devices, during the run. Tuner CPU: per interval, on the "
         "machine that made the table."
     )

@@ -24,9 +24,9 @@ from dcqcn_gym.benchmarks.compare import (
     label,
     prepare,
 )
-from dcqcn_gym.benchmarks.comparison import Figures, moving_mean, rows
+from dcqcn_gym.benchmarks.comparison import Figures, collect, moving_mean, rows
 from dcqcn_gym.benchmarks.comparison_page import write_results
-from dcqcn_gym.benchmarks.comparison_text import markdown, with_interval
+from dcqcn_gym.benchmarks.comparison_text import COLUMNS, cells, markdown, with_interval
 from dcqcn_gym.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.record import read_run
 from dcqcn_gym.statistics import Estimate
@@ -177,7 +177,16 @@ def test_rows_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def figures(utility: np.ndarray[tuple[int], np.dtype[np.float64]], final: float) -> Figures:
-    return Figures(1, utility, float(utility.mean()), final, 2.0, 9.0, 0.01, 0.1)
+    return Figures(1, utility, float(utility.mean()), final, 2.0, 9.0, 5.0, 0.01, 0.1)
+
+
+def test_unfinished_flows_are_those_of_the_last_fresh_interval(done: Path) -> None:
+    job = jobs(PLAN, done)[0]
+    last = [json.loads(path.read_text().splitlines()[-2]) for path in job.fresh]
+    found = collect(job)
+    assert found is not None
+    assert found.unfinished == np.mean([line["active_flows"] for line in last])
+    assert cells(rows([job])["mini-fb-hadoop"][0])[COLUMNS.index("unfinished")] != "–"
 
 
 def test_intervals_as_text() -> None:
