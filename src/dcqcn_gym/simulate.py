@@ -27,9 +27,11 @@ from dcqcn_gym.envs.workloads import Flows, Poisson, collectives_of
 from dcqcn_gym.errors import ConfigError, RunError
 from dcqcn_gym.interval import FinishedFlows, IntervalReport
 from dcqcn_gym.knobs import Setting, knob
+from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.result_files import ResultFiles
 from dcqcn_gym.statistics import SlowdownCounter, slowdowns
-from dcqcn_gym.trace import TRACE_FILES, Trace, Tracer
+from dcqcn_gym.trace import TRACE_FILES, Trace
+from dcqcn_gym.tracer import Tracer
 from dcqcn_gym.utility import IDLE_UTILITY, Terms, device_pause_ps, is_idle, terms, utility
 
 __all__ = ["FILES", "parse_assignments", "simulate", "with_flows"]
@@ -185,6 +187,10 @@ def simulate(
         with ResultFiles(out, _tables(totals.rounds), known) as files:
             tracer = None if trace is None else Tracer(trace, files)
             _run(scenario, world, totals, files, intervals, progress, tracer)
+            if tracer is not None:
+                tracer.close()
+                if picture := draw(tracer):
+                    files.write("trace.png", picture)
             spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
             summary = _summary(scenario, setting, seed, totals)
             files.write("timing.json", _json(_timing(spent, totals)))
@@ -266,8 +272,6 @@ def _run(
                 f"--until-done: {report.active_flows} flows have sent nothing for {stuck} "
                 "intervals; the network is stuck (a pause cycle or a rate that is too low)"
             )
-    if tracer is not None:
-        tracer.finish()
 
 
 def _ns(ps: int) -> str:

@@ -16,7 +16,8 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario
 from dcqcn_gym.errors import ConfigError, StateError, UnknownNameError
 from dcqcn_gym.simulate import simulate
-from dcqcn_gym.trace import Binned, Trace, parse_trace, port_names
+from dcqcn_gym.trace import Trace, parse_trace, port_names
+from dcqcn_gym.tracer import Binned
 
 pytest.importorskip("dcqcn_gym._core")
 

@@ -13,7 +13,7 @@ from dcqcn_gym.report.figures import have_matplotlib
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dcqcn_gym.trace import Tracer
+    from dcqcn_gym.tracer import Tracer
 
 __all__ = ["draw"]
 

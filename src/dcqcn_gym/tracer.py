@@ -1,0 +1,217 @@
+"""Looks into a running simulation and writes what a trace wants: tables, and bins for the plot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from dcqcn_gym.envs.backends import Backend
+from dcqcn_gym.envs.backends.base import Watchable
+from dcqcn_gym.errors import ConfigError, RunError
+from dcqcn_gym.interval import FloatArray
+from dcqcn_gym.result_files import ResultFiles
+from dcqcn_gym.trace import Trace, need_pyarrow
+
+__all__ = ["Binned", "Tracer"]
+
+PLOTTED_FLOWS = 8
+_PORT_COLUMNS = {
+    "queue": ("queue_bytes",),
+    "rate": ("rate_bps",),
+    "pause": ("paused", "paused_share"),
+}
+
+
+class Binned:
+    """Mean and peak of several growing time series in at most ``2 * limit`` bins.
+
+    Bins grow by doubling, so memory does not depend on the length of the run. NaN is no value.
+    """
+
+    def __init__(self, series: int, limit: int = 1000) -> None:
+        self.width = 1
+        self._limit = limit
+        self._bins: list[tuple[FloatArray, FloatArray, FloatArray]] = []  # sum, count, peak
+        self._filled = 0
+        self._series = series
+
+    def add(self, values: FloatArray) -> None:
+        """Append one sample of every series."""
+        there = ~np.isnan(values)
+        new = (np.where(there, values, 0.0), there.astype(np.float64), values.astype(np.float64))
+        if self._bins and self._filled < self.width:
+            self._bins[-1] = _merged(self._bins[-1], new)
+            self._filled += 1
+            return
+        if len(self._bins) == 2 * self._limit:
+            pairs = zip(self._bins[::2], self._bins[1::2], strict=True)
+            self._bins = [_merged(a, b) for a, b in pairs]
+            self.width *= 2
+        self._bins.append(new)
+        self._filled = 1
+
+    def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the last sample number of every bin, and means and peaks as [bin, series]."""
+        if not self._bins:
+            empty = np.zeros((0, self._series))
+            return np.zeros(0), empty, empty
+        ends = np.arange(1, len(self._bins) + 1, dtype=np.float64) * self.width
+        ends[-1] += self._filled - self.width
+        total, count, peak = (np.stack(column) for column in zip(*self._bins, strict=True))
+        with np.errstate(invalid="ignore"):
+            mean = np.asarray(total / count, dtype=np.float64)
+        return ends, mean, np.asarray(peak, dtype=np.float64)
+
+
+def _merged(
+    a: tuple[FloatArray, FloatArray, FloatArray], b: tuple[FloatArray, FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return a[0] + b[0], a[1] + b[1], np.fmax(a[2], b[2])
+
+
+class _Table(Protocol):
+    def add(self, columns: Mapping[str, Any]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _CsvTable:
+    """A growing CSV file; integers stay integers, floats are written in full."""
+
+    def __init__(self, files: ResultFiles, name: str, columns: Sequence[str]) -> None:
+        self._files, self._name = files, f"{name}.csv"
+        files.rows(self._name, [columns])
+
+    def add(self, columns: Mapping[str, Any]) -> None:
+        lists = [np.asarray(column).tolist() for column in columns.values()]
+        self._files.rows(self._name, zip(*lists, strict=True))
+
+    def close(self) -> None: ...
+
+
+class _ParquetTable:
+    """A growing Parquet file, one row group per interval."""
+
+    def __init__(self, files: ResultFiles, name: str, columns: Sequence[str]) -> None:
+        self._arrow, self._parquet = need_pyarrow("pyarrow"), need_pyarrow("pyarrow.parquet")
+        self._path = files.draft(f"{name}.parquet")
+        self._writer: Any = None
+        self._columns = columns
+
+    def add(self, columns: Mapping[str, Any]) -> None:
+        table = self._arrow.table({n: np.asarray(c) for n, c in columns.items()})
+        try:
+            if self._writer is None:
+                self._writer = self._parquet.ParquetWriter(self._path, table.schema)
+            self._writer.write_table(table)
+        except OSError as error:
+            raise RunError(f"{self._path} cannot be written: {error}") from error
+
+    def close(self) -> None:
+        if self._writer is None:
+            self._path.unlink(missing_ok=True)
+        else:
+            self._writer.close()
+
+
+class Tracer:
+    """Collects the samples of a run and writes them interval by interval."""
+
+    def __init__(self, trace: Trace, files: ResultFiles) -> None:
+        self.trace = trace
+        self._files = files
+        ports = len(trace.ports)
+        kind = _ParquetTable if trace.format == "parquet" else _CsvTable
+        self._with_flows = "rate" in trace.quantities and trace.flows != ()
+        columns = [c for q in trace.quantities for c in _PORT_COLUMNS[q]]
+        self._port_columns = ["time_ns", "node", "port", "peer", *columns]
+        self._flow_columns = ["time_ns", "src", "dst", "ordinal", "workload", "rate_bps"]
+        self._ports_table: _Table = kind(files, "trace_ports", self._port_columns)
+        self._flows_table: _Table | None = None
+        if self._with_flows:
+            self._flows_table = kind(files, "trace_flows", self._flow_columns)
+        self._names = np.array([(p.node, p.index, p.peer) for p in trace.ports], dtype=np.int64)
+        self._names = self._names.reshape(ports, 3)
+        self._sent = np.zeros(ports, dtype=np.int64)
+        self._paused = np.zeros(ports, dtype=np.float64)
+        self._port_rows: list[tuple[Any, ...]] = []
+        self._flow_rows: list[tuple[Any, ...]] = []
+        self.binned = {q: Binned(ports) for q in trace.quantities}
+        self.binned_flows = Binned(PLOTTED_FLOWS)
+        self.plotted_flows: dict[tuple[int, int, int], int] = {}
+        self.seen_flows = 0
+        self._live: set[tuple[int, int, int]] = set()
+
+    def attach(self, world: Backend) -> None:
+        """Begin to look into an opened backend; raise ConfigError if it cannot be looked into."""
+        if not isinstance(world, Watchable):
+            raise ConfigError(
+                f"--trace: {type(world).__name__} cannot be looked into; use --backend native"
+            )
+        world.watch(self.trace.every_ps, [port.number for port in self.trace.ports], self._look)
+
+    def _look(self, now_ps: int, ports: Mapping[str, Any], flows: Mapping[str, Any]) -> None:
+        every_s = self.trace.every_ps * 1e-12
+        rate = (ports["tx_bytes"] - self._sent) * 8 / every_s
+        share = (ports["pause_ps"] - self._paused) / self.trace.every_ps
+        self._sent, self._paused = ports["tx_bytes"], ports["pause_ps"]
+        series = {"queue": ports["queue_bytes"], "rate": rate, "pause": share}
+        columns = {
+            "queue": (ports["queue_bytes"],),
+            "rate": (rate,),
+            "pause": (ports["paused"].astype(np.int64), share),
+        }
+        times = np.full(len(self._names), now_ps / 1000)
+        chosen = [column for q in self.trace.quantities for column in columns[q]]
+        self._port_rows.append((times, *self._names.T, *chosen))
+        for quantity, binned in self.binned.items():
+            binned.add(np.asarray(series[quantity], dtype=np.float64))
+        if self._with_flows:
+            self._look_at_flows(now_ps, flows)
+
+    def _look_at_flows(self, now_ps: int, flows: Mapping[str, Any]) -> None:
+        names = zip(*(flows[n].tolist() for n in ("src", "dst", "ordinal")), strict=True)
+        keys = list(names)
+        kept = [i for i, key in enumerate(keys) if self.trace.wanted(*key)]
+        values = np.full(PLOTTED_FLOWS, np.nan)
+        rates = flows["rate_bps"]
+        for i in kept:
+            key = keys[i]
+            if len(self.plotted_flows) < PLOTTED_FLOWS:
+                self.plotted_flows.setdefault(key, len(self.plotted_flows))
+            if key in self.plotted_flows:
+                values[self.plotted_flows[key]] = float(rates[i])
+        live = {keys[i] for i in kept}  # a flow that has gone never comes back
+        self.seen_flows += len(live - self._live)
+        self._live = live
+        self.binned_flows.add(values)
+        picked = [flows[name][kept] for name in ("src", "dst", "ordinal", "workload", "rate_bps")]
+        self._flow_rows.append((np.full(len(kept), now_ps / 1000), *picked))
+
+    def end_interval(self) -> None:
+        """Write the samples of the interval."""
+        self._flush(self._ports_table, self._port_columns, self._port_rows)
+        if self._flows_table is not None:
+            self._flush(self._flows_table, self._flow_columns, self._flow_rows)
+
+    @staticmethod
+    def _flush(table: _Table, names: Iterable[str], rows: list[tuple[Any, ...]]) -> None:
+        if rows:
+            parts = [np.concatenate(column) for column in zip(*rows, strict=True)]
+            table.add(dict(zip(names, parts, strict=True)))
+            rows.clear()
+
+    def close(self) -> None:
+        """Close the tables."""
+        self._ports_table.close()
+        if self._flows_table is not None:
+            self._flows_table.close()
+
+    @property
+    def files(self) -> list[Path]:
+        """The tables that are written."""
+        names = ["trace_ports", "trace_flows"] if self._with_flows else ["trace_ports"]
+        return [self._files.out / f"{name}.{self.trace.format}" for name in names]
