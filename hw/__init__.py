@@ -1,1 +1,1 @@
-"""Room `hw`."""
+"""Real networks; empty so far."""
