@@ -164,14 +164,18 @@ def _check_out(out: Path, *, resume: bool, force: bool) -> None:
 
 
 def _available(plan: Plan) -> tuple[Plan, list[str]]:
-    """Try every start; leave out tuners of ``all`` that lack their packages."""
+    """Try every start; leave out tuners of ``all`` that lack their packages or are broken.
+
+    Broken can only be a plug-in of another package; our own tuners have to run.
+    """
     kept, notes = list(plan.tuners), []
     first: Scenario = load_scenario(plan.scenarios[0])
     for tuner in plan.tuners:
         try:
             RunSpec(first, tuner, 1, plan.intervals, plan.backend).check()
-        except MissingExtraError as error:
-            if not plan.everything:
+        except DcqcnGymError as error:
+            ours = tuner in TUNERS.builtin and not isinstance(error, MissingExtraError)
+            if ours or not plan.everything:
                 raise
             kept.remove(tuner)
             notes.append(f"{tuner} was left out: {error}")

@@ -141,6 +141,28 @@ def test_all_leaves_out_what_cannot_run_here(
         prepare(replace(PLAN, tuners=("tpe",)), tmp_path / "tpe")
 
 
+def test_all_leaves_out_a_broken_plug_in_of_another_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_tuner.py").write_text("import a_module_nobody_has\n")
+    package = tmp_path / "broken_tuner-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-tuner\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[dcqcn_gym.tuners]\nbroken = broken_tuner:Broken\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "broken" in all_tuners()
+    plan = replace(PLAN, tuners=("random", "broken"), everything=True)
+    kept, notes = prepare(plan, tmp_path / "all")
+    assert kept.tuners == ("random",)
+    assert len(notes) == 1
+    assert "broken was left out" in notes[0]
+    assert "a_module_nobody_has" in notes[0]
+    with pytest.raises(ConfigError, match="broken_tuner cannot be imported"):
+        prepare(replace(plan, everything=False), tmp_path / "named")
+    with pytest.raises(ConfigError, match="intervals"):
+        prepare(replace(plan, intervals=0), tmp_path / "none")
+
+
 def test_all_is_every_tuner_but_those_that_need_arguments() -> None:
     assert not {"fixed", "policy"} & set(all_tuners())
     assert {"default", "paraleon", "dr-ucb", "gp"} <= set(all_tuners())
