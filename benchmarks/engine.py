@@ -19,11 +19,12 @@ import numpy as np
 
 from dcqcn_gym import _core
 from dcqcn_gym.envs.backends.clocked import ClockedBackend
+from dcqcn_gym.envs.backends.groups import same_everywhere
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenarios import Scenario, load_scenario
 from dcqcn_gym.errors import UnknownNameError
-from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS, Setting
+from dcqcn_gym.knobs import Setting
 
 __all__ = ["JOBS", "EnvCost", "JobResult", "engines", "env_cost", "run_job"]
 
@@ -135,7 +136,7 @@ def _run_once(job: Job, engine: str, seed: int) -> JobResult:
     scenario = job.scenario()
     setting = job.setting(scenario)
     simulation = _core.Simulation(compile_scenario(scenario), seed, engine)
-    simulation.apply(*_rows(setting, simulation))
+    simulation.apply(*same_everywhere(setting, simulation.n_hosts, simulation.n_ports))
     cpu = 0.0
     while not simulation.done:
         before = time.thread_time()
@@ -157,12 +158,6 @@ def _run_once(job: Job, engine: str, seed: int) -> JobResult:
 def _median(runs: Sequence[JobResult]) -> JobResult:
     spent = tuple(run.cpu_s for run in runs)
     return replace(runs[0], cpu_s=statistics.median(spent), cpu_s_all=spent)
-
-
-def _rows(setting: Setting, simulation: Any) -> tuple[Any, Any]:
-    nic = np.tile([setting[k] for k in NIC_KNOBS], (simulation.n_hosts, 1))
-    ecn = np.tile([setting[k] for k in ECN_KNOBS], (simulation.n_ports, 1))
-    return nic, ecn
 
 
 @dataclass(frozen=True)

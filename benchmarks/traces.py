@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from dcqcn_gym import _core
 from dcqcn_gym.benchmarks.monitor_accuracy import Accuracy, Seen, accuracy, sizes_of
+from dcqcn_gym.envs.backends.groups import same_everywhere
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS
 
 __all__ = [
     "Probe",
@@ -119,9 +119,7 @@ def simulate(study: Study) -> Steps:
     text = monitor_line(compile_scenario(study.scenario), {"kind": "none", "trace": 1})
     simulation = _core.Simulation(text, study.seed)
     setting = study.scenario.initial_setting()
-    nic = np.tile([setting[k] for k in NIC_KNOBS], (simulation.n_hosts, 1))
-    ecn = np.tile([setting[k] for k in ECN_KNOBS], (simulation.n_ports, 1))
-    simulation.apply(nic, ecn)
+    simulation.apply(*same_everywhere(setting, simulation.n_hosts, simulation.n_ports))
     end = study.warmup_ps + study.length_ps
     for now in range(study.step_ps, end + 1, study.step_ps):
         simulation.advance(now)

@@ -12,7 +12,7 @@ from dcqcn_gym.errors import ConfigError, UnknownNameError
 from dcqcn_gym.interval import FloatArray
 from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS, Setting
 
-__all__ = ["Devices", "cluster_setting", "resolve"]
+__all__ = ["Devices", "cluster_setting", "resolve", "same_everywhere"]
 
 TIERS = ("tor", "spine", "core")
 
@@ -51,9 +51,7 @@ def resolve(setting: DeviceSetting, devices: Devices) -> tuple[FloatArray, Float
     """
     cluster = cluster_setting(setting)
     if isinstance(setting, Setting):  # every step of a training comes here
-        return _same(setting, NIC_KNOBS, devices.n_hosts), _same(
-            setting, ECN_KNOBS, len(devices.port_node)
-        )
+        return same_everywhere(setting, devices.n_hosts, len(devices.port_node))
     groups: Mapping[str, Setting] = dict(setting)
     _check_names(groups, devices)
     hosts = [_first(groups, (f"nic:{h}", "hosts"), cluster) for h in range(devices.n_hosts)]
@@ -62,6 +60,13 @@ def resolve(setting: DeviceSetting, devices: Devices) -> tuple[FloatArray, Float
         for node, index in zip(devices.port_node, devices.port_index, strict=True)
     ]
     return _rows(hosts, NIC_KNOBS), _rows(ports, ECN_KNOBS)
+
+
+def same_everywhere(setting: Setting, n_hosts: int, n_ports: int) -> tuple[FloatArray, FloatArray]:
+    """Return what :func:`resolve` does for one setting on every device of a network."""
+    nic = np.array([setting[k] for k in NIC_KNOBS], dtype=np.float64)
+    ecn = np.array([setting[k] for k in ECN_KNOBS], dtype=np.float64)
+    return np.tile(nic, (n_hosts, 1)), np.tile(ecn, (n_ports, 1))
 
 
 def _port_groups(node: int, index: int, devices: Devices) -> tuple[str, ...]:
@@ -79,10 +84,6 @@ def _rows(settings: Sequence[Setting], knobs: Sequence[str]) -> FloatArray:
     memo: dict[int, list[float]] = {}
     rows = [memo.setdefault(id(s), [s[k] for k in knobs]) for s in settings]
     return np.array(rows, dtype=np.float64).reshape(len(settings), len(knobs))
-
-
-def _same(setting: Setting, knobs: Sequence[str], count: int) -> FloatArray:
-    return np.tile(np.array([setting[k] for k in knobs], dtype=np.float64), (count, 1))
 
 
 def _check_names(groups: Mapping[str, Setting], devices: Devices) -> None:

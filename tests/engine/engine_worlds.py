@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from dcqcn_gym._core import Simulation  # noqa: TID251 - the tests of this folder are about it
-from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.envs.backends.groups import same_everywhere
+from dcqcn_gym.knobs import Setting, default_setting, expert_setting
 
 US, MS = 1_000_000, 1_000_000_000
 ENGINES = ("event", "window")
@@ -63,9 +65,15 @@ def leaf_spine(leaves: int, per_leaf: int, spines: int, items: Iterable[str], **
 def apply(sim: Simulation, setting: Setting, changes: Mapping[str, float] | None = None) -> None:
     """Put one setting (SI changes on top) in force on every device."""
     setting = setting.replace(changes or {})
-    nic = np.tile(np.array([setting[k] for k in NIC_KNOBS]), (sim.n_hosts, 1))
-    ecn = np.tile(np.array([setting[k] for k in ECN_KNOBS]), (sim.n_ports, 1))
-    sim.apply(nic, ecn)
+    sim.apply(*same_everywhere(setting, sim.n_hosts, sim.n_ports))
+
+
+def add_report(digest: hashlib._Hash, report: Mapping[str, Any]) -> None:
+    """Add every value of a report to a digest, in the order of their names."""
+    for key in sorted(report):
+        value = report[key]
+        for part in value.values() if isinstance(value, dict) else (value,):
+            digest.update(np.asarray(part).tobytes())
 
 
 def start(

@@ -12,6 +12,7 @@ from engine_worlds import (
     MS,
     NO_MARKS,
     US,
+    add_report,
     apply,
     expert,
     flow_list,
@@ -49,11 +50,7 @@ def run(sim: Simulation, stops: Iterable[int], every: int = MS) -> tuple[str, di
     for stop in sorted({*stops, *range(every, END + 1, every)}):
         sim.advance(stop)
         if stop % every == 0:
-            report = sim.report()
-            for key in sorted(report):
-                value = report[key]
-                for part in value.values() if isinstance(value, dict) else (value,):
-                    digest.update(np.asarray(part).tobytes())
+            add_report(digest, sim.report())
     return digest.hexdigest(), sim.totals()
 
 

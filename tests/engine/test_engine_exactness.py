@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_worlds import MS, US, apply, flow_list, leaf_spine
+from engine_worlds import MS, US, add_report, apply, flow_list, leaf_spine
 
 from dcqcn_gym._core import Simulation
 from dcqcn_gym.envs.compile import compile_scenario
@@ -100,11 +100,7 @@ def digest_of(sim: Simulation, stops: list[int], every: int) -> str:
     for stop in stops:
         sim.advance(stop)
         if stop % every == 0:
-            report = sim.report()
-            for key in sorted(report):
-                value = report[key]
-                for part in value.values() if isinstance(value, dict) else (value,):
-                    digest.update(np.asarray(part).tobytes())
+            add_report(digest, sim.report())
     return digest.hexdigest() + str(sorted(sim.totals().items()))
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_worlds import ENGINES, MS
+from engine_worlds import ENGINES, MS, apply
 
-from dcqcn_gym._core import ECN_KNOBS, NIC_KNOBS, Monitor, Simulation, flow_keys
+from dcqcn_gym._core import Monitor, Simulation, flow_keys
 from dcqcn_gym.benchmarks.traces import monitor_line
 from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.scenarios import load_scenario
@@ -31,10 +31,7 @@ def mini(options: Mapping[str, object]) -> str:
 def started(text: str, engine: str, seed: int = 5) -> Simulation:
     simulation = Simulation(text, seed, engine)
     setting = load_scenario("mini-fb-hadoop").initial_setting()
-    simulation.apply(
-        np.tile([setting[k] for k in NIC_KNOBS], (simulation.n_hosts, 1)),
-        np.tile([setting[k] for k in ECN_KNOBS], (simulation.n_ports, 1)),
-    )
+    apply(simulation, setting)
     return simulation
 
 
