@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from dcqcn_gym.collectives import summary_of_rounds
@@ -44,9 +45,11 @@ def collective_tables(data: ReportData) -> list[CollectiveTable]:
         for name in (*REFERENCES, "recommended")
         if data.seeds
     }
-    seen = {s["workload"]: s for s in _summaries([r for runs in during.values() for r in runs])}
+    tables = [{name: _Rounds.of(runs) for name, runs in part.items()} for part in (during, fresh)]
+    seen = {w: s for rounds in tables[0].values() for w, s in rounds.pooled.items()}
     return [
-        CollectiveTable(_title(seen[w]), _rows(during, w), _rows(fresh, w)) for w in sorted(seen)
+        CollectiveTable(_title(seen[w]), *(_rows(table, w) for table in tables))
+        for w in sorted(seen)
     ]
 
 
@@ -54,36 +57,40 @@ def _title(s: Summary) -> str:
     return f"{s['collective']} of {s['ranks']} ranks, {s['bytes'] / 1e6:g} MB each"
 
 
-def _summaries(runs: Sequence[Series]) -> Sequence[Summary]:
-    return summary_of_rounds(
-        done for run in runs for record in run.records for done in record.get("rounds", ())
-    )
+@dataclass(frozen=True)
+class _Rounds:
+    """The summaries of one setting by workload: of each of its runs, and of all together."""
+
+    each: Sequence[Mapping[int, Summary]]
+    pooled: Mapping[int, Summary]
+
+    @classmethod
+    def of(cls, runs: Sequence[Series]) -> _Rounds:
+        logged = [[r for record in run.records for r in record.get("rounds", ())] for run in runs]
+        return cls([_by_workload(rounds) for rounds in logged], _by_workload(chain(*logged)))
 
 
-def _rows(runs: Mapping[str, Sequence[Series]], workload: int) -> list[CollectiveRow]:
-    rows = []
-    for name, series in runs.items():
-        summary = next((s for s in _summaries(series) if s["workload"] == workload), None)
-        change = None if name == "default" else _change(series, runs.get("default"), workload)
-        rows.append(CollectiveRow(name, summary, change))
-    return rows
+def _by_workload(rounds: Iterable[Mapping[str, Any]]) -> dict[int, Summary]:
+    return {s["workload"]: s for s in summary_of_rounds(rounds)}
 
 
-def _change(
-    ours: Sequence[Series], default: Sequence[Series] | None, workload: int
-) -> Estimate | None:
-    """Return the relative change of the mean time of a round, over the seeds that have rounds."""
-    if default is None:
-        return None
-    times = [
-        (_mean_time(a, workload), _mean_time(b, workload))
-        for a, b in zip(ours, default, strict=True)
+def _rows(rounds: Mapping[str, _Rounds], workload: int) -> list[CollectiveRow]:
+    default = rounds.get("default")
+    return [
+        CollectiveRow(name, ours.pooled.get(workload), _change(ours, default, workload))
+        for name, ours in rounds.items()
     ]
-    pairs = [(a, b) for a, b in times if a is not None and b is not None]
+
+
+def _change(ours: _Rounds, default: _Rounds | None, workload: int) -> Estimate | None:
+    """Return the relative change of the mean time of a round, over the seeds that have rounds."""
+    if default is None or default is ours:
+        return None
+    pairs = [
+        (a[workload]["time_ns_mean"], b[workload]["time_ns_mean"])
+        for a, b in zip(ours.each, default.each, strict=True)
+        if workload in a and workload in b
+    ]
     if not pairs:
         return None
     return paired_change([a for a, _ in pairs], [b for _, b in pairs], relative=True)
-
-
-def _mean_time(run: Series, workload: int) -> float | None:
-    return next((s["time_ns_mean"] for s in _summaries([run]) if s["workload"] == workload), None)
