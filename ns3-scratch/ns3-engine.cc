@@ -9,6 +9,7 @@
 #include "ns3/pcap-file-wrapper.h"
 #include "ns3/pointer.h"
 #include "ns3/simulator.h"
+#include "sim/port_reports.hpp"
 
 namespace ns3 {
 
@@ -139,18 +140,15 @@ void Ns3Engine::report_ports(::dcqcn::Time now, std::vector<::dcqcn::PortReport>
   for (std::size_t i = 0; i < m_ports.size(); ++i) {
     int64_t pause = 0;
     m_ports[i]->Report(now, out[i].counters, out[i].queue, pause);
-    out[i].pause = static_cast<double>(pause) / Lossless();
+    out[i].pause = static_cast<double>(pause) / ::dcqcn::lossless_count(m_world.scenario);
   }
 }
 
 ::dcqcn::PortSample Ns3Engine::sample_port(int port, ::dcqcn::Time now) const {
   const PfcDevice& device = *m_ports[static_cast<std::size_t>(port)];
   return {device.QueuedBytes(), device.SentBytes(),
-          static_cast<double>(device.PauseSoFar(now)) / Lossless(), device.AnyPaused()};
-}
-
-int Ns3Engine::Lossless() const {
-  return std::max(1, __builtin_popcount(m_world.scenario.pfc.lossless));
+          static_cast<double>(device.PauseSoFar(now)) / ::dcqcn::lossless_count(m_world.scenario),
+          device.AnyPaused()};
 }
 
 void Ns3Engine::EnablePcap(const std::string& prefix) {

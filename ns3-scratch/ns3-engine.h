@@ -35,8 +35,6 @@ class Ns3Engine : public ::dcqcn::Engine {
 
  private:
   void Build();
-  /// Lossless priorities, over which pauses are averaged.
-  int Lossless() const;
   void ArmFlows();
   void OnFlows();
 

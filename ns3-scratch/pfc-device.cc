@@ -245,14 +245,10 @@ int64_t PfcDevice::PauseSoFar(int64_t now) const {
 
 void PfcDevice::Report(int64_t now, ::dcqcn::PortCounters& counters, ::dcqcn::Bytes& queue,
                        int64_t& pause) {
-  pause = 0;
+  pause = PauseSoFar(now);
   for (unsigned p = 0; p < 8; ++p) {
-    if (Paused(p)) {
-      m_pauseSum[p] += now - m_pausedSince[p];
-      m_pausedSince[p] = now;
-    }
-    pause += m_pauseSum[p];
     m_pauseSum[p] = 0;
+    if (Paused(p)) m_pausedSince[p] = now;
   }
   counters = m_counters;
   queue = m_queuedTotal;

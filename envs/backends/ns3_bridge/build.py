@@ -43,7 +43,9 @@ __all__ = [
 PROGRAM = "dcqcn-ns3"
 _KEPT_BUILDS = 4
 # beside engine/model, what the build takes from the engine
-_ENGINE_FILES = ("sim/engine.hpp", "sim/simulation.hpp", "sim/simulation.cpp")
+_ENGINE_FILES = tuple(
+    f"sim/{name}" for name in ("engine.hpp", "port_reports.hpp", "simulation.hpp", "simulation.cpp")
+)
 _SUFFIXES = (".cc", ".h", ".hpp", ".cpp", ".txt")
 
 
