@@ -3,6 +3,8 @@
 //   engine_fuzz N SEED          N random jobs; a failure is shrunk and printed
 //   engine_fuzz --replay FILE.. jobs from files (tests/fuzz-corpus)
 //   engine_fuzz --digest N SEED one digest of the window engine's reports, to compare builds
+//   engine_fuzz --digests N SEED  one digest a job, the text of tests/digests/engine-fuzz.txt
+//   engine_fuzz --check FILE    the same jobs again; names the first that differs
 //   engine_fuzz --show K SEED   print job K
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "digests.hpp"
 #include "random_job.hpp"
 
 using namespace dcqcn;
@@ -92,11 +95,17 @@ int main(int argc, char** argv) {
   if (argc == 4 && std::strcmp(argv[1], "--digest") == 0) {
     return fuzz_many(number(2), number(3), true);
   }
+  if (argc == 4 && std::strcmp(argv[1], "--digests") == 0) {
+    return print_digests(number(2), number(3));
+  }
+  if (argc == 3 && std::strcmp(argv[1], "--check") == 0) return check_digests(argv[2]);
   if (argc == 4 && std::strcmp(argv[1], "--show") == 0) {
     std::fputs(random_job(number(3), number(2)).text().c_str(), stdout);
     return 0;
   }
   if (argc == 3) return fuzz_many(number(1), number(2), false);
-  std::fprintf(stderr, "usage: engine_fuzz N SEED | --replay FILE.. | --digest N SEED\n");
+  std::fprintf(stderr,
+               "usage: engine_fuzz N SEED | --replay FILE.. | --digest N SEED | --digests N SEED "
+               "| --check FILE | --show K SEED\n");
   return 2;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <initializer_list>
+#include <stdexcept>
 
 #include "model/det_math.hpp"
 #include "model/random_stream.hpp"
@@ -390,6 +391,12 @@ class Maker {
 
 }  // namespace
 
-Job random_job(std::uint64_t seed, std::uint64_t number) { return Maker(seed, number).make(); }
+Job random_job(std::uint64_t seed, std::uint64_t number, int generation) {
+  // Maker gets the generation with the first option that only some of them have
+  if (generation < 1 || generation > kGeneration) {
+    throw std::invalid_argument("no generation " + std::to_string(generation) + " of random jobs");
+  }
+  return Maker(seed, number).make();
+}
 
 }  // namespace dcqcn::fuzz

@@ -1,0 +1,89 @@
+"""Whole runs do what they did when their digests were recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.errors import DcqcnGymError, MissingExtraError
+from dcqcn_gym.testing import digests
+from dcqcn_gym.testing.digests import INTERVALS, UNKNOWN, Case, cases, digest_of, main, recorded
+
+pytest.importorskip("dcqcn_gym._core")
+
+FILE = Path(__file__).resolve().parents[1] / "digests" / "runs.txt"
+QUICK = cases(quick=True)
+LARGE = [case for case in cases() if case not in QUICK]
+SMALL = Case("mini-fb-hadoop", "random")
+
+
+def check(case: Case, folder: Path) -> None:
+    expected = recorded(FILE)[case]
+    try:
+        found = digest_of(case, folder / "run.jsonl")
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    if expected == UNKNOWN:
+        pytest.skip("the package was missing where the digests were recorded")
+    assert found == expected, "python -m dcqcn_gym.testing.digests --keep FOLDER shows the place"
+
+
+@pytest.mark.parametrize("case", QUICK, ids=str)
+def test_quick_run_is_as_recorded(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", LARGE, ids=str)
+def test_large_run_is_as_recorded(case: Case, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+def test_every_run_but_those_that_need_torch_is_recorded() -> None:
+    known = recorded(FILE)
+    assert list(known) == cases(), "write it again: python -m dcqcn_gym.testing.digests --write"
+    assert {case.tuner for case, digest in known.items() if digest == UNKNOWN} == {"gp"}
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digests, "cases", lambda *, quick=False: [SMALL])
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_command_writes_and_finds_a_changed_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, kept = tmp_path / "runs.txt", tmp_path / "kept"
+    call = ["--file", str(path), "--keep", str(kept)]
+    assert main([*call, "--write"]) == 0
+    assert recorded(path) == {SMALL: recorded(FILE)[SMALL]}
+    assert main(call) == 0
+    assert "1 of 1 runs as recorded" in capsys.readouterr().out
+    log = kept / "mini-fb-hadoop.random.jsonl"
+    lines = log.read_text().splitlines()
+    assert len(lines) == INTERVALS + 2
+    lines[3] = lines[3].replace('"utility":', '"utility":1')
+    log.write_text("\n".join(lines) + "\n")
+    words = path.read_text().splitlines()[1].split()
+    words[2] = words[2][::-1]
+    path.write_text("# nothing\n" + " ".join(words) + "\n")
+    assert main(call) == 1
+    out = capsys.readouterr().out
+    assert "mini-fb-hadoop random: line 4, byte " in out
+    assert "mini-fb-hadoop random: interval lines differ" in out
+
+
+@pytest.mark.usefixtures("alone")
+def test_nothing_checked_is_no_success(tmp_path: Path) -> None:
+    path = tmp_path / "runs.txt"
+    path.write_text(f"{SMALL} {UNKNOWN}\n")
+    assert main(["--file", str(path)]) == 1
+
+
+def test_a_line_that_is_no_digest_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "runs.txt"
+    path.write_text("# nothing\nmini-storm random 12\n")
+    with pytest.raises(DcqcnGymError, match=r"runs\.txt:2: expected"):
+        recorded(path)
