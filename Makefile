@@ -78,8 +78,8 @@ stub: $(CORE)  ## write the type stub of the engine module again
 	$(BIN)/ruff format -q src/dcqcn_gym/_core.pyi
 
 schemas: $(CORE)  ## write configs/schema again
-	$(BIN)/python -c "from dcqcn_gym.config import export_schemas; \
-	  from dcqcn_gym.envs.scenarios import SCHEMAS; export_schemas('configs/schema', SCHEMAS)"
+	$(BIN)/python -c "from dcqcn_gym.core.config import export_schemas; \
+	  from dcqcn_gym.envs.scenario.scenario import SCHEMAS; export_schemas('configs/schema', SCHEMAS)"
 
 docs: $(CORE)  ## write the generated parts of docs/ again
 	$(BIN)/python docs/make_knobs.py

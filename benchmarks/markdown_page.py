@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dcqcn_gym.errors import RunError
-from dcqcn_gym.record import write_atomically
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.runs.log import write_atomically
 
 __all__ = ["insert", "markdown_table"]
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.interval import FloatArray, IntArray, IntervalReport
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.utility import IDLE_UTILITY, is_idle, terms, utility
 from dcqcn_gym.envs.backends import Backend, make_backend
-from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.interval import FloatArray, IntArray, IntervalReport
-from dcqcn_gym.knobs import Setting
-from dcqcn_gym.utility import IDLE_UTILITY, is_idle, terms, utility
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["CASES", "FCT_BOUND", "UTILITY_BOUND", "Comparison", "case", "compare", "run"]
 

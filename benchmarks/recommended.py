@@ -16,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import DcqcnGymError, RunError
-from dcqcn_gym.knobs import Setting, default_setting, expert_setting
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.pool import worker_pool
-from dcqcn_gym.record import Run, read_run
+from dcqcn_gym.core.errors import DcqcnGymError, RunError
+from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.statistics import ALL_SIZES, Estimate, estimate, paired_change, slowdown_by_seed
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.data import Series
 from dcqcn_gym.report.headline import mean_utility
-from dcqcn_gym.statistics import ALL_SIZES, Estimate, estimate, paired_change, slowdown_by_seed
-from dcqcn_gym.tuning import REFERENCES, evaluation_seeds
+from dcqcn_gym.runs.log import Run, read_run
+from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.pool import worker_pool
+from dcqcn_gym.runs.session import REFERENCES, evaluation_seeds
 
 __all__ = ["SCENARIOS", "TUNERS", "Plan", "markdown", "produce"]
 

@@ -13,19 +13,19 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.collectives import CollectiveRound, RoundTracker
+from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
+from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import TUNED_KNOBS, Setting
+from dcqcn_gym.core.overhead import wire_cost
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.utility import IDLE_UTILITY, Terms, is_idle, terms, utility
 from dcqcn_gym.envs.backends import Backend, DeviceSetting, make_backend
 from dcqcn_gym.envs.backends.groups import cluster_setting
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import Observation, bounds, idle_observation, observe
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.envs.workloads import collectives_of
-from dcqcn_gym.errors import ConfigError, StateError
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import TUNED_KNOBS, Setting
-from dcqcn_gym.overhead import wire_cost
-from dcqcn_gym.space import KnobSpace
-from dcqcn_gym.utility import IDLE_UTILITY, Terms, is_idle, terms, utility
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.workloads import collectives_of
 
 __all__ = ["DcqcnEnv"]
 
@@ -66,9 +66,9 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
     others stay at the scenario's initial setting). ``render_mode`` is None, ``"ansi"`` (one
     line of text) or ``"rgb_array"`` (a picture; needs the extra ``report``).
 
-    Action: ``Box(-1, 1, (len(knobs),))``, decoded by :class:`~dcqcn_gym.space.KnobSpace`; every
-    action is a valid setting. Observation: :func:`dcqcn_gym.envs.observation.layout`. Reward: the
-    utility of the interval, in 0..1; with a cadence above 1, one step is so many intervals and
+    Action: ``Box(-1, 1, (len(knobs),))``, decoded by :class:`~dcqcn_gym.core.space.KnobSpace`;
+    every action is a valid setting. Observation: :func:`dcqcn_gym.envs.observation.layout`. Reward:
+    the utility of the interval, in 0..1; with a cadence above 1, one step is so many intervals and
     the reward their mean.
     """
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.wrappers import Env, _SettingAction
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.knobs import KNOBS, Setting
-from dcqcn_gym.space import KnobSpace
 
 __all__ = ["LadderAction", "ladder"]
 

@@ -16,7 +16,7 @@ from dcqcn_gym.envs.backends.base import Backend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["serve_gym"]
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.interval import FSD_BINS, FlowSizeDistribution, IntervalReport
-from dcqcn_gym.knobs import KNOBS, Setting
-from dcqcn_gym.space import KnobSpace
-from dcqcn_gym.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, terms
+from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, terms
 
 if TYPE_CHECKING:
-    from dcqcn_gym.utility import PfcOver
+    from dcqcn_gym.core.utility import PfcOver
 
 __all__ = [
     "OBSERVATION_SIZE",
@@ -230,7 +230,8 @@ def observe(
 
     ``space`` gives the line rate only: the layout always shows all 20 knobs, whichever of them
     an agent may turn. ``active_share`` and ``pfc_over`` are the scenario's (see
-    :func:`dcqcn_gym.utility.terms`); ``value`` are the report's terms where they are known already.
+    :func:`dcqcn_gym.core.utility.terms`); ``value`` are the report's terms where they are known
+    already.
     """
     if value is None:
         value = terms(report, active_share=active_share, pfc_over=pfc_over)

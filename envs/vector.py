@@ -12,9 +12,9 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["DcqcnVectorEnv"]
 

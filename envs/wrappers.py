@@ -15,11 +15,11 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import as_groups, bounds, group_slices
-from dcqcn_gym.errors import ConfigError, UnknownNameError
-from dcqcn_gym.knobs import KNOBS, Setting
-from dcqcn_gym.space import KnobSpace
 
 __all__ = ["DeltaAction", "DictAction", "DictObservation", "KnobSubset"]
 

@@ -6,8 +6,8 @@ Run it: ``python examples/02_compare_settings.py``.
 
 from __future__ import annotations
 
+from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.knobs import Setting, default_setting, expert_setting
 
 
 def mean_utility(env: DcqcnEnv, setting: Setting, seed: int) -> float:

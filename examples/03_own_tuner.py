@@ -10,10 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.knobs import Setting
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.record import read_run
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.tuners.base import Tuner, TunerContext
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.simulate import simulate
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.simulate.run import simulate
 
 SCENARIO = """
 description = "7:1 incast at 100 Gb/s"

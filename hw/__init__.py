@@ -1,1 +1,1 @@
-"""Real networks; empty so far."""
+"""Real networks: for now the commands that put a setting on devices."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dcqcn_gym.errors import UnknownNameError
-from dcqcn_gym.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, Setting
+from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, Setting
 
 __all__ = ["FORMS", "emit"]
 

@@ -188,7 +188,7 @@ std::vector<double> Outputs::DevicePauses(const ::dcqcn::IntervalData& data) con
   return pauses;
 }
 
-// the utility of PARALEON (ICNP'24) eq. 1, as dcqcn_gym.utility defines its terms
+// the utility of PARALEON (ICNP'24) eq. 1, as dcqcn_gym.core.utility defines its terms
 Outputs::Judged Outputs::Judge(const ::dcqcn::IntervalData& data) const {
   const ::dcqcn::Topology& t = m_simulation.topology();
   const double seconds = static_cast<double>(data.end - data.start) * 1e-12;

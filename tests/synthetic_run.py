@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.knobs import Setting, default_setting, expert_setting
-from dcqcn_gym.record import LogWriter, RunDir
+from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.runs.log import LogWriter, RunDir
 
 INTERVAL_PS = 1_000_000_000
 SHIFT = {"recommended": 0.05, "default": 0.0, "expert": 0.03, "run": 0.02}

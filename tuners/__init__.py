@@ -6,8 +6,8 @@ entry-point group ``dcqcn_gym.tuners``; ``path.py:Class`` names a file. docs/tun
 
 from __future__ import annotations
 
-from dcqcn_gym.errors import DcqcnGymError, TunerError, in_one_line
-from dcqcn_gym.registry import Registry
+from dcqcn_gym.core.errors import DcqcnGymError, TunerError, in_one_line
+from dcqcn_gym.core.registry import Registry
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings, parse_settings
 
 __all__ = [

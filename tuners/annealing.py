@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from pydantic import Field, model_validator
 
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import TunerSettings
 
 __all__ = ["Annealer", "AnnealingSettings"]

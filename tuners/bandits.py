@@ -14,7 +14,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from pydantic import Field
 
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.library import default_library, load_library
 

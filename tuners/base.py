@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.config import StrictModel, validate
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import Setting
-from dcqcn_gym.space import KnobSpace
-from dcqcn_gym.utility import Terms
+from dcqcn_gym.core.config import StrictModel, validate
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.utility import Terms
 
 __all__ = [
     "NEEDS",

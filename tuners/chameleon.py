@@ -21,7 +21,7 @@ from typing import Any, ClassVar, cast
 
 from pydantic import Field
 
-from dcqcn_gym.knobs import KNOBS, Setting
+from dcqcn_gym.core.knobs import KNOBS, Setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.steps import moved, whole_step
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, create_model
 
-from dcqcn_gym.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
 __all__ = ["DefaultTuner", "DoNothingTuner", "ExpertTuner", "FixedTuner", "StaticTuner"]

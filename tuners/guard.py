@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from dcqcn_gym.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import NEEDS, Outcome, Proposal, Tuner, TunerContext
 
 __all__ = ["GuardedTuner"]
 
 T = TypeVar("T")
 
-_SETTING = "dcqcn_gym.knobs.Setting"
+_SETTING = "dcqcn_gym.core.knobs.Setting"
 
 
 class GuardedTuner:

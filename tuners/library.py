@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from dcqcn_gym.config import read_toml
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.knobs import KNOBS, Setting, default_setting, expert_setting
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.core.config import read_toml
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import TunerContext
 from dcqcn_gym.tuners.pretrained import FOLDER, pretrained_setting
 from dcqcn_gym.tuners.steps import moved

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic import Field
 
-from dcqcn_gym.errors import MissingExtraError
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.core.errors import MissingExtraError
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
 if TYPE_CHECKING:

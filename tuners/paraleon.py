@@ -26,8 +26,8 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 from pydantic import Field, create_model
 
-from dcqcn_gym.interval import FlowSizeDistribution
-from dcqcn_gym.knobs import KNOBS, Setting
+from dcqcn_gym.core.interval import FlowSizeDistribution
+from dcqcn_gym.core.knobs import KNOBS, Setting
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.steps import moved, whole_step

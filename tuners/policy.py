@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from dcqcn_gym.config import CONFIGS, StrictModel, validate
-from dcqcn_gym.errors import ConfigError, did_you_mean
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.core.config import CONFIGS, StrictModel, validate
+from dcqcn_gym.core.errors import ConfigError, did_you_mean
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
 __all__ = [

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from dcqcn_gym.errors import MissingExtraError
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.core.errors import MissingExtraError
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
 __all__ = ["ArsTuner", "CmaesPolicyTuner"]

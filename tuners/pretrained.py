@@ -13,8 +13,8 @@ from typing import ClassVar, cast
 
 from pydantic import Field
 
-from dcqcn_gym.config import CONFIGS, StrictModel, load_toml
-from dcqcn_gym.knobs import KNOBS, Setting
+from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
+from dcqcn_gym.core.knobs import KNOBS, Setting
 from dcqcn_gym.tuners.base import TunerContext, TunerSettings
 from dcqcn_gym.tuners.fixed import StaticTuner
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Tuner, TunerContext
 
 __all__ = ["RandomTuner"]

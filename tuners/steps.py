@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.knobs import Knob, Setting
+from dcqcn_gym.core.knobs import Knob, Setting
 
 __all__ = ["begin", "moved", "whole_step"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.comparison import Row, moving_mean
+from dcqcn_gym.benchmarks.comparison.results import Row, moving_mean
+from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.report.figures import COLOUR, styled, svg
-from dcqcn_gym.statistics import estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

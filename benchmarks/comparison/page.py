@@ -8,13 +8,13 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from dcqcn_gym.benchmarks.compare import Plan
-from dcqcn_gym.benchmarks.comparison import Row
-from dcqcn_gym.benchmarks.comparison_figures import dots_figure, standalone, utility_figure
-from dcqcn_gym.benchmarks.comparison_text import COLUMNS, cells, explain, markdown
-from dcqcn_gym.record import write_atomically
+from dcqcn_gym.benchmarks.comparison.figures import dots_figure, standalone, utility_figure
+from dcqcn_gym.benchmarks.comparison.plan import Plan
+from dcqcn_gym.benchmarks.comparison.results import Row
+from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells, explain, markdown
+from dcqcn_gym.core.statistics import have_scipy
 from dcqcn_gym.report.figures import have_matplotlib
-from dcqcn_gym.statistics import have_scipy
+from dcqcn_gym.runs.log import write_atomically
 
 __all__ = ["write_results"]
 

@@ -16,14 +16,14 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import DcqcnGymError, MissingExtraError, RunError
-from dcqcn_gym.knobs import Setting
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.pool import step_back, worker_pool
-from dcqcn_gym.record import Run, read_run, write_json
+from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.log import Run, read_run, write_json
+from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.pool import step_back, worker_pool
+from dcqcn_gym.runs.session import check_same, evaluation_seeds
 from dcqcn_gym.tuners import TUNERS
-from dcqcn_gym.tuning import check_same, evaluation_seeds
 
 __all__ = ["Job", "Plan", "all_tuners", "carry_out", "jobs", "label", "prepare"]
 

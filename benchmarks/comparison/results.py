@@ -18,18 +18,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.compare import Job, label
-from dcqcn_gym.errors import RunError
-from dcqcn_gym.record import read_run
-from dcqcn_gym.report.data import Series
-from dcqcn_gym.report.headline import mean_utility
-from dcqcn_gym.statistics import (
+from dcqcn_gym.benchmarks.comparison.plan import Job, label
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.statistics import (
     ALL_SIZES,
     Estimate,
     estimate,
     paired_change,
     slowdown_by_seed,
 )
+from dcqcn_gym.report.data import Series
+from dcqcn_gym.report.headline import mean_utility
+from dcqcn_gym.runs.log import read_run
 
 __all__ = ["SHARE_OF_BEST", "WINDOW", "Figures", "Row", "collect", "moving_mean", "rows"]
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dcqcn_gym.benchmarks.compare import Plan
-from dcqcn_gym.benchmarks.comparison import Row
-from dcqcn_gym.statistics import Estimate, have_scipy
+from dcqcn_gym.benchmarks.comparison.plan import Plan
+from dcqcn_gym.benchmarks.comparison.results import Row
+from dcqcn_gym.core.statistics import Estimate, have_scipy
 
 __all__ = ["COLUMNS", "cells", "markdown", "with_interval"]
 

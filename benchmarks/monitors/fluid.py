@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.traces import Steps, Study, keys_of, simulate
-from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.benchmarks.monitors.traces import Steps, Study, keys_of, simulate
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["Fluid", "arrivals", "fluid_traffic", "max_min"]
 
@@ -128,7 +128,7 @@ def _paths(
 
 
 def fluid_traffic(study: Study, slice_ps: int = SLICE_PS) -> Steps:
-    """Yield what :func:`~dcqcn_gym.benchmarks.traces.simulate` yields, of the fluid.
+    """Yield what :func:`~dcqcn_gym.benchmarks.monitors.traces.simulate` yields, of the fluid.
 
     What a flow sends in a step is counted at its ToR, in packets of the scenario's payload.
     """

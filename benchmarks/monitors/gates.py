@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.monitor import REFERENCE_LOAD, Row
+from dcqcn_gym.benchmarks.monitors.study import REFERENCE_LOAD, Row
 
 __all__ = ["Gate", "gates", "value"]
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.markdown_page import markdown_table
-from dcqcn_gym.benchmarks.monitor import MS, with_load
-from dcqcn_gym.benchmarks.monitor_accuracy import Seen, mean_accuracy
-from dcqcn_gym.benchmarks.monitor_worlds import WorldJob, WorldPlan
-from dcqcn_gym.benchmarks.traces import Probe, Study, judge, replay
-from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.benchmarks.monitors.accuracy import Seen, mean_accuracy
+from dcqcn_gym.benchmarks.monitors.study import MS, with_load
+from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
+from dcqcn_gym.benchmarks.monitors.worlds import WorldJob, WorldPlan
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 __all__ = ["HISTORIES", "HistoryJob", "HistoryPlan", "history_table", "relabel"]
 

@@ -10,13 +10,12 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from dcqcn_gym.benchmarks.comparison_figures import standalone
+from dcqcn_gym.benchmarks.comparison.figures import standalone
 from dcqcn_gym.benchmarks.markdown_page import markdown_table
-from dcqcn_gym.benchmarks.monitor import MONITORS, REFERENCE_LOAD, Plan, Row, clocks, rows
-from dcqcn_gym.benchmarks.monitor_accuracy import MEASURES
-from dcqcn_gym.benchmarks.monitor_gates import gates, value
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.overhead import (
+from dcqcn_gym.benchmarks.monitors.accuracy import MEASURES
+from dcqcn_gym.benchmarks.monitors.gates import gates, value
+from dcqcn_gym.benchmarks.monitors.study import MONITORS, REFERENCE_LOAD, Plan, Row, clocks, rows
+from dcqcn_gym.core.overhead import (
     ECN_DISPATCH,
     NIC_DISPATCH,
     PORT_RECORD,
@@ -24,8 +23,9 @@ from dcqcn_gym.overhead import (
     RNIC_RECORD,
     SWITCH_HEADER,
 )
-from dcqcn_gym.record import write_atomically
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
+from dcqcn_gym.runs.log import write_atomically
 
 __all__ = ["accuracy_lines", "build_page", "markdown", "overhead_table"]
 

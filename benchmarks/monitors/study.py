@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.monitor_accuracy import mean_accuracy
-from dcqcn_gym.benchmarks.traces import Probe, Study, judge, monitor_line, replay
-from dcqcn_gym.envs.compile import compile_scenario
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import ConfigError, DcqcnGymError, RunError
-from dcqcn_gym.pool import worker_pool
-from dcqcn_gym.record import write_atomically
+from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy
+from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, monitor_line, replay
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.pool import worker_pool
 
 __all__ = ["MONITORS", "Job", "Plan", "Row", "clocks", "produce", "results", "rows", "with_load"]
 

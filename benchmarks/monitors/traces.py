@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym import _core
-from dcqcn_gym.benchmarks.monitor_accuracy import Accuracy, Seen, accuracy, sizes_of
+from dcqcn_gym.benchmarks.monitors.accuracy import Accuracy, Seen, accuracy, sizes_of
 from dcqcn_gym.envs.backends.groups import same_everywhere
-from dcqcn_gym.envs.compile import compile_scenario
-from dcqcn_gym.envs.scenarios import Scenario
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = [
     "Probe",

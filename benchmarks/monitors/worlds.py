@@ -18,14 +18,14 @@ import numpy as np
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.markdown_page import markdown_table
-from dcqcn_gym.benchmarks.monitor import MS, results, with_load
-from dcqcn_gym.benchmarks.monitor_accuracy import mean_accuracy, sizes_of
-from dcqcn_gym.benchmarks.monitor_fluid import fluid_traffic
-from dcqcn_gym.benchmarks.traces import Probe, Study, judge, monitor_line, replay, simulate
-from dcqcn_gym.envs.compile import compile_scenario
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.envs.topology import LeafSpine
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy, sizes_of
+from dcqcn_gym.benchmarks.monitors.fluid import fluid_traffic
+from dcqcn_gym.benchmarks.monitors.study import MS, results, with_load
+from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, monitor_line, replay, simulate
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.topology import LeafSpine
 
 __all__ = ["WORLDS", "Account", "World", "WorldPlan", "accounts", "explanation"]
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import expert_setting
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.knobs import expert_setting
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 __all__ = ["BridgeCost", "measure"]
 

@@ -36,7 +36,7 @@ struct LocalFsd {
 };
 static_assert(sizeof(LocalFsd) == 96, "the size on the wire");
 
-/// The distribution of one interval, as dcqcn_gym.interval.FlowSizeDistribution documents it.
+/// The distribution of one interval, as dcqcn_gym.core.interval.FlowSizeDistribution documents it.
 struct FsdReport {
   double elephants = 0.0;
   double potential = 0.0;

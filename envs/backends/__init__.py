@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 
+from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.envs.backends.base import Backend, DeviceSetting
-from dcqcn_gym.errors import UnknownNameError
 
 __all__ = ["Backend", "DeviceSetting", "backend_names", "make_backend"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import Setting
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenarios import Scenario
+    from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["Backend", "DeviceSetting", "Look", "Watchable"]
 
@@ -24,7 +24,7 @@ class Backend(Protocol):
     """A world in which DCQCN runs: created -> open -> (apply | advance)* -> closed.
 
     ``open`` may be called again after ``close`` (a reset). A call out of order raises
-    :class:`~dcqcn_gym.errors.StateError` that names the missing call.
+    :class:`~dcqcn_gym.core.errors.StateError` that names the missing call.
     """
 
     def open(self, scenario: Scenario, seed: int) -> None:

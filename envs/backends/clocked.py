@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dcqcn_gym.envs.backends.native import NativeBackend
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenarios import Scenario
+    from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["ClockedBackend"]
 

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcqcn_gym.envs.backends.base import DeviceSetting
-from dcqcn_gym.envs.backends.groups import Devices, resolve
-from dcqcn_gym.errors import StateError
-from dcqcn_gym.interval import (
+from dcqcn_gym.core.errors import StateError
+from dcqcn_gym.core.interval import (
     FSD_BINS,
     FinishedFlows,
     FloatArray,
@@ -25,10 +23,12 @@ from dcqcn_gym.interval import (
     IntArray,
     IntervalReport,
 )
-from dcqcn_gym.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS
+from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS
+from dcqcn_gym.envs.backends.base import DeviceSetting
+from dcqcn_gym.envs.backends.groups import Devices, resolve
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenarios import Scenario
+    from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["FakeBackend"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.interval import FloatArray
+from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS, Setting
 from dcqcn_gym.envs.backends.base import DeviceSetting
-from dcqcn_gym.errors import ConfigError, UnknownNameError
-from dcqcn_gym.interval import FloatArray
-from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS, Setting
 
 __all__ = ["Devices", "cluster_setting", "resolve", "same_everywhere"]
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcqcn_gym import _core
+from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
+from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends.base import DeviceSetting, Look
 from dcqcn_gym.envs.backends.groups import Devices, resolve
 from dcqcn_gym.envs.backends.replay import report_from_dict
-from dcqcn_gym.envs.compile import compile_scenario
-from dcqcn_gym.errors import BackendError, ConfigError, StateError
-from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenarios import Scenario
+    from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["NativeBackend"]
 

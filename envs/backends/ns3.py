@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dcqcn_gym.core.errors import BackendError, ConfigError, MissingExtraError, StateError
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import KNOBS, Setting
 from dcqcn_gym.envs.backends.base import DeviceSetting, Look
-from dcqcn_gym.envs.compile import compile_scenario
-from dcqcn_gym.errors import BackendError, ConfigError, MissingExtraError, StateError
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import KNOBS, Setting
+from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 try:
     import zmq  # noqa: F401
@@ -42,7 +42,7 @@ from dcqcn_gym.envs.backends.ns3_bridge.schema import (
 )
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenarios import Scenario
+    from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["Ns3Backend"]
 

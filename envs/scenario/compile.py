@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dcqcn_gym.envs.scenarios import Monitor, Scenario
-from dcqcn_gym.envs.tables import Cdf
-from dcqcn_gym.envs.topology import Network, us_to_ps
-from dcqcn_gym.envs.workloads import (
+from dcqcn_gym.envs.scenario.scenario import Monitor, Scenario
+from dcqcn_gym.envs.scenario.tables import Cdf
+from dcqcn_gym.envs.scenario.topology import Network, us_to_ps
+from dcqcn_gym.envs.scenario.workloads import (
     AllToAll,
     Flows,
     Incast,

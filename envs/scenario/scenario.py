@@ -14,18 +14,18 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.config import CONFIGS, StrictModel, load_toml
-from dcqcn_gym.envs.tables import CdfField
-from dcqcn_gym.envs.topology import Network, Topology, network, us_to_ps
-from dcqcn_gym.envs.workloads import Poisson, Workload, mean_gap_ps
-from dcqcn_gym.errors import ConfigError, UnknownNameError
-from dcqcn_gym.knobs import (
+from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.knobs import (
     Setting,
     dcqcn_paper_setting,
     default_setting,
     expert_setting,
     knob,
 )
+from dcqcn_gym.envs.scenario.tables import CdfField
+from dcqcn_gym.envs.scenario.topology import Network, Topology, network, us_to_ps
+from dcqcn_gym.envs.scenario.workloads import Poisson, Workload, mean_gap_ps
 
 __all__ = [
     "SCHEMAS",

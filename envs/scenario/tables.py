@@ -15,8 +15,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.config import CONFIGS, StrictModel
-from dcqcn_gym.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.config import CONFIGS, StrictModel
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
 __all__ = ["Cdf", "CdfField", "Flow", "FlowsField", "cdf_names", "read_cdf", "read_flows"]
 

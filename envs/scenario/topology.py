@@ -14,8 +14,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.config import StrictModel
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.errors import ConfigError
 
 __all__ = [
     "Dumbbell",

@@ -13,11 +13,11 @@ from pydantic import Field, ValidationInfo, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import Self
 
-from dcqcn_gym.collectives import Collective
-from dcqcn_gym.config import StrictModel
-from dcqcn_gym.envs.tables import CdfField, FlowsField
-from dcqcn_gym.envs.topology import Network, us_to_ps
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.core.collectives import Collective
+from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.tables import CdfField, FlowsField
+from dcqcn_gym.envs.scenario.topology import Network, us_to_ps
 
 __all__ = [
     "AllToAll",

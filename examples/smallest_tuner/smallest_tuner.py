@@ -1,6 +1,7 @@
 """The smallest tuner that searches: random nudges of the additive step, the best one is kept."""
 
 from dcqcn_gym.knobs import Setting
+
 from dcqcn_gym.tuners import Tuner, TunerContext
 
 

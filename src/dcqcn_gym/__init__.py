@@ -11,6 +11,8 @@ from pathlib import Path
 
 import gymnasium
 
+from dcqcn_gym import _moved
+
 __version__ = "0.1.0"
 __all__ = ["ENV_VERSION", "__version__", "env_id", "env_ids"]
 
@@ -47,4 +49,5 @@ def _register() -> None:
             )
 
 
+_moved.install()
 _register()

@@ -19,7 +19,7 @@ from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.train import evaluate, train
 from dcqcn_gym.commands.tune import tune
-from dcqcn_gym.errors import DcqcnGymError
+from dcqcn_gym.core.errors import DcqcnGymError
 
 __all__ = ["app", "main"]
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dcqcn_gym.benchmarks.compare import (
+from dcqcn_gym.benchmarks.comparison.page import write_results
+from dcqcn_gym.benchmarks.comparison.plan import (
     Job,
     Plan,
     all_tuners,
@@ -24,12 +25,11 @@ from dcqcn_gym.benchmarks.compare import (
     label,
     prepare,
 )
-from dcqcn_gym.benchmarks.comparison import Figures, collect, moving_mean, rows
-from dcqcn_gym.benchmarks.comparison_page import write_results
-from dcqcn_gym.benchmarks.comparison_text import COLUMNS, cells, markdown, with_interval
-from dcqcn_gym.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
-from dcqcn_gym.record import read_run
-from dcqcn_gym.statistics import Estimate
+from dcqcn_gym.benchmarks.comparison.results import Figures, collect, moving_mean, rows
+from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells, markdown, with_interval
+from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
+from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners import optuna_search
 
 PLAN = Plan(("mini-fb-hadoop",), ("default", "random"), 2, 12, 1, 5, "fake")
@@ -188,7 +188,9 @@ def test_rows_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     step = np.where(np.arange(30) < 10, 0.41, 0.8)
     flat = np.full(30, 0.5)
     made = {"a": figures(step, final=0.8), "default": figures(flat, final=0.5)}
-    monkeypatch.setattr("dcqcn_gym.benchmarks.comparison.collect", lambda job: made[job.spec.tuner])
+    monkeypatch.setattr(
+        "dcqcn_gym.benchmarks.comparison.results.collect", lambda job: made[job.spec.tuner]
+    )
     plan = replace(PLAN, tuners=("default", "a"), seeds=1)
     table = rows(jobs(plan, tmp_path))["mini-fb-hadoop"]
     assert [row.tuner for row in table] == ["a", "default"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dcqcn_gym.benchmarks.engine import (
+from dcqcn_gym.benchmarks.speed.engine import (
     JOBS,
     JobResult,
     engines,
@@ -12,7 +12,7 @@ from dcqcn_gym.benchmarks.engine import (
     monitor_costs,
     run_job,
 )
-from dcqcn_gym.errors import UnknownNameError
+from dcqcn_gym.core.errors import UnknownNameError
 
 
 def test_every_job_is_finite_traffic_on_the_fabric_it_names() -> None:

@@ -11,15 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.markdown_page import insert
-from dcqcn_gym.benchmarks.monitor import Plan, Row, produce, rows, with_load
-from dcqcn_gym.benchmarks.monitor_accuracy import Accuracy, Seen, accuracy, mean_accuracy, sizes_of
-from dcqcn_gym.benchmarks.monitor_gates import gates
-from dcqcn_gym.benchmarks.monitor_page import build_page, markdown, overhead_table
-from dcqcn_gym.benchmarks.traces import Probe, Study, judge, replay
+from dcqcn_gym.benchmarks.monitors.accuracy import Accuracy, Seen, accuracy, mean_accuracy, sizes_of
+from dcqcn_gym.benchmarks.monitors.gates import gates
+from dcqcn_gym.benchmarks.monitors.page import build_page, markdown, overhead_table
+from dcqcn_gym.benchmarks.monitors.study import Plan, Row, produce, rows, with_load
+from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.scenarios import Monitor, load_scenario
-from dcqcn_gym.errors import ConfigError, RunError
+from dcqcn_gym.envs.scenario.scenario import Monitor, load_scenario
 
 MS = 1_000_000_000
 PLAN = Plan(

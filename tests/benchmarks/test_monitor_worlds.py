@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.monitor_accuracy import Seen
-from dcqcn_gym.benchmarks.monitor_fluid import Fluid, arrivals, fluid_traffic, max_min
-from dcqcn_gym.benchmarks.monitor_history import HISTORIES, relabel
-from dcqcn_gym.benchmarks.monitor_worlds import WORLDS, World
-from dcqcn_gym.benchmarks.traces import Probe, Study, judge, keys_of, replay, simulate
+from dcqcn_gym.benchmarks.monitors.accuracy import Seen
+from dcqcn_gym.benchmarks.monitors.fluid import Fluid, arrivals, fluid_traffic, max_min
+from dcqcn_gym.benchmarks.monitors.history import HISTORIES, relabel
+from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, keys_of, replay, simulate
+from dcqcn_gym.benchmarks.monitors.worlds import WORLDS, World
 from dcqcn_gym.cli import app
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 MS = 1_000_000_000
 US = 1_000_000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dcqcn_gym.benchmarks.recommended import Plan, markdown, produce, rows
-from dcqcn_gym.errors import UnknownNameError
+from dcqcn_gym.core.errors import UnknownNameError
 
 PLAN = Plan(
     scenarios=("mini-fb-hadoop",),

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dcqcn_gym.collectives import Collective, RoundTracker
+from dcqcn_gym.core.collectives import Collective, RoundTracker
+from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends import make_backend
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.envs.workloads import collectives_of
-from dcqcn_gym.interval import FinishedFlows
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.workloads import collectives_of
 
 
 def flows(*rows: tuple[int, int, int]) -> FinishedFlows:

@@ -8,8 +8,8 @@ from typing import Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from dcqcn_gym.config import StrictModel, export_schemas, load_toml, validate
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.core.config import StrictModel, export_schemas, load_toml, validate
+from dcqcn_gym.core.errors import ConfigError
 
 
 class Inner(StrictModel):

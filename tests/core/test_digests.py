@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.errors import DcqcnGymError, MissingExtraError
+from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError
 from dcqcn_gym.testing import digests
 from dcqcn_gym.testing.digests import INTERVALS, UNKNOWN, Case, cases, digest_of, main, recorded
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from dcqcn_gym.errors import ConfigError, UnknownNameError
-from dcqcn_gym.knobs import (
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.knobs import (
     ECN_KNOBS,
     KNOBS,
     NIC_KNOBS,

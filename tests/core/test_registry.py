@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.errors import ConfigError, UnknownNameError
-from dcqcn_gym.registry import Registry
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.registry import Registry
 from dcqcn_gym.tuners import BUILTIN, TUNERS
 
 PLUGIN = """

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcqcn_gym.errors import ConfigError, UnknownNameError
-from dcqcn_gym.knobs import KNOBS, TUNED_KNOBS, default_setting, expert_setting, knob
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.knobs import KNOBS, TUNED_KNOBS, default_setting, expert_setting, knob
+from dcqcn_gym.core.space import KnobSpace
 
 RATES = (10e9, 25e9, 40e9, 100e9, 200e9, 400e9, 800e9)
 ALL = tuple(KNOBS)

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.statistics import (
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.statistics import (
     ALL_SIZES,
     SIZE_BINS,
     estimate,

@@ -7,10 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.utility import (
+    Terms,
+    device_pause_ps,
+    is_idle,
+    o_pfc,
+    o_rtt,
+    o_tp,
+    terms,
+    utility,
+)
 from dcqcn_gym.testing.reports import blank_report
-from dcqcn_gym.utility import Terms, device_pause_ps, is_idle, o_pfc, o_rtt, o_tp, terms, utility
 
 MS = 1_000_000_000
 FULL = 12_500_000  # bytes of a 100 Gb/s link in 1 ms

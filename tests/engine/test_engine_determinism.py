@@ -22,7 +22,7 @@ from engine_worlds import (
 )
 
 from dcqcn_gym._core import Simulation
-from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS, default_setting
+from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS, default_setting
 
 CDF = "cdf 0 500:0.2 2000:0.5 40000:0.8 1000000:1"
 HOSTS = "0,1,2,3,4,5,6,7"

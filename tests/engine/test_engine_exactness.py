@@ -17,9 +17,9 @@ import pytest
 from engine_worlds import MS, US, add_report, apply, flow_list, leaf_spine
 
 from dcqcn_gym._core import Simulation
-from dcqcn_gym.envs.compile import compile_scenario
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.knobs import default_setting
+from dcqcn_gym.core.knobs import default_setting
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 CDF = "cdf 0 0:0 1000:0.5 100000:0.9 3000000:1"
 HOSTS = "0,1,2,3,4,5,6,7"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from engine_worlds import US, compiled, flow_list, start
 
-from dcqcn_gym.knobs import dcqcn_paper_setting
+from dcqcn_gym.core.knobs import dcqcn_paper_setting
 
 LINK = 40e9  # the links of that paper: 200 ps per byte
 WIRE_BITS = 1062 * 8

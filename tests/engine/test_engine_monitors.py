@@ -10,9 +10,9 @@ import pytest
 from engine_worlds import ENGINES, MS, apply
 
 from dcqcn_gym._core import Monitor, Simulation, flow_keys
-from dcqcn_gym.benchmarks.traces import monitor_line
-from dcqcn_gym.envs.compile import compile_scenario
-from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.benchmarks.monitors.traces import monitor_line
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 TIGHT = {"heavy_bytes": 1024, "light_bytes": 64, "tau": 200_000}  # every order shows
 KINDS: Mapping[str, Mapping[str, object]] = {

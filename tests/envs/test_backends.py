@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dcqcn_gym.core.errors import BackendError, ConfigError, UnknownNameError
+from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS, default_setting, expert_setting
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends import Backend, backend_names, make_backend
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.groups import Devices, resolve
@@ -16,10 +19,7 @@ from dcqcn_gym.envs.backends.replay import (
     read_reports,
     write_reports,
 )
-from dcqcn_gym.envs.scenarios import load_scenario, scenario_names
-from dcqcn_gym.errors import BackendError, ConfigError, UnknownNameError
-from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS, default_setting, expert_setting
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.testing.backend_case import BackendCase, check_report
 
 IN_PROCESS = [name for name in backend_names() if name != "ns3"]

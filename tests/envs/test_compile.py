@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dcqcn_gym.envs.backends import make_backend
-from dcqcn_gym.envs.compile import compile_scenario
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario, scenario_names
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario, scenario_names
 
 GOOD = Path(__file__).parent.parent / "schemas" / "good"
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import dcqcn_gym
+from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.scenarios import load_scenario, scenario_names
-from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.testing.env_case import rollout_hash
 
 pytest.importorskip("dcqcn_gym._core")
@@ -23,7 +23,7 @@ pytest.importorskip("dcqcn_gym._core")
 PROGRAM = """
 import sys
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.testing.env_case import rollout_hash
 name, warmup, span = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
 short = {"warmup_us": warmup, "monitor_interval_us": span}

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.discrete import LadderAction, ladder
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.knobs import KNOBS
-from dcqcn_gym.space import KnobSpace
 
 
 def make(**arguments: int) -> LadderAction:

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import dcqcn_gym
+from dcqcn_gym.core.errors import ConfigError, StateError, UnknownNameError
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import expert_setting
+from dcqcn_gym.core.utility import terms, utility
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import info_schema
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario, scenario_names
-from dcqcn_gym.errors import ConfigError, StateError, UnknownNameError
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import expert_setting
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario, scenario_names
 from dcqcn_gym.testing.env_case import EnvCase
-from dcqcn_gym.utility import terms, utility
 
 BACKENDS = ("fake", "native")
 

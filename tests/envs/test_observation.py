@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dcqcn_gym.core.interval import FlowSizeDistribution
+from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.observation import (
     OBSERVATION_SIZE,
     OBSERVATION_VERSION,
@@ -21,9 +24,6 @@ from dcqcn_gym.envs.observation import (
     log2p1,
     observe,
 )
-from dcqcn_gym.interval import FlowSizeDistribution
-from dcqcn_gym.knobs import KNOBS, Setting, default_setting, expert_setting
-from dcqcn_gym.space import KnobSpace
 from dcqcn_gym.testing.reports import blank_report
 
 SPACE = KnobSpace()

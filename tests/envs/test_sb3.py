@@ -8,7 +8,7 @@ import gymnasium
 import pytest
 
 import dcqcn_gym
-from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 checker = pytest.importorskip("stable_baselines3.common.env_checker")
 pytest.importorskip("dcqcn_gym._core")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.config import CONFIGS, export_schemas
-from dcqcn_gym.envs.scenarios import SCHEMAS, Scenario, load_scenario, scenario_names
-from dcqcn_gym.envs.tables import Cdf, cdf_names, read_cdf, read_flows
-from dcqcn_gym.envs.topology import Network, network, ps_per_byte
-from dcqcn_gym.envs.workloads import Poisson, mean_gap_ps, select_hosts
-from dcqcn_gym.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.config import CONFIGS, export_schemas
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.envs.scenario.scenario import SCHEMAS, Scenario, load_scenario, scenario_names
+from dcqcn_gym.envs.scenario.tables import Cdf, cdf_names, read_cdf, read_flows
+from dcqcn_gym.envs.scenario.topology import Network, network, ps_per_byte
+from dcqcn_gym.envs.scenario.workloads import Poisson, mean_gap_ps, select_hosts
 
 FILES = Path(__file__).parent.parent / "schemas"
 GOOD = sorted((FILES / "good").glob("*.toml"))

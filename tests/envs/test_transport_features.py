@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
 from dcqcn_gym.envs.backends import make_backend
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.interval import FinishedFlows, IntervalReport
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 pytest.importorskip("dcqcn_gym._core")
 

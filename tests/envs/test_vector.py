@@ -10,10 +10,10 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.vector import DcqcnVectorEnv
-from dcqcn_gym.errors import ConfigError, StateError
 
 N = 3
 MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.knobs import KNOBS
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import as_groups
-from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.wrappers import DeltaAction, DictAction, DictObservation, KnobSubset
-from dcqcn_gym.errors import ConfigError, UnknownNameError
-from dcqcn_gym.knobs import KNOBS
 
 ALL = [
     DictAction,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.emit import FORMS, emit
-from dcqcn_gym.errors import UnknownNameError
-from dcqcn_gym.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, default_setting
+from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, default_setting
+from dcqcn_gym.hw.emit import FORMS, emit
 
 SETTING = default_setting().replace_nvidia(
     {"rp_ai_rate": 87, "kmin": 631.5, "kmax": 2000, "pmax": 0.1875}

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from google.protobuf import any_pb2
 
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import codec, report_codec, schema
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import default_setting, expert_setting
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 GOLDEN_ACTION = bytes.fromhex(
     "0a46080212420a2f747970652e676f6f676c65617069732e636f6d2f6e73336f70656e67796d2e426f7844617461"

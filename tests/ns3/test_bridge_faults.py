@@ -17,6 +17,7 @@ import pytest
 import zmq
 from bridge_helpers import TOY, gone, toy_command
 
+from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.backends.ns3_bridge.errors import (
     ProtocolError,
@@ -25,8 +26,7 @@ from dcqcn_gym.envs.backends.ns3_bridge.errors import (
     SimulationTimeoutError,
 )
 from dcqcn_gym.envs.backends.ns3_bridge.link import Deadlines, bind
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import BackendError, ConfigError, StateError
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 Toy = Callable[..., Ns3Backend]
 
@@ -131,7 +131,7 @@ def test_kill_9_of_the_parent_leaves_no_process(scenario: Scenario, tmp_path: Pa
     program = (
         "import sys, time\n"
         "from dcqcn_gym.envs.backends.ns3 import Ns3Backend\n"
-        "from dcqcn_gym.envs.scenarios import load_scenario\n"
+        "from dcqcn_gym.envs.scenario.scenario import load_scenario\n"
         f"b = Ns3Backend(command=[sys.executable, {str(TOY)!r}])\n"
         "b.open(load_scenario('fb-hadoop'), 1)\n"
         "print(b.process_id, flush=True)\n"
@@ -148,7 +148,7 @@ def test_interpreter_exit_without_close_leaves_no_process(scenario: Scenario) ->
     program = (
         "import sys\n"
         "from dcqcn_gym.envs.backends.ns3 import Ns3Backend\n"
-        "from dcqcn_gym.envs.scenarios import load_scenario\n"
+        "from dcqcn_gym.envs.scenario.scenario import load_scenario\n"
         f"b = Ns3Backend(command=[sys.executable, {str(TOY)!r}])\n"
         "b.open(load_scenario('fb-hadoop'), 1)\n"
         "print(b.process_id, flush=True)\n"

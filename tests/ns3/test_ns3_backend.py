@@ -10,13 +10,13 @@ import pytest
 from bridge_helpers import toy_command
 from gymnasium.utils.env_checker import check_env
 
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import expert_setting
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import expert_setting
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.testing.backend_case import BackendCase
 
 

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import BackendError, ConfigError
 from dcqcn_gym.envs.backends.ns3_bridge import build, install
-from dcqcn_gym.errors import BackendError, ConfigError
 
 
 def silent(_: str) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from dcqcn_gym.core.errors import BackendError, ConfigError
+from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import BackendError, ConfigError
-from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 SENDER, SWITCH = 1, 17
 

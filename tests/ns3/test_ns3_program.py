@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.envs.backends.ns3_bridge.build import Build, ensure_built
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.simulate import simulate
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.simulate.run import simulate
 
 SCENARIO = "mini-llm-alltoall"
 INTERVALS = 4

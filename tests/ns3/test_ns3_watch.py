@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.knobs import Setting, expert_setting
 from dcqcn_gym.envs.backends.base import Backend, Watchable
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.backends.ns3_bridge import backend_session
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import ConfigError, StateError
-from dcqcn_gym.knobs import Setting, expert_setting
-from dcqcn_gym.simulate import simulate
-from dcqcn_gym.trace import TRACE_FILES, parse_trace
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulate.trace import TRACE_FILES, parse_trace
 
 STORM = load_scenario("mini-storm").model_copy(update={"monitor_interval_us": 250.0})
 NATIVE_PEER = [sys.executable, str(Path(__file__).with_name("native_peer.py"))]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.parity import CASES, case, compare, differing_fields, run
 from dcqcn_gym.cli import app
-from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.backends.ns3_bridge import codec, report_codec
@@ -15,8 +16,7 @@ from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 from dcqcn_gym.envs.backends.ns3_bridge.link import read_recording
 from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 SCENARIO = load_scenario("mini-fb-hadoop")
 NATIVE_PEER = [sys.executable, str(Path(__file__).with_name("native_peer.py"))]

@@ -13,11 +13,11 @@ import time
 
 import zmq
 
+from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import schema, simulation
-from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.interval import IntervalReport
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 FAULT_STEP = 2
 

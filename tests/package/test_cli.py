@@ -14,11 +14,11 @@ from rich.live import Live
 
 from dcqcn_gym import __version__
 from dcqcn_gym.cli import main
-from dcqcn_gym.envs.scenarios import scenario_names
-from dcqcn_gym.knobs import KNOBS, Setting, default_setting
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.progress import LiveViewer, PlainViewer, _Figures
-from dcqcn_gym.record import read_run
+from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting
+from dcqcn_gym.envs.scenario.scenario import scenario_names
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.progress import LiveViewer, PlainViewer, _Figures
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import TUNERS
 

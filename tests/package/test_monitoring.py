@@ -9,13 +9,9 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.benchmarks.monitor import with_load
+from dcqcn_gym.benchmarks.monitors.study import with_load
 from dcqcn_gym.cli import main
-from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.info import Info
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.overhead import (
+from dcqcn_gym.core.overhead import (
     ECN_DISPATCH,
     NIC_DISPATCH,
     PORT_RECORD,
@@ -25,7 +21,11 @@ from dcqcn_gym.overhead import (
     WireCost,
     wire_cost,
 )
-from dcqcn_gym.record import Run, read_run
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.info import Info
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.log import Run, read_run
+from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.testing.reports import blank_report
 
 PAPER_SCALE = (

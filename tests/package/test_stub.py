@@ -35,7 +35,8 @@ def test_stub_is_current(tmp_path: Path) -> None:
 
 
 def test_engine_and_table_name_the_same_knobs() -> None:
-    from dcqcn_gym import _core, knobs
+    from dcqcn_gym import _core
+    from dcqcn_gym.core import knobs
 
     assert _core.NIC_KNOBS == knobs.NIC_KNOBS
     assert _core.ECN_KNOBS == knobs.ECN_KNOBS

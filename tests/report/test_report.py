@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_run import write_log, write_run
 
-from dcqcn_gym.errors import RunError
-from dcqcn_gym.knobs import KNOBS
-from dcqcn_gym.record import RunDir
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.core.statistics import paired_change
 from dcqcn_gym.report import build_report
 from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.headline import headline
-from dcqcn_gym.statistics import paired_change
+from dcqcn_gym.runs.log import RunDir
+from synthetic_run import write_log, write_run
 
 
 class Nesting(HTMLParser):

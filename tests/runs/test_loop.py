@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from dcqcn_gym.core.errors import TunerError
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import TunerError
-from dcqcn_gym.knobs import Setting
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.record import Run, read_run
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.log import Run, read_run
+from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.tuners import TUNERS, Outcome, Tuner, TunerContext
 from dcqcn_gym.tuners.base import Proposal
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.errors import RunError
-from dcqcn_gym.knobs import default_setting
-from dcqcn_gym.record import LogWriter, RunDir, encode_line, read_run, setting_json, write_json
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.knobs import default_setting
+from dcqcn_gym.runs.log import LogWriter, RunDir, encode_line, read_run, setting_json, write_json
 
 HEADER = {"schema": 1, "kind": "run", "seed": 1}
 
@@ -96,8 +96,8 @@ def test_nan_never_reaches_a_log() -> None:
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-from dcqcn_gym.errors import RunError
-from dcqcn_gym.record import LogWriter
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.runs.log import LogWriter
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (MOST, MOST))
 try:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import RunError
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.progress import QuietViewer
-from dcqcn_gym.record import RunDir, read_run
-from dcqcn_gym.tuning import Evaluation, tune
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.log import RunDir, read_run
+from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.progress import QuietViewer
+from dcqcn_gym.runs.session import Evaluation, tune
 
 MINI = load_scenario("mini-fb-hadoop")
 EVALUATION = Evaluation(seeds=1, intervals=3)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dcqcn_gym.core.errors import ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import ConfigError, StateError, UnknownNameError
-from dcqcn_gym.simulate import simulate
-from dcqcn_gym.trace import Trace, parse_trace, port_names
-from dcqcn_gym.tracer import Binned
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulate.trace import Trace, parse_trace, port_names
+from dcqcn_gym.simulate.tracer import Binned
 
 pytest.importorskip("dcqcn_gym._core")
 

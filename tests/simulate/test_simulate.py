@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import default_setting
+from dcqcn_gym.core.statistics import SlowdownCounter, slowdown_by_size
 from dcqcn_gym.envs.backends.fake import FakeBackend
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import ConfigError, RunError, UnknownNameError
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import default_setting
-from dcqcn_gym.simulate import FILES, endless, parse_assignments, simulate, with_flows
-from dcqcn_gym.statistics import SlowdownCounter, slowdown_by_size
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.simulate.run import FILES, endless, parse_assignments, simulate, with_flows
 
 MINI = load_scenario("mini-fb-hadoop")
 FLOWS = "src,dst,bytes,start_ns\n0,1,1000000,0\n2,3,5000,1500.5\n"

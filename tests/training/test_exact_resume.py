@@ -18,7 +18,7 @@ pytest.importorskip("stable_baselines3")
 
 import torch
 
-from dcqcn_gym.errors import RunError
+from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.training.progress import SilentViewer
 from dcqcn_gym.training.spec import TrainDir, TrainSpec
 from dcqcn_gym.training.train import Result, train

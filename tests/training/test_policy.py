@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.discrete import ladder
 from dcqcn_gym.envs.observation import OBSERVATION_SIZE, OBSERVATION_VERSION
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.record import read_run
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners.policy import FOLDER, Policy, PolicyMeta, load_policy, shipped_policies
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import ConfigError, StateError
+from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.session import evaluation_seeds
 from dcqcn_gym.training.sampling import FIRST_TRAINING_SEED, SampledEnv
-from dcqcn_gym.tuning import evaluation_seeds
 
 SCENARIOS = [load_scenario(name) for name in ("mini-fb-hadoop", "mini-llm-alltoall")]
 

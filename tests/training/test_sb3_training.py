@@ -19,8 +19,8 @@ pytest.importorskip("stable_baselines3")
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.envs.observation import bounds
-from dcqcn_gym.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.training.algorithms import ALGORITHMS, algorithm_class
 from dcqcn_gym.training.progress import SilentViewer
 from dcqcn_gym.training.spec import TrainDir, TrainSpec

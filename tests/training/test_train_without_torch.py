@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.errors import ConfigError, RunError
+from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.training.algorithms import ALGORITHMS, hyperparameters
 from dcqcn_gym.training.spec import TrainDir, TrainSpec
 

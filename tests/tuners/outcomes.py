@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.tuners import Outcome
-from dcqcn_gym.utility import Terms
 
 INTS, FLOATS = np.zeros(1, np.int64), np.zeros(1)
 

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import ConfigError, DcqcnGymError, TunerError, UnknownNameError
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.record import read_run
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, TunerError, UnknownNameError
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.tuners import make_tuner
 
 SOURCE = """

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from outcomes import outcome
 
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.interval import FlowSizeDistribution
-from dcqcn_gym.knobs import TUNED_KNOBS, Setting, default_setting
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.interval import FlowSizeDistribution
+from dcqcn_gym.core.knobs import TUNED_KNOBS, Setting, default_setting
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners import Tuner, TunerContext, make_tuner
 from dcqcn_gym.tuners.bandits import DrUcb, ThompsonTuner
 from dcqcn_gym.tuners.library import default_library

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import pytest
 
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import ConfigError, StateError, TunerError
-from dcqcn_gym.knobs import Setting, default_setting, expert_setting
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.core.errors import ConfigError, StateError, TunerError
+from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.tuners import Tuner, TunerContext, make_tuner
 from dcqcn_gym.tuners.base import Proposal
 from dcqcn_gym.tuners.guard import GuardedTuner

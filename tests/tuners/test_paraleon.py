@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from outcomes import outcome
 
-from dcqcn_gym.interval import FlowSizeDistribution
-from dcqcn_gym.knobs import Setting, default_setting
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.core.interval import FlowSizeDistribution
+from dcqcn_gym.core.knobs import Setting, default_setting
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
 from dcqcn_gym.tuners.paraleon import ParaleonTuner

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.config import load_toml
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import ConfigError, RunError
-from dcqcn_gym.knobs import KNOBS, default_setting
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.core.config import load_toml
+from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.knobs import KNOBS, default_setting
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.pretrained import FOLDER, PretrainedFile, pretrained_setting
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from outcomes import outcome
 
-from dcqcn_gym.errors import MissingExtraError
-from dcqcn_gym.interval import FlowSizeDistribution
-from dcqcn_gym.knobs import Setting, default_setting
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.core.errors import MissingExtraError
+from dcqcn_gym.core.interval import FlowSizeDistribution
+from dcqcn_gym.core.knobs import Setting, default_setting
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.tuners import Outcome, Tuner, TunerContext, make_tuner
 from dcqcn_gym.tuners.optuna_search import OptunaTuner
 from dcqcn_gym.tuners.policy_search import ArsTuner
-from dcqcn_gym.utility import Terms
 
 FSD = FlowSizeDistribution()
 KNOBS = ("rp_ai_rate", "rp_min_dec_fac", "kmin")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.config import read_toml
+from dcqcn_gym.core.config import read_toml
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import TUNERS, make_tuner
 

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError, StateError
 from dcqcn_gym.envs.backends.base import Backend, Watchable
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.report_codec import encode_state
 from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
-from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.errors import BackendError, ConfigError, DcqcnGymError, StateError
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["ClientGoneError", "serve_backend"]
 

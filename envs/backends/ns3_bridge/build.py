@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 import dcqcn_gym
+from dcqcn_gym.core.errors import BackendError, MissingExtraError
 from dcqcn_gym.envs.backends.ns3_bridge.install import (
     Ns3Install,
     Say,
@@ -28,7 +29,6 @@ from dcqcn_gym.envs.backends.ns3_bridge.install import (
     find_ns3,
     locked,
 )
-from dcqcn_gym.errors import BackendError, MissingExtraError
 
 __all__ = [
     "Build",

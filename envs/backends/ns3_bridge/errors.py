@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.errors import BackendError
+from dcqcn_gym.core.errors import BackendError
 
 __all__ = [
     "ProtocolError",

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dcqcn_gym.errors import BackendError, ConfigError
+from dcqcn_gym.core.errors import BackendError, ConfigError
 
 __all__ = [
     "WHEEL_VERSION",

@@ -15,13 +15,13 @@ from typing import Literal, TypeVar
 import zmq
 from google.protobuf.message import Message
 
+from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.envs.backends.ns3_bridge.codec import decode, encode
 from dcqcn_gym.envs.backends.ns3_bridge.errors import (
     SimulationCrashedError,
     SimulationTimeoutError,
 )
 from dcqcn_gym.envs.backends.ns3_bridge.process import SimulationProcess, describe_status
-from dcqcn_gym.errors import ConfigError, StateError
 
 __all__ = ["Deadlines", "Link", "Transport", "read_recording"]
 

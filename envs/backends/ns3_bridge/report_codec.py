@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.codec import encode
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
 from dcqcn_gym.envs.backends.ns3_bridge.schema import REPORT_FIELDS
-from dcqcn_gym.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
 
 __all__ = ["decode_report", "encode_state"]
 

@@ -7,8 +7,8 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from dcqcn_gym.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
-from dcqcn_gym.knobs import KNOBS
+from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.knobs import KNOBS
 
 __all__ = [
     "PROTOCOL",

@@ -24,6 +24,8 @@ from typing import NoReturn
 import numpy as np
 import zmq
 
+from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends.base import Backend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
@@ -34,11 +36,9 @@ from dcqcn_gym.envs.backends.ns3_bridge.process import (
     PARENT_VARIABLE,
 )
 from dcqcn_gym.envs.backends.ns3_bridge.schema import PROTOCOL, canonical, digest, schema
-from dcqcn_gym.envs.compile import compile_scenario
 from dcqcn_gym.envs.observation import bounds, layout
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import BackendError, ConfigError, DcqcnGymError
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 __all__ = ["Identity", "World", "main", "run", "serve"]
 
@@ -139,7 +139,7 @@ def serve(world: Backend, identity: Identity, endpoint: str, wait_s: float = CLI
         if ack.stopSimReq:
             return
         if not ack.HasField("handshake"):
-            from dcqcn_gym.envs.backends.ns3_bridge.gym_session import serve_gym
+            from dcqcn_gym.envs.ns3gym import serve_gym
 
             serve_gym(peer.ask, world, identity.scenario, identity.seed)
         elif ack.handshake.protocol_major == PROTOCOL[0]:

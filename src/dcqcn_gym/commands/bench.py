@@ -11,10 +11,10 @@ import typer
 from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
-from dcqcn_gym.errors import UnknownNameError
+from dcqcn_gym.core.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.engine import EnvCost, JobResult
+    from dcqcn_gym.benchmarks.speed.engine import EnvCost, JobResult
 
 __all__ = ["app"]
 
@@ -44,7 +44,7 @@ def engine(
     """
     from rich.console import Console
 
-    from dcqcn_gym.benchmarks.engine import JOBS, engines, env_cost, measure
+    from dcqcn_gym.benchmarks.speed.engine import JOBS, engines, env_cost, measure
 
     offered = engines()
     for name in only or ():
@@ -66,7 +66,7 @@ def engine(
 def _as_json(results: list[JobResult], cost: EnvCost | None) -> str:
     from dataclasses import asdict
 
-    from dcqcn_gym.benchmarks.engine import monitor_costs
+    from dcqcn_gym.benchmarks.speed.engine import monitor_costs
 
     jobs = [{**asdict(r), "hops_per_s": r.hops_per_s} for r in results]
     value = {
@@ -81,7 +81,7 @@ def _show(results: list[JobResult], cost: EnvCost | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dcqcn_gym.benchmarks.engine import monitor_costs
+    from dcqcn_gym.benchmarks.speed.engine import monitor_costs
 
     console = Console()
     table = Table()

@@ -52,9 +52,9 @@ def monitor(
     from rich.console import Console
 
     from dcqcn_gym.benchmarks.markdown_page import insert
-    from dcqcn_gym.benchmarks.monitor import Plan, produce, rows
-    from dcqcn_gym.benchmarks.monitor_gates import gates
-    from dcqcn_gym.benchmarks.monitor_page import build_page, markdown
+    from dcqcn_gym.benchmarks.monitors.gates import gates
+    from dcqcn_gym.benchmarks.monitors.page import build_page, markdown
+    from dcqcn_gym.benchmarks.monitors.study import Plan, produce, rows
 
     standard = Plan()
     plan = Plan(
@@ -94,9 +94,9 @@ def _explain(
     from rich.console import Console
 
     from dcqcn_gym.benchmarks.markdown_page import insert
-    from dcqcn_gym.benchmarks.monitor import produce, results
-    from dcqcn_gym.benchmarks.monitor_history import HistoryPlan, history_table
-    from dcqcn_gym.benchmarks.monitor_worlds import WorldPlan, accounts, explanation
+    from dcqcn_gym.benchmarks.monitors.history import HistoryPlan, history_table
+    from dcqcn_gym.benchmarks.monitors.study import produce, results
+    from dcqcn_gym.benchmarks.monitors.worlds import WorldPlan, accounts, explanation
 
     plan = WorldPlan(
         loads=tuple(load or WorldPlan().loads),

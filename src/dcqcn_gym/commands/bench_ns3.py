@@ -25,7 +25,7 @@ def ns3(
     """
     from rich.console import Console
 
-    from dcqcn_gym.benchmarks.bridge import measure
+    from dcqcn_gym.benchmarks.speed.bridge import measure
 
     with Console(stderr=True).status("stepping") as status:
         cost = measure(

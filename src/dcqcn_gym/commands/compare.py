@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.compare import Job, Plan, Progress
-    from dcqcn_gym.benchmarks.comparison import Row
+    from dcqcn_gym.benchmarks.comparison.plan import Job, Plan, Progress
+    from dcqcn_gym.benchmarks.comparison.results import Row
 
 __all__ = ["compare"]
 
@@ -47,8 +47,8 @@ def compare(
     Writes OUT/table.md, OUT/compare.html, OUT/plots and one event log per run. An interrupted
     comparison is continued by the same command with --resume.
     """
-    import dcqcn_gym.benchmarks.compare as bench
-    from dcqcn_gym.pool import cpu_count
+    import dcqcn_gym.benchmarks.comparison.plan as bench
+    from dcqcn_gym.runs.pool import cpu_count
 
     plan, notes = bench.prepare(
         _plan(scenario, tuners, seeds, intervals, eval_seeds, eval_intervals, backend),
@@ -87,8 +87,8 @@ def _plan(
     eval_intervals: int,
     backend: str,
 ) -> Plan:
-    from dcqcn_gym.benchmarks.compare import Plan, all_tuners
-    from dcqcn_gym.envs.scenarios import load_scenario
+    from dcqcn_gym.benchmarks.comparison.plan import Plan, all_tuners
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     scenarios = _names(scenario, "--scenario")
     everything = tuners == "all"
@@ -98,7 +98,7 @@ def _plan(
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:
-    from dcqcn_gym.errors import ConfigError
+    from dcqcn_gym.core.errors import ConfigError
 
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
@@ -112,8 +112,8 @@ def _names(text: str, option: str) -> tuple[str, ...]:
 def _results(
     plan: Plan, todo: Sequence[Job], failed: Mapping[Path, str], notes: Sequence[str], out: Path
 ) -> tuple[dict[str, list[Row]], Path]:
-    from dcqcn_gym.benchmarks.comparison import rows
-    from dcqcn_gym.benchmarks.comparison_page import write_results
+    from dcqcn_gym.benchmarks.comparison.page import write_results
+    from dcqcn_gym.benchmarks.comparison.results import rows
 
     tables = rows(todo, failed)
     return tables, write_results(plan, tables, notes, out)
@@ -156,7 +156,7 @@ def _print(name: str, table: Sequence[Row]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dcqcn_gym.benchmarks.comparison_text import COLUMNS, cells
+    from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells
 
     console = Console()
     if not console.is_terminal:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenarios import Scenario
+    from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["app", "run_lines"]
 
@@ -32,8 +32,8 @@ def compile_one(
     ] = None,
 ) -> None:
     """Write a scenario as the flat text that the engines and the program dcqcn-ns3 read."""
-    from dcqcn_gym.envs.compile import compile_scenario
-    from dcqcn_gym.envs.scenarios import load_scenario
+    from dcqcn_gym.envs.scenario.compile import compile_scenario
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     chosen = load_scenario(scenario)
     head, _, rest = compile_scenario(chosen).partition("\n")
@@ -52,7 +52,7 @@ def run_lines(scenario: Scenario) -> list[str]:
     which workloads are collective operations.
     """
     import dcqcn_gym
-    from dcqcn_gym.envs.workloads import collectives_of
+    from dcqcn_gym.envs.scenario.workloads import collectives_of
 
     weights = scenario.weights
     setting = scenario.initial_setting()

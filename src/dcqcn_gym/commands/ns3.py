@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dcqcn_gym.errors import ConfigError, DcqcnGymError
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
 
 app = typer.Typer(
     name="ns3",

@@ -34,8 +34,8 @@ def parity(
     from rich.console import Console
 
     from dcqcn_gym.benchmarks.parity import CASES, case, compare, run
-    from dcqcn_gym.envs.scenarios import load_scenario
-    from dcqcn_gym.errors import ConfigError
+    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     chosen = [load_scenario(name) for name in scenario or ()]
     chosen += [case(name) for name in CASES] if cases else []

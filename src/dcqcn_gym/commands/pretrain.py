@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dcqcn_gym.loop import RunSpec
-    from dcqcn_gym.record import Line
+    from dcqcn_gym.runs.log import Line
+    from dcqcn_gym.runs.loop import RunSpec
 
 __all__ = ["pretrain"]
 
@@ -32,10 +32,10 @@ def pretrain(
     from rich.console import Console
     from rich.progress import Progress
 
-    from dcqcn_gym.envs.scenarios import load_scenario
-    from dcqcn_gym.errors import RunError
-    from dcqcn_gym.loop import RunSpec, run
-    from dcqcn_gym.record import read_run, write_atomically
+    from dcqcn_gym.core.errors import RunError
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.runs.log import read_run, write_atomically
+    from dcqcn_gym.runs.loop import RunSpec, run
 
     if out.exists() and not force:
         raise RunError(f"--out {out} exists; replace it with --force, or give another file")

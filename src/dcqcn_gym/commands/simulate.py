@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from dcqcn_gym.envs.topology import Network
-    from dcqcn_gym.interval import IntervalReport
-    from dcqcn_gym.trace import Trace
+    from dcqcn_gym.core.interval import IntervalReport
+    from dcqcn_gym.envs.scenario.topology import Network
+    from dcqcn_gym.simulate.trace import Trace
 
 __all__ = ["simulate"]
 
@@ -72,9 +72,9 @@ def simulate(
     """Run one setting from time 0; write flows.csv, intervals.csv, summary.json, timing.json."""
     from rich.console import Console
 
-    from dcqcn_gym.envs.scenarios import load_scenario
-    from dcqcn_gym.simulate import parse_assignments, with_flows
-    from dcqcn_gym.simulate import simulate as run_simulation
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.simulate.run import parse_assignments, with_flows
+    from dcqcn_gym.simulate.run import simulate as run_simulation
 
     if until_done and intervals is not None:
         raise ConfigError("--until-done and --intervals exclude each other; give one of them")
@@ -114,7 +114,7 @@ def simulate(
 
 
 def _trace(trace: str | None, options: tuple[str | None, ...], network: Network) -> Trace | None:
-    from dcqcn_gym.trace import parse_trace
+    from dcqcn_gym.simulate.trace import parse_trace
 
     if trace is None:
         if any(option is not None for option in options):

@@ -38,7 +38,7 @@ def _short(value: object) -> str:
 
 def scenarios() -> None:
     """List the scenarios: name, size, budget and what they are."""
-    from dcqcn_gym.envs.scenarios import load_scenario, scenario_names
+    from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 
     table = _table("scenarios", "name", "hosts", "Gb/s", "intervals", "weights", "what it is")
     for name in scenario_names():
@@ -51,7 +51,7 @@ def scenarios() -> None:
 
 def tuners() -> None:
     """List the tuners, installed plug-ins included, with their arguments."""
-    from dcqcn_gym.errors import DcqcnGymError
+    from dcqcn_gym.core.errors import DcqcnGymError
     from dcqcn_gym.tuners import TUNERS
 
     table = _table("tuners", "name", "what it does", "arguments (default)")
@@ -70,7 +70,7 @@ def tuners() -> None:
 
 def knobs() -> None:
     """List the knobs: unit, default, ranges, step, direction and names on devices."""
-    from dcqcn_gym.knobs import KNOBS
+    from dcqcn_gym.core.knobs import KNOBS
 
     table = _table(
         "knobs at 100 Gb/s (* = tuned by default; throughput: direction that favours it)",
@@ -104,8 +104,8 @@ def validate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Scenario TOML files.")],
 ) -> None:
     """Check scenario files; say OK, or in one sentence what is wrong."""
-    from dcqcn_gym.envs.compile import compile_scenario
-    from dcqcn_gym.envs.scenarios import load_scenario
+    from dcqcn_gym.envs.scenario.compile import compile_scenario
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     for path in files:
         compile_scenario(load_scenario(path if path.suffix == ".toml" else f"./{path}"))

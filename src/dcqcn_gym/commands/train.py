@@ -68,7 +68,7 @@ def train(
 
 
 def _pair(text: str) -> tuple[str, str]:
-    from dcqcn_gym.errors import ConfigError
+    from dcqcn_gym.core.errors import ConfigError
 
     key, separator, value = text.partition("=")
     if not separator or not key:

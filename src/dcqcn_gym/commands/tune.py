@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenarios import Scenario
-    from dcqcn_gym.loop import RunSpec
-    from dcqcn_gym.record import RunDir
+    from dcqcn_gym.envs.scenario.scenario import Scenario
+    from dcqcn_gym.runs.log import RunDir
+    from dcqcn_gym.runs.loop import RunSpec
 
 __all__ = ["tune"]
 
@@ -64,8 +64,8 @@ def tune(
     Writes OUT/run.jsonl (every interval), OUT/best.json (the recommended setting) and
     OUT/report.html. An interrupted run is continued by the same command with --resume.
     """
-    from dcqcn_gym.envs.scenarios import load_scenario
-    from dcqcn_gym.record import RunDir
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.runs.log import RunDir
 
     chosen = _with_monitor(load_scenario(scenario), monitor)
     n = chosen.intervals if intervals is None else intervals
@@ -87,8 +87,8 @@ def _some(intervals: int) -> int:
 def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
     if kind is None:
         return scenario
-    from dcqcn_gym.config import validate
-    from dcqcn_gym.envs.scenarios import Monitor
+    from dcqcn_gym.core.config import validate
+    from dcqcn_gym.envs.scenario.scenario import Monitor
 
     data = {**scenario.monitor.model_dump(), "kind": kind}
     monitor = validate(data, Monitor, source="--monitor")
@@ -99,7 +99,7 @@ def _spec(
     scenario: Scenario, tuner: str, arguments: list[str], seed: int, intervals: int, backend: str
 ) -> RunSpec:
     from dcqcn_gym.envs.backends import make_backend
-    from dcqcn_gym.loop import RunSpec
+    from dcqcn_gym.runs.loop import RunSpec
     from dcqcn_gym.tuners import TUNERS, parse_settings
     from dcqcn_gym.tuners.base import parse_argument
 
@@ -119,8 +119,8 @@ def _session(
     force: bool,
     quiet: bool,
 ) -> dict[str, Any]:
-    from dcqcn_gym.progress import open_viewer
-    from dcqcn_gym.tuning import Evaluation, tune
+    from dcqcn_gym.runs.progress import open_viewer
+    from dcqcn_gym.runs.session import Evaluation, tune
 
     title = f"{spec.scenario.name} · {spec.tuner} · seed {spec.seed}"
     default = spec.scenario.default_setting().to_nvidia()
@@ -143,7 +143,7 @@ def _session(
 
 
 def _report(out: Path) -> Path | None:
-    from dcqcn_gym.errors import MissingExtraError
+    from dcqcn_gym.core.errors import MissingExtraError
     from dcqcn_gym.report import build_report
 
     try:
@@ -179,7 +179,7 @@ def _figure(value: float | None) -> str:
 
 
 def _emit(best: dict[str, Any], form: EmitForm) -> None:
-    from dcqcn_gym.emit import emit
-    from dcqcn_gym.knobs import Setting
+    from dcqcn_gym.core.knobs import Setting
+    from dcqcn_gym.hw.emit import emit
 
     typer.echo(emit(Setting.from_nvidia(best["recommended"]), form.value), nl=False)

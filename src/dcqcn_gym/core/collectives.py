@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.interval import FinishedFlows
+from dcqcn_gym.core.interval import FinishedFlows
 
 __all__ = ["BUS_FACTORS", "Collective", "CollectiveRound", "RoundTracker", "summary_of_rounds"]
 

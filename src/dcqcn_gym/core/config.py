@@ -15,7 +15,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from dcqcn_gym.errors import ConfigError, did_you_mean
+from dcqcn_gym.core.errors import ConfigError, did_you_mean
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -34,7 +34,7 @@ __all__ = [
 
 Model = TypeVar("Model", bound=BaseModel)
 
-CONFIGS = Path(__file__).parent / "configs"
+CONFIGS = Path(__file__).parents[1] / "configs"
 """Folder of the scenarios, workloads and schemas that come with the package."""
 
 

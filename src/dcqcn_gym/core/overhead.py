@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import ECN_KNOBS, NIC_KNOBS
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS
 
 __all__ = [
     "ECN_DISPATCH",

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from dcqcn_gym.errors import ConfigError, DcqcnGymError, UnknownNameError, in_one_line
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError, in_one_line
 
 __all__ = ["Registry"]
 

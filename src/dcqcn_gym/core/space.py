@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.knobs import REFERENCE_RATE_BPS, TUNED_KNOBS, Knob, Setting, knob
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import REFERENCE_RATE_BPS, TUNED_KNOBS, Knob, Setting, knob
 
 __all__ = ["KnobSpace"]
 

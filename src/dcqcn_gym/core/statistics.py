@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError
 
 __all__ = [
     "ALL_SIZES",

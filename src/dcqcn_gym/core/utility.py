@@ -2,7 +2,7 @@
 
 ``U = w_TP * O_TP + w_RTT * O_RTT + w_PFC * O_PFC``, every term in 0..1 and larger is better. The
 environment's reward, the tuners, the report and the leaderboard all call the functions below on
-an :class:`~dcqcn_gym.interval.IntervalReport`, so that a utility always means the same thing.
+an :class:`~dcqcn_gym.core.interval.IntervalReport`, so that a utility always means the same thing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from dcqcn_gym.errors import ConfigError
-from dcqcn_gym.interval import FloatArray, IntervalReport
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.interval import FloatArray, IntervalReport
 
 __all__ = [
     "IDLE_UTILITY",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from dcqcn_gym.collectives import summary_of_rounds
+from dcqcn_gym.core.collectives import summary_of_rounds
+from dcqcn_gym.core.statistics import Estimate, paired_change
 from dcqcn_gym.report.data import REFERENCES, ReportData, Series
-from dcqcn_gym.statistics import Estimate, paired_change
 
 __all__ = ["CollectiveRow", "CollectiveTable", "collective_tables"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.errors import RunError
-from dcqcn_gym.record import Run, read_run
-from dcqcn_gym.statistics import slowdowns
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.statistics import slowdowns
+from dcqcn_gym.runs.log import Run, read_run
 
 __all__ = ["REFERENCES", "ReportData", "Series", "load_report_data"]
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.errors import MissingExtraError
-from dcqcn_gym.statistics import SlowdownRow
+from dcqcn_gym.core.errors import MissingExtraError
+from dcqcn_gym.core.statistics import SlowdownRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

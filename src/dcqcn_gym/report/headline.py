@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dcqcn_gym.core.statistics import ALL_SIZES, Estimate, paired_change, slowdown_by_seed
 from dcqcn_gym.report.data import ReportData, Series
-from dcqcn_gym.statistics import ALL_SIZES, Estimate, paired_change, slowdown_by_seed
 
 __all__ = ["Headline", "change_text", "headline", "mean_utility", "slowdown_change", "utility_gain"]
 

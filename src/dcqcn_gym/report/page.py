@@ -15,15 +15,15 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_setting, expert_setting
+from dcqcn_gym.core.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_setting, expert_setting
+from dcqcn_gym.core.statistics import have_scipy, slowdown_by_size
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures
 from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import REFERENCES, ReportData, Series, load_report_data
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, mean_utility
 from dcqcn_gym.report.tables import during_table, fresh_table
-from dcqcn_gym.statistics import have_scipy, slowdown_by_size
 
 __all__ = ["build_report"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dcqcn_gym.report.data import REFERENCES, ReportData
-from dcqcn_gym.statistics import (
+from dcqcn_gym.core.statistics import (
     SIZE_BINS,
     STATISTICS,
     Estimate,
@@ -14,6 +13,7 @@ from dcqcn_gym.statistics import (
     slowdown_by_seed,
     slowdown_by_size,
 )
+from dcqcn_gym.report.data import REFERENCES, ReportData
 
 __all__ = ["BinTable", "StatisticRow", "during_table", "fresh_table"]
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dcqcn_gym.interval import FloatArray
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.report.figures import have_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dcqcn_gym.tracer import Tracer
+    from dcqcn_gym.simulate.tracer import Tracer
 
 __all__ = ["draw"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dcqcn_gym.knobs import Setting
-from dcqcn_gym.record import Line, setting_json
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.utility import Terms
+from dcqcn_gym.runs.log import Line, setting_json
 from dcqcn_gym.tuners.base import Outcome, Proposal
-from dcqcn_gym.utility import Terms
 
 __all__ = ["Summary", "Window"]
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from dcqcn_gym.collectives import CollectiveRound
-from dcqcn_gym.errors import RunError
-from dcqcn_gym.interval import IntervalReport
-from dcqcn_gym.knobs import KNOBS, Setting
-from dcqcn_gym.utility import Terms, device_pause_ps
+from dcqcn_gym.core.collectives import CollectiveRound
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.utility import Terms, device_pause_ps
 
 __all__ = [
     "SCHEMA",
@@ -41,7 +41,7 @@ SCHEMA = 1
 """Version of the log's layout; a reader refuses a newer one."""
 
 WIRE_FIELDS = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes")
-"""Bytes on the wire per interval, as :class:`dcqcn_gym.overhead.WireCost` documents them."""
+"""Bytes on the wire per interval, as :class:`dcqcn_gym.core.overhead.WireCost` documents them."""
 
 Line: TypeAlias = dict[str, Any]
 

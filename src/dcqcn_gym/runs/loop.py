@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from dcqcn_gym.bookkeeping import Summary, Window
-from dcqcn_gym.knobs import Setting
-from dcqcn_gym.record import WIRE_FIELDS, Line, LogWriter, Run, interval_line
-from dcqcn_gym.run_spec import OFFERED, RunSpec
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.runs.bookkeeping import Summary, Window
+from dcqcn_gym.runs.log import WIRE_FIELDS, Line, LogWriter, Run, interval_line
+from dcqcn_gym.runs.spec import OFFERED, RunSpec
 from dcqcn_gym.tuners.base import Proposal
 
 __all__ = ["OFFERED", "RunSpec", "Timing", "Watch", "run"]

@@ -17,8 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from dcqcn_gym.knobs import KNOBS
-from dcqcn_gym.record import Line
+from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.runs.log import Line
 
 __all__ = ["LiveViewer", "PlainViewer", "QuietViewer", "open_viewer"]
 

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from dcqcn_gym.errors import DcqcnGymError, RunError
-from dcqcn_gym.knobs import KNOBS, Setting, default_setting, expert_setting
-from dcqcn_gym.loop import RunSpec, Timing, run
-from dcqcn_gym.pool import step_back, worker_pool
-from dcqcn_gym.record import Line, Run, RunDir, read_run, setting_json, write_json
+from dcqcn_gym.core.errors import DcqcnGymError, RunError
+from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.runs.log import Line, Run, RunDir, read_run, setting_json, write_json
+from dcqcn_gym.runs.loop import RunSpec, Timing, run
+from dcqcn_gym.runs.pool import step_back, worker_pool
 
 __all__ = ["REFERENCES", "Evaluation", "Viewer", "check_same", "evaluation_seeds", "tune"]
 
@@ -41,7 +41,7 @@ class Evaluation:
 
 
 class Viewer(Protocol):
-    """What a session shows of itself; :mod:`dcqcn_gym.progress` has the ones of the command."""
+    """What a session shows of itself; :mod:`dcqcn_gym.runs.progress` has those of the command."""
 
     def begin(self) -> None:
         """Everything that was given is fine; the warm-up begins."""

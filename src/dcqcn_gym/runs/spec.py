@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dcqcn_gym
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
-from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.knobs import Setting
-from dcqcn_gym.record import SCHEMA, Line, setting_json
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.runs.log import SCHEMA, Line, setting_json
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.guard import GuardedTuner
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TextIO
 
-from dcqcn_gym.errors import RunError
+from dcqcn_gym.core.errors import RunError
 
 __all__ = ["ResultFiles"]
 

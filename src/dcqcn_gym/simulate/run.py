@@ -19,20 +19,20 @@ from typing import Any
 import numpy as np
 
 import dcqcn_gym
-from dcqcn_gym.collectives import CollectiveRound, RoundTracker
+from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
+from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
+from dcqcn_gym.core.knobs import Setting, knob
+from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
+from dcqcn_gym.core.utility import IDLE_UTILITY, Terms, device_pause_ps, is_idle, terms, utility
 from dcqcn_gym.envs.backends import Backend, make_backend
-from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.envs.tables import read_flows
-from dcqcn_gym.envs.workloads import Flows, Poisson, collectives_of
-from dcqcn_gym.errors import ConfigError, RunError
-from dcqcn_gym.interval import FinishedFlows, IntervalReport
-from dcqcn_gym.knobs import Setting, knob
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.tables import read_flows
+from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, collectives_of
 from dcqcn_gym.report.trace_figure import draw
-from dcqcn_gym.result_files import ResultFiles
-from dcqcn_gym.statistics import SlowdownCounter, slowdowns
-from dcqcn_gym.trace import TRACE_FILES, Trace
-from dcqcn_gym.tracer import Tracer
-from dcqcn_gym.utility import IDLE_UTILITY, Terms, device_pause_ps, is_idle, terms, utility
+from dcqcn_gym.simulate.files import ResultFiles
+from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
+from dcqcn_gym.simulate.tracer import Tracer
 
 __all__ = ["FILES", "parse_assignments", "simulate", "with_flows"]
 
@@ -166,9 +166,9 @@ def simulate(
 ) -> Mapping[str, Any]:
     """Run a scenario from time 0 under one setting, write :data:`FILES` and return the summary.
 
-    ``trace`` adds time series (:data:`~dcqcn_gym.trace.TRACE_FILES`) and changes nothing else.
-    ``intervals``: how many monitor intervals; None: until every flow is delivered, which needs
-    traffic that ends. There is no warm-up: the first interval starts with the first packet.
+    ``trace`` adds time series (:data:`~dcqcn_gym.simulate.trace.TRACE_FILES`) and changes nothing
+    else. ``intervals``: how many monitor intervals; None: until every flow is delivered, which
+    needs traffic that ends. There is no warm-up: the first interval starts with the first packet.
 
     Raise:
         ConfigError: the traffic never ends and no number of intervals was given, or a bad seed.

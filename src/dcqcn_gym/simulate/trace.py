@@ -1,7 +1,7 @@
 """What a trace is to show: queues, rates and pauses of chosen ports, rates of chosen flows.
 
-The network is looked into at every multiple of a period (:mod:`dcqcn_gym.tracer`); nothing that is
-simulated changes.
+The network is looked into at every multiple of a period (:mod:`dcqcn_gym.simulate.tracer`);
+nothing that is simulated changes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dcqcn_gym.envs.topology import Network
-from dcqcn_gym.errors import ConfigError, MissingExtraError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError
+from dcqcn_gym.envs.scenario.topology import Network
 
 __all__ = ["QUANTITIES", "TRACE_FILES", "PortName", "Trace", "need_pyarrow", "parse_trace"]
 

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import Watchable
-from dcqcn_gym.errors import ConfigError, RunError
-from dcqcn_gym.interval import FloatArray
-from dcqcn_gym.result_files import ResultFiles
-from dcqcn_gym.trace import Trace, need_pyarrow
+from dcqcn_gym.simulate.files import ResultFiles
+from dcqcn_gym.simulate.trace import Trace, need_pyarrow
 
 __all__ = ["Binned", "Tracer"]
 

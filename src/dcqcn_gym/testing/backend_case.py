@@ -7,14 +7,14 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.interval import FSD_BINS, IntervalReport
+from dcqcn_gym.core.knobs import expert_setting
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.utility import terms
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.observation import observe
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.errors import ConfigError, StateError
-from dcqcn_gym.interval import FSD_BINS, IntervalReport
-from dcqcn_gym.knobs import expert_setting
-from dcqcn_gym.space import KnobSpace
-from dcqcn_gym.utility import terms
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 __all__ = ["BackendCase", "check_report"]
 

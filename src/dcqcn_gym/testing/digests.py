@@ -29,13 +29,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError
 from dcqcn_gym.envs.dcqcn import DcqcnEnv, Step
 from dcqcn_gym.envs.observation import Observation
-from dcqcn_gym.envs.scenarios import load_scenario, scenario_names
-from dcqcn_gym.errors import DcqcnGymError, MissingExtraError
-from dcqcn_gym.loop import run
-from dcqcn_gym.pool import worker_pool
-from dcqcn_gym.run_spec import RunSpec
+from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.pool import worker_pool
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import BUILTIN
 
 __all__ = ["Case", "cases", "digest_of", "main", "recorded"]

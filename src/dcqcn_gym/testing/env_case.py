@@ -13,8 +13,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from pydantic import TypeAdapter
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.info import PlainInfo, plain_info
-from dcqcn_gym.errors import ConfigError
 
 __all__ = ["EnvCase", "rollout_hash"]
 

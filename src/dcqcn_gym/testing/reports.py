@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
 
 __all__ = ["blank_report"]
 

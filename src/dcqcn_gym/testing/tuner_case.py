@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dcqcn_gym.envs.scenarios import Scenario, load_scenario
-from dcqcn_gym.loop import OFFERED, RunSpec, run
-from dcqcn_gym.record import Run, read_run
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.log import Run, read_run
+from dcqcn_gym.runs.loop import OFFERED, RunSpec, run
 from dcqcn_gym.tuners import TUNERS, Tuner, TunerSettings, make_tuner
 from dcqcn_gym.tuners.base import NEEDS
 

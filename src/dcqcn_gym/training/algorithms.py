@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from dcqcn_gym.errors import ConfigError, UnknownNameError, did_you_mean
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, did_you_mean
 from dcqcn_gym.training.extra import need_sb3
 
 __all__ = ["ALGORITHMS", "algorithm_class", "hyperparameters", "is_discrete", "make_model"]

@@ -16,22 +16,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import ConfigError, RunError
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.pool import worker_pool
-from dcqcn_gym.record import read_run
-from dcqcn_gym.report.data import Series
-from dcqcn_gym.report.headline import mean_utility
-from dcqcn_gym.statistics import (
+from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.statistics import (
     ALL_SIZES,
     Estimate,
     estimate,
     paired_change,
     slowdown_by_seed,
 )
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.report.data import Series
+from dcqcn_gym.report.headline import mean_utility
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.pool import worker_pool
+from dcqcn_gym.runs.session import evaluation_seeds
 from dcqcn_gym.tuners.policy import shipped_policies
-from dcqcn_gym.tuning import evaluation_seeds
 
 if TYPE_CHECKING:
     from rich.table import Table

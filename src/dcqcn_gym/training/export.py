@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import dcqcn_gym
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.discrete import ladder
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
-from dcqcn_gym.space import KnobSpace
 from dcqcn_gym.training.algorithms import is_discrete
 from dcqcn_gym.tuners.policy import Policy, PolicyMeta
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from dcqcn_gym.errors import MissingExtraError
+from dcqcn_gym.core.errors import MissingExtraError
 
 __all__ = ["have_tensorboard", "need_sb3"]
 

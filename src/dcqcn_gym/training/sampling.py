@@ -12,13 +12,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.discrete import LadderAction
 from dcqcn_gym.envs.observation import Observation
-from dcqcn_gym.envs.scenarios import Scenario
-from dcqcn_gym.errors import ConfigError, StateError
-from dcqcn_gym.knobs import Setting
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["FIRST_TRAINING_SEED", "SampledEnv"]
 

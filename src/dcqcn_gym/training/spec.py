@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import dcqcn_gym
+from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import ConfigError, RunError
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.training.algorithms import hyperparameters, is_discrete
 from dcqcn_gym.training.sampling import SampledEnv
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.envs.scenarios import load_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.training.algorithms import ALGORITHMS
 from dcqcn_gym.training.extra import need_sb3
 from dcqcn_gym.training.progress import SilentViewer

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.errors import RunError
+from dcqcn_gym.core.errors import RunError
 
 __all__ = ["capture", "restore"]
 

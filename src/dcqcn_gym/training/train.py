@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.errors import RunError, in_one_line
-from dcqcn_gym.record import write_atomically, write_json
-from dcqcn_gym.space import KnobSpace
+from dcqcn_gym.core.errors import RunError, in_one_line
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.log import write_atomically, write_json
 from dcqcn_gym.training.algorithms import algorithm_class, hyperparameters, make_model
 from dcqcn_gym.training.export import export_policy
 from dcqcn_gym.training.extra import have_tensorboard, need_sb3

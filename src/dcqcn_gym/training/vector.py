@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import gymnasium
 import numpy as np
 
-from dcqcn_gym.errors import UnknownNameError
+from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.training.extra import need_sb3
 
 __all__ = ["VEC_KINDS", "make_vec"]
