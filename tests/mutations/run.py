@@ -1,7 +1,7 @@
 """Show that the tests catch the faults of ``mutations.toml``: ``python tests/mutations/run.py``.
 
 Names as arguments choose some of them. The tree is copied to a temporary folder; there each fault
-is put in, the C++ tests are built again (one build folder, without optimisation) and run, or, for
+is put in, the C++ tests are built again (one build folder, little optimisation) and run, or, for
 a fault in Python, the tests it names are run on the copy. Everything must pass without a fault
 first. Prints a table; 1 if a fault was not caught, 2 if one could not be tried.
 """
@@ -23,9 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.config import read_toml
+from dcqcn_gym.pool import cpu_count
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "dist", "runs", ".*_cache", "*.pyc")
+JOBS = str(cpu_count())
+
 LONG = "^engine_fuzz$"
 """The C++ test that is not run: it compares two engines over one model."""
 
@@ -101,10 +104,10 @@ class Tree:
         if not self.build.exists():
             self._must("cmake", "-S", self.root, "-B", self.build, "-G", "Ninja",
                        "-DDCQCN_GYM_PYTHON=OFF", "-DDCQCN_GYM_TESTS=ON",
-                       "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O0")  # fmt: skip
-        self._must("cmake", "--build", self.build, "-j", str(len(os.sched_getaffinity(0))))
-        done = self._call("ctest", "--test-dir", self.build, "-E", LONG, "--timeout", "60",
-                          "--no-tests=error")  # fmt: skip
+                       "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1")  # fmt: skip
+        self._must("cmake", "--build", self.build, "-j", JOBS)
+        done = self._call("ctest", "--test-dir", self.build, "-E", LONG, "-j", JOBS,
+                          "--timeout", "120", "--no-tests=error")  # fmt: skip
         failing = re.findall(r"^\s*\d+ - (\S+) \(", done.stdout, flags=re.MULTILINE)
         if done.returncode != 0 and not failing:
             raise MutationError(f"ctest failed:\n{done.stdout}{done.stderr}")
