@@ -11,13 +11,13 @@ from typing import ClassVar
 
 import pytest
 
+from dcqcn_gym.core.knobs import KNOBS, Setting
 from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.scenarios import load_scenario
-from dcqcn_gym.knobs import KNOBS, Setting
-from dcqcn_gym.loop import RunSpec, run
-from dcqcn_gym.record import Run, read_run
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.log import Run, read_run
+from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.tuners import TUNERS, Tuner
 from dcqcn_gym.tuners.base import Outcome, Proposal
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.config import read_toml
-from dcqcn_gym.pool import cpu_count
+from dcqcn_gym.core.config import read_toml
+from dcqcn_gym.runs.pool import cpu_count
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "dist", "runs", ".*_cache", "*.pyc")
