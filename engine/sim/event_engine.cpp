@@ -127,7 +127,7 @@ void EventEngine::transmit(Port& port, Packet p, Time now) {
 bool EventEngine::pick_priority(const Port& port, unsigned& priority) const {
   for (unsigned i = 1; i <= 8; ++i) {
     priority = (port.last_served + i) & 7;
-    if (!port.data[priority].empty() && !(port.paused >> priority & 1)) return true;
+    if (!port.data[priority].empty() && !port.pause.paused(priority)) return true;
   }
   return false;
 }
@@ -137,12 +137,7 @@ void EventEngine::transmit_data(Port& port, Time now) {
   Packet p = port.data[priority].pop();
   port.queued[priority] -= p.bytes;
   port.queued_total -= p.bytes;
-  if (ecn_marks(port.ecn, port.queued[priority], port.draws)) {
-    p.ecn = 1;
-    ++port.counters.marked_packets;
-    port.counters.marked_bytes += p.bytes;
-    ++world_.log.totals.marks;
-  }
+  mark_departing(port, p, port.queued[priority], world_.log.totals);
   transmit(port, p, now);
   SharedBuffer& shared = buffer(port.spec.node);
   shared.release(p.in_port, priority, p.bytes);
@@ -161,7 +156,7 @@ bool EventEngine::transmit_from_nic(Port& port, Time now) {
     const std::uint32_t place = (nic.last_served + i) % n;
     if (nic.slots[place] == kNone) continue;
     Qp& q = world_.transport.qp(nic.slots[place]);
-    if (!world_.transport.may_send(q) || (port.paused >> q.priority & 1)) continue;
+    if (!world_.transport.may_send(q) || port.pause.paused(q.priority)) continue;
     if (q.next_send > now) {
       soonest = std::min(soonest, q.next_send);
       continue;
@@ -186,15 +181,7 @@ void EventEngine::send_pfc(int node, unsigned in_port, unsigned priority, bool p
 
 void EventEngine::on_pfc(Port& port, Time now) {
   const PfcFrame frame = ports_[static_cast<std::size_t>(port.spec.peer_port)].pfc_wire.pop();
-  const std::uint8_t bit = static_cast<std::uint8_t>(1u << frame.priority);
-  if (frame.pause && !(port.paused & bit)) {
-    port.paused |= bit;
-    port.paused_since[frame.priority] = now;
-  } else if (!frame.pause && (port.paused & bit)) {
-    port.paused &= static_cast<std::uint8_t>(~bit);
-    port.pause_sum[frame.priority] += now - port.paused_since[frame.priority];
-    wake(port, now);
-  }
+  if (port.pause.take(frame.priority, frame.pause, now) && !frame.pause) wake(port, now);
 }
 
 void EventEngine::on_arrival(Port& port, Time now) {
@@ -327,7 +314,7 @@ void EventEngine::settings_changed(Time now) {
 }
 
 void EventEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
-  for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i].ecn = per_port[i];
+  set_curves([this](std::size_t i) -> Port& { return ports_[i]; }, per_port);
 }
 
 PortSample EventEngine::sample_port(int port, Time now) const {
@@ -335,10 +322,7 @@ PortSample EventEngine::sample_port(int port, Time now) const {
 }
 
 void EventEngine::report_ports(Time now, std::vector<PortReport>& out) {
-  out.resize(ports_.size());
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    out[i] = take_report(ports_[i], world_.scenario, now);
-  }
+  take_reports([this](std::size_t i) -> Port& { return ports_[i]; }, world_, now, out);
 }
 
 }  // namespace dcqcn

@@ -5,6 +5,7 @@
 #include <memory>
 #include <queue>
 
+#include "model/pause.hpp"
 #include "model/ring.hpp"
 #include "model/shared_buffer.hpp"
 #include "sim/engine.hpp"
@@ -29,11 +30,6 @@ class EventEngine final : public Engine {
       return when != o.when ? when > o.when : order > o.order;
     }
   };
-  struct PfcFrame {
-    Time arrival = 0;
-    std::uint8_t priority = 0;
-    bool pause = false;
-  };
   struct Port {
     PortSpec spec;
     Time busy = 0;         // free from this instant on
@@ -44,9 +40,7 @@ class EventEngine final : public Engine {
     Bytes queued[8] = {};
     Bytes queued_total = 0;
     unsigned last_served = 7;  // data priority, round robin
-    std::uint8_t paused = 0;   // bit per priority
-    Time paused_since[8] = {};
-    Time pause_sum[8] = {};
+    PauseClock pause;
     Ring<Packet> wire;
     Ring<PfcFrame> pfc_wire;
     EcnSetting ecn;

@@ -31,7 +31,6 @@ WindowEngine::WindowEngine(const World& world, Time max_window)
     priority_ = w.priority;
     first = false;
   }
-  single_pause_ = one_priority_;
   build_ports();
   build_nodes();
 }
@@ -126,7 +125,7 @@ void WindowEngine::settings_changed(Time now) {
 }
 
 void WindowEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
-  for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i].ecn = per_port[i];
+  set_curves([this](std::size_t i) -> Port& { return ports_[i]; }, per_port);
 }
 
 PortSample WindowEngine::sample_port(int port, Time now) const {
@@ -134,10 +133,7 @@ PortSample WindowEngine::sample_port(int port, Time now) const {
 }
 
 void WindowEngine::report_ports(Time now, std::vector<PortReport>& out) {
-  out.resize(ports_.size());
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    out[i] = take_report(ports_[i], world_.scenario, now);
-  }
+  take_reports([this](std::size_t i) -> Port& { return ports_[i]; }, world_, now, out);
 }
 
 }  // namespace dcqcn

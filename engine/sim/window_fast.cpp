@@ -158,12 +158,7 @@ void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Ti
     used_[w.in_port] -= w.bytes;
     sent_bytes += w.bytes;
     ++sent;
-    if (queue > kmin && ecn_marks(port.ecn, queue, port.draws)) {
-      w.ecn = 1;
-      ++port.counters.marked_packets;
-      port.counters.marked_bytes += w.bytes;
-      ++world_.log.totals.marks;
-    }
+    if (queue > kmin) mark_departing(port, w, queue, world_.log.totals);
   };
 
   const std::uint64_t* keys = arrivals.sorted(scratch_);

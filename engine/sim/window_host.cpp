@@ -51,7 +51,7 @@ bool WindowEngine::take_ready(Nic& nic, std::uint32_t& place) {
       place = (word << 6) + static_cast<std::uint32_t>(std::countr_zero(bits));
       bits &= bits - 1;
       Qp& q = world_.transport.qp(nic.qps[place]);
-      if (nic.port->paused >> q.priority & 1) continue;
+      if (nic.port->pause.paused(q.priority)) continue;
       if (world_.transport.may_send(q)) return true;
       nic.places[place] = Place::kIdle;  // its window has closed since
       nic.ready[word] &= ~(1ull << (place & 63));
@@ -104,7 +104,7 @@ void WindowEngine::run_nic(Nic& nic, Time from, Time last) {
       transmit(port, port.control.front(), now);
       port.control.drop();
     } else {
-      if (single_pause_ && port.paused) return;
+      if (one_priority_ && port.pause.any()) return;
       release_due(nic, now);
       std::uint32_t place;
       if (nic.ready_count > 0 && take_ready(nic, place)) {
@@ -123,15 +123,7 @@ void WindowEngine::run_nic(Nic& nic, Time from, Time last) {
 // ---- what happens at a host in one window ----
 
 void WindowEngine::host_pfc(Nic& nic, const PfcFrame& frame, Time now) {
-  Port& port = *nic.port;
-  const std::uint8_t bit = static_cast<std::uint8_t>(1u << frame.priority);
-  if (frame.pause && !(port.paused & bit)) {
-    port.paused |= bit;
-    port.paused_since[frame.priority] = now;
-  } else if (!frame.pause && (port.paused & bit)) {
-    port.paused &= static_cast<std::uint8_t>(~bit);
-    port.pause_sum[frame.priority] += now - port.paused_since[frame.priority];
-  }
+  nic.port->pause.take(frame.priority, frame.pause, now);
 }
 
 void WindowEngine::run_rto(Nic& nic, Time now) {
@@ -219,7 +211,7 @@ Time WindowEngine::host_wake(const Nic& nic) const {
   if (!nic.delayed_cnps.empty()) at(nic.delayed_cnps.front().arrival);
   if (!nic.rtos.empty()) at(nic.rtos.front().when);
   if (!nic.port->control.empty()) at(nic.port->busy);
-  if (!(single_pause_ && nic.port->paused)) {
+  if (!(one_priority_ && nic.port->pause.any())) {
     if (nic.ready_count > 0) at(nic.port->busy);
     if (!nic.waiting.empty()) at(std::max(nic.port->busy, nic.waiting.front().when));
   }

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from typing import Any
 
-ENGINE_VERSION: int = 1
 
 NIC_KNOBS: tuple[str, ...]
 
