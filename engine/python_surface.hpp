@@ -115,20 +115,12 @@ inline nb::dict report_of(Simulation& sim) {
 }
 
 inline void apply(Simulation& sim, const Table& nic, const Table& ecn) {
-  if (nic.shape(1) != kNicKnobs.size() || ecn.shape(1) != kEcnKnobs.size()) {
-    throw nb::value_error("apply: expected 17 NIC columns and 3 ECN columns");
-  }
-  std::vector<NicSetting> nics;
-  for (std::size_t i = 0; i < nic.shape(0); ++i) {
-    const double* row = nic.data() + i * nic.shape(1);
-    const bool same = i > 0 && std::equal(row, row + nic.shape(1), row - nic.shape(1));
-    nics.push_back(same ? nics.back() : NicSetting::from_si(row));
-  }
+  if (ecn.shape(1) != kEcnKnobs.size()) throw nb::value_error("apply: expected 3 ECN columns");
   std::vector<EcnSetting> ecns;
   for (std::size_t i = 0; i < ecn.shape(0); ++i) {
     ecns.push_back(EcnSetting::from_si(ecn.data() + i * ecn.shape(1)));
   }
-  sim.apply(std::move(nics), std::move(ecns));
+  sim.apply({nic.data(), nic.shape(0), nic.shape(1)}, std::move(ecns));
 }
 
 inline nb::dict port_table(const Simulation& sim) {

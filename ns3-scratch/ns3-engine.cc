@@ -46,7 +46,8 @@ Ns3Engine::~Ns3Engine() {
 
 void Ns3Engine::Build() {
   const ::dcqcn::Topology& t = m_world.topology;
-  const bool collect = m_world.transport.lossy() || m_world.transport.cnp_delay() > 0;
+  const ::dcqcn::TransportLayer& transport = m_world.transport;
+  const bool collect = transport.lossy() || transport.cnp_delay() > 0 || transport.ticks();
   std::vector<Ptr<DcqcnNode>> nodes;
   for (int n = 0; n < t.nodes(); ++n) {
     if (n < t.hosts()) {
@@ -81,6 +82,7 @@ void Ns3Engine::Build() {
     m_ports[static_cast<std::size_t>(p)]->SetChannel(channel);
     m_ports[static_cast<std::size_t>(peer)]->SetChannel(channel);
   }
+  for (const Ptr<RdmaHost>& host : m_hosts) host->ArmTick();
   for (std::size_t s = 0; s < m_switches.size(); ++s) {
     std::vector<::dcqcn::Bytes> headrooms;
     const int node = t.hosts() + static_cast<int>(s);
@@ -132,23 +134,19 @@ void Ns3Engine::settings_changed(::dcqcn::Time now) {
 }
 
 void Ns3Engine::set_ecn(const std::vector<::dcqcn::EcnSetting>& per_port) {
-  for (std::size_t i = 0; i < m_ports.size(); ++i) m_ports[i]->SetEcn(per_port[i]);
+  ::dcqcn::set_curves(
+      [this](std::size_t i) -> PfcDevice::Figures& { return m_ports[i]->Model(); }, per_port);
 }
 
 void Ns3Engine::report_ports(::dcqcn::Time now, std::vector<::dcqcn::PortReport>& out) {
-  out.resize(m_ports.size());
-  for (std::size_t i = 0; i < m_ports.size(); ++i) {
-    int64_t pause = 0;
-    m_ports[i]->Report(now, out[i].counters, out[i].queue, pause);
-    out[i].pause = static_cast<double>(pause) / ::dcqcn::lossless_count(m_world.scenario);
-  }
+  ::dcqcn::take_reports(
+      [this](std::size_t i) -> PfcDevice::Figures& { return m_ports[i]->Model(); }, m_world, now,
+      out);
 }
 
 ::dcqcn::PortSample Ns3Engine::sample_port(int port, ::dcqcn::Time now) const {
-  const PfcDevice& device = *m_ports[static_cast<std::size_t>(port)];
-  return {device.QueuedBytes(), device.SentBytes(),
-          static_cast<double>(device.PauseSoFar(now)) / ::dcqcn::lossless_count(m_world.scenario),
-          device.AnyPaused()};
+  return ::dcqcn::sample_of(m_ports[static_cast<std::size_t>(port)]->Model(), m_world.scenario,
+                            now);
 }
 
 void Ns3Engine::EnablePcap(const std::string& prefix) {
@@ -171,12 +169,15 @@ void Ns3Engine::EnablePcap(const std::string& prefix) {
   }
 }
 
-std::vector<::dcqcn::NicSetting> Ns3Engine::NicAttributes() const {
-  std::vector<::dcqcn::NicSetting> settings;
+std::vector<double> Ns3Engine::NicAttributes() const {
+  const std::size_t columns = m_world.transport.schemes().columns();
+  std::vector<double> rows;
   for (const Ptr<RdmaHost>& host : m_hosts) {
-    settings.push_back(::dcqcn::NicSetting::from_si(host->Knobs().data()));
+    std::vector<double> row(host->Knobs().begin(), host->Knobs().end());
+    row.resize(columns);
+    rows.insert(rows.end(), row.begin(), row.end());
   }
-  return settings;
+  return rows;
 }
 
 std::vector<::dcqcn::EcnSetting> Ns3Engine::EcnAttributes() const {

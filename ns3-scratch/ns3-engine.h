@@ -28,7 +28,8 @@ class Ns3Engine : public ::dcqcn::Engine {
   /// Captures every frame of every port to PREFIX-NODE-PORT.pcap. Throws std::runtime_error.
   void EnablePcap(const std::string& prefix);
   /// The settings that the attributes of hosts and ports hold.
-  std::vector<::dcqcn::NicSetting> NicAttributes() const;
+  /// a row per host, as Simulation::apply takes them
+  std::vector<double> NicAttributes() const;
   std::vector<::dcqcn::EcnSetting> EcnAttributes() const;
   /// All 20 knobs of the first host and the first port, SI.
   std::vector<double> SettingSi() const;

@@ -23,6 +23,7 @@ EventEngine::EventEngine(const World& world)
                           world.scenario.switches[static_cast<std::size_t>(n - t.hosts())].buffer,
                           headrooms);
   }
+  for (int h = 0; h < t.hosts(); ++h) arm_tick(h);
 }
 
 void EventEngine::schedule(What what, std::uint64_t id, Time when) {
@@ -54,6 +55,9 @@ void EventEngine::run(Time until) {
       case What::kDelayedCnp:
         port_of(static_cast<int>(id), 0).control.push(nics_[id].delayed_cnps.pop());
         wake(port_of(static_cast<int>(id), 0), e.when);
+        break;
+      case What::kTick:
+        on_tick(static_cast<int>(id), e.when);
         break;
       case What::kDequeue:
         if (ports_[id].wake == e.when) {
@@ -156,14 +160,14 @@ bool EventEngine::transmit_from_nic(Port& port, Time now) {
     const std::uint32_t place = (nic.last_served + i) % n;
     if (nic.slots[place] == kNone) continue;
     Qp& q = world_.transport.qp(nic.slots[place]);
-    if (!world_.transport.may_send(q) || port.pause.paused(q.priority)) continue;
+    if (!q.may_send() || port.pause.paused(q.priority)) continue;
     if (q.next_send > now) {
       soonest = std::min(soonest, q.next_send);
       continue;
     }
     nic.last_served = place;
     transmit(port, world_.transport.send(q, now), now);
-    if (world_.transport.lossy()) arm_rto(q);
+    if (world_.transport.must_arm(q)) schedule(What::kRto, q.ref, q.rto_at);
     return true;
   }
   if (soonest != kNever) wake(port, soonest);
@@ -181,7 +185,13 @@ void EventEngine::send_pfc(int node, unsigned in_port, unsigned priority, bool p
 
 void EventEngine::on_pfc(Port& port, Time now) {
   const PfcFrame frame = ports_[static_cast<std::size_t>(port.spec.peer_port)].pfc_wire.pop();
-  if (port.pause.take(frame.priority, frame.pause, now) && !frame.pause) wake(port, now);
+  if (!port.pause.take(frame.priority, frame.pause, now)) return;
+  const int node = port.spec.node;
+  if (node < world_.topology.hosts()) {
+    world_.transport.on_pause(node, frame.priority, frame.pause, now);
+    arm_tick(node);
+  }
+  if (!frame.pause || world_.transport.windowed()) wake(port, now);
 }
 
 void EventEngine::on_arrival(Port& port, Time now) {
@@ -232,36 +242,56 @@ void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
 void EventEngine::host_arrival(int host, const Packet& p, Time now) {
   TransportLayer& transport = world_.transport;
   Port& port = port_of(host, 0);
-  Nic& nic = nics_[static_cast<std::size_t>(host)];
   if (p.is_data()) {
     Replies replies;
     transport.on_data(p, host, now, replies);
     take_chained();
-    for (int i = 0; i < replies.count; ++i) {
-      if (i == 0 && replies.cnp_delayed) {
-        nic.delayed_cnps.push(replies.packets[i]);
-        schedule(What::kDelayedCnp, static_cast<std::uint64_t>(host), now + transport.cnp_delay());
-      } else {
-        port.control.push(replies.packets[i]);
-      }
-    }
+    send_replies(host, replies, now);
+    arm_tick(host);
     kick(port, now);
     return;
   }
   Qp* q = transport.find(p.qp);
   if (!q) return;
-  if (p.type() == Kind::kCnp) {
-    transport.on_cnp(*q, now);
-    kick(port, now);  // a window that follows the rate may have opened
-    return;
+  const Then then = transport.on_control(*q, p, now);
+  arm_tick(host);
+  if (then == Then::kGone) {
+    nics_[static_cast<std::size_t>(host)].slots[q->nic_slot] = kNone;
+  } else {
+    kick(port, now);
   }
-  const std::uint32_t place = q->nic_slot;
-  if (transport.on_ack(*q, p, now)) {
-    nic.slots[place] = kNone;
-    return;
+}
+
+void EventEngine::send_replies(int host, const Replies& replies, Time now) {
+  replies.hand_over(
+      [&](const Packet& cnp) {
+        nics_[static_cast<std::size_t>(host)].delayed_cnps.push(cnp);
+        schedule(What::kDelayedCnp, static_cast<std::uint64_t>(host),
+                 now + world_.transport.cnp_delay());
+      },
+      [&](const Packet& p) { port_of(host, 0).control.push(p); });
+}
+
+// ---- the NIC's scheme ----
+
+void EventEngine::arm_tick(int host) {
+  Nic& nic = nics_[static_cast<std::size_t>(host)];
+  const Time next = world_.transport.next_tick(host);
+  if (next >= nic.tick_due) return;
+  nic.tick_due = next;
+  schedule(What::kTick, static_cast<std::uint64_t>(host), next);
+}
+
+void EventEngine::on_tick(int host, Time now) {
+  Nic& nic = nics_[static_cast<std::size_t>(host)];
+  if (nic.tick_due == now) nic.tick_due = kNever;
+  if (world_.transport.next_tick(host) == now) {
+    Replies replies;
+    world_.transport.tick(host, now, replies);
+    send_replies(host, replies, now);
+    wake(port_of(host, 0), now);
   }
-  if (p.cnp) transport.on_cnp(*q, now);
-  kick(port, now);  // a window may have opened, or the sender went back
+  arm_tick(host);
 }
 
 // transfers of a ring that this arrival makes due: they start at the same instant, after arrivals
@@ -284,27 +314,18 @@ void EventEngine::start_flow(const FlowStart& flow, Time now) {
     nic.slots[place] = slot;
     q.nic_slot = place;
   }
+  arm_tick(flow.src);
   kick(port_of(flow.src, 0), now);
 }
 
 // ---- loss ----
 
-void EventEngine::arm_rto(Qp& q) {
-  if (q.rto_armed) return;
-  q.rto_armed = true;
-  schedule(What::kRto, q.ref, q.rto_at);
-}
-
 void EventEngine::on_rto(std::uint32_t ref, Time now) {
   Qp* q = world_.transport.find(ref);
   if (!q) return;
-  q->rto_armed = false;
-  if (q->unacked == q->next_seq) return;  // nothing in flight: the next packet arms it again
-  if (world_.transport.on_rto(*q, now)) {
-    wake(port_of(q->src, 0), now);
-  } else {
-    arm_rto(*q);
-  }
+  const Then then = world_.transport.on_timer(*q, now);
+  if (then == Then::kArm) schedule(What::kRto, ref, q->rto_at);
+  if (then == Then::kLookAgain) wake(port_of(q->src, 0), now);
 }
 
 // ---- settings and reports ----

@@ -22,7 +22,7 @@ class EventEngine final : public Engine {
   PortSample sample_port(int port, Time now) const override;
 
  private:
-  enum class What : std::uint64_t { kPfc, kRto, kDelayedCnp, kDequeue, kArrival, kFlow };
+  enum class What : std::uint64_t { kPfc, kRto, kDelayedCnp, kTick, kDequeue, kArrival, kFlow };
   struct Event {
     Time when;
     std::uint64_t order;  // what, then port, host or QP slot
@@ -51,6 +51,7 @@ class EventEngine final : public Engine {
     std::vector<std::uint32_t> slots;  // QP slot or kNone, the round-robin order
     std::uint32_t last_served = 0;
     Ring<Packet> delayed_cnps;
+    Time tick_due = kNever;  // of the pending tick event
   };
 
   void schedule(What what, std::uint64_t id, Time when);
@@ -69,8 +70,10 @@ class EventEngine final : public Engine {
   void start_flow(const FlowStart& flow, Time now);
   void take_chained();
   void send_pfc(int node, unsigned in_port, unsigned priority, bool pause, Time now);
-  void arm_rto(Qp& q);
   void on_rto(std::uint32_t ref, Time now);
+  void arm_tick(int host);
+  void on_tick(int host, Time now);
+  void send_replies(int host, const Replies& replies, Time now);
 
   Port& port_of(int node, unsigned index) {
     return ports_[static_cast<std::size_t>(world_.topology.first_port(node)) + index];

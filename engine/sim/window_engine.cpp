@@ -33,6 +33,7 @@ WindowEngine::WindowEngine(const World& world, Time max_window)
   }
   build_ports();
   build_nodes();
+  for (std::uint32_t h = 0; h < nics_.size(); ++h) update_wake(h, host_wake(h, nics_[h]));
 }
 
 void WindowEngine::build_ports() {
@@ -117,10 +118,8 @@ void WindowEngine::run(Time until) {
 void WindowEngine::settings_changed(Time now) {
   for (std::uint32_t h = 0; h < nics_.size(); ++h) {
     Nic& nic = nics_[h];
-    for (std::size_t place = 0; place < nic.places.size(); ++place) {
-      if (nic.places[place] == Place::kIdle) reconsider(nic, world_.transport.qp(nic.qps[place]));
-    }
-    update_wake(h, std::max(now, host_wake(nic)));
+    reconsider_idle(nic);
+    update_wake(h, std::max(now, host_wake(h, nic)));
   }
 }
 

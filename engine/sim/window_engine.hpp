@@ -99,6 +99,8 @@ class WindowEngine final : public Engine {
 
   // ---- window_host.cpp ----
   void run_host(std::uint32_t host, Time begin, Time end);
+  template <bool ticking>  // does any scheme want NIC-wide ticks?
+  void run_host(std::uint32_t host, Time begin, Time end);
   void run_nic(Nic& nic, Time from, Time last);
   bool take_ready(Nic& nic, std::uint32_t& place);
   void send_from(Nic& nic, std::uint32_t place, Time now);
@@ -106,12 +108,18 @@ class WindowEngine final : public Engine {
   void wait_until_due(Nic& nic, std::uint32_t place, Time when);
   void release_due(Nic& nic, Time now);
   void reconsider(Nic& nic, Qp& q);
+  void reconsider_idle(Nic& nic);
   void host_packet(std::uint32_t host, Nic& nic, const Packet& p, Time now);
   void start_flow(Nic& nic, const FlowStart& flow, Time now);
-  void host_pfc(Nic& nic, const PfcFrame& frame, Time now);
+  void host_pfc(std::uint32_t host, Nic& nic, const PfcFrame& frame, Time now);
   void run_rto(Nic& nic, Time now);
+  void run_tick(std::uint32_t host, Nic& nic, Time now);
+  void run_timers(std::uint32_t host, Nic& nic, Time now);
+  void send_replies(Nic& nic, const Replies& replies, Time now);
+  void forget(Nic& nic, std::uint32_t place);
+  void arm_rto(Nic& nic, const Qp& q);
   void transmit(Port& port, const Packet& p, Time now);
-  Time host_wake(const Nic& nic) const;
+  Time host_wake(std::uint32_t host, const Nic& nic) const;
 
   // ---- window_fast.cpp ----
   bool pfc_cannot_fire(const Switch& sw, Time end) const;

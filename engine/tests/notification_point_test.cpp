@@ -3,6 +3,7 @@
 
 #include "model/transport.hpp"
 #include "tests/check.hpp"
+#include "tests/fuzz/job.hpp"
 #include "tests/worlds.hpp"
 
 namespace dcqcn {
@@ -28,9 +29,12 @@ struct Receiver {
     for (int src : {0, 1}) slots[src] = transport.start_flow({0, 1'000'000, src, 2, 0, 1, 3}, 0);
   }
   void set_gap(double gap_us, double t) {
-    NicSetting s;
-    s.cnp_gap = us(gap_us);
-    transport.change_settings(std::vector<NicSetting>(3, s), us(t));
+    std::vector<double> rows;
+    for (int host = 0; host < 3; ++host) {
+      rows.insert(rows.end(), std::begin(fuzz::kDefaultNic), std::end(fuzz::kDefaultNic));
+      rows.back() = gap_us * 1e-6;  // np_min_time_between_cnps
+    }
+    transport.change_settings(transport.schemes().read_settings({rows.data(), 3, 17}), us(t));
   }
   // the next packet of this sender arrives at t
   Replies arrive(int src, double t, bool marked = true) {
