@@ -78,7 +78,7 @@ int Run(int argc, char* argv[]) {
     return made;
   });
   if (!o.pcap.empty()) engine->EnablePcap(o.pcap);
-  const std::vector<double> rows = engine->NicAttributes();
+  const std::vector<double> rows = engine->NicRows(info.setting);
   const std::size_t hosts = static_cast<std::size_t>(simulation.topology().hosts());
   simulation.apply({rows.data(), hosts, rows.size() / hosts}, engine->EcnAttributes());
   ns3::Outputs outputs(o.out.empty() ? "." : o.out, info, simulation);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "ns3-engine.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "ns3/boolean.h"
@@ -169,13 +170,26 @@ void Ns3Engine::EnablePcap(const std::string& prefix) {
   }
 }
 
-std::vector<double> Ns3Engine::NicAttributes() const {
-  const std::size_t columns = m_world.transport.schemes().columns();
-  std::vector<double> rows;
-  for (const Ptr<RdmaHost>& host : m_hosts) {
-    std::vector<double> row(host->Knobs().begin(), host->Knobs().end());
-    row.resize(columns);
-    rows.insert(rows.end(), row.begin(), row.end());
+double Ns3Engine::KnobOf(std::size_t host, const std::string& name,
+                         const std::map<std::string, double>& more) const {
+  const auto at = std::find(::dcqcn::kNicKnobs.begin(), ::dcqcn::kNicKnobs.end(), name);
+  if (at != ::dcqcn::kNicKnobs.end()) {
+    return m_hosts[host]->Knobs()[static_cast<std::size_t>(at - ::dcqcn::kNicKnobs.begin())];
+  }
+  const auto given = more.find(name);
+  if (given != more.end()) return given->second;
+  throw std::runtime_error("the knob '" + name + "' has no value; give it in the scenario: #! setting " +
+                           name + "=VALUE");
+}
+
+std::vector<double> Ns3Engine::NicRows(const std::map<std::string, double>& more) const {
+  const ::dcqcn::NicSchemes& schemes = m_world.transport.schemes();
+  std::vector<double> rows(m_hosts.size() * schemes.columns());
+  for (std::size_t host = 0; host < m_hosts.size(); ++host) {
+    double* row = rows.data() + host * schemes.columns();
+    for (const char* name : schemes.of(static_cast<int>(host)).names().knobs) {
+      *row++ = KnobOf(host, name, more);
+    }
   }
   return rows;
 }

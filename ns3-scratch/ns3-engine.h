@@ -3,6 +3,7 @@
 #ifndef DCQCN_NS3_ENGINE_H
 #define DCQCN_NS3_ENGINE_H
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,14 +29,17 @@ class Ns3Engine : public ::dcqcn::Engine {
   /// Captures every frame of every port to PREFIX-NODE-PORT.pcap. Throws std::runtime_error.
   void EnablePcap(const std::string& prefix);
   /// The settings that the attributes of hosts and ports hold.
-  /// a row per host, as Simulation::apply takes them
-  std::vector<double> NicAttributes() const;
+  /// A row per host, as Simulation::apply takes them: knobs of DCQCN from the attributes, those of
+  /// another scheme from `more`. Throws std::runtime_error for a knob without a value.
+  std::vector<double> NicRows(const std::map<std::string, double>& more) const;
   std::vector<::dcqcn::EcnSetting> EcnAttributes() const;
   /// All 20 knobs of the first host and the first port, SI.
   std::vector<double> SettingSi() const;
 
  private:
   void Build();
+  double KnobOf(std::size_t host, const std::string& name,
+                const std::map<std::string, double>& more) const;
   void ArmFlows();
   void OnFlows();
 
