@@ -73,6 +73,13 @@ void Ns3Engine::Build() {
     nodes[static_cast<std::size_t>(spec.node)]->AddPort(device);
     m_ports.push_back(device);
   }
+  JoinPorts();
+  SetBuffers();
+  for (const Ptr<RdmaHost>& host : m_hosts) host->ArmTick();
+}
+
+void Ns3Engine::JoinPorts() {
+  const ::dcqcn::Topology& t = m_world.topology;
   for (int p = 0; p < t.port_count(); ++p) {
     const int peer = t.port(p).peer_port;
     m_ports[static_cast<std::size_t>(p)]->SetPeer(
@@ -83,7 +90,10 @@ void Ns3Engine::Build() {
     m_ports[static_cast<std::size_t>(p)]->SetChannel(channel);
     m_ports[static_cast<std::size_t>(peer)]->SetChannel(channel);
   }
-  for (const Ptr<RdmaHost>& host : m_hosts) host->ArmTick();
+}
+
+void Ns3Engine::SetBuffers() {
+  const ::dcqcn::Topology& t = m_world.topology;
   for (std::size_t s = 0; s < m_switches.size(); ++s) {
     std::vector<::dcqcn::Bytes> headrooms;
     const int node = t.hosts() + static_cast<int>(s);
@@ -135,8 +145,8 @@ void Ns3Engine::settings_changed(::dcqcn::Time now) {
 }
 
 void Ns3Engine::set_ecn(const std::vector<::dcqcn::EcnSetting>& per_port) {
-  ::dcqcn::set_curves(
-      [this](std::size_t i) -> PfcDevice::Figures& { return m_ports[i]->Model(); }, per_port);
+  ::dcqcn::set_curves([this](std::size_t i) -> PfcDevice::Figures& { return m_ports[i]->Model(); },
+                      per_port);
 }
 
 void Ns3Engine::report_ports(::dcqcn::Time now, std::vector<::dcqcn::PortReport>& out) {
@@ -178,8 +188,9 @@ double Ns3Engine::KnobOf(std::size_t host, const std::string& name,
   }
   const auto given = more.find(name);
   if (given != more.end()) return given->second;
-  throw std::runtime_error("the knob '" + name + "' has no value; give it in the scenario: #! setting " +
-                           name + "=VALUE");
+  throw std::runtime_error("the knob '" + name +
+                           "' has no value; give it in the scenario: #! setting " + name +
+                           "=VALUE");
 }
 
 std::vector<double> Ns3Engine::NicRows(const std::map<std::string, double>& more) const {

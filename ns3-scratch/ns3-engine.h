@@ -38,6 +38,8 @@ class Ns3Engine : public ::dcqcn::Engine {
 
  private:
   void Build();
+  void JoinPorts();
+  void SetBuffers();
   double KnobOf(std::size_t host, const std::string& name,
                 const std::map<std::string, double>& more) const;
   void ArmFlows();

@@ -47,7 +47,7 @@ class PfcDevice : public NetDevice {
   void Wake(int64_t when);
   /// Starts the next frame if the port is free.
   void Serve(int64_t now);
-  void NoteQueue() { 
+  void NoteQueue() {
     m_model.counters.max_queue = std::max(m_model.counters.max_queue, m_model.queued_total);
   }
 

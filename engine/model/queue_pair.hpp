@@ -16,8 +16,8 @@ constexpr std::uint32_t slot_of(std::uint32_t ref) { return ref & kSlotMask; }
 struct Qp {
   Time next_send = 0;  // pacing: no packet may start before
   std::uint32_t next_seq = 0;
-  std::uint32_t end_seq = 0;  // one past the last packet of all queued messages
-  std::uint32_t unacked = 0;  // oldest packet without an ACK
+  std::uint32_t end_seq = 0;      // one past the last packet of all queued messages
+  std::uint32_t unacked = 0;      // oldest packet without an ACK
   std::uint32_t window = kNone;   // packets in flight
   std::uint32_t sent_seq = 0;     // one past the highest packet ever sent
   std::uint32_t message_end = 0;  // end_seq of first_message

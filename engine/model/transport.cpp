@@ -90,9 +90,8 @@ void TransportLayer::start_scheme(Qp& q, std::uint32_t workload, Time now) {
   const std::uint32_t slot = slot_of(q.ref);
   Scheme& sender = schemes_.of(q.src);
   Scheme& receiver = schemes_.of(q.dst);
-  const Connection connection{q.ref,      q.src,        q.dst,
-                              workload,   q.priority,   line_[q.src],
-                              &sender == &receiver};
+  const Connection connection{
+      q.ref, q.src, q.dst, workload, q.priority, line_[q.src], &sender == &receiver};
   sender.open(slot, connection);
   if (!connection.same_ends) receiver.open(slot, connection);
   set_pace(q, sender.start(slot, now));
@@ -282,8 +281,8 @@ void TransportLayer::add_cnp(const QpReceiver& r, Time now, Replies& replies) {
 }
 
 // does the scheme answer this packet with a CNP? One on its own, or in the ACK if there is one.
-[[gnu::noinline]] bool TransportLayer::wants_cnp(const QpReceiver& r, const Packet& p, int host, bool in_order,
-                               bool may_answer, Time now) {
+[[gnu::noinline]] bool TransportLayer::wants_cnp(const QpReceiver& r, const Packet& p, int host,
+                                                 bool in_order, bool may_answer, Time now) {
   const Arrived arrived{payload_of(p), p.ecn != 0, in_order, r.complete};
   const Time key = static_cast<Time>(p.sent);
   const bool cnp = schemes_.of(host).on_data(slot_of(p.qp), arrived, may_answer, key,
@@ -302,8 +301,8 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
   if (in_order) accept(r, p, host, now);
   const bool ahead = static_cast<std::int32_t>(p.seq - r.expected) > 0;  // a packet is missing
   const bool silent = ahead && r.nack_seq == r.expected && now < r.nack_again;
-  const bool cnp = (p.ecn || hears_data_) &&
-                   wants_cnp(r, p, host, in_order, !(silent && wire_.cnp_in_ack), now);
+  const bool cnp =
+      (p.ecn || hears_data_) && wants_cnp(r, p, host, in_order, !(silent && wire_.cnp_in_ack), now);
   if (cnp && !wire_.cnp_in_ack) add_cnp(r, now, replies);
   if (silent) return;
   Packet reply = reply_to(r);

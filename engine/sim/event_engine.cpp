@@ -44,34 +44,38 @@ void EventEngine::run(Time until) {
     }
     const Event e = events_.top();
     events_.pop();
-    const std::uint64_t id = e.order & ((1ull << 56) - 1);
-    switch (static_cast<What>(e.order >> 56)) {
-      case What::kPfc:
-        on_pfc(ports_[id], e.when);
-        break;
-      case What::kRto:
-        on_rto(static_cast<std::uint32_t>(id), e.when);
-        break;
-      case What::kDelayedCnp:
-        port_of(static_cast<int>(id), 0).control.push(nics_[id].delayed_cnps.pop());
-        wake(port_of(static_cast<int>(id), 0), e.when);
-        break;
-      case What::kTick:
-        on_tick(static_cast<int>(id), e.when);
-        break;
-      case What::kDequeue:
-        if (ports_[id].wake == e.when) {
-          ports_[id].wake = kNever;
-          service(ports_[id], e.when);
-        }
-        break;
-      case What::kArrival:
-        on_arrival(ports_[id], e.when);
-        break;
-      case What::kFlow:
-        start_flow(chained_.pop(), e.when);
-        break;
-    }
+    handle(e);
+  }
+}
+
+void EventEngine::handle(const Event& e) {
+  const std::uint64_t id = e.order & ((1ull << 56) - 1);
+  switch (static_cast<What>(e.order >> 56)) {
+    case What::kPfc:
+      on_pfc(ports_[id], e.when);
+      break;
+    case What::kRto:
+      on_rto(static_cast<std::uint32_t>(id), e.when);
+      break;
+    case What::kDelayedCnp:
+      port_of(static_cast<int>(id), 0).control.push(nics_[id].delayed_cnps.pop());
+      wake(port_of(static_cast<int>(id), 0), e.when);
+      break;
+    case What::kTick:
+      on_tick(static_cast<int>(id), e.when);
+      break;
+    case What::kDequeue:
+      if (ports_[id].wake == e.when) {
+        ports_[id].wake = kNever;
+        service(ports_[id], e.when);
+      }
+      break;
+    case What::kArrival:
+      on_arrival(ports_[id], e.when);
+      break;
+    case What::kFlow:
+      start_flow(chained_.pop(), e.when);
+      break;
   }
 }
 

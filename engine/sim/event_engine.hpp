@@ -54,6 +54,7 @@ class EventEngine final : public Engine {
     Time tick_due = kNever;  // of the pending tick event
   };
 
+  void handle(const Event& e);
   void schedule(What what, std::uint64_t id, Time when);
   void wake(Port& port, Time when);
   void kick(Port& port, Time now);

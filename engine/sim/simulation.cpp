@@ -17,8 +17,8 @@ void Simulation::apply(const SiRows& nics, std::vector<EcnSetting> ecns) {
   if (ecns.size() != static_cast<std::size_t>(topology_.port_count())) {
     throw std::invalid_argument("apply: expected one marking curve per port");
   }
-  Change change{now_ + scenario_.transport.dispatch_delay,
-                transport_.schemes().read_settings(nics), std::move(ecns)};
+  Change change{now_ + scenario_.transport.dispatch_delay, transport_.schemes().read_settings(nics),
+                std::move(ecns)};
   if (change.when == now_) {
     put_in_force(change);
   } else {

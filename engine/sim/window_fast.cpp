@@ -126,6 +126,7 @@ void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
   wakes_[static_cast<std::size_t>(node)] = wake;
 }
 
+// One long function on purpose: what it counts stays in registers, and it is where time goes.
 void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin,
                                    Time end) {
   Ring<Packet>& data = port.data[priority_];

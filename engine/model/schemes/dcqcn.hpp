@@ -268,7 +268,8 @@ class Dcqcn : public SchemeBase {
     if (mode_ == RpMode::kPaper) watch(rp, true, at.now);
   }
 
-  // ---- NP: the first mark after the gaps of the queue pair and of the NIC sends a CNP at once ----
+  // ---- NP: the first mark after the gaps of the queue pair and of the NIC sends a CNP at once
+  // ----
   bool on_mark(Receiver& r, const Arrived&, NoFields&, const Here<Dcqcn>& at) {
     if (at.now < r.next_cnp || at.now < at.nic.next_cnp) return false;
     const Time gap = at.setting.cnp_gap;

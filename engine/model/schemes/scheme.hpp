@@ -55,7 +55,7 @@ struct Connection {
   std::uint16_t dst = 0;
   std::uint32_t workload = 0;
   unsigned priority = 3;
-  Rate line = 0;         // of the sender's link
+  Rate line = 0;          // of the sender's link
   bool same_ends = true;  // the receiver's NIC runs the same scheme: fields are understood
 };
 
@@ -130,12 +130,12 @@ class Scheme {
   virtual const SchemeNames& names() const = 0;
 
   // ---- what it wants to hear of; the rest is never called ----
-  bool hears_data = false;      // every data packet at the receiver, not only marked ones
-  bool hears_acks = false;      // at the sender; also completed messages
-  bool writes_acks = false;     // fields on ACKs
+  bool hears_data = false;   // every data packet at the receiver, not only marked ones
+  bool hears_acks = false;   // at the sender; also completed messages
+  bool writes_acks = false;  // fields on ACKs
   bool hears_pauses = false;
   bool ticks = false;
-  bool windowed = false;        // has a window of its own
+  bool windowed = false;  // has a window of its own
 
   // ---- settings ----
   virtual std::unique_ptr<SchemeSettings> read_settings(const SiRows& rows) const = 0;

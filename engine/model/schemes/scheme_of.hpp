@@ -188,17 +188,19 @@ class SchemeOf final : public Scheme {
   }
   Packet send(TransportLayer& transport, Qp& q, Time now) override {
     const std::uint32_t slot = slot_of(q.ref);
-    return transport.send_asking(q, now, [&, this](const Sent& sent) __attribute__((always_inline)) {
-      Sender& sender = senders_[slot];
-      if constexpr (kHearsSends) {
-        DataFields fields{};
-        scheme_.on_send(sender, sent, fields, here(slot, q.src, now));
-        if constexpr (!std::is_same_v<DataFields, NoFields>) {
-          if (connections_[slot].same_ends) data_.put(slot, now, fields);
-        }
-      }
-      return scheme_.pace(sender, settings_[q.src]);
-    });
+    return transport.send_asking(q, now,
+                                 [&, this](const Sent& sent) __attribute__((always_inline)) {
+                                   Sender& sender = senders_[slot];
+                                   if constexpr (kHearsSends) {
+                                     DataFields fields{};
+                                     scheme_.on_send(sender, sent, fields, here(slot, q.src, now));
+                                     if constexpr (!std::is_same_v<DataFields, NoFields>) {
+                                       if (connections_[slot].same_ends)
+                                         data_.put(slot, now, fields);
+                                     }
+                                   }
+                                   return scheme_.pace(sender, settings_[q.src]);
+                                 });
   }
   Pace on_cnp(std::uint32_t slot, Time key, Time now) override {
     if constexpr (kHearsCnps) {
@@ -298,9 +300,8 @@ class SchemeOf final : public Scheme {
 
   static constexpr bool kWindowed =
       requires(const S& s, const Sender& q, const Setting& x) { s.window(q, x); };
-  static constexpr bool kHearsSends = requires(S& s, Sender& q, Sent x, DataFields& f, Here<S> h) {
-    s.on_send(q, x, f, h);
-  };
+  static constexpr bool kHearsSends =
+      requires(S& s, Sender& q, Sent x, DataFields& f, Here<S> h) { s.on_send(q, x, f, h); };
   static constexpr bool kHearsCnps =
       requires(S& s, Sender& q, CnpFields f, Here<S> h) { s.on_cnp(q, f, h); };
   static constexpr bool kHearsAcks =
@@ -313,8 +314,7 @@ class SchemeOf final : public Scheme {
       requires(S& s, Receiver& r, Arrived x, CnpFields& f, Here<S> h) { s.on_mark(r, x, f, h); };
   static constexpr bool kWritesAcks =
       requires(S& s, Receiver& r, AckFields& f, Here<S> h) { s.on_reply(r, f, h); };
-  static constexpr bool kHearsPauses =
-      requires(S& s, Ends<S>& e) { s.on_pause(0u, true, e); };
+  static constexpr bool kHearsPauses = requires(S& s, Ends<S>& e) { s.on_pause(0u, true, e); };
   static constexpr bool kTicks = requires(S& s, Ends<S>& e) { s.tick(e); };
   static constexpr bool kLists = kHearsPauses || kTicks;
   // a hook with other arguments would never be called
@@ -350,13 +350,13 @@ class SchemeOf final : public Scheme {
   S scheme_;
   std::vector<bool> hosts_;
   const std::vector<QpReceiver>& receivers_of_qps_;
-  std::vector<Setting> settings_;            // by host
-  std::vector<typename S::Nic> nics_;        // by host
-  std::vector<Sender> senders_;              // by slot, as the rest
+  std::vector<Setting> settings_;      // by host
+  std::vector<typename S::Nic> nics_;  // by host
+  std::vector<Sender> senders_;        // by slot, as the rest
   std::vector<Receiver> receivers_;
   std::vector<Connection> connections_;
-  std::vector<std::uint32_t> places_;               // in lists_
-  std::vector<std::vector<std::uint32_t>> lists_;   // by host: slots that send
+  std::vector<std::uint32_t> places_;              // in lists_
+  std::vector<std::vector<std::uint32_t>> lists_;  // by host: slots that send
   Lanes<DataFields> data_;
   Lanes<AckFields> acks_;
   Lanes<CnpFields> cnps_;

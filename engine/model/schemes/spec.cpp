@@ -15,8 +15,8 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 void SchemeSpec::fail(const std::string& why) const {
-  throw std::invalid_argument("compiled scenario, line " + std::to_string(line) + " (scheme): " +
-                              why);
+  throw std::invalid_argument("compiled scenario, line " + std::to_string(line) +
+                              " (scheme): " + why);
 }
 
 std::string SchemeSpec::choice(const std::string& key,

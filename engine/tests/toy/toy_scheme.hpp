@@ -64,7 +64,8 @@ class Toy : public SchemeBase {
     std::uint32_t listed = 1;
   };
 
-  Toy(const SchemeSpec& spec, const Transport&) : slow_(spec.choice("pace", {"fast", "slow"}) == "slow") {
+  Toy(const SchemeSpec& spec, const Transport&)
+      : slow_(spec.choice("pace", {"fast", "slow"}) == "slow") {
     spec.allow({"pace"});
   }
 
@@ -88,7 +89,8 @@ class Toy : public SchemeBase {
   void on_send(Sender& q, const Sent& sent, DataFields& fields, const Here<Toy>& at) {
     catch_up(q, at.now, at);
     q.sent += sent.retransmit ? 0 : 1;
-    fields = {q.sent, static_cast<std::uint16_t>(q.messages), static_cast<std::uint8_t>(q.share / 8)};
+    fields = {q.sent, static_cast<std::uint16_t>(q.messages),
+              static_cast<std::uint8_t>(q.share / 8)};
   }
   void on_cnp(Sender& q, const CnpFields& cnp, const Here<Toy>& at) {
     catch_up(q, at.now, at);

@@ -118,11 +118,10 @@ void test_alone() {
 }
 
 void test_other_transports() {
-  for (const char* lines :
-       {"wire payload=1000 data=48 ack=60 cnp=60 pfc=43 cnp_in_ack=1\n",
-        "cnp scope=qp delay_ps=3000000\n", "transport qp=pair ack_every=4\n",
-        "pfc enabled=0 lossless=3 alpha=0.05 reserve=4096 resume_offset=3072\n"
-        "transport qp=flow rto_ps=100000000\n"}) {
+  for (const char* lines : {"wire payload=1000 data=48 ack=60 cnp=60 pfc=43 cnp_in_ack=1\n",
+                            "cnp scope=qp delay_ps=3000000\n", "transport qp=pair ack_every=4\n",
+                            "pfc enabled=0 lossless=3 alpha=0.05 reserve=4096 resume_offset=3072\n"
+                            "transport qp=flow rto_ps=100000000\n"}) {
     same_everywhere(toy_job(lines));
   }
 }
@@ -130,9 +129,9 @@ void test_other_transports() {
 // half of the NICs run DCQCN; the rows have DCQCN's width
 void test_beside_dcqcn() {
   const std::string rows = toy_rows("0,1,2,3", kNicKnobs.size(), "2e-6 1e9");
-  const Job job = Job::parse(incast("scheme name=toy hosts=0,1,2,3\nscheme name=dcqcn mode=paper\n") +
-                             "seed 3\n" + rows +
-                             "ecn * 20000 80000 0.5\napply\nrun 900000000\nreport\n");
+  const Job job =
+      Job::parse(incast("scheme name=toy hosts=0,1,2,3\nscheme name=dcqcn mode=paper\n") +
+                 "seed 3\n" + rows + "ecn * 20000 80000 0.5\napply\nrun 900000000\nreport\n");
   const Outcome o = same_everywhere(job);
   CHECK_EQ(o.counters.size(), 5);
   for (const std::uint64_t n : o.counters) CHECK(n > 0);
@@ -174,7 +173,8 @@ void refused(const std::string& lines, const std::string& part) {
 }
 
 void test_refusals() {
-  refused("scheme name=tou\n", "line 13 (scheme): unknown scheme 'tou'; expected one of: dcqcn, toy");
+  refused("scheme name=tou\n",
+          "line 13 (scheme): unknown scheme 'tou'; expected one of: dcqcn, toy");
   refused("scheme name=toy mode=nic\n", "scheme toy has no option 'mode'; it has: pace");
   refused("scheme name=toy pace=quick\n", "pace=quick of scheme toy; expected one of: fast, slow");
   refused("scheme name=dcqcn mode=papr\n", "expected one of: nic, paper");
@@ -199,8 +199,8 @@ int play(const char* file) {
   }
   const Totals& t = player.simulation().totals();
   const std::pair<const char*, std::uint64_t> totals[] = {
-      {"cnps", t.cnps}, {"marks", t.marks}, {"pauses", t.pauses}, {"acks", t.acks},
-      {"packet_hops", t.hops}, {"data_packets", t.data_packets}};
+      {"cnps", t.cnps}, {"marks", t.marks},      {"pauses", t.pauses},
+      {"acks", t.acks}, {"packet_hops", t.hops}, {"data_packets", t.data_packets}};
   for (const auto& [name, n] : totals) {
     std::printf("total %s %llu\n", name, static_cast<unsigned long long>(n));
   }
