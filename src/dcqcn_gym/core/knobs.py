@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from numbers import Real
 from typing import Any, Literal
 
@@ -235,7 +235,7 @@ def knob_table(scheme: str = "dcqcn") -> KnobTable:
     return _table(scheme)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _table(scheme: str) -> KnobTable:
     if scheme not in schemes():
         raise UnknownNameError("scheme", scheme, schemes())
