@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.knobs import Knob, Setting
 
 __all__ = ["FORMS", "emit"]
@@ -27,6 +27,8 @@ def _mlxconfig(setting: Setting) -> list[str]:
     values, rows = setting.to_nvidia(), _nic_rows(setting)
     named = [row for row in rows if row.mlxconfig]
     pairs = [f"{row.mlxconfig}_P${{PORT:-1}}={_number(values[row.name])}" for row in named]
+    if not pairs:
+        raise ConfigError(f"mlxconfig has none of the knobs of scheme {setting.table.scheme!r}")
     return [
         "# NIC part, persistent: run on every host, then reset the NIC or reboot.",
         "# DEV is the PCI device or mst device, PORT the port (1 by default).",
@@ -86,7 +88,8 @@ def emit(setting: Setting, form: str) -> str:
     """Return shell commands that put ``setting`` in force; forms: :data:`FORMS`.
 
     Device names stay shell variables, because only the operator knows them. Values are in the
-    units that the tool expects. Raises UnknownNameError for another form.
+    units that the tool expects; a knob that the tool does not know is left out, with a comment.
+    Raises UnknownNameError for another form, ConfigError if the tool knows no knob at all.
     """
     if form not in FORMS:
         raise UnknownNameError("form of --emit", form, FORMS)

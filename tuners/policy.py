@@ -40,7 +40,7 @@ FOLDER = CONFIGS / "policies"
 DIGITS = 6
 """Actions are rounded to so many digits, so that the last bit of a tanh never matters."""
 
-FIRST_LAYOUT = "1/dcqcn/1f9e245fcd57"
+FIRST_LAYOUT = "1/dcqcn/745b1213aff0"
 """Layout of the policies that name none: what there was before files said so."""
 
 Array: TypeAlias = npt.NDArray[np.float32]

@@ -197,14 +197,15 @@ class KnobTable:
     def digest(self, names: Iterable[str] | None = None) -> str:
         """Return 12 hexadecimal digits that name what values of these knobs (all) mean.
 
-        Units, ranges and scales count; default, help, sources and names on devices do not.
+        Units, ranges, scales and what the observation shows count; default, help, sources and
+        names on devices do not.
         """
         import hashlib
 
         chosen = set(self.knobs if names is None else names)
         text = "\n".join(
-            repr((r.name, r.is_ecn, r.si_per_unit, r.si_unit, r.legal, r.tuned, r.integer, r.log,
-                  r.scaling, r.off, r.off_acts_like))
+            repr((r.name, r.is_ecn, r.observed, r.si_per_unit, r.si_unit, r.legal, r.tuned,
+                  r.integer, r.log, r.scaling, r.off, r.off_acts_like))
             for r in self.rows if r.name in chosen
         )  # fmt: skip
         return hashlib.sha256(text.encode()).hexdigest()[:12]
