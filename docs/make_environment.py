@@ -27,8 +27,8 @@ def observation_table() -> str:
             lines.append(f"| {i} | `{slot.name}` | {slot.low:g}..{slot.high:g} | {slot.meaning} |")
     first = next(i for i, slot in slots if slot.name.startswith("setting/"))
     lines.append(
-        f"| {first}..{len(slots) - 1} | `setting/KNOB` | -1..1 | place of each observed knob in its "
-        "tuned range, in the order of the knob table |"
+        f"| {first}..{len(slots) - 1} | `setting/KNOB` | -1..1 | place of each observed knob in "
+        "its tuned range, in the order of the knob table |"
     )
     return "\n".join(lines)
 

@@ -271,7 +271,7 @@ class Setting(Mapping[str, float]):
         if not isinstance(values, tuple) or len(values) != len(rows):
             got = len(values) if isinstance(values, tuple) else type(values).__name__
             raise ConfigError(f"a setting has {len(rows)} values, one per knob; got {got}")
-        if not all(type(value) is float for value in values):  # as nearly always
+        if not all(type(value) is float for value in values):
             for row, value in zip(rows, values, strict=True):
                 _number(row.name, value)
 
@@ -310,11 +310,14 @@ class Setting(Mapping[str, float]):
         ``version`` is that of the table when ``values`` were written (default: the present one);
         knobs that came later may be missing and then have their default.
         """
+        for name in values:
+            table[name]  # raises for an unknown one
         limit = table.version if version is None else version
         missing = [r.name for r in table.rows if r.name not in values and r.since <= limit]
         if missing:
             raise ConfigError(f"a setting needs every knob; missing: {', '.join(missing)}")
-        return default_setting(table=table).replace_nvidia(values)
+        given = ((row, values.get(row.name, row.default)) for row in table.rows)
+        return cls(tuple(row.to_si(_number(row.name, value)) for row, value in given), table)
 
     def check(self, line_rate_bps: float, where: str = "setting") -> Setting:
         """Return self if every knob is legal at this line rate, else raise ConfigError."""
@@ -336,6 +339,8 @@ class Setting(Mapping[str, float]):
 
 
 def _number(name: str, value: object) -> float:
+    if type(value) is float:  # as nearly always: quicker than the question below
+        return value
     if not isinstance(value, Real):
         raise ConfigError(f"{name} = {value!r:.80}: expected a number")
     return float(value)
