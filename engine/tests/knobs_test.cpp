@@ -117,6 +117,50 @@ void test_unsound_tables() {
       !sound(Two{row("a", false, false), Knob<NicSetting>{row("b", true, true).row, nullptr}}));
 }
 
+struct Toy {
+  Time gap;
+  double share;
+};
+constexpr auto kToyKnobs = std::to_array<Knob<Toy>>({
+    {{.name = "toy_gap",
+      .group = "np",
+      .unit = kMicroseconds,
+      .initial = 5,
+      .legal = {0, 100},
+      .tuned = {1, 50},
+      .step = 5,
+      .direction = 1,
+      .help = "",
+      .since = 2},
+     [](Toy& s, double v) { s.gap = picoseconds(v); }},
+    {{.name = "toy_share",
+      .group = "np",
+      .unit = kPercent,
+      .initial = 25,
+      .legal = {0, 100},
+      .tuned = {1, 50},
+      .step = 5,
+      .direction = 1,
+      .help = "",
+      .tried_si = {0.1, 0.2}},
+     [](Toy& s, double v) { s.share = v; }},
+});
+
+// what a scheme of one's own needs of a row: a default, a meaning, what the fuzzer tries
+void test_rows_of_another_setting() {
+  static_assert(sound(kToyKnobs));
+  Toy toy;
+  put_defaults(toy, kToyKnobs);
+  CHECK(toy.gap == 5'000'000 && toy.share == 0.25);
+  const double si[] = {7e-6, 0.5};
+  put_all(toy, kToyKnobs, si);
+  CHECK(toy.gap == 7'000'000 && toy.share == 0.5);
+  const std::vector<KnobRow> rows = rows_of(kToyKnobs);
+  CHECK_EQ(rows[0].tried().high, 100 * 1e-6);
+  CHECK_EQ(rows[1].tried().low, 0.1);
+  CHECK(rows.size() == 2 && rows[0].since == 2 && !rows[0].is_ecn());
+}
+
 void test_schemes_are_found_by_name() {
   CHECK(std::string(scheme_knobs().front().name) == "dcqcn");
   std::string said;
@@ -137,6 +181,7 @@ int main() {
   dcqcn::test_every_row_sets_a_member_of_its_own();
   dcqcn::test_a_bad_value_names_its_knob();
   dcqcn::test_unsound_tables();
+  dcqcn::test_rows_of_another_setting();
   dcqcn::test_schemes_are_found_by_name();
   return dcqcn::check::result("knobs_test");
 }
