@@ -180,17 +180,15 @@ void Ns3Engine::EnablePcap(const std::string& prefix) {
   }
 }
 
-double Ns3Engine::KnobOf(std::size_t host, const std::string& name,
+double Ns3Engine::KnobOf(std::size_t host, const ::dcqcn::KnobRow& knob,
                          const std::map<std::string, double>& more) const {
-  const auto at = std::find(::dcqcn::kNicKnobs.begin(), ::dcqcn::kNicKnobs.end(), name);
-  if (at != ::dcqcn::kNicKnobs.end()) {
-    return m_hosts[host]->Knobs()[static_cast<std::size_t>(at - ::dcqcn::kNicKnobs.begin())];
+  const auto same = [&knob](const auto& k) { return std::string(knob.name) == k.row.name; };
+  const auto at = std::find_if(::dcqcn::kDcqcnKnobs.begin(), ::dcqcn::kDcqcnKnobs.end(), same);
+  if (at != ::dcqcn::kDcqcnKnobs.end()) {
+    return m_hosts[host]->Knobs()[static_cast<std::size_t>(at - ::dcqcn::kDcqcnKnobs.begin())];
   }
-  const auto given = more.find(name);
-  if (given != more.end()) return given->second;
-  throw std::runtime_error("the knob '" + name +
-                           "' has no value; give it in the scenario: #! setting " + name +
-                           "=VALUE");
+  const auto given = more.find(knob.name);
+  return given != more.end() ? given->second : knob.initial_si();
 }
 
 std::vector<double> Ns3Engine::NicRows(const std::map<std::string, double>& more) const {
@@ -198,8 +196,8 @@ std::vector<double> Ns3Engine::NicRows(const std::map<std::string, double>& more
   std::vector<double> rows(m_hosts.size() * schemes.columns());
   for (std::size_t host = 0; host < m_hosts.size(); ++host) {
     double* row = rows.data() + host * schemes.columns();
-    for (const char* name : schemes.of(static_cast<int>(host)).names().knobs) {
-      *row++ = KnobOf(host, name, more);
+    for (const ::dcqcn::KnobRow& knob : schemes.of(static_cast<int>(host)).names().knobs) {
+      *row++ = KnobOf(host, knob, more);
     }
   }
   return rows;
@@ -208,18 +206,16 @@ std::vector<double> Ns3Engine::NicRows(const std::map<std::string, double>& more
 std::vector<::dcqcn::EcnSetting> Ns3Engine::EcnAttributes() const {
   std::vector<::dcqcn::EcnSetting> settings;
   for (const Ptr<PfcDevice>& port : m_ports) {
-    double row[3];
-    port->EcnAttributes(row);
-    settings.push_back(::dcqcn::EcnSetting::from_si(row));
+    settings.push_back(::dcqcn::EcnSetting::from_si(port->Knobs().data()));
   }
   return settings;
 }
 
 std::vector<double> Ns3Engine::SettingSi() const {
-  const auto& knobs = m_hosts.front()->Knobs();
-  std::vector<double> row(knobs.begin(), knobs.end());
-  row.resize(knobs.size() + 3);
-  m_ports.front()->EcnAttributes(row.data() + knobs.size());
+  const auto& nic = m_hosts.front()->Knobs();
+  const auto& ecn = m_ports.front()->Knobs();
+  std::vector<double> row(nic.begin(), nic.end());
+  row.insert(row.end(), ecn.begin(), ecn.end());
   return row;
 }
 

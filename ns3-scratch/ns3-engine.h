@@ -30,17 +30,17 @@ class Ns3Engine : public ::dcqcn::Engine {
   void EnablePcap(const std::string& prefix);
   /// The settings that the attributes of hosts and ports hold.
   /// A row per host, as Simulation::apply takes them: knobs of DCQCN from the attributes, those of
-  /// another scheme from `more`. Throws std::runtime_error for a knob without a value.
+  /// another scheme from `more`, or else their defaults.
   std::vector<double> NicRows(const std::map<std::string, double>& more) const;
   std::vector<::dcqcn::EcnSetting> EcnAttributes() const;
-  /// All 20 knobs of the first host and the first port, SI.
+  /// Every knob of the first host and the first port, SI.
   std::vector<double> SettingSi() const;
 
  private:
   void Build();
   void JoinPorts();
   void SetBuffers();
-  double KnobOf(std::size_t host, const std::string& name,
+  double KnobOf(std::size_t host, const ::dcqcn::KnobRow& knob,
                 const std::map<std::string, double>& more) const;
   void ArmFlows();
   void OnFlows();

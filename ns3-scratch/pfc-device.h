@@ -3,12 +3,12 @@
 #ifndef DCQCN_PFC_DEVICE_H
 #define DCQCN_PFC_DEVICE_H
 
+#include "model/ecn_knobs.hpp"
 #include "model/metrics.hpp"
 #include "model/packet.hpp"
 #include "model/pause.hpp"
 #include "model/random_stream.hpp"
 #include "model/ring.hpp"
-#include "model/settings.hpp"
 #include "ns3/net-device.h"
 #include "ns3/pcap-file-wrapper.h"
 #include "ns3/traced-callback.h"
@@ -23,6 +23,7 @@ class DcqcnNode;
 /// class moves packets and time.
 class PfcDevice : public NetDevice {
  public:
+  using KnobValues = std::array<double, ::dcqcn::kEcnKnobs.size()>;
   static TypeId GetTypeId();
   PfcDevice();
   ~PfcDevice() override;
@@ -32,8 +33,8 @@ class PfcDevice : public NetDevice {
   void Install(Ptr<DcqcnNode> node, uint32_t index, uint32_t global, int64_t psPerByte);
   void SetChannel(Ptr<PfcChannel> channel);
   void SeedMarking(uint64_t seed);
-  /// kmin, kmax in bytes and pmax, as the attributes hold them.
-  void EcnAttributes(double* row) const;
+  /// The attributes, in the order of the rows in model/ecn_knobs.hpp.
+  const KnobValues& Knobs() const { return m_knobs; }
   void EnablePcap(Ptr<PcapFileWrapper> file);
 
   // ---- egress, called by the node ----
@@ -129,7 +130,7 @@ class PfcDevice : public NetDevice {
   ::dcqcn::Bytes m_queued[8] = {};
   unsigned m_lastServed = 7;
   Figures m_model;
-  double m_kmin, m_kmax, m_pmax;  // attributes
+  KnobValues m_knobs{};
 
   Ptr<EventImpl> m_wakeEvent;
   Ptr<PcapFileWrapper> m_pcap;

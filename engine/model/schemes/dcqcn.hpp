@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "model/scenario.hpp"
+#include "model/schemes/dcqcn_knobs.hpp"
 #include "model/schemes/scheme_of.hpp"
 #include "model/settings.hpp"
 #include "model/units.hpp"
@@ -223,7 +224,7 @@ struct ReactionPoint {
 class Dcqcn : public SchemeBase {
  public:
   static constexpr const char* kName = "dcqcn";
-  static constexpr auto& kKnobs = kNicKnobs;
+  static constexpr auto& kKnobs = kDcqcnKnobs;
   enum Counter : unsigned { kCuts, kIncreases };
   static constexpr std::array kCounters = {"cuts", "increases"};
   enum Event : unsigned { kCut, kIncrease, kCnp };

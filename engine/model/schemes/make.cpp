@@ -1,5 +1,6 @@
 #include "model/schemes/make.hpp"
 
+#include "model/knob_tables.hpp"
 #include "model/schemes/list.hpp"
 
 namespace dcqcn {
@@ -19,10 +20,13 @@ void for_each_scheme(F&& f) {
 
 }  // namespace
 
-std::vector<const char*> scheme_names() {
-  std::vector<const char*> names;
-  for_each_scheme([&]<class S>() { names.push_back(S::kName); });
-  return names;
+std::span<const SchemeKnobs> scheme_knobs() {
+  static const std::vector<SchemeKnobs> all = [] {
+    std::vector<SchemeKnobs> tables;
+    for_each_scheme([&]<class S>() { tables.push_back({S::kName, rows_of(S::kKnobs)}); });
+    return tables;
+  }();
+  return all;
 }
 
 std::unique_ptr<Scheme> make_scheme(const SchemeSpec& spec, const Transport& transport,
@@ -36,7 +40,9 @@ std::unique_ptr<Scheme> make_scheme(const SchemeSpec& spec, const Transport& tra
   });
   if (made) return made;
   std::string known;
-  for (const char* name : scheme_names()) known += (known.empty() ? "" : ", ") + std::string(name);
+  for (const SchemeKnobs& scheme : scheme_knobs()) {
+    known += (known.empty() ? "" : ", ") + std::string(scheme.name);
+  }
   spec.fail("unknown scheme '" + spec.name + "'; expected one of: " + known);
 }
 

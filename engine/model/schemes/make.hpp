@@ -9,8 +9,6 @@
 
 namespace dcqcn {
 
-std::vector<const char*> scheme_names();
-
 // the scheme of this line, bound to the NICs of `hosts`; throws std::invalid_argument
 std::unique_ptr<Scheme> make_scheme(const SchemeSpec& spec, const Transport& transport,
                                     const std::vector<bool>& hosts,

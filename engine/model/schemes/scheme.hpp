@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/knobs.hpp"
 #include "model/packet.hpp"
 #include "model/units.hpp"
 
@@ -110,7 +111,7 @@ struct SchemeNotes {
 // what a scheme is called, and how its rows of knobs, counters and events are
 struct SchemeNames {
   const char* name = "";
-  std::vector<const char*> knobs;     // columns of SiRows
+  std::vector<KnobRow> knobs;         // columns of SiRows
   std::vector<const char*> counters;  // of SchemeNotes::counters
   std::vector<const char*> events;    // of SchemeEvent::what
   std::vector<const char*> values;    // of SchemeEvent::values

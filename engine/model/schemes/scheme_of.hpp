@@ -1,7 +1,7 @@
 // A Scheme made of a plain struct of hooks. `S` names its states and whatever it wants to hear of;
 // a hook that it does not have is not called. CONTRIBUTING tells how to write one.
 //
-//   kName, kKnobs, kCounters, kEvents, kEventValues   names
+//   kName, kKnobs (rows), kCounters, kEvents, kEventValues (names)
 //   Setting (with from_si), Sender, Receiver, Nic      states; a fresh one is value-initialised
 //   DataFields, AckFields, CnpFields                   what rides on packets; NoFields: nothing
 //   S(const SchemeSpec&, const Transport&)             reads and checks its options
@@ -113,7 +113,7 @@ class SchemeOf final : public Scheme {
         settings_(hosts_.size(), Setting{}),
         nics_(hosts_.size()),
         lists_(kLists ? hosts_.size() : 0),
-        names_{S::kName, list(S::kKnobs), list(S::kCounters), list(S::kEvents),
+        names_{S::kName, rows_of(S::kKnobs), list(S::kCounters), list(S::kEvents),
                list(S::kEventValues)} {
     hears_data = kHearsData;
     hears_acks = kHearsAcks || kHearsMessages;

@@ -3,6 +3,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "model/knob_tables.hpp"
 #include "model/random_stream.hpp"
 #include "report_fields.hpp"
 
@@ -75,11 +76,12 @@ Job Job::parse(const std::string& text) {
 Player::Player(const Job& job, const std::string& engine, int splits) : splits_(splits) {
   const std::uint64_t seed = std::stoull(job.script.at(0).substr(5));
   simulation_ = std::make_unique<Simulation>(job.compiled(), seed, engine);
-  const std::size_t columns = simulation_->schemes().columns();
-  nics_.resize(static_cast<std::size_t>(simulation_->topology().hosts()) * columns);
-  std::vector<double> row(kDefaultNic, kDefaultNic + std::size(kDefaultNic));
-  row.resize(columns);
-  assign_row(nics_, columns, "*", row);
+  const NicSchemes& schemes = simulation_->schemes();
+  nics_.resize(static_cast<std::size_t>(simulation_->topology().hosts()) * schemes.columns());
+  for (int h = 0; h < simulation_->topology().hosts(); ++h) {
+    double* row = nics_.data() + static_cast<std::size_t>(h) * schemes.columns();
+    for (const KnobRow& knob : schemes.of(h).names().knobs) *row++ = knob.initial_si();
+  }
   ecns_.resize(static_cast<std::size_t>(simulation_->topology().port_count()));
 }
 
@@ -104,7 +106,7 @@ bool Player::play(const std::string& line) {
     assign_row(nics_, columns, which, numbers(in, columns));
   } else if (word == "ecn") {
     in >> which;
-    assign(ecns_, which, EcnSetting::from_si(numbers(in, kEcnKnobs.size()).data()));
+    assign(ecns_, which, EcnSetting::from_si(numbers(in, ecn_knobs().size()).data()));
   } else if (word == "apply") {
     const std::size_t columns = simulation_->schemes().columns();
     simulation_->apply({nics_.data(), nics_.size() / columns, columns}, ecns_);

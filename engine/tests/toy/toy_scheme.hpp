@@ -7,29 +7,61 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "model/knobs.hpp"
 #include "model/schemes/scheme_of.hpp"
 
 namespace dcqcn {
 
+struct ToySetting {
+  Time scan_period = 2 * kPicosPerMicro;
+  Rate step = 1'000'000'000;
+  static ToySetting from_si(const double* v);
+};
+
+inline constexpr auto kToyKnobs = std::to_array<Knob<ToySetting>>({
+    {{.name = "toy_scan_period",
+      .group = "np",
+      .unit = kMicroseconds,
+      .initial = 2,
+      .legal = {0.1, 1000},
+      .tuned = {0.5, 100},
+      .step = 1,
+      .direction = 1,
+      .help = "time between two answers of a NIC, and between two increases",
+      .integer = false,
+      .log = true},
+     [](ToySetting& s, double v) { s.scan_period = picoseconds(v); }},
+    {{.name = "toy_step",
+      .group = "rp_increase",
+      .unit = kMegabits,
+      .initial = 1000,
+      .legal = {0, 100'000},
+      .tuned = {1, 10'000},
+      .step = 100,
+      .direction = 1,
+      .help = "increase of the rate"},
+     [](ToySetting& s, double v) { s.step = whole(v); }},
+});
+static_assert(sound(kToyKnobs));
+
+inline ToySetting ToySetting::from_si(const double* v) {
+  ToySetting s;
+  put_all(s, kToyKnobs, v);
+  if (s.scan_period < 1) throw std::invalid_argument("toy_scan_period must be above 0");
+  return s;
+}
+
 class Toy : public SchemeBase {
  public:
   static constexpr const char* kName = "toy";
-  // an SI value each, in this order
-  static constexpr std::array kKnobs = {"toy_scan_period", "toy_step"};
+  static constexpr auto& kKnobs = kToyKnobs;
   enum Counter : unsigned { kAnswers, kCuts, kPauses };
   static constexpr std::array kCounters = {"answers", "cuts", "pauses"};
   enum Event : unsigned { kCut };
   static constexpr std::array kEvents = {"cut"};
   static constexpr std::array kEventValues = {"rate", "listed"};
 
-  struct Setting {
-    Time scan_period = 2 * kPicosPerMicro;
-    Rate step = 1'000'000'000;
-    static Setting from_si(const double* v) {
-      if (!(v[0] >= 1e-9 && v[1] >= 0)) throw std::invalid_argument("toy: scan period and step");
-      return {static_cast<Time>(v[0] * 1e12 + 0.5), static_cast<Rate>(v[1])};
-    }
-  };
+  using Setting = ToySetting;
   struct Sender {
     Rate line = 0;
     Rate rate = 0;

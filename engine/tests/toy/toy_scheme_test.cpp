@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "model/knob_tables.hpp"
 #include "model/nic_schemes.hpp"
 #include "tests/check.hpp"
 #include "tests/fuzz/random_job.hpp"
@@ -128,7 +129,7 @@ void test_other_transports() {
 
 // half of the NICs run DCQCN; the rows have DCQCN's width
 void test_beside_dcqcn() {
-  const std::string rows = toy_rows("0,1,2,3", kNicKnobs.size(), "2e-6 1e9");
+  const std::string rows = toy_rows("0,1,2,3", scheme_knobs("dcqcn").nic.size(), "2e-6 1e9");
   const Job job =
       Job::parse(incast("scheme name=toy hosts=0,1,2,3\nscheme name=dcqcn mode=paper\n") +
                  "seed 3\n" + rows + "ecn * 20000 80000 0.5\napply\nrun 900000000\nreport\n");
