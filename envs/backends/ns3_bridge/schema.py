@@ -36,7 +36,7 @@ def _report_fields() -> dict[str, tuple[str, int]]:
         if field.name in parts:
             for inner in fields(parts[field.name]):
                 found[f"{field.name}.{inner.name}"] = _DTYPES[str(inner.type)]
-        else:
+        elif field.name != "unknown":  # ns-3 knows every figure
             found[field.name] = _DTYPES[str(field.type)]
     return found
 

@@ -154,6 +154,8 @@ class IntervalReport(_ComparesArrays):
     """Flows that exist at the end of the interval."""
     fsd: FlowSizeDistribution
     finished: FinishedFlows
+    unknown: frozenset[str] = frozenset()
+    """Fields that this backend cannot know (``"rtt_sum_ps"``, ``"fsd.kl"``); they hold zeros."""
 
     @property
     def duration_ps(self) -> int:

@@ -253,6 +253,10 @@ class Setting(Mapping[str, float]):
             raise ConfigError(f"a setting needs every knob; missing: {', '.join(missing)}")
         return cls(tuple(KNOBS[n].to_si(float(values[n])) for n in KNOBS)).replace_nvidia(values)
 
+    def canonical(self) -> Setting:
+        """Return the setting as a log in NVIDIA's units gives it back, to the bit."""
+        return Setting.from_nvidia(self.to_nvidia())
+
     def check(self, line_rate_bps: float, where: str = "setting") -> Setting:
         """Return self if every knob is legal at this line rate, else raise ConfigError."""
         for name, value in self.to_nvidia().items():

@@ -16,12 +16,16 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray, IntervalReport
 
 __all__ = [
+    "IDLE_TERMS",
     "IDLE_UTILITY",
+    "Judgement",
     "PfcOver",
+    "Rules",
     "Terms",
     "Weights",
     "device_pause_ps",
     "is_idle",
+    "judge",
     "o_pfc",
     "o_rtt",
     "o_tp",
@@ -63,7 +67,33 @@ class Weights(Protocol):
         """Weight of the pause term."""
 
 
+class Rules(Protocol):
+    """What an interval is judged by; every scenario holds it."""
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of eq. 1."""
+
+    @property
+    def active_share(self) -> float:
+        """From which share of its rate on a host link counts as active."""
+
+    @property
+    def pfc_over(self) -> PfcOver:
+        """Over which devices the paused time is averaged."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one interval is worth: its terms, their weighted sum (1 if idle), and ``idle``."""
+
+    terms: Terms
+    utility: float
+    idle: bool
+
+
 IDLE_TERMS = Terms(tp=1.0, rtt=1.0, pfc=1.0)
+"""Terms of an interval without traffic."""
 
 
 def is_idle(report: IntervalReport) -> bool:
@@ -154,3 +184,14 @@ def utility(value: Terms, weights: Weights) -> float:
         if not 0.0 <= term <= 1.0:  # also catches NaN
             raise ConfigError(f"utility term {name} = {term!r} is not a number in 0..1")
     return weights.tp * value.tp + weights.rtt * value.rtt + weights.pfc * value.pfc
+
+
+def judge(report: IntervalReport, rules: Rules) -> Judgement:
+    """Return the terms and the utility of one interval; an idle one has :data:`IDLE_UTILITY`.
+
+    Raises ConfigError as :func:`utility` does.
+    """
+    if is_idle(report):
+        return Judgement(IDLE_TERMS, IDLE_UTILITY, True)
+    value = terms(report, active_share=rules.active_share, pfc_over=rules.pfc_over)
+    return Judgement(value, utility(value, rules.weights), False)

@@ -30,7 +30,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError
-from dcqcn_gym.envs.dcqcn import DcqcnEnv, Step
+from dcqcn_gym.core.measured import Interval
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import Observation
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.runs.loop import run
@@ -86,10 +87,10 @@ class _Listener(DcqcnEnv):
         self.seen.update(np.ascontiguousarray(result[0]).tobytes())
         return result
 
-    def step_setting(self, *arguments: Any, **options: Any) -> Step:
-        result = super().step_setting(*arguments, **options)
-        self.seen.update(np.ascontiguousarray(result[0]).tobytes())
-        return result
+    def run_interval(self, *arguments: Any, **options: Any) -> Interval:
+        interval = super().run_interval(*arguments, **options)
+        self.seen.update(np.ascontiguousarray(interval.observation).tobytes())
+        return interval
 
 
 class _Spec(RunSpec):
