@@ -18,6 +18,7 @@ from dcqcn_gym.core.interval import FloatArray, IntervalReport
 __all__ = [
     "IDLE_TERMS",
     "IDLE_UTILITY",
+    "UNKNOWN_TERM",
     "Judgement",
     "PfcOver",
     "Rules",
@@ -91,6 +92,9 @@ class Judgement:
     utility: float
     idle: bool
 
+
+UNKNOWN_TERM = 1.0
+"""A term of figures that a backend cannot know: the same for every setting, so it ranks none."""
 
 IDLE_TERMS = Terms(tp=1.0, rtt=1.0, pfc=1.0)
 """Terms of an interval without traffic."""
@@ -168,10 +172,18 @@ def o_pfc(report: IntervalReport, pfc_over: PfcOver = "all") -> float:
 def terms(
     report: IntervalReport, *, active_share: float = 0.05, pfc_over: PfcOver = "all"
 ) -> Terms:
-    """Return the three terms of one interval; all 1 if it is idle (:func:`is_idle`)."""
+    """Return the three terms of one interval; all 1 if it is idle (:func:`is_idle`).
+
+    A term whose figures the backend cannot know is :data:`UNKNOWN_TERM`.
+    """
     if is_idle(report):
         return IDLE_TERMS
-    return Terms(tp=o_tp(report, active_share), rtt=o_rtt(report), pfc=o_pfc(report, pfc_over))
+    unknown = report.unknown
+    return Terms(
+        tp=UNKNOWN_TERM if "host_tx_bytes" in unknown else o_tp(report, active_share),
+        rtt=UNKNOWN_TERM if "rtt_sum_ps" in unknown else o_rtt(report),
+        pfc=UNKNOWN_TERM if "port_pause_ps" in unknown else o_pfc(report, pfc_over),
+    )
 
 
 def utility(value: Terms, weights: Weights) -> float:
