@@ -8,10 +8,9 @@ length of its table; what a backend cannot know is named in ``unknown`` and left
 from __future__ import annotations
 
 import json
-import sys
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -140,9 +139,12 @@ def _flattened(values: object) -> dict[str, Any]:
 
 def _names(value: object) -> frozenset[str]:
     items = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-    if not all(isinstance(item, str) for item in items):
-        raise ConfigError(f"report field 'unknown': expected names of fields; got {_told(value)}")
-    return frozenset(items)
+    names = frozenset(item for item in items if isinstance(item, str))
+    if len(names) < len(items):
+        raise ConfigError(
+            f"report field 'unknown': expected names of fields, each once; got {_told(value)}"
+        )
+    return names
 
 
 def _check_names(flat: Mapping[str, Any], unknown: frozenset[str]) -> None:
@@ -176,15 +178,27 @@ def _value(path: str, kind: str, value: Any) -> Any:
         found = bool(value) if isinstance(value, bool | np.bool_) else None
     elif isinstance(value, bool | np.bool_):
         found = None
-    elif kind == "int":
-        found = int(value) if isinstance(value, Integral) and abs(value) < _WORD else None
     else:
-        found = (
-            float(value) if isinstance(value, Real) and abs(value) <= sys.float_info.max else None
-        )
+        found = _whole(value) if kind == "int" else _finite(value)
     if found is None:
         raise ConfigError(f"report field {path!r}: expected {_EXPECTED[kind]}; got {_told(value)}")
     return found
+
+
+def _whole(value: object) -> int | None:
+    if not isinstance(value, int | np.integer):
+        return None
+    return int(value) if abs(int(value)) < _WORD else None
+
+
+def _finite(value: object) -> float | None:
+    if not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _array(kind: str, value: Any) -> Any:
@@ -229,14 +243,9 @@ def _nothing(path: str, lengths: Mapping[str, int]) -> Any:
     kind = REPORT_FIELDS[path]
     table = next((t for t in _TABLES if path.startswith(t)), None)
     length = FSD_BINS if path == "fsd.bins" else lengths.get(table or "", 0)
-    zeros = {
-        "IntArray": lambda: np.zeros(length, dtype=np.int64),
-        "FloatArray": lambda: np.zeros(length),
-        "int": lambda: 0,
-        "float": lambda: 0.0,
-        "bool": lambda: False,
-    }
-    return zeros[kind]()
+    if kind.endswith("Array"):
+        return np.zeros(length, dtype=np.int64 if kind == "IntArray" else np.float64)
+    return {"int": 0, "float": 0.0, "bool": False}[kind]
 
 
 def _report(read: Mapping[str, Any], unknown: frozenset[str]) -> IntervalReport:
