@@ -12,7 +12,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, collectives_of
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.simulate.files import ResultFiles
+from dcqcn_gym.simulate.recorded import Spent
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
 from dcqcn_gym.simulate.tracer import Tracer
 
@@ -163,12 +164,14 @@ def simulate(
     force: bool = False,
     progress: Progress | None = None,
     trace: Trace | None = None,
+    spent: Spent | None = None,
 ) -> Mapping[str, Any]:
     """Run a scenario from time 0 under one setting, write :data:`FILES` and return the summary.
 
     ``trace`` adds time series (:data:`~dcqcn_gym.simulate.trace.TRACE_FILES`) and changes nothing
     else. ``intervals``: how many monitor intervals; None: until every flow is delivered, which
     needs traffic that ends. There is no warm-up: the first interval starts with the first packet.
+    ``spent`` is what the simulation cost where it is over already (a backend that plays it back).
 
     Raise:
         ConfigError: the traffic never ends and no number of intervals was given, or a bad seed.
@@ -191,9 +194,8 @@ def simulate(
                 tracer.close()
                 if picture := draw(tracer):
                     files.write("trace.png", picture)
-            spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
             summary = _summary(scenario, setting, seed, totals)
-            files.write("timing.json", _json(_timing(spent, totals)))
+            files.write("timing.json", _json(_timing(spent or _spent(wall, cpu), totals)))
             files.write("summary.json", _json(summary))
             files.publish()
     finally:
@@ -338,12 +340,19 @@ def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
 
 
-def _timing(spent: Mapping[str, float], totals: _Totals) -> dict[str, Any]:
+def _spent(wall: float, cpu: float) -> Spent:
+    """Return what this process spent since those instants of its two clocks."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Spent(
+        cpu_s=time.process_time() - cpu,
+        wall_s=time.perf_counter() - wall,
+        peak_memory_bytes=peak * (1 if sys.platform == "darwin" else 1024),
+    )
+
+
+def _timing(spent: Spent, totals: _Totals) -> dict[str, Any]:
     hops = totals.counts["packet_hops"]
     return {
-        "cpu_s": spent["cpu_s"],
-        "wall_s": spent["wall_s"],
-        "peak_memory_bytes": peak * (1 if sys.platform == "darwin" else 1024),
-        "packet_hops_per_cpu_s": hops / spent["cpu_s"] if spent["cpu_s"] > 0 else None,
+        **asdict(spent),
+        "packet_hops_per_cpu_s": hops / spent.cpu_s if spent.cpu_s > 0 else None,
     }

@@ -9,8 +9,7 @@ first line that differs from it is shown: call it on the state before, then on t
 A run has three digests: of the interval lines of its log, of the log's last line, and of the bytes
 of all observations. Line 1 (scenario and versions) is left out. A tuner whose package is missing
 is named and counted as not checked. The first line of the file says under which versions it was
-recorded: searches follow those of Optuna and cmaes, and the last line of a log holds a float sum,
-in which Python 3.12 and later lose less.
+recorded: searches follow those of Optuna and cmaes.
 """
 
 from __future__ import annotations
