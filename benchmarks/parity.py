@@ -15,7 +15,8 @@ import numpy as np
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray, IntArray, IntervalReport
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.utility import IDLE_UTILITY, is_idle, terms, utility
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.core.utility import judge
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -118,11 +119,7 @@ def _flows(reports: Sequence[IntervalReport]) -> dict[tuple[int, int], tuple[int
 
 
 def _utilities(scenario: Scenario, reports: Sequence[IntervalReport]) -> FloatArray:
-    values = []
-    for report in reports:
-        value = terms(report, active_share=scenario.active_share, pfc_over=scenario.pfc_over)
-        values.append(IDLE_UTILITY if is_idle(report) else utility(value, scenario.weights))
-    return np.array(values)
+    return np.array([judge(report, scenario).utility for report in reports])
 
 
 def _relative(ours: Any, theirs: Any) -> Any:
@@ -132,7 +129,7 @@ def _relative(ours: Any, theirs: Any) -> Any:
 def _sums(
     ours: Sequence[IntervalReport], theirs: Sequence[IntervalReport], name: str
 ) -> tuple[int, int]:
-    return sum(getattr(r, name) for r in ours), sum(getattr(r, name) for r in theirs)
+    return count(getattr(r, name) for r in ours), count(getattr(r, name) for r in theirs)
 
 
 _STAR = {"kind": "single-switch", "hosts": 33}

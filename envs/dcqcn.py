@@ -6,7 +6,7 @@ docs/environment.md describes spaces, reward, episodes and seeds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import gymnasium
@@ -17,9 +17,11 @@ from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.overhead import wire_cost
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.utility import IDLE_UTILITY, Terms, is_idle, terms, utility
+from dcqcn_gym.core.sums import mean
+from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.envs.backends import Backend, DeviceSetting, make_backend
 from dcqcn_gym.envs.backends.groups import cluster_setting
 from dcqcn_gym.envs.info import Info, make_info
@@ -35,26 +37,14 @@ Step = tuple[Observation, float, bool, bool, dict[str, Any]]
 
 @dataclass
 class _Episode:
-    """What changes while an episode runs."""
+    """What changes while an episode runs; ``last`` are the intervals of the last step."""
 
     seed: int
     setting: DeviceSetting
     collectives: RoundTracker
-    rounds: list[CollectiveRound] = field(default_factory=list)
     interval: int = 0
     over: bool = False
-    info: Info | None = None
-
-
-@dataclass(frozen=True)
-class _Measured:
-    """One monitor interval, judged."""
-
-    report: IntervalReport
-    observation: Observation
-    terms: Terms
-    utility: float
-    idle: bool
+    last: tuple[Interval, ...] = ()
 
 
 class DcqcnEnv(gymnasium.Env[Observation, Action]):
@@ -133,11 +123,11 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         self.backend.open(self.scenario, traffic)
         self.backend.apply(episode.setting)
         self._episode = episode
-        measured = self._warm_up()
-        episode.info = self._info([measured] if measured else [])
-        if measured is None:
-            return idle_observation(self.setting, self.space), dict(episode.info)
-        return measured.observation, dict(episode.info)
+        episode.last = self._warm_up()
+        info: dict[str, Any] = dict(self._info())
+        if not episode.last:
+            return idle_observation(self.setting, self.space), info
+        return episode.last[-1].observation, info
 
     def step(self, action: npt.ArrayLike | DeviceSetting) -> Step:
         """Decode an action, put it in force and run ``scenario.cadence`` intervals.
@@ -147,9 +137,11 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         ``info["utility"]`` are means over those with traffic. Raises ConfigError for a wrong
         shape, NaN or infinity.
         """
-        if not isinstance(action, Mapping):
-            action = self.space.setting(action, self.initial_setting)
-        return self._step(action, self.scenario.cadence)
+        if isinstance(action, Mapping):
+            setting = self._checked(action, "setting")
+        else:
+            setting = self.space.setting(action, self.initial_setting)
+        return self._step(setting, self.scenario.cadence)
 
     def step_setting(self, setting: DeviceSetting | None, *, tuning: bool = True) -> Step:
         """Run one monitor interval under an explicit setting (None: the one in force).
@@ -157,15 +149,30 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         ``tuning=False`` says that nobody needs round trips and pauses of this interval unless the
         KL trigger fires in it: ``info`` counts the bytes on the wire by that.
         """
-        return self._step(setting, 1, tuning)
+        if setting is None:
+            setting = self._running("step").setting
+        return self._step(self._checked(setting, "setting"), 1, tuning)
+
+    def run_interval(self, setting: DeviceSetting, *, tuning: bool = True) -> Interval:
+        """Run one monitor interval under a setting that was checked; the main path's step.
+
+        What :meth:`step_setting` does, without Gymnasium's ``info`` and without a second check.
+        """
+        (interval,) = self._advance(setting, 1, tuning)
+        return interval
+
+    @property
+    def done(self) -> bool:
+        """True once a finite scenario has delivered everything."""
+        return self.backend.done
 
     def render(self) -> str | npt.NDArray[np.uint8] | None:
         """Return the episode so far as text or as an RGB picture, by ``render_mode``."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() without a render_mode: pass one to gymnasium.make")
             return None
-        info = self._running("render").info
-        assert info is not None
+        self._running("render")
+        info = self._info()
         from dcqcn_gym.envs import rendering
 
         if self.render_mode == "ansi":
@@ -200,78 +207,75 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             raise StateError(f"{call}() before the episode began; call reset() first")
         return self._episode
 
-    def _warm_up(self) -> _Measured | None:
-        """Run the warm-up in monitor intervals; the last one is the first observation."""
+    def _warm_up(self) -> tuple[Interval, ...]:
+        """Run the warm-up in monitor intervals; return the last one, the first observation."""
         length = self.scenario.monitor_interval_ps
         whole, rest = divmod(self.scenario.warmup_ps, length)
-        measured = None
+        last: Interval | None = None
+        rounds: list[CollectiveRound] = []
         for span in [rest] * bool(rest) + [length] * whole:
-            measured = self._measure(self.backend.advance(span))
-        return measured
+            last = self._measure(self.backend.advance(span), tuning=False, dispatched=False)
+            rounds += last.rounds
+        return () if last is None else (replace(last, rounds=tuple(rounds)),)
 
-    def _measure(self, report: IntervalReport) -> _Measured:
-        scenario, episode = self.scenario, self._running("measure")
-        episode.rounds += episode.collectives.add(report.finished)
-        value = terms(report, active_share=scenario.active_share, pfc_over=scenario.pfc_over)
-        idle = is_idle(report)
-        reward = IDLE_UTILITY if idle else utility(value, scenario.weights)
-        observation = observe(report, self.setting, self.space, value=value)
-        return _Measured(report, observation, value, reward, idle)
+    def _measure(self, report: IntervalReport, *, tuning: bool, dispatched: bool) -> Interval:
+        episode = self._running("measure")
+        needed = tuning or (self.scenario.trigger == "kl" and report.fsd.triggered)
+        return measure(
+            report,
+            self.scenario,
+            number=episode.interval,
+            setting=episode.setting,
+            rounds=episode.collectives.add(report.finished),
+            cost=wire_cost([report], [needed], dispatched=dispatched),
+            observe=self._observe,
+        )
 
-    def _step(self, setting: DeviceSetting | None, intervals: int, tuning: bool = True) -> Step:
+    def _observe(self, report: IntervalReport, value: Terms) -> Observation:
+        return observe(report, self.setting, self.space, value=value)
+
+    def _advance(
+        self, setting: DeviceSetting, intervals: int, tuning: bool
+    ) -> tuple[Interval, ...]:
+        """Put a setting in force and run intervals, at most up to the end of the episode."""
         episode = self._running("step")
         if episode.over:
             raise StateError("step() after the end of the episode; call reset() first")
-        changed = setting is not None and setting != episode.setting
-        if setting is not None and changed:
-            self.backend.apply(self._checked(setting, "setting"))
+        changed = setting != episode.setting
+        if changed:
+            self.backend.apply(setting)
             episode.setting = setting
-        measured: list[_Measured] = []
-        terminated = truncated = False
-        while len(measured) < intervals and not (terminated or truncated):
-            measured.append(self._measure(self.backend.advance()))
+        done: list[Interval] = []
+        while len(done) < intervals and not episode.over:
             episode.interval += 1
-            terminated = self.backend.done
-            truncated = episode.interval >= self.intervals
-        episode.over = terminated or truncated
-        episode.info = info = self._info(measured, tuning, changed)
+            report = self.backend.advance()
+            dispatched = changed and not done
+            done.append(self._measure(report, tuning=tuning, dispatched=dispatched))
+            episode.over = self.backend.done or episode.interval >= self.intervals
+        episode.last = tuple(done)
         if self.render_mode == "rgb_array":
-            self.history.append(info)
-        reward = _mean([m.utility for m in measured])
-        return _mean_observation(measured), reward, terminated, truncated, dict(info)
+            self.history.append(self._info())
+        return episode.last
 
-    def _info(
-        self, measured: Sequence[_Measured], tuning: bool = False, dispatched: bool = False
-    ) -> Info:
+    def _step(self, setting: DeviceSetting, intervals: int, tuning: bool = True) -> Step:
+        done = self._advance(setting, intervals, tuning)
+        episode = self._running("step")
+        terminated, truncated = self.backend.done, episode.interval >= self.intervals
+        reward = mean([i.utility for i in done])
+        return _mean_observation(done), reward, terminated, truncated, dict(self._info())
+
+    def _info(self) -> Info:
         episode = self._running("info")
-        reports = tuple(m.report for m in measured)
-        kl = self.scenario.trigger == "kl"
-        needed = [tuning or (kl and report.fsd.triggered) for report in reports]
-        busy = [m for m in measured if not m.idle]
-        counted = busy or list(measured)
-        rounds, episode.rounds = tuple(episode.rounds), []
         return make_info(
             seed=episode.seed,
             interval=episode.interval,
-            reports=reports,
             setting=episode.setting,
-            terms=Terms(*(_mean([getattr(m.terms, n) for m in counted]) for n in _TERMS)),
-            utility=_mean([m.utility for m in counted]),
-            idle=not busy,
-            cost=wire_cost(reports, needed, dispatched=dispatched),
-            rounds=rounds,
+            intervals=episode.last,
         )
 
 
-_TERMS = ("tp", "rtt", "pfc")
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else IDLE_UTILITY
-
-
-def _mean_observation(measured: Sequence[_Measured]) -> Observation:
-    counted = [m.observation for m in measured if not m.idle] or [m.observation for m in measured]
+def _mean_observation(intervals: Sequence[Interval]) -> Observation:
+    counted = [i.observation for i in intervals if not i.idle] or [i.observation for i in intervals]
     if len(counted) == 1:
         return counted[0]
     return np.asarray(np.mean(counted, axis=0, dtype=np.float64), dtype=np.float32)

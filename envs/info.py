@@ -6,16 +6,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Annotated, Any, cast
 
-import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from dcqcn_gym.core.collectives import CollectiveRound
 from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.measured import Interval, mean_terms
 from dcqcn_gym.core.overhead import WireCost
-from dcqcn_gym.core.utility import Terms, device_pause_ps
+from dcqcn_gym.core.sums import count, mean
+from dcqcn_gym.core.utility import IDLE_UTILITY, Terms
 from dcqcn_gym.envs.backends.base import DeviceSetting
 
 __all__ = ["INFO_VERSION", "Info", "PlainInfo", "info_schema", "make_info", "plain_info"]
@@ -113,86 +116,72 @@ def plain_info(info: Info) -> PlainInfo:
 
 
 def make_info(
-    *,
-    seed: int,
-    interval: int,
-    reports: tuple[IntervalReport, ...],
-    setting: DeviceSetting,
-    terms: Terms,
-    utility: float,
-    idle: bool,
-    cost: WireCost,
-    rounds: tuple[CollectiveRound, ...] = (),
+    *, seed: int, interval: int, setting: DeviceSetting, intervals: Sequence[Interval]
 ) -> Info:
-    """Build ``info`` for a step; ``terms``, ``utility`` and ``cost`` are the whole step's."""
-    last = reports[-1] if reports else None
+    """Build ``info`` for a step of so many intervals (none: a reset without warm-up).
+
+    ``terms`` and ``utility`` are means over the intervals with traffic; all of them if none had.
+    """
+    last = intervals[-1] if intervals else None
+    busy = [i for i in intervals if not i.idle]
+    counted = busy or intervals
+    terms = mean_terms([i.terms for i in counted])
+    rounds = tuple(done for i in intervals for done in i.rounds)
     return {
         "seed": seed,
         "interval": interval,
-        "intervals": len(reports),
-        "idle": idle,
-        "utility": utility,
+        "intervals": len(intervals),
+        "idle": not busy,
+        "utility": mean([i.utility for i in counted]) if counted else IDLE_UTILITY,
         "o_tp": terms.tp,
         "o_rtt": terms.rtt,
         "o_pfc": terms.pfc,
         **_measured(last),  # type: ignore[typeddict-item]
-        **vars(cost),
+        **{name: count(getattr(i.cost, name) for i in intervals) for name in _COSTS},
         **_bandwidths(rounds),
         "setting": setting,
         "terms": terms,
-        "report": last,
-        "reports": reports,
+        "report": last.report if last else None,
+        "reports": tuple(i.report for i in intervals),
         "rounds": rounds,
     }
 
 
 def _bandwidths(rounds: tuple[CollectiveRound, ...]) -> dict[str, Any]:
     n = len(rounds)
-    cycles_s = sum(r.time_ps + r.collective.pause_ps for r in rounds) * 1e-12
+    cycles_s = count(r.time_ps + r.collective.pause_ps for r in rounds) * 1e-12
     return {
         "finished_rounds": n,
-        "algbw_bytes_per_s": sum(r.algbw for r in rounds) / n if n else 0.0,
-        "busbw_bytes_per_s": sum(r.busbw for r in rounds) / n if n else 0.0,
+        "algbw_bytes_per_s": mean([r.algbw for r in rounds]) if n else 0.0,
+        "busbw_bytes_per_s": mean([r.busbw for r in rounds]) if n else 0.0,
         "iterations_per_s": n / cycles_s if n else 0.0,
     }
 
 
+_COSTS = tuple(f.name for f in fields(WireCost))
+_FIGURES = (
+    "start_ps", "end_ps", "throughput_bps", "sent_bps", "delivered_bytes", "pauses", "marks",
+    "cnps", "drops", "retransmitted_packets", "max_queue_bytes", "packet_hops", "active_flows",
+    "finished_flows",
+)  # fmt: skip
+"""Figures that stand in ``info`` under their own names."""
+
 _UNMEASURED: dict[str, Any] = {
-    **dict.fromkeys(("start_ps", "end_ps", "delivered_bytes", "pauses", "marks", "cnps"), 0),
-    **dict.fromkeys(("drops", "retransmitted_packets", "max_queue_bytes", "packet_hops"), 0),
-    **dict.fromkeys(("active_flows", "finished_flows"), 0),
-    **dict.fromkeys(("throughput_bps", "sent_bps", "rtt_mean_s", "rtt_base_s"), 0.0),
-    "pause_s": 0.0,
+    **dict.fromkeys(_FIGURES, 0),
+    **dict.fromkeys(("throughput_bps", "sent_bps", "rtt_mean_s", "rtt_base_s", "pause_s"), 0.0),
 }
 
 
-def _measured(report: IntervalReport | None) -> dict[str, Any]:
-    if report is None:
+def _measured(interval: Interval | None) -> dict[str, Any]:
+    if interval is None:
         return {**_UNMEASURED, **_seen(FlowSizeDistribution())}
-    seconds = report.duration_s
-    samples = int(np.sum(report.rtt_count))
-    base_ps = float(np.sum(report.rtt_count * report.rtt_base_ps))
-    sent_bits = 8.0 * float(np.sum(report.host_tx_bytes))
-    pause = device_pause_ps(report)
+    figures = interval.figures
     return {
-        "start_ps": report.start_ps,
-        "end_ps": report.end_ps,
-        "throughput_bps": 8.0 * report.delivered_bytes / seconds if seconds > 0 else 0.0,
-        "sent_bps": sent_bits / seconds if seconds > 0 else 0.0,
-        "delivered_bytes": report.delivered_bytes,
-        "rtt_mean_s": float(np.sum(report.rtt_sum_ps)) / samples * 1e-12 if samples else 0.0,
-        "rtt_base_s": base_ps / samples * 1e-12 if samples else 0.0,
-        "pause_s": float(np.mean(pause)) * 1e-12 if len(pause) else 0.0,
-        "pauses": report.pauses,
-        "marks": report.marks,
-        "cnps": report.cnps,
-        "drops": report.drops,
-        "retransmitted_packets": report.retransmitted_packets,
-        "max_queue_bytes": int(np.max(report.port_max_queue_bytes, initial=0)),
-        "packet_hops": report.packet_hops,
-        "active_flows": report.active_flows,
-        "finished_flows": len(report.finished.src),
-        **_seen(report.fsd),
+        **{name: getattr(figures, name) for name in _FIGURES},
+        "rtt_mean_s": (figures.rtt_mean_ps or 0.0) * 1e-12,
+        "rtt_base_s": (figures.rtt_base_ps or 0.0) * 1e-12,
+        "pause_s": figures.pause_ps * 1e-12,
+        **_seen(interval.report.fsd),
     }
 
 

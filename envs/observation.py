@@ -21,7 +21,9 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
+from dcqcn_gym.core.measured import Observation
 from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.sums import total
 from dcqcn_gym.core.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, terms
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OBSERVATION_SIZE",
     "OBSERVATION_VERSION",
+    "Observation",
     "Slot",
     "as_groups",
     "bounds",
@@ -41,8 +44,6 @@ __all__ = [
 ]
 
 OBSERVATION_VERSION = 1
-
-Observation = npt.NDArray[np.float32]
 
 COUNT_BITS = 20.0
 """Counts are shown as log2(1 + n) / 20: full scale is about a million."""
@@ -166,8 +167,8 @@ def _ratio(part: float, whole: float) -> float:
 
 def _fsd(fsd: FlowSizeDistribution) -> Iterable[float]:
     counts = (fsd.elephants, fsd.potential, fsd.mice) if fsd.known else (0.0, 0.0, 0.0)
-    total, binned = sum(counts), float(fsd.bins.sum()) if fsd.known else 0.0
-    yield from (_ratio(n, total) for n in counts)
+    flows, binned = total(counts), float(fsd.bins.sum()) if fsd.known else 0.0
+    yield from (_ratio(n, flows) for n in counts)
     yield from (log2p1(n) / COUNT_BITS for n in counts)
     yield fsd.elephant_share
     yield fsd.mu

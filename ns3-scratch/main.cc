@@ -27,8 +27,8 @@ struct Options {
 void Parse(Options& o, int argc, char* argv[]) {
   ns3::CommandLine cmd("main.cc");
   cmd.Usage(
-      "Simulates DCQCN traffic and writes flows.csv, intervals.csv, collectives.csv, "
-      "summary.json.");
+      "Simulates DCQCN traffic and writes reports.jsonl, flows.csv and run.json; "
+      "`dcqcn-gym simulate --reports FOLDER` makes tables and a summary of them.");
   cmd.AddValue("scenario", "Compiled scenario: dcqcn-gym scenarios compile NAME", o.scenario);
   cmd.AddValue("seed", "Seed of the traffic", o.seed);
   cmd.AddValue("intervals", "Monitor intervals to run; 0: as many as the scenario says",
@@ -79,7 +79,7 @@ int Run(int argc, char* argv[]) {
   const std::vector<double> rows = engine->NicRows(info.setting);
   const std::size_t hosts = static_cast<std::size_t>(simulation.topology().hosts());
   simulation.apply({rows.data(), hosts, rows.size() / hosts}, engine->EcnAttributes());
-  ns3::Outputs outputs(o.out.empty() ? "." : o.out, info, simulation);
+  ns3::Outputs outputs(o.out.empty() ? "." : o.out, simulation);
   const int64_t count = o.intervals > 0 ? o.intervals : info.intervals;
   const int64_t length = o.intervalPs > 0 ? o.intervalPs : info.interval_ps;
   for (int64_t i = 0; i < count; ++i) {
@@ -87,7 +87,7 @@ int Run(int argc, char* argv[]) {
     outputs.Add(simulation.report());
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-  outputs.Finish(o.seed, engine->SettingSi(), wall.count());
+  outputs.Finish(info.name, o.seed, engine->SettingSi(), wall.count());
   return 0;
 }
 

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.sums import total
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.library import default_library, load_library
 
@@ -90,7 +91,7 @@ class Ucb1Tuner(_BanditTuner):
         if 0.0 in self._pulls:
             return self._pulls.index(0.0)
         c = cast(_Ucb1Settings, self.settings).exploration
-        log_t = math.log(sum(self._pulls))
+        log_t = math.log(total(self._pulls))
         pairs = zip(self._means(), self._pulls, strict=True)
         return int(np.argmax([mean + c * math.sqrt(log_t / n) for mean, n in pairs]))
 
@@ -154,7 +155,7 @@ class DrUcb:
         r = self.t % self.period
         if r < self.arms:
             return r
-        log_total = math.log(sum(self.counts))
+        log_total = math.log(total(self.counts))
         return int(np.argmax([self._bound(i, log_total) for i in range(self.arms)]))
 
     def learn(self, arm: int, reward: float) -> None:

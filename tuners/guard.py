@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any, TypeVar
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
@@ -50,15 +51,17 @@ class GuardedTuner:
         self._call("start", lambda: self.tuner.start(context))
 
     def ask(self) -> Proposal | None:
-        """Return the tuner's checked proposal."""
+        """Return the tuner's proposal: legal, and what a log of it gives back, to the bit.
+
+        Nobody after the guard converts or checks it again.
+        """
         context = self._started()
         if self._asked:
             raise StateError(f"tuner {self.name!r}: ask() was called twice; call tell() first")
         proposal = self._call("ask", self.tuner.ask)
-        if proposal is not None:
-            self._check(proposal, context)
+        legal = None if proposal is None else self._legal(proposal, context)
         self._asked = True
-        return proposal
+        return legal
 
     def tell(self, outcome: Outcome) -> None:
         """Pass on what the proposal did."""
@@ -76,8 +79,7 @@ class GuardedTuner:
         setting = self._call("recommend", self.tuner.recommend)
         if not isinstance(setting, Setting):
             raise TunerError(self._wrong(setting, "recommend", _SETTING))
-        self._check(setting, context)
-        return setting
+        return self._canonical(setting, "", context)
 
     @property
     def tuning(self) -> bool:
@@ -98,15 +100,28 @@ class GuardedTuner:
             raise StateError(f"tuner {self.name!r} has not started; call start() first")
         return self._context
 
-    def _check(self, proposal: Proposal, context: TunerContext) -> None:
-        for where, setting in _settings(proposal):
-            if not isinstance(setting, Setting):
-                raise TunerError(self._wrong(setting, "ask", _SETTING))
-            try:
-                context.space.table.require(setting, f"tuner {self.name!r}{where}")
-                setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
-            except ConfigError as error:
-                raise TunerError(f"{error} (a setting it proposed)") from None
+    def _legal(self, proposal: object, context: TunerContext) -> Proposal:
+        if isinstance(proposal, Mapping) and "cluster" in proposal:
+            return {
+                group: self._canonical(setting, f", group {group!r}", context)
+                for group, setting in proposal.items()
+            }
+        return self._canonical(proposal, "", context)
+
+    def _canonical(self, setting: object, where: str, context: TunerContext) -> Setting:
+        if not isinstance(setting, Setting):
+            raise TunerError(self._wrong(setting, "ask", _SETTING))
+        try:
+            context.space.table.require(setting, f"tuner {self.name!r}{where}")
+            legal = setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
+            return legal.canonical()
+        except ConfigError as error:
+            raise TunerError(f"{error} (a setting it proposed)") from None
+        except TypeError:
+            told = ", ".join(f"{n} = {v!r}" for n, v in setting.items() if not _is_number(v))
+            raise TunerError(
+                f"tuner {self.name!r}{where}: {told[:80]}; expected numbers (a setting it proposed)"
+            ) from None
 
     def _wrong(self, value: object, call: str, expected: str) -> str:
         found = type(value).__name__
@@ -132,8 +147,5 @@ class GuardedTuner:
             self.cpu_s += time.thread_time() - begin
 
 
-def _settings(proposal: object) -> Iterator[tuple[str, object]]:
-    if isinstance(proposal, Mapping) and "cluster" in proposal:
-        yield from ((f", group {group!r}", value) for group, value in proposal.items())
-    else:
-        yield "", proposal
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real)

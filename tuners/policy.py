@@ -21,6 +21,7 @@ from pydantic import Field
 from dcqcn_gym.core.config import CONFIGS, StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, did_you_mean
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
 __all__ = [
@@ -156,8 +157,8 @@ def load_policy(name_or_path: str | Path) -> Policy:
         raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
     try:
         meta = json.loads(arrays["meta"].tobytes())
-        count = sum(key.startswith("weight") for key in arrays)
-        layers = tuple((arrays[f"weight{i}"], arrays[f"bias{i}"]) for i in range(count))
+        number = count(key.startswith("weight") for key in arrays)
+        layers = tuple((arrays[f"weight{i}"], arrays[f"bias{i}"]) for i in range(number))
     except (KeyError, ValueError) as error:
         raise ConfigError(f"{path} is not a policy file: {error} is missing or damaged") from None
     if isinstance(meta, dict) and meta.get("format") != FORMAT:

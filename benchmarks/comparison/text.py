@@ -9,6 +9,7 @@ from pathlib import Path
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
 from dcqcn_gym.core.statistics import Estimate, have_scipy
+from dcqcn_gym.core.sums import count
 
 __all__ = ["COLUMNS", "cells", "markdown", "with_interval"]
 
@@ -61,7 +62,7 @@ def cells(row: Row) -> list[str]:
 
 
 def _reached(row: Row) -> str:
-    there = sum(math.isfinite(r) for r in row.reached)
+    there = count(math.isfinite(r) for r in row.reached)
     median = row.reached_median
     if not there:
         return "never"

@@ -23,6 +23,7 @@ from dcqcn_gym.core.overhead import (
     RNIC_RECORD,
     SWITCH_HEADER,
 )
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
 from dcqcn_gym.runs.log import write_atomically
@@ -108,7 +109,7 @@ def overhead_table(scenario: Scenario) -> list[Cells]:
     """Return what crosses the wire per device and interval: ours beside PARALEON Table IV."""
     net = scenario.network
     tors = {link.b if link.a < net.n_hosts else link.a for link in net.host_link}
-    ports = sum(tor in (link.a, link.b) for link in net.links for tor in list(tors)[:1])
+    ports = count(tor in (link.a, link.b) for link in net.links for tor in list(tors)[:1])
     switch = LOCAL_FSD_BYTES + SWITCH_HEADER.size + ports * PORT_RECORD.size
     items = [
         ("ToR to controller, every interval", LOCAL_FSD_BYTES, PUBLISHED.fsd),

@@ -19,6 +19,7 @@ import dcqcn_gym
 from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, monitor_line, replay
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import write_atomically
@@ -115,7 +116,7 @@ class Job:
             "monitor": probe.name,
             "interval_ms": probe.interval_ps // MS,
             **asdict(mean),
-            "wire_bytes": sum(c["monitor_bytes"] for c in costs) / len(costs),
+            "wire_bytes": count(c["monitor_bytes"] for c in costs) / len(costs),
             "memory_bytes": max(c["data_plane_bytes"] for c in costs),
             "state_bytes": max(c["control_plane_bytes"] for c in costs),
             "tracked_flows": max(c["tracked_flows"] for c in costs),

@@ -15,6 +15,7 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import expert_setting
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
@@ -97,4 +98,4 @@ def measure(
 def _size(report: Any) -> int:
     """Return the bytes of a report's arrays."""
     values = [*vars(report).values(), *vars(report.finished).values()]
-    return sum(int(getattr(value, "nbytes", 0)) for value in values)
+    return count(int(getattr(value, "nbytes", 0)) for value in values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.backends.base import DeviceSetting, Look
 from dcqcn_gym.envs.backends.groups import Devices, resolve
-from dcqcn_gym.envs.backends.replay import report_from_dict
+from dcqcn_gym.envs.backends.report_dict import ReportReader
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class _Open:
     applied: bool = False
     index: int = 0
     watch: _Watch | None = None
+    reader: ReportReader = field(default_factory=ReportReader)
 
 
 class NativeBackend:
@@ -137,7 +138,7 @@ class NativeBackend:
         if opened.watch is not None:
             opened.watch.count(figures)
         opened.index += 1
-        return report_from_dict({**figures, "index": opened.index - 1})
+        return opened.reader.read({**figures, "index": opened.index - 1})
 
     def watch(self, every_ps: int, ports: Sequence[int], look: Look) -> None:
         """Call ``look(now_ps, ports, flows)`` at every multiple of ``every_ps``, until close.

@@ -7,18 +7,13 @@ them as JSON Lines, ``backend="replay:FILE"`` plays the file.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
-from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.errors import BackendError, StateError
+from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends.base import Backend, DeviceSetting
+from dcqcn_gym.envs.backends.report_dict import read_reports, write_reports
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -27,81 +22,8 @@ __all__ = [
     "RecordingBackend",
     "ReplayBackend",
     "read_reports",
-    "report_from_dict",
-    "report_to_dict",
     "write_reports",
 ]
-
-T = TypeVar("T")
-
-_FLOATS = frozenset({"host_rate_bps", "port_rate_bps", "port_pause_ps", "bins"})
-
-
-def _array(name: str, value: Any) -> Any:
-    if isinstance(value, (np.ndarray, list)):
-        return np.asarray(value, dtype=np.float64 if name in _FLOATS else np.int64)
-    return value
-
-
-@cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind))
-
-
-def _build(kind: type[T], values: Mapping[str, Any], **parts: Any) -> T:
-    plain = {
-        n: _array(n, values[n]) for n in _names(cast(Any, kind)) if n in values and n not in parts
-    }
-    return kind(**plain, **parts)
-
-
-def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
-    """Build a report from a mapping whose keys are the fields of the dataclasses."""
-    return _build(
-        IntervalReport,
-        values,
-        fsd=_build(FlowSizeDistribution, values["fsd"]),
-        finished=_build(FinishedFlows, values["finished"]),
-    )
-
-
-def report_to_dict(report: IntervalReport) -> dict[str, Any]:
-    """Return a report as JSON values; the inverse of :func:`report_from_dict`."""
-    return _plain(report)
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
-    for name in (f.name for f in fields(value)):
-        item = getattr(value, name)
-        if isinstance(item, np.ndarray):
-            plain[name] = item.tolist()
-        elif isinstance(item, (FlowSizeDistribution, FinishedFlows)):
-            plain[name] = _plain(item)
-        else:
-            plain[name] = item
-    return plain
-
-
-def write_reports(path: str | Path, reports: Sequence[IntervalReport]) -> None:
-    """Write one JSON line per report."""
-    lines = (json.dumps(report_to_dict(r)) + "\n" for r in reports)
-    Path(path).write_text("".join(lines), encoding="utf-8")
-
-
-def read_reports(path: str | Path) -> list[IntervalReport]:
-    """Read what :func:`write_reports` wrote; raise ConfigError with file and line."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as recorded reports ({error})") from None
-    reports = []
-    for number, line in enumerate(lines, 1):
-        try:
-            reports.append(report_from_dict(json.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{path} line {number}: not a recorded report ({error})") from None
-    return reports
 
 
 class ReplayBackend:

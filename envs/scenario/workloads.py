@@ -16,6 +16,7 @@ from typing_extensions import Self
 from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.sums import mean, total
 from dcqcn_gym.envs.scenario.tables import CdfField, FlowsField
 from dcqcn_gym.envs.scenario.topology import Network, us_to_ps
 
@@ -318,9 +319,9 @@ def mean_gap_ps(workload: Poisson, net: Network) -> float:
     hosts, dsts = workload.resolve(net)
     bits, load = workload.cdf.mean_bytes * 8.0, float(workload.load or 0.0)
     if workload.load_of == "host":
-        rate = sum(net.host_link[h].rate_bps for h in hosts) / len(hosts)
+        rate = mean([net.host_link[h].rate_bps for h in hosts])
         return bits / (load * rate) * 1e12
-    capacity = sum(net.uplink_bps[tor] for tor in {net.tor(h) for h in hosts})
+    capacity = total(net.uplink_bps[tor] for tor in {net.tor(h) for h in hosts})
     crossing = _crossing(net, hosts, dsts)
     if capacity == 0 or crossing == 0:
         raise ConfigError(

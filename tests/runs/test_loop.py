@@ -216,3 +216,48 @@ def test_finished_rounds_of_collectives_are_recorded(tmp_path: Path) -> None:
         assert after["start_ps"] == before["start_ps"] + before["time_ps"] + before["pause_ps"]
     (tmp_path / "poisson").mkdir()
     assert "rounds" not in go(tmp_path / "poisson", "default", 2).intervals[0]
+
+
+def test_the_log_holds_what_was_applied_to_the_bit(
+    tmp_path: Path, probe: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = (30_000 + i * 0.37 for i in range(200_000))
+    odd = [x for x in values if x / 1e3 * 1e3 != x][:6]  # what NVIDIA's unit does not give back
+    assert len(odd) == 6
+    applied: list[Any] = []
+
+    class Listening(FakeBackend):
+        def apply(self, setting: Any) -> None:
+            applied.append(setting)
+            super().apply(setting)
+
+    def make_env(self: RunSpec) -> DcqcnEnv:
+        return DcqcnEnv(self.scenario, Listening(), intervals=self.intervals)
+
+    def ask(self: Probe) -> Proposal:
+        self._count += 1
+        own = self.context.base.replace({"kmin": odd[self._count - 1], "rp_ai_rate": 5.4e6})
+        return own if self._count % 2 else {"cluster": self.context.base, "tor": own}
+
+    monkeypatch.setattr(RunSpec, "make_env", make_env)
+    monkeypatch.setattr(Probe, "ask", ask)
+    done = go(tmp_path, n=len(odd))
+    in_force = [s if isinstance(s, Setting) else s["tor"] for s in applied[1:]]
+    logged = [line["setting"].get("tor", line["setting"]) for line in done.intervals]
+    assert [Setting.from_nvidia(line) for line in logged] == in_force
+    assert [o.setting for o in probe[1:]] == applied[1:]
+    assert all(s["kmin"] != x for s, x in zip(in_force, odd, strict=True))
+    assert {s["rp_ai_rate"] for s in in_force} == {5e6}  # whole Mb/s
+
+
+@pytest.mark.parametrize("value", [None, "5", [1.0]])
+def test_a_setting_of_no_numbers_is_a_named_mistake(
+    tmp_path: Path, probe: list[Any], monkeypatch: pytest.MonkeyPatch, value: Any
+) -> None:
+    def ask(self: Probe) -> Setting:
+        base = self.context.base
+        return Setting((value, *base.values_si[1:]))
+
+    monkeypatch.setattr(Probe, "ask", ask)
+    with pytest.raises(TunerError, match=r"tuner 'probe': rp_clamp_tgt_rate = .*expected numbers"):
+        go(tmp_path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
@@ -16,7 +18,7 @@ def outcome(
     setting: Setting, utility: float, sizes: FlowSizeDistribution, triggered: bool = False
 ) -> Outcome:
     """Return the outcome of one interval; every term has the value of the utility."""
-    counts = dict.fromkeys(
+    counts: dict[str, Any] = dict.fromkeys(
         ("delivered_bytes", "data_packets", "acks", "cnps", "marks", "drops", "pauses", "resumes"),
         1,
     )

@@ -11,6 +11,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
 from dcqcn_gym.core.knobs import DCQCN, KNOBS, Setting
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
@@ -142,10 +143,10 @@ def decode_sample(sample: pb.Sample, n_ports: int) -> tuple[dict[str, Any], dict
     """Read what :func:`encode_sample` wrote, of so many ports: figures of ports and of flows."""
     sizes = [n_ports * np.dtype(kind).itemsize for kind in _PORT_COLUMNS.values()]
     n_flows, rest = divmod(len(sample.flows), 8 * len(_FLOW_COLUMNS))
-    if len(sample.ports) != sum(sizes) or rest:
+    if len(sample.ports) != count(sizes) or rest:
         raise ProtocolError(
             f"a sample of {n_ports} ports has {len(sample.ports)} and {len(sample.flows)} bytes; "
-            f"expected {sum(sizes)}, and {8 * len(_FLOW_COLUMNS)} a flow"
+            f"expected {count(sizes)}, and {8 * len(_FLOW_COLUMNS)} a flow"
         )
     ports, at = {}, 0
     for (name, kind), size in zip(_PORT_COLUMNS.items(), sizes, strict=True):

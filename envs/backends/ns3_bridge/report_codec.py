@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.codec import encode
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
@@ -56,8 +57,8 @@ def encode_state(
         return encode(state)
     int_arrays, ints, float_arrays, floats = (take(report) for take in _TAKE)
     state.report_lengths.extend(map(len, int_arrays + float_arrays))
-    n_ints = sum(map(len, int_arrays)) + len(ints)
-    n_floats = sum(map(len, float_arrays)) + len(floats)
+    n_ints = count(map(len, int_arrays)) + len(ints)
+    n_floats = count(map(len, float_arrays)) + len(floats)
     size = 8 * (n_ints + n_floats)
     buffer = bytearray(size) if memory is None else memory.room(size)
     into = np.frombuffer(buffer, "<i8", n_ints)
@@ -74,8 +75,8 @@ def decode_report(state: pb.EnvStateMsg, memory: ReportMemory | None = None) -> 
     """Read a report; every field must be there, of its size, and finite."""
     lengths = list(state.report_lengths)
     split = len(_INT_ARRAYS)
-    n_ints = sum(lengths[:split]) + len(_INTS)
-    n_floats = sum(lengths[split:]) + len(_FLOATS)
+    n_ints = count(lengths[:split]) + len(_INTS)
+    n_floats = count(lengths[split:]) + len(_FLOATS)
     size = 8 * (n_ints + n_floats)
     data: bytearray | memoryview
     if state.report_shared and memory is not None:
@@ -84,7 +85,7 @@ def decode_report(state: pb.EnvStateMsg, memory: ReportMemory | None = None) -> 
         data = bytearray(state.report_data)
     if len(lengths) != len(_ARRAYS) or size != len(data):
         raise ProtocolError(
-            f"the interval report has {len(lengths)} arrays of {sum(lengths)} numbers in all and "
+            f"the interval report has {len(lengths)} arrays of {count(lengths)} numbers in all and "
             f"{len(data)} bytes; expected {len(_ARRAYS)} arrays, {len(_INTS) + len(_FLOATS)} more "
             "numbers, and 8 bytes a number"
         )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import fields
 from typing import Any
 
-from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core import interval
 from dcqcn_gym.core.knobs import KNOBS
 
 __all__ = [
@@ -27,21 +26,9 @@ _DTYPES = {"IntArray": ("<i8", 1), "FloatArray": ("<f8", 1), "int": ("<i8", 0)} 
     "bool": ("bool", 0),
 }
 
-
-def _report_fields() -> dict[str, tuple[str, int]]:
-    """Return {dotted field name: (type on the wire, number of dimensions)} of a report."""
-    found: dict[str, tuple[str, int]] = {}
-    parts = {"fsd": FlowSizeDistribution, "finished": FinishedFlows}
-    for field in fields(IntervalReport):
-        if field.name in parts:
-            for inner in fields(parts[field.name]):
-                found[f"{field.name}.{inner.name}"] = _DTYPES[str(inner.type)]
-        else:
-            found[field.name] = _DTYPES[str(field.type)]
-    return found
-
-
-REPORT_FIELDS: dict[str, tuple[str, int]] = _report_fields()
+REPORT_FIELDS: dict[str, tuple[str, int]] = {
+    path: _DTYPES[kind] for path, kind in interval.REPORT_FIELDS.items()
+}
 """{dotted field name: (type on the wire, dimensions)} of an interval report, in order."""
 
 

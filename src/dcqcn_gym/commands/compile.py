@@ -46,25 +46,13 @@ def compile_one(
 
 
 def run_lines(scenario: Scenario) -> list[str]:
-    """Return the lines ``#! run``, ``#! setting``, ``#! collective``: comments to an engine only.
+    """Return the lines ``#! run`` and ``#! setting``: comments to an engine only.
 
-    They say how to run the scenario: budget, what the utility is made of, initial knobs in SI, and
-    which workloads are collective operations.
+    They say how the program runs the scenario: name, budget, and the initial knobs in SI.
     """
-    import dcqcn_gym
-    from dcqcn_gym.envs.scenario.workloads import collectives_of
-
-    weights = scenario.weights
     setting = scenario.initial_setting()
     return [
-        f"#! run name={scenario.name} version={dcqcn_gym.__version__} "
-        f"interval_ps={scenario.monitor_interval_ps} intervals={scenario.intervals} "
-        f"weights={weights.tp!r},{weights.rtt!r},{weights.pfc!r} "
-        f"active_share={scenario.active_share!r} pfc_over={scenario.pfc_over}",
+        f"#! run name={scenario.name} interval_ps={scenario.monitor_interval_ps} "
+        f"intervals={scenario.intervals}",
         "#! setting " + " ".join(f"{name}={value!r}" for name, value in setting.items()),
-        *(
-            f"#! collective workload={c.workload} kind={c.kind} ranks={c.ranks} bytes={c.bytes} "
-            f"flows={c.flows} pause_ps={c.pause_ps}"
-            for c in collectives_of(scenario.workloads, scenario.network)
-        ),
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from dcqcn_gym.core.interval import IntervalReport
+    from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.envs.scenario.topology import Network
     from dcqcn_gym.simulate.trace import Trace
 
@@ -45,6 +46,12 @@ def simulate(
     force: Annotated[bool, typer.Option("--force", help="Replace results in DIR.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
     backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
+    reports: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Make the files of what the program dcqcn-ns3 wrote in DIR."
+        ),
+    ] = None,
     trace: Annotated[
         str | None,
         typer.Option(
@@ -81,6 +88,15 @@ def simulate(
     chosen = load_scenario(scenario)
     if flows is not None:
         chosen = with_flows(chosen, flows)
+    if reports is not None:
+        given = (flows, assign, intervals, trace, until_done or None)
+        if any(option is not None for option in given) or backend != "native" or seed != 1:
+            raise ConfigError(
+                "--reports is a run that is over; of the other options only --scenario, --out, "
+                "--force and --quiet go with it"
+            )
+        summary = _from_reports(chosen, out, reports, force)
+        return None if quiet else _tell(out, summary)
     setting = parse_assignments(assign or (), chosen.initial_setting(), chosen.line_rate_bps)
     options = (every, trace_ports, trace_flows, trace_format)
     tracing = _trace(trace, options, chosen.network)
@@ -104,13 +120,34 @@ def simulate(
         )
     finally:
         status.stop()
-    if not quiet:
-        total = summary["slowdown"]["all"]
-        mean = "" if total["mean"] is None else f", mean slowdown {total['mean']:.2f}"
-        typer.echo(
-            f"{out}: {summary['intervals']} intervals, {summary['finished_flows']} flows "
-            f"finished, {summary['unfinished_flows']} not{mean}"
-        )
+    return None if quiet else _tell(out, summary)
+
+
+def _from_reports(scenario: Scenario, out: Path, folder: Path, force: bool) -> Mapping[str, Any]:
+    from dcqcn_gym.envs.backends.replay import ReplayBackend
+    from dcqcn_gym.simulate.recorded import read_recorded
+    from dcqcn_gym.simulate.run import simulate as run_simulation
+
+    run = read_recorded(folder, scenario)
+    return run_simulation(
+        scenario,
+        out,
+        setting=run.setting,
+        seed=run.seed,
+        intervals=len(run.reports),
+        backend=ReplayBackend(run.reports),
+        force=force,
+        spent=run.spent,
+    )
+
+
+def _tell(out: Path, summary: Mapping[str, Any]) -> None:
+    total = summary["slowdown"]["all"]
+    mean = "" if total["mean"] is None else f", mean slowdown {total['mean']:.2f}"
+    typer.echo(
+        f"{out}: {summary['intervals']} intervals, {summary['finished_flows']} flows "
+        f"finished, {summary['unfinished_flows']} not{mean}"
+    )
 
 
 def _trace(trace: str | None, options: tuple[str | None, ...], network: Network) -> Trace | None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.interval import FinishedFlows
+from dcqcn_gym.core.sums import count
 
 __all__ = ["BUS_FACTORS", "Collective", "CollectiveRound", "RoundTracker", "summary_of_rounds"]
 
@@ -155,7 +156,8 @@ def summary_of_rounds(rounds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any
             r["workload"], r["collective"], r["ranks"], r["bytes"], 0, r["pause_ps"]
         )
     return [
-        _summary(collectives[w], len(t), (sum(t), min(t), max(t))) for w, t in sorted(times.items())
+        _summary(collectives[w], len(t), (count(t), min(t), max(t)))
+        for w, t in sorted(times.items())
     ]
 
 

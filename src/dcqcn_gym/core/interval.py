@@ -7,12 +7,22 @@ link, numbered as in the compiled scenario. Arrays named ``port_*`` have one ent
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FSD_BINS", "FinishedFlows", "FlowSizeDistribution", "IntervalReport"]
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+
+__all__ = [
+    "FSD_BINS",
+    "REPORT_FIELDS",
+    "FinishedFlows",
+    "FlowSizeDistribution",
+    "IntervalReport",
+    "check_unknown",
+]
 
 FSD_BINS = 16
 """log2 bins of bytes sent so far: below 2 KiB, 2-4 KiB, ..., 16-32 MiB, 32 MiB and above."""
@@ -154,6 +164,16 @@ class IntervalReport(_ComparesArrays):
     """Flows that exist at the end of the interval."""
     fsd: FlowSizeDistribution
     finished: FinishedFlows
+    unknown: frozenset[str] = frozenset()
+    """Fields that this backend cannot know (``"port_pause_ps"``, ``"fsd.kl"``); they hold zeros.
+
+    A term of the utility that rests on one is 1, whatever the setting; the observation and every
+    other figure show what the zeros say, as if nothing had been seen.
+    """
+
+    def __post_init__(self) -> None:
+        if self.unknown:
+            check_unknown(self.unknown)
 
     @property
     def duration_ps(self) -> int:
@@ -167,5 +187,49 @@ class IntervalReport(_ComparesArrays):
 
     @property
     def idle(self) -> bool:
-        """True if no data packet was sent in the interval."""
-        return self.data_packets == 0 or not bool(np.any(self.host_tx_bytes))
+        """True if no data packet was sent in the interval; what is unknown is no evidence."""
+        nothing = self.data_packets == 0 and "data_packets" not in self.unknown
+        if nothing or "host_tx_bytes" in self.unknown:
+            return nothing
+        return not bool(np.any(self.host_tx_bytes))
+
+
+def _report_fields() -> dict[str, str]:
+    found: dict[str, str] = {}
+    parts = {"fsd": FlowSizeDistribution, "finished": FinishedFlows}
+    for own in fields(IntervalReport):
+        if own.name in parts:
+            inner = fields(parts[own.name])
+            found |= {f"{own.name}.{f.name}": str(f.type) for f in inner}
+        elif own.name != "unknown":
+            found[own.name] = str(own.type)
+    return found
+
+
+REPORT_FIELDS: Mapping[str, str] = _report_fields()
+"""{path: IntArray, FloatArray, int, float or bool} of every figure of a report, in order."""
+
+_ALWAYS_KNOWN = ("index", "start_ps", "end_ps", "host_rate_bps", "port_node", "port_rate_bps")
+_KNOWN_WHOLE = ("rtt_", "finished.")
+
+
+def check_unknown(names: Iterable[str]) -> frozenset[str]:
+    """Return the names as a set; raise ConfigError for one that no report can lack.
+
+    Time, rates and the ports' nodes are always known. The tables ``rtt_*`` and ``finished.*`` are
+    known whole or not at all.
+    """
+    unknown = frozenset(names)
+    for name in sorted(unknown):
+        if name not in REPORT_FIELDS:
+            raise UnknownNameError("report field in 'unknown'", name, REPORT_FIELDS)
+        if name in _ALWAYS_KNOWN:
+            raise ConfigError(f"report field {name!r} cannot be unknown")
+        table = next((t for t in _KNOWN_WHOLE if name.startswith(t)), None)
+        missing = [n for n in REPORT_FIELDS if table and n.startswith(table) and n not in unknown]
+        if missing:
+            raise ConfigError(
+                f"report field {name!r} is unknown but {missing[0]!r} is not; this table is known "
+                "whole or not at all"
+            )
+    return unknown

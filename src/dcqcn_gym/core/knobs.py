@@ -319,6 +319,10 @@ class Setting(Mapping[str, float]):
         given = ((row, values.get(row.name, row.default)) for row in table.rows)
         return cls(tuple(row.to_si(_number(row.name, value)) for row, value in given), table)
 
+    def canonical(self) -> Setting:
+        """Return the setting as a log in NVIDIA's units gives it back, to the bit."""
+        return Setting.from_nvidia(self.to_nvidia())
+
     def check(self, line_rate_bps: float, where: str = "setting") -> Setting:
         """Return self if every knob is legal at this line rate, else raise ConfigError."""
         for name, value in self.to_nvidia().items():

@@ -16,6 +16,7 @@ import numpy as np
 
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS
+from dcqcn_gym.core.sums import count
 
 __all__ = [
     "ECN_DISPATCH",
@@ -86,7 +87,7 @@ def wire_cost(
     hosts = len(reports[0].host_tx_bytes)
     ports = reports[0].port_node[reports[0].port_node >= hosts]
     switches = int(np.count_nonzero(np.bincount(ports)))  # nodes that own a port
-    collected = sum(tuning)
+    collected = count(tuning)
     metrics = hosts * RNIC_RECORD.size + switches * SWITCH_HEADER.size
     metrics += len(ports) * PORT_RECORD.size
     dispatch = hosts * NIC_DISPATCH.size + switches * ECN_DISPATCH.size
@@ -95,7 +96,7 @@ def wire_cost(
     published += silent * switches * PUBLISHED.fsd
     published += dispatched * (hosts + switches) * PUBLISHED.dispatch
     return WireCost(
-        fsd_bytes=sum(r.fsd.monitor_bytes for r in reports),
+        fsd_bytes=count(r.fsd.monitor_bytes for r in reports),
         metrics_bytes=collected * metrics,
         dispatch_bytes=dispatched * dispatch,
         published_bytes=published,

@@ -16,12 +16,17 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray, IntervalReport
 
 __all__ = [
+    "IDLE_TERMS",
     "IDLE_UTILITY",
+    "UNKNOWN_TERM",
+    "Judgement",
     "PfcOver",
+    "Rules",
     "Terms",
     "Weights",
     "device_pause_ps",
     "is_idle",
+    "judge",
     "o_pfc",
     "o_rtt",
     "o_tp",
@@ -63,7 +68,36 @@ class Weights(Protocol):
         """Weight of the pause term."""
 
 
+class Rules(Protocol):
+    """What an interval is judged by; every scenario holds it."""
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of eq. 1."""
+
+    @property
+    def active_share(self) -> float:
+        """From which share of its rate on a host link counts as active."""
+
+    @property
+    def pfc_over(self) -> PfcOver:
+        """Over which devices the paused time is averaged."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one interval is worth: its terms, their weighted sum (1 if idle), and ``idle``."""
+
+    terms: Terms
+    utility: float
+    idle: bool
+
+
+UNKNOWN_TERM = 1.0
+"""A term of figures that a backend cannot know: the same for every setting, so it ranks none."""
+
 IDLE_TERMS = Terms(tp=1.0, rtt=1.0, pfc=1.0)
+"""Terms of an interval without traffic."""
 
 
 def is_idle(report: IntervalReport) -> bool:
@@ -138,10 +172,18 @@ def o_pfc(report: IntervalReport, pfc_over: PfcOver = "all") -> float:
 def terms(
     report: IntervalReport, *, active_share: float = 0.05, pfc_over: PfcOver = "all"
 ) -> Terms:
-    """Return the three terms of one interval; all 1 if it is idle (:func:`is_idle`)."""
+    """Return the three terms of one interval; all 1 if it is idle (:func:`is_idle`).
+
+    A term whose figures the backend cannot know is :data:`UNKNOWN_TERM`.
+    """
     if is_idle(report):
         return IDLE_TERMS
-    return Terms(tp=o_tp(report, active_share), rtt=o_rtt(report), pfc=o_pfc(report, pfc_over))
+    unknown = report.unknown
+    return Terms(
+        tp=UNKNOWN_TERM if "host_tx_bytes" in unknown else o_tp(report, active_share),
+        rtt=UNKNOWN_TERM if "rtt_sum_ps" in unknown else o_rtt(report),
+        pfc=UNKNOWN_TERM if "port_pause_ps" in unknown else o_pfc(report, pfc_over),
+    )
 
 
 def utility(value: Terms, weights: Weights) -> float:
@@ -154,3 +196,14 @@ def utility(value: Terms, weights: Weights) -> float:
         if not 0.0 <= term <= 1.0:  # also catches NaN
             raise ConfigError(f"utility term {name} = {term!r} is not a number in 0..1")
     return weights.tp * value.tp + weights.rtt * value.rtt + weights.pfc * value.pfc
+
+
+def judge(report: IntervalReport, rules: Rules) -> Judgement:
+    """Return the terms and the utility of one interval; an idle one has :data:`IDLE_UTILITY`.
+
+    Raises ConfigError as :func:`utility` does.
+    """
+    if is_idle(report):
+        return Judgement(IDLE_TERMS, IDLE_UTILITY, True)
+    value = terms(report, active_share=rules.active_share, pfc_over=rules.pfc_over)
+    return Judgement(value, utility(value, rules.weights), False)

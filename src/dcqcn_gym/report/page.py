@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from dcqcn_gym.core.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_setting, expert_setting
 from dcqcn_gym.core.statistics import have_scipy, slowdown_by_size
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures
 from dcqcn_gym.report.collectives import collective_tables
@@ -204,7 +205,7 @@ def _utility_figure(data: ReportData, lines: Sequence[Line], x_label: str) -> st
 
 def _fsd_shares(run: Series) -> dict[str, Any] | None:
     counts = {role: run.fsd(role) for role in ("elephants", "potential", "mice")}
-    total = sum(counts.values())
+    total = counts["elephants"] + counts["potential"] + counts["mice"]
     if not np.any(np.nan_to_num(total) > 0):
         return None
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -223,7 +224,7 @@ def _pooled(data: ReportData) -> dict[str, Any]:
 
 def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:
     return [
-        (name, sum(data.evaluation[name][seed].unfinished for seed in data.seeds))
+        (name, count(data.evaluation[name][seed].unfinished for seed in data.seeds))
         for name in (*REFERENCES, "recommended")
         if data.seeds
     ]

@@ -13,6 +13,7 @@ from dcqcn_gym.core.statistics import (
     slowdown_by_seed,
     slowdown_by_size,
 )
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.report.data import REFERENCES, ReportData
 
 __all__ = ["BinTable", "StatisticRow", "during_table", "fresh_table"]
@@ -83,7 +84,7 @@ def fresh_table(data: ReportData) -> list[BinTable]:
     result = []
     for size_bin in SIZE_BINS:
         counts = [slowdown_by_size(*f, [size_bin])[0].count for f in flows["recommended"]]
-        if not sum(counts):
+        if not count(counts):
             continue
         rows = []
         for name, percentile in STATISTICS.items():
@@ -97,5 +98,5 @@ def fresh_table(data: ReportData) -> list[BinTable]:
                     default, expert, _few(min(counts), percentile),
                 )
             )  # fmt: skip
-        result.append(BinTable(size_bin.label, sum(counts), rows))
+        result.append(BinTable(size_bin.label, count(counts), rows))
     return result

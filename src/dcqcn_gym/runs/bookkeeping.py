@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.measured import Interval, mean_terms
+from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.runs.log import Line, setting_json
 from dcqcn_gym.tuners.base import Outcome, Proposal
@@ -19,32 +18,33 @@ class Window:
         self._cadence = cadence
         self.ready = True
 
-    def open(self, setting: Proposal) -> None:
+    def open(self) -> None:
         """Begin with a new proposal."""
-        self._setting = setting
         self._seen = 0
-        self._busy: list[tuple[float, Terms, bool]] = []
+        self._utilities: list[float] = []
+        self._terms: list[Terms] = []
+        self._triggered = False
         self.ready = False
 
-    def add(self, reward: float, observation: Any, info: Any) -> Outcome | None:
+    def add(self, interval: Interval) -> Outcome | None:
         """Add an interval; return the outcome once the proposal has had its time."""
         self._seen += 1
-        if not info["idle"]:
-            self._busy.append((reward, info["terms"], info["report"].fsd.triggered))
-            self._last = observation, info["report"]
-        if self._seen < self._cadence or not self._busy:
+        if not interval.idle:
+            self._utilities.append(interval.utility)
+            self._terms.append(interval.terms)
+            self._triggered |= interval.report.fsd.triggered
+            self._last = interval
+        if self._seen < self._cadence or not self._utilities:
             return None
         self.ready = True
-        n = len(self._busy)
-        terms = [t for _, t, _ in self._busy]
         return Outcome(
-            setting=self._setting,
-            utility=sum(u for u, _, _ in self._busy) / n,
-            terms=Terms(*(sum(getattr(t, x) for t in terms) / n for x in ("tp", "rtt", "pfc"))),
-            observation=self._last[0],
-            report=self._last[1],
-            intervals=n,
-            triggered=any(k for _, _, k in self._busy),
+            setting=self._last.setting,
+            utility=mean(self._utilities),
+            terms=mean_terms(self._terms),
+            observation=self._last.observation,
+            report=self._last.report,
+            intervals=len(self._utilities),
+            triggered=self._triggered,
         )
 
 
@@ -55,20 +55,20 @@ class Summary:
         self.intervals = 0
         self._utilities: dict[int, float] = {}
 
-    def add(self, line: Line) -> None:
+    def add(self, interval: Interval) -> None:
         """Count one interval."""
+        if not interval.idle:
+            self._utilities[self.intervals] = interval.utility
         self.intervals += 1
-        if not line["idle"]:
-            self._utilities[line["i"]] = line["utility"]
 
-    def end(self, recommended: Setting) -> Line:
+    def end(self, recommended: Proposal) -> Line:
         """Return what the last line holds."""
         scored = self._utilities
         best = max(scored, key=scored.__getitem__, default=None)
         return {
             "recommended": setting_json(recommended),
             "intervals": self.intervals,
-            "mean_utility": sum(scored.values()) / len(scored) if scored else None,
+            "mean_utility": mean(scored.values()) if scored else None,
             "best_utility": None if best is None else scored[best],
             "best_interval": best,
         }

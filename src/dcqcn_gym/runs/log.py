@@ -11,17 +11,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from dcqcn_gym.core.collectives import CollectiveRound
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.utility import Terms, device_pause_ps
+from dcqcn_gym.core.measured import Interval
 
 __all__ = [
     "SCHEMA",
@@ -324,42 +322,29 @@ def setting_json(setting: Setting | Mapping[str, Setting]) -> Line:
     return {group: setting_json(value) for group, value in setting.items()}
 
 
-def interval_line(
-    i: int,
-    setting: Setting | Mapping[str, Setting],
-    utility: float,
-    terms: Terms,
-    report: IntervalReport,
-    *,
-    idle: bool,
-    wire: Mapping[str, int] | None = None,
-    rounds: Iterable[CollectiveRound] = (),
-) -> Line:
-    """Return the log line of one interval.
+def interval_line(interval: Interval) -> Line:
+    """Return the log line of one interval; docs/tuners.md lists the fields.
 
-    ``throughput_bps`` is payload delivered per second in the whole network, ``rtt_norm`` O_RTT,
-    ``rtt_mean_ps`` the mean of all samples (null without one), ``pause_ps_mean`` the paused time
-    of the mean device. ``wire`` are the bytes that would cross the wire (:data:`WIRE_FIELDS`).
-    ``rounds`` are the rounds of collectives that finished; the key is there only with one.
+    ``i`` counts from 0. ``rounds`` are the rounds of collectives that finished, ``unknown`` the
+    fields of the report that the backend cannot know; these keys are there only with one.
     """
-    done = [r.as_dict() for r in rounds]
-    samples = int(report.rtt_count.sum())
-    pause = device_pause_ps(report)
-    flows, fsd = report.finished, report.fsd
+    report, figures, fsd = interval.report, interval.figures, interval.report.fsd
+    terms = interval.terms
+    done = [r.as_dict() for r in interval.rounds]
     return {
-        "i": i,
-        "start_ps": int(report.start_ps),
-        "end_ps": int(report.end_ps),
-        "setting": setting_json(setting),
-        "utility": float(utility),
+        "i": interval.number - 1,
+        "start_ps": figures.start_ps,
+        "end_ps": figures.end_ps,
+        "setting": setting_json(interval.setting),
+        "utility": float(interval.utility),
         "terms": [float(terms.tp), float(terms.rtt), float(terms.pfc)],
-        "idle": bool(idle),
-        "throughput_bps": report.delivered_bytes * 8 / report.duration_s,
-        "delivered_bytes": int(report.delivered_bytes),
+        "idle": interval.idle,
+        "throughput_bps": figures.throughput_bps,
+        "delivered_bytes": figures.delivered_bytes,
         "rtt_norm": float(terms.rtt),
-        "rtt_mean_ps": int(report.rtt_sum_ps.sum()) / samples if samples else None,
-        "pause_ps_mean": float(pause.mean()) if len(pause) else 0.0,
-        **{name: int(getattr(report, name)) for name in _COUNTS},
+        "rtt_mean_ps": figures.rtt_mean_ps,
+        "pause_ps_mean": figures.pause_ps,
+        **{name: getattr(figures, name) for name in _COUNTS},
         "fsd": {
             **{name: float(getattr(fsd, name)) for name in _FSD},
             "bins": [float(n) for n in fsd.bins],
@@ -368,9 +353,10 @@ def interval_line(
             "known": bool(fsd.known),
             **{name: int(getattr(fsd, name)) for name in _MONITOR},
         },
-        **({} if wire is None else {"wire": {name: int(wire[name]) for name in WIRE_FIELDS}}),
+        "wire": {name: int(getattr(interval.cost, name)) for name in WIRE_FIELDS},
         **({"rounds": done} if done else {}),
-        "flows": {name: getattr(flows, name).tolist() for name in _FLOWS},
+        **({"unknown": sorted(report.unknown)} if report.unknown else {}),
+        "flows": {name: getattr(report.finished, name).tolist() for name in _FLOWS},
     }
 
 

@@ -12,17 +12,16 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.runs.bookkeeping import Summary, Window
-from dcqcn_gym.runs.log import WIRE_FIELDS, Line, LogWriter, Run, interval_line
+from dcqcn_gym.runs.log import Line, LogWriter, Run, interval_line
 from dcqcn_gym.runs.spec import OFFERED, RunSpec
 from dcqcn_gym.tuners.base import Proposal
 
 __all__ = ["OFFERED", "RunSpec", "Timing", "Watch", "run"]
 
-Watch: TypeAlias = Callable[[Line, dict[str, Any], bool], None]
+Watch: TypeAlias = Callable[[Line, Line, bool], None]
 """Called after every interval: its log line, the tuner's state, True if it was a repetition."""
 
 
@@ -49,43 +48,27 @@ def run(
     summary = Summary()
     with closing(spec.make_env()) as env:
         observation, _ = env.reset(seed=spec.seed)
-        setting: Proposal = env.initial_setting
         tuner.start(replace(spec.context(env), observation=observation), OFFERED)
+        setting: Proposal = env.initial_setting.canonical()
         window = Window(spec.scenario.cadence)
         with LogWriter(path, spec.header(), replay) as log:
-            for i in range(spec.intervals):
+            for _ in range(spec.intervals):
                 if window.ready:
-                    setting = _canonical(_or(tuner.ask(), setting))
-                    window.open(setting)
-                observation, reward, terminated, _, info = env.step_setting(
-                    setting, tuning=tuner.tuning
-                )
-                line = interval_line(
-                    i, setting, reward, info["terms"], info["report"], idle=info["idle"],
-                    wire={name: info[name] for name in WIRE_FIELDS}, rounds=info["rounds"],
-                )  # fmt: skip
+                    setting = tuner.ask() or setting
+                    window.open()
+                interval = env.run_interval(setting, tuning=tuner.tuning)
+                line = interval_line(interval)
                 repeated = log.replaying
                 log.append(line)
-                summary.add(line)
-                outcome = window.add(reward, observation, info)
+                summary.add(interval)
+                outcome = window.add(interval)
                 if outcome is not None:
                     tuner.tell(outcome)
                 if watch is not None:
                     watch(line, tuner.state(), repeated)
-                if terminated:
+                if env.done:
                     break
             log.append({"end": summary.end(tuner.recommend())})
     return Timing(
         time.perf_counter() - wall, time.process_time() - cpu, tuner.cpu_s, summary.intervals
     )
-
-
-def _or(proposal: Proposal | None, setting: Proposal) -> Proposal:
-    return setting if proposal is None else proposal
-
-
-def _canonical(setting: Proposal) -> Proposal:
-    """Return the setting as a log can hold it, so that a replay applies the same bits."""
-    if isinstance(setting, Setting):
-        return Setting.from_nvidia(setting.to_nvidia())
-    return {group: Setting.from_nvidia(value.to_nvidia()) for group, value in setting.items()}

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.sums import count, mean, total
 from dcqcn_gym.runs.log import Line, Run, RunDir, read_run, setting_json, write_json
 from dcqcn_gym.runs.loop import RunSpec, Timing, run
 from dcqcn_gym.runs.pool import step_back, worker_pool
@@ -245,12 +246,13 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
 
 def _mean(values: list[float | None]) -> float | None:
     known = [v for v in values if v is not None]
-    return sum(known) / len(known) if known else None
+    return mean(known) if known else None
 
 
 def _summed(timings: list[Timing]) -> dict[str, float]:
     rows = [asdict(t) for t in timings]
-    return {key: sum(row[key] for row in rows) for key in Timing.__dataclass_fields__}
+    summed = {key: total(row[key] for row in rows) for key in Timing.__dataclass_fields__}
+    return {**summed, "intervals": count(t.intervals for t in timings)}
 
 
 def _previous(path: Path, resume: bool) -> dict[str, Any]:

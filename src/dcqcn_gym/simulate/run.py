@@ -12,7 +12,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,15 @@ from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
-from dcqcn_gym.core.utility import IDLE_UTILITY, Terms, device_pause_ps, is_idle, terms, utility
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, collectives_of
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.simulate.files import ResultFiles
+from dcqcn_gym.simulate.recorded import Spent
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
 from dcqcn_gym.simulate.tracer import Tracer
 
@@ -132,8 +133,8 @@ class _Totals:
     largest_queue: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
 
-    def add(self, report: IntervalReport, value: float, idle: bool) -> None:
-        flows = report.finished
+    def add(self, interval: Interval) -> None:
+        flows, figures = interval.report.finished, interval.figures
         self.slowdown.add(flows.bytes, slowdowns(flows.fct_ps, flows.ideal_fct_ps))
         if flows.bytes.size:
             first = int(flows.start_ps.min())
@@ -142,16 +143,16 @@ class _Totals:
             finish = int((flows.start_ps + flows.fct_ps).max())
             self.last_finish_ps = max(self.last_finish_ps, finish)
         self.intervals += 1
-        self.end_ps = report.end_ps
-        self.flows += int(flows.bytes.size)
-        self.active = report.active_flows
-        self.utility_sum += 0.0 if idle else value
-        self.busy += not idle
-        self.port_pause_ps += float(np.sum(report.port_pause_ps))
-        self.device_pause_ps += float(np.mean(device_pause_ps(report)))
-        self.largest_queue = max(self.largest_queue, int(report.port_max_queue_bytes.max()))
+        self.end_ps = figures.end_ps
+        self.flows += figures.finished_flows
+        self.active = figures.active_flows
+        self.utility_sum += 0.0 if interval.idle else interval.utility
+        self.busy += not interval.idle
+        self.port_pause_ps += figures.port_pause_ps
+        self.device_pause_ps += figures.pause_ps
+        self.largest_queue = max(self.largest_queue, figures.max_queue_bytes)
         for name in _COUNTED:
-            self.counts[name] += int(getattr(report, name))
+            self.counts[name] += getattr(figures, name)
 
 
 def simulate(
@@ -165,12 +166,14 @@ def simulate(
     force: bool = False,
     progress: Progress | None = None,
     trace: Trace | None = None,
+    spent: Spent | None = None,
 ) -> Mapping[str, Any]:
     """Run a scenario from time 0 under one setting, write :data:`FILES` and return the summary.
 
     ``trace`` adds time series (:data:`~dcqcn_gym.simulate.trace.TRACE_FILES`) and changes nothing
     else. ``intervals``: how many monitor intervals; None: until every flow is delivered, which
     needs traffic that ends. There is no warm-up: the first interval starts with the first packet.
+    ``spent`` is what the simulation cost where it is over already (a backend that plays it back).
 
     Raise:
         ConfigError: the traffic never ends and no number of intervals was given, or a bad seed.
@@ -188,14 +191,13 @@ def simulate(
         known = (COLLECTIVES_FILE, *TRACE_FILES, *FILES)
         with ResultFiles(out, _tables(totals.rounds), known) as files:
             tracer = None if trace is None else Tracer(trace, files)
-            _run(scenario, world, totals, files, intervals, progress, tracer)
+            _run(scenario, world, setting, totals, files, intervals, progress, tracer)
             if tracer is not None:
                 tracer.close()
                 if picture := draw(tracer):
                     files.write("trace.png", picture)
-            spent = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
             summary = _summary(scenario, setting, seed, totals)
-            files.write("timing.json", _json(_timing(spent, totals)))
+            files.write("timing.json", _json(_timing(spent or _spent(wall, cpu), totals)))
             files.write("summary.json", _json(summary))
             files.publish()
     finally:
@@ -245,6 +247,7 @@ def _check_out(out: Path, force: bool) -> None:
 def _run(
     scenario: Scenario,
     world: Backend,
+    setting: Setting,
     totals: _Totals,
     files: ResultFiles,
     intervals: int | None,
@@ -256,14 +259,18 @@ def _run(
         tracer.attach(world)
     while (not world.done) if intervals is None else totals.intervals < intervals:
         report = world.advance()
-        value = terms(report, active_share=scenario.active_share, pfc_over=scenario.pfc_over)
-        idle = is_idle(report)
-        judged = IDLE_UTILITY if idle else utility(value, scenario.weights)
+        interval = measure(
+            report,
+            scenario,
+            number=totals.intervals + 1,
+            setting=setting,
+            rounds=totals.rounds.add(report.finished),
+        )
         files.rows("flows.csv", _flow_rows(report.finished))
-        files.rows("intervals.csv", [_interval_row(totals.intervals, report, value, judged, idle)])
-        if rounds := totals.rounds.add(report.finished):
-            files.rows(COLLECTIVES_FILE, map(_round_row, rounds))
-        totals.add(report, judged, idle)
+        files.rows("intervals.csv", [_interval_row(interval)])
+        if interval.rounds:
+            files.rows(COLLECTIVES_FILE, map(_round_row, interval.rounds))
+        totals.add(interval)
         if tracer is not None:
             tracer.end_interval()
         if progress is not None:
@@ -296,18 +303,16 @@ def _round_row(done: CollectiveRound) -> Sequence[object]:
     )  # fmt: skip
 
 
-def _interval_row(
-    i: int, report: IntervalReport, value: Terms, judged: float, idle: bool
-) -> list[object]:
-    samples = int(np.sum(report.rtt_count))
-    rtt_ns = float(np.sum(report.rtt_sum_ps)) / samples / 1000 if samples else ""
+def _interval_row(interval: Interval) -> list[object]:
+    figures, value, fsd = interval.figures, interval.terms, interval.report.fsd
+    rtt_ps = figures.rtt_mean_ps
     return [
-        i, _ns(report.start_ps), _ns(report.end_ps), judged, value.tp, value.rtt, value.pfc,
-        int(idle), report.delivered_bytes * 8 / report.duration_s, rtt_ns,
-        float(np.mean(device_pause_ps(report))) / 1000, report.pauses, report.marks, report.cnps,
-        report.drops, report.retransmitted_packets, report.packet_hops,
-        int(report.port_max_queue_bytes.max()), report.active_flows, report.finished.bytes.size,
-        report.fsd.elephants, report.fsd.potential, report.fsd.mice,
+        interval.number - 1, _ns(figures.start_ps), _ns(figures.end_ps), interval.utility,
+        value.tp, value.rtt, value.pfc, int(interval.idle), figures.throughput_bps,
+        "" if rtt_ps is None else rtt_ps / 1000, figures.pause_ps / 1000, figures.pauses,
+        figures.marks, figures.cnps, figures.drops, figures.retransmitted_packets,
+        figures.packet_hops, figures.max_queue_bytes, figures.active_flows,
+        figures.finished_flows, fsd.elephants, fsd.potential, fsd.mice,
     ]  # fmt: skip
 
 
@@ -337,12 +342,19 @@ def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
 
 
-def _timing(spent: Mapping[str, float], totals: _Totals) -> dict[str, Any]:
+def _spent(wall: float, cpu: float) -> Spent:
+    """Return what this process spent since those instants of its two clocks."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Spent(
+        cpu_s=time.process_time() - cpu,
+        wall_s=time.perf_counter() - wall,
+        peak_memory_bytes=peak * (1 if sys.platform == "darwin" else 1024),
+    )
+
+
+def _timing(spent: Spent, totals: _Totals) -> dict[str, Any]:
     hops = totals.counts["packet_hops"]
     return {
-        "cpu_s": spent["cpu_s"],
-        "wall_s": spent["wall_s"],
-        "peak_memory_bytes": peak * (1 if sys.platform == "darwin" else 1024),
-        "packet_hops_per_cpu_s": hops / spent["cpu_s"] if spent["cpu_s"] > 0 else None,
+        **asdict(spent),
+        "packet_hops_per_cpu_s": hops / spent.cpu_s if spent.cpu_s > 0 else None,
     }

@@ -11,6 +11,7 @@ from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.interval import FSD_BINS, IntervalReport
 from dcqcn_gym.core.knobs import expert_setting
 from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.utility import terms
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.observation import observe
@@ -110,7 +111,7 @@ class BackendCase:
     def test_there_is_traffic(self, backend: Backend) -> None:
         """The scenario's senders send."""
         reports = [backend.advance() for _ in range(5)]
-        assert sum(r.delivered_bytes for r in reports) > 0
+        assert count(r.delivered_bytes for r in reports) > 0
         assert any(len(r.rtt_count) for r in reports)
         assert not all(r.idle for r in reports)
 

@@ -9,8 +9,7 @@ first line that differs from it is shown: call it on the state before, then on t
 A run has three digests: of the interval lines of its log, of the log's last line, and of the bytes
 of all observations. Line 1 (scenario and versions) is left out. A tuner whose package is missing
 is named and counted as not checked. The first line of the file says under which versions it was
-recorded: searches follow those of Optuna and cmaes, and the last line of a log holds a float sum,
-in which Python 3.12 and later lose less.
+recorded: searches follow those of Optuna and cmaes.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError
-from dcqcn_gym.envs.dcqcn import DcqcnEnv, Step
+from dcqcn_gym.core.measured import Interval
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import Observation
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.runs.loop import run
@@ -86,10 +86,10 @@ class _Listener(DcqcnEnv):
         self.seen.update(np.ascontiguousarray(result[0]).tobytes())
         return result
 
-    def step_setting(self, *arguments: Any, **options: Any) -> Step:
-        result = super().step_setting(*arguments, **options)
-        self.seen.update(np.ascontiguousarray(result[0]).tobytes())
-        return result
+    def run_interval(self, *arguments: Any, **options: Any) -> Interval:
+        interval = super().run_interval(*arguments, **options)
+        self.seen.update(np.ascontiguousarray(interval.observation).tobytes())
+        return interval
 
 
 class _Spec(RunSpec):

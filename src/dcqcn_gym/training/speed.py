@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.core.sums import total
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.training.algorithms import ALGORITHMS
 from dcqcn_gym.training.extra import need_sb3
@@ -90,12 +91,12 @@ def env_speed(
     actions = rng.uniform(-1, 1, (turns, envs, vector.action_space.shape[0])).astype(np.float32)
     try:
         vector.reset()
-        before = sum(clock.engine_s for clock in clocks) if clocked else None
+        before = total(clock.engine_s for clock in clocks) if clocked else None
         cpu, wall = time.process_time(), time.perf_counter()
         for batch in actions:
             vector.step(batch)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        spent = None if before is None else sum(clock.engine_s for clock in clocks) - before
+        spent = None if before is None else total(clock.engine_s for clock in clocks) - before
     finally:
         vector.close()
     return EnvSpeed(kind, scenario, envs, turns * envs, wall, cpu if clocked else None, spent)

@@ -1,0 +1,174 @@
+"""One monitor interval as everybody but its backend sees it: judged, under the setting in force.
+
+The environment and ``simulate`` make an :class:`Interval` with :func:`measure`; the main path, the
+log, ``info`` and the result files read it. Figures that follow from a report alone are computed in
+one place, :func:`figures_of`, so that a name means the same number everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.core.collectives import CollectiveRound
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.overhead import WireCost
+from dcqcn_gym.core.sums import mean
+from dcqcn_gym.core.utility import IDLE_TERMS, Rules, Terms, device_pause_ps, judge
+
+__all__ = ["Figures", "Interval", "Observation", "figures_of", "mean_terms", "measure"]
+
+Observation: TypeAlias = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of one report. A rate or mean of nothing is 0, unless it can be None."""
+
+    start_ps: int
+    """Simulated time at which the interval began."""
+    end_ps: int
+    """Simulated time at which it ended."""
+    throughput_bps: float
+    """Payload delivered in order, all hosts, bit/s."""
+    sent_bps: float
+    """Data on the wire, all host uplinks, bit/s."""
+    delivered_bytes: int
+    """Payload delivered in order."""
+    rtt_mean_ps: float | None
+    """Mean over all RTT samples; None without one."""
+    rtt_base_ps: float | None
+    """Mean base RTT of the same samples; None without one."""
+    pause_ps: float
+    """Paused time of the mean device: over the ports of each, then over hosts and switches."""
+    port_pause_ps: float
+    """Paused time, sum over all ports."""
+    pauses: int
+    """PAUSE frames sent."""
+    marks: int
+    """Packets ECN-marked."""
+    cnps: int
+    """CNPs sent."""
+    drops: int
+    """Packets dropped."""
+    data_packets: int
+    """Data packets sent by hosts."""
+    acks: int
+    """ACKs sent."""
+    retransmitted_packets: int
+    """Data packets sent again."""
+    packet_hops: int
+    """Packets times links, the engine's work."""
+    max_queue_bytes: int
+    """Longest queue of any port."""
+    active_flows: int
+    """Flows that exist at the end."""
+    finished_flows: int
+    """Flows that finished."""
+
+
+def figures_of(report: IntervalReport) -> Figures:
+    """Return what follows from a report alone; an unknown figure counts as nothing seen."""
+    seconds = report.duration_s
+    pause = device_pause_ps(report)
+    samples = int(report.rtt_count.sum())
+    base_ps = float((report.rtt_count * report.rtt_base_ps).sum())
+    sent_bits = 8.0 * float(report.host_tx_bytes.sum())
+    return Figures(
+        start_ps=int(report.start_ps),
+        end_ps=int(report.end_ps),
+        throughput_bps=report.delivered_bytes * 8 / seconds if seconds > 0 else 0.0,
+        sent_bps=sent_bits / seconds if seconds > 0 else 0.0,
+        delivered_bytes=int(report.delivered_bytes),
+        rtt_mean_ps=int(report.rtt_sum_ps.sum()) / samples if samples else None,
+        rtt_base_ps=base_ps / samples if samples else None,
+        pause_ps=float(pause.mean()) if len(pause) else 0.0,
+        port_pause_ps=float(report.port_pause_ps.sum()),
+        pauses=int(report.pauses),
+        marks=int(report.marks),
+        cnps=int(report.cnps),
+        drops=int(report.drops),
+        data_packets=int(report.data_packets),
+        acks=int(report.acks),
+        retransmitted_packets=int(report.retransmitted_packets),
+        packet_hops=int(report.packet_hops),
+        max_queue_bytes=int(report.port_max_queue_bytes.max(initial=0)),
+        active_flows=int(report.active_flows),
+        finished_flows=len(report.finished.src),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """One monitor interval: what was measured, under which setting, and what it is worth."""
+
+    number: int
+    """Intervals since the start of the run, this one included; 0 in a warm-up."""
+    report: IntervalReport
+    """Everything that the backend measured."""
+    setting: Setting | Mapping[str, Setting]
+    """The setting in force, or one per group of devices."""
+    terms: Terms
+    """O_TP, O_RTT and O_PFC, each in 0..1."""
+    utility: float
+    """Their weighted sum, in 0..1; 1 if the interval is idle."""
+    idle: bool
+    """True if nothing was sent and nobody waits to send."""
+    rounds: tuple[CollectiveRound, ...] = ()
+    """Rounds of collectives that finished; of the last interval of a warm-up: in all of it."""
+    cost: WireCost = field(default_factory=WireCost)
+    """Bytes that monitoring and tuning would put on the wire."""
+    observation: Observation = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    """The float32 vector of the environment; of shape (0,) where nobody observes."""
+
+    @cached_property
+    def figures(self) -> Figures:
+        """What follows from the report alone."""
+        return figures_of(self.report)
+
+
+def measure(
+    report: IntervalReport,
+    rules: Rules,
+    *,
+    number: int,
+    setting: Setting | Mapping[str, Setting],
+    rounds: Sequence[CollectiveRound] = (),
+    cost: WireCost | None = None,
+    observe: Callable[[IntervalReport, Terms], Observation] | None = None,
+) -> Interval:
+    """Judge a report by ``rules`` (a scenario) and return the interval.
+
+    ``observe`` makes the observation from the report and its terms. Raises ConfigError if a term
+    is not a number in 0..1, which only a broken backend can cause.
+    """
+    judged = judge(report, rules)
+    view = {} if observe is None else {"observation": observe(report, judged.terms)}
+    return Interval(
+        number=number,
+        report=report,
+        setting=setting,
+        terms=judged.terms,
+        utility=judged.utility,
+        idle=judged.idle,
+        rounds=tuple(rounds),
+        cost=WireCost() if cost is None else cost,
+        **view,
+    )
+
+
+def mean_terms(terms: Sequence[Terms]) -> Terms:
+    """Return the mean of each term; all 1 without any, as in an idle interval."""
+    if not terms:
+        return IDLE_TERMS
+    return Terms(
+        tp=mean([t.tp for t in terms]),
+        rtt=mean([t.rtt for t in terms]),
+        pfc=mean([t.pfc for t in terms]),
+    )

@@ -1,0 +1,102 @@
+"""What another program simulated: the raw interval reports in a folder, and how they came about.
+
+The program ``dcqcn-ns3`` writes ``reports.jsonl``, one report a line as
+:func:`~dcqcn_gym.envs.backends.report_dict.write_reports` has it, and ``run.json``: scenario, seed,
+the setting in SI units, and what it cost. :func:`~dcqcn_gym.simulate.run.simulate` makes of them
+the same files as of a network of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from dcqcn_gym.core.config import StrictModel, validate
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import KNOBS, Setting, knob
+from dcqcn_gym.envs.backends.report_dict import read_reports
+from dcqcn_gym.envs.scenario.scenario import Scenario
+
+__all__ = ["RecordedRun", "Spent", "read_recorded"]
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a simulation cost: seconds of CPU and of the clock, bytes of memory at its most."""
+
+    cpu_s: float
+    wall_s: float
+    peak_memory_bytes: int
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run that is over: its reports, traffic seed, setting and cost."""
+
+    reports: list[IntervalReport]
+    seed: int
+    setting: Setting
+    spent: Spent
+
+
+class _RunFile(StrictModel):
+    """The content of ``run.json``."""
+
+    scenario: str
+    seed: int = Field(ge=0)
+    setting: dict[str, float]
+    cpu_s: float = Field(ge=0)
+    wall_s: float = Field(ge=0)
+    peak_memory_bytes: int = Field(ge=0)
+
+
+def read_recorded(folder: Path, scenario: Scenario) -> RecordedRun:
+    """Read the folder; raise ConfigError if it holds no such run, or one of another scenario."""
+    file = folder / "run.json"
+    found = _read(file)
+    if found.scenario != scenario.name:
+        raise ConfigError(
+            f"{file}: these reports are of the scenario {found.scenario!r}; "
+            f"--scenario is {scenario.name!r}"
+        )
+    reports = read_reports(folder / "reports.jsonl")
+    hosts = {len(report.host_tx_bytes) for report in reports}
+    if hosts != {scenario.n_hosts}:
+        told = ", ".join(map(str, sorted(hosts))) or "no"
+        raise ConfigError(
+            f"{folder / 'reports.jsonl'}: reports of {told} hosts; "
+            f"scenario {scenario.name!r} has {scenario.n_hosts}"
+        )
+    spent = Spent(found.cpu_s, found.wall_s, found.peak_memory_bytes)
+    return RecordedRun(reports, found.seed, _setting(file, found.setting), spent)
+
+
+def _read(file: Path) -> _RunFile:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{file} cannot be read ({error}); --reports takes the folder that the program "
+            "dcqcn-ns3 wrote"
+        ) from None
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{file}: not JSON ({error})") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{file}: expected an object; got {type(values).__name__}")
+    return validate(values, _RunFile, source=str(file))
+
+
+def _setting(file: Path, values: Mapping[str, float]) -> Setting:
+    missing = [name for name in KNOBS if name not in values]
+    if missing:
+        raise ConfigError(f"{file}: the setting lacks {', '.join(missing)}")
+    for name in values:
+        knob(name)
+    return Setting(tuple(values[name] for name in KNOBS))
