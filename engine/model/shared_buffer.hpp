@@ -15,6 +15,8 @@ struct PfcConfig {
   Bytes reserve = 4096;
   Bytes resume_offset = 3072;
 
+  bool operator==(const PfcConfig&) const = default;
+
   bool is_lossless(unsigned priority) const { return enabled && (lossless >> priority & 1); }
 };
 

@@ -256,7 +256,11 @@ class Maker {
       poisson(rest);
       return;
     }
-    rest += item("bytes", a_size()) + item("off_ps", dice_.log_whole(1, 5e7)) +
+    // pairs have their own sizes, but what is drawn stays the same
+    const auto sized = [&](std::int64_t bytes) {
+      return kind == "pairs" ? std::string() : item("bytes", bytes);
+    };
+    rest += sized(a_size()) + item("off_ps", dice_.log_whole(1, 5e7)) +
             item("rounds", dice_.whole(0, 3));
     if (dice_.one_in(3)) rest += item("messages", dice_.whole(1, 5));
     if (kind == "incast") {

@@ -1,0 +1,94 @@
+// Lines about what all hosts and switches do in a compiled scenario: wire, pfc, transport, cnp,
+// monitor.
+#include "model/scenario_lines.hpp"
+
+namespace dcqcn {
+
+namespace {
+
+constexpr Bytes kLargestFrame = 4096;
+
+const Field<Wire> kWire[] = {
+    {"payload", [](Wire& w, const Value& v) { w.payload = v.whole(1, kLargestFrame); }},
+    {"data", [](Wire& w, const Value& v) { w.data_overhead = v.whole(0, kLargestFrame); }},
+    {"ack", [](Wire& w, const Value& v) { w.ack = v.whole(1, kLargestFrame); }},
+    {"cnp", [](Wire& w, const Value& v) { w.cnp = v.whole(1, kLargestFrame); }},
+    {"pfc", [](Wire& w, const Value& v) { w.pfc = v.whole(1, 65535); }},
+    {"cnp_in_ack", [](Wire& w, const Value& v) { w.cnp_in_ack = v.flag(); }},
+};
+
+const Field<PfcConfig> kPfc[] = {
+    {"enabled", [](PfcConfig& p, const Value& v) { p.enabled = v.flag(); }},
+    {"lossless",
+     [](PfcConfig& p, const Value& v) {
+       p.lossless = 0;
+       for (const int priority : v.list(0, 7)) {
+         p.lossless = static_cast<std::uint8_t>(p.lossless | 1u << priority);
+       }
+     }},
+    {"alpha", [](PfcConfig& p, const Value& v) { p.alpha = v.real(0, 1e6); }},
+    {"reserve", [](PfcConfig& p, const Value& v) { p.reserve = v.whole(0, kMostBytes); }},
+    {"resume_offset",
+     [](PfcConfig& p, const Value& v) { p.resume_offset = v.whole(0, kMostBytes); }},
+};
+
+const Field<Transport> kTransport[] = {
+    {"rp",
+     [](Transport& t, const Value& v) {
+       t.rp = v.choice<RpMode>({{"nic", RpMode::kNic}, {"paper", RpMode::kPaper}});
+     }},
+    {"qp",
+     [](Transport& t, const Value& v) {
+       t.qp_per_pair = v.choice<bool>({{"flow", false}, {"pair", true}});
+     }},
+    {"ack_every",
+     [](Transport& t, const Value& v) {
+       t.ack_every = static_cast<std::uint32_t>(v.whole(1, 1'000'000));
+     }},
+    {"window", [](Transport& t, const Value& v) { t.window = v.whole(0, kMostBytes); }},
+    {"window_scaling", [](Transport& t, const Value& v) { t.window_scales = v.flag(); }},
+    {"rto_ps", [](Transport& t, const Value& v) { t.rto = v.whole(1, kLongest / 4); }},
+    {"dispatch_delay_ps",
+     [](Transport& t, const Value& v) { t.dispatch_delay = v.whole(0, kLongest / 4); }},
+};
+
+const Field<Transport> kCnp[] = {
+    {"scope",
+     [](Transport& t, const Value& v) {
+       t.cnp_scope_port = v.choice<bool>({{"qp", false}, {"port", true}});
+     }},
+    {"port_gap_ps",
+     [](Transport& t, const Value& v) { t.cnp_port_gap = v.whole(0, kLongest / 4); }},
+    {"delay_ps", [](Transport& t, const Value& v) { t.cnp_delay = v.whole(0, kLongest / 4); }},
+};
+
+template <class Spec>
+void read_item(const Line& line, std::span<const Field<Spec>> table, Spec& spec) {
+  line.expect_values(0, "keys only");
+  read_keys<Spec>(line, table, spec);
+}
+
+}  // namespace
+
+void read_wire(const Line& line, Scenario& scenario) {
+  read_item<Wire>(line, kWire, scenario.wire);
+}
+
+void read_pfc(const Line& line, Scenario& scenario) {
+  scenario.pfc.lossless = 0;  // of a line that names none
+  read_item<PfcConfig>(line, kPfc, scenario.pfc);
+}
+
+void read_transport(const Line& line, Scenario& scenario) {
+  read_item<Transport>(line, kTransport, scenario.transport);
+}
+
+void read_cnp(const Line& line, Scenario& scenario) {
+  read_item<Transport>(line, kCnp, scenario.transport);
+}
+
+void read_monitor(const Line& line, Scenario& scenario) {
+  scenario.monitor = MonitorConfig::read(line);
+}
+
+}  // namespace dcqcn
