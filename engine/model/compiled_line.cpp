@@ -33,10 +33,13 @@ std::string shown(std::string_view text) {
 
 Line::Line(const std::string& text, int number, bool complete)
     : number_(number), complete_(complete) {
-  std::istringstream in(text.substr(0, text.find('#')));
-  in >> word_;
+  std::istringstream in(text);
   std::string item;
-  while (in >> item) {
+  while (in >> item && item[0] != '#') {
+    if (word_.empty()) {
+      word_ = item;
+      continue;
+    }
     const auto eq = item.find('=');
     if (eq != std::string::npos) {
       pairs_.emplace_back(item.substr(0, eq), item.substr(eq + 1));
@@ -107,7 +110,7 @@ std::vector<Value> Value::parts(char by) const {
 
 std::vector<int> Value::list(int low, int high) const {
   std::vector<int> out;
-  if (text_.empty()) return out;
+  if (text_ == "none") return out;
   for (const Value& part : parts(',')) out.push_back(static_cast<int>(part.whole(low, high)));
   std::vector<int> sorted = out;
   std::sort(sorted.begin(), sorted.end());

@@ -15,13 +15,14 @@
 
 namespace dcqcn {
 
-inline constexpr Time kLongest = 4'000'000'000'000'000'000;  // of a time in the text
+inline constexpr Time kLongest = 9'000'000'000'000'000'000;  // of a time in the text
 inline constexpr Bytes kMostBytes = Bytes{1} << 50;
 
 /// At most 60 characters of what somebody wrote, for a message.
 std::string shown(std::string_view text);
 
-/// A word, positional values, then key=value pairs; the rest from '#' on is a comment.
+/// A word, positional values, then key=value pairs; from an item on that begins with '#', a
+/// comment.
 class Line {
  public:
   Line(const std::string& text, int number, bool complete = false);
@@ -57,7 +58,7 @@ class Value {
   std::int64_t whole(std::int64_t low, std::int64_t high) const;
   double real(double low, double high) const;
   bool flag() const { return choice<bool>({{"0", false}, {"1", true}}); }
-  /// Whole numbers with commas, each once.
+  /// Whole numbers with commas, each once; "none" is the empty list.
   std::vector<int> list(int low, int high) const;
   std::vector<Value> parts(char by) const;
   /// The characters [from, to) under a name of their own.

@@ -1,5 +1,7 @@
 #include "model/monitor_config.hpp"
 
+#include <limits>
+
 #include "model/elastic_sketch.hpp"
 
 namespace dcqcn {
@@ -27,7 +29,8 @@ const Field<Config> kMonitor[] = {
      [](Config& c, const Value& v) {
        c.states.delta = static_cast<std::uint32_t>(v.whole(1, 1'000'000));
      }},
-    {"theta", [](Config& c, const Value& v) { c.theta = v.real(0, 1e9); }},
+    {"theta", [](Config& c,
+                 const Value& v) { c.theta = v.real(0, std::numeric_limits<double>::infinity()); }},
     {"pe_weight",
      [](Config& c, const Value& v) {
        c.states.weight = v.choice<PeWeight>({{"ratio", PeWeight::kRatio},

@@ -30,7 +30,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string_vi
     const std::size_t longest = std::max(name.size(), k.size());
     if (longest <= 64) {
       const std::size_t distance = edit_distance(name, k);
-      if (distance <= std::max<std::size_t>(1, longest / 3)) near.emplace_back(distance, k);
+      if (distance <= std::max<std::size_t>(1, (longest + 1) / 3)) near.emplace_back(distance, k);
     }
     all.append(all.empty() ? "" : ", ").append(k);
   }

@@ -59,7 +59,7 @@ const WorkloadField kWorkload[] = {
      {"messages",
       [](WorkloadSpec& w, const Value& v) { w.messages = static_cast<int>(v.whole(1, 1 << 30)); }}},
     {kOpen,
-     {"mean_gap_ps", [](WorkloadSpec& w, const Value& v) { w.mean_gap = v.real(1e-6, 4e18); },
+     {"mean_gap_ps", [](WorkloadSpec& w, const Value& v) { w.mean_gap = v.real(1e-6, 9e18); },
       Absent::kNever}},
     {kRounds,
      {"off_ps", [](WorkloadSpec& w, const Value& v) { w.off = v.whole(0, kLongest / 4); }}},

@@ -23,7 +23,7 @@ def _pairs(line: str) -> dict[str, str]:
 
 def test_frame_of_the_text() -> None:
     text = compile_scenario(load_scenario("mini-fb-hadoop"))
-    assert text.startswith("dcqcn-gym-scenario 1\nnodes hosts=16 switches=4\n")
+    assert text.startswith("dcqcn-gym-scenario 1 complete\nnodes hosts=16 switches=4\n")
     assert text.endswith("\nend\n")
     assert text.isascii()
 
@@ -57,7 +57,8 @@ def test_device_lines_of_the_defaults() -> None:
         "dispatch_delay_ps=0",
         "cnp scope=qp port_gap_ps=0 delay_ps=0",
         "monitor kind=elastic tau=1000000 delta=3 theta=0.01 pe_weight=ratio heavy_bytes=153600 "
-        "light_bytes=460800",
+        "light_bytes=460800 max_flows=65536 unit=bytes sample_one_in=100 export_ps=1000000000000 "
+        "local_ps=10000000000 upload_ps=100000000000",
     ):
         assert line in text
 
@@ -73,12 +74,13 @@ def test_every_key_reaches_the_text() -> None:
         "rto_ps=1000000000 dispatch_delay_ps=0",
         "cnp scope=port port_gap_ps=1000000 delay_ps=55000000",
         "monitor kind=elastic tau=500000 delta=2 theta=0.1 pe_weight=logistic heavy_bytes=4096 "
-        "light_bytes=8192",
-        "cdf 0 100:0.0 1000:1.0",
+        "light_bytes=8192 max_flows=65536 unit=bytes sample_one_in=100 export_ps=1000000000000 "
+        "local_ps=10000000000 upload_ps=100000000000",
+        "cdf 0 100:0.0 1000:1.0 points=2",
         "workload poisson cdf=0 hosts=0,1,2,3 dsts=0,1,2,3 mean_gap_ps=10000000.0 "
         "start_ps=100000000 stop_ps=200000000 repeat_ps=300000000 priority=4",
-        "workload incast hosts=0,1 dst=3 bytes=1000 off_ps=0 start_ps=0 stop_ps=-1 rounds=2 "
-        "priority=3",
+        "workload incast hosts=0,1 dst=3 bytes=1000 messages=1 off_ps=0 start_ps=0 stop_ps=-1 "
+        "rounds=2 priority=3",
     ):
         assert line in text
 
@@ -87,7 +89,7 @@ def test_mixture_of_rounds_and_poisson() -> None:
     alltoall, poisson = _lines(load_scenario("influx"), "workload ")
     assert alltoall == (
         "workload alltoall hosts=0,16,32,48,64,80,96,112,1,17,33,49,65,81,97,113,2,18,34,50 "
-        "bytes=12000000 off_ps=20000000000 start_ps=0 stop_ps=-1 rounds=0 priority=3"
+        "bytes=12000000 messages=1 off_ps=20000000000 start_ps=0 stop_ps=-1 rounds=0 priority=3"
     )
     pairs = _pairs(poisson)
     assert pairs["start_ps"] == "40000000000"
@@ -99,18 +101,19 @@ def test_mixture_of_rounds_and_poisson() -> None:
 def test_pairs_and_permutation() -> None:
     (pairs,) = _lines(load_scenario(GOOD / "dumbbell.toml"), "workload ")
     assert pairs == (
-        "workload pairs pairs=0>2:1000,1>3:500 off_ps=0 start_ps=0 stop_ps=-1 rounds=1 priority=3"
+        "workload pairs pairs=0>2:1000,1>3:500 messages=1 off_ps=0 start_ps=0 stop_ps=-1 "
+        "rounds=1 priority=3"
     )
     (permutation,) = _lines(load_scenario(GOOD / "fat_tree.toml"), "workload ")
     assert permutation.startswith("workload permutation hosts=0,1,2,")
     assert permutation.endswith(
-        " bytes=100000 off_ps=10000000 start_ps=0 stop_ps=-1 rounds=3 priority=3"
+        " bytes=100000 messages=1 off_ps=10000000 start_ps=0 stop_ps=-1 rounds=3 priority=3"
     )
 
 
 def test_own_tables() -> None:
     scenario = load_scenario(GOOD / "own_tables.toml")
-    assert _lines(scenario, "cdf ") == ["cdf 0 1000:0.5 9000:0.5 9000:1.0"]
+    assert _lines(scenario, "cdf ") == ["cdf 0 1000:0.5 9000:0.5 9000:1.0 points=3"]
     assert _lines(scenario, "flow ") == [
         "flow 0 1 1000000 0",
         "flow 1 2 5000 1000500",
@@ -122,29 +125,30 @@ def test_rings_and_messages() -> None:
     scenario = load_scenario(GOOD / "ring_and_messages.toml")
     assert _lines(scenario, "workload ") == [
         # 2 (n - 1) steps of S / n
-        "workload ring hosts=0,3,1,4 bytes=250000 steps=6 off_ps=10000000 start_ps=0 stop_ps=-1 "
-        "rounds=3 priority=3",
+        "workload ring hosts=0,3,1,4 bytes=250000 steps=6 messages=1 off_ps=10000000 start_ps=0 "
+        "stop_ps=-1 rounds=3 priority=3",
         # n - 1 steps; a chunk is rounded up to a whole byte
-        "workload ring hosts=5,4,3 bytes=4 steps=2 off_ps=0 start_ps=0 stop_ps=-1 rounds=0 "
+        "workload ring hosts=5,4,3 bytes=4 steps=2 messages=1 off_ps=0 start_ps=0 stop_ps=-1 rounds=0 "
         "priority=3",
-        "workload ring hosts=0,1 bytes=1 steps=1 off_ps=0 start_ps=0 stop_ps=-1 rounds=0 "
+        "workload ring hosts=0,1 bytes=1 steps=1 messages=1 off_ps=0 start_ps=0 stop_ps=-1 rounds=0 "
         "priority=3",
         "workload pairs pairs=0>1:5000 messages=4 off_ps=0 start_ps=0 stop_ps=-1 rounds=1 "
         "priority=3",
     ]
 
 
-def test_monitor_keys_appear_where_they_are_not_the_default() -> None:
+def test_monitor_keys() -> None:
     scenario = load_scenario(GOOD / "monitor_netflow.toml")
     assert _lines(scenario, "monitor ") == [
         "monitor kind=netflow tau=1000000 delta=3 theta=0.01 pe_weight=survival "
-        "heavy_bytes=153600 light_bytes=460800 sizes_cdf=1 max_flows=100 sample_one_in=50 "
-        "export_ps=2000000000"
+        "heavy_bytes=153600 light_bytes=460800 max_flows=100 unit=bytes sample_one_in=50 "
+        "export_ps=2000000000 local_ps=10000000000 upload_ps=100000000000 sizes_cdf=1"
     ]
     assert [line.split()[1] for line in _lines(scenario, "cdf ")] == ["0", "1"]
     scenario = load_scenario(GOOD / "monitor_chameleon.toml")
     assert _lines(scenario, "monitor ")[0].endswith(
-        " heavy_bytes=64 light_bytes=1 unit=packets local_ps=100000000 upload_ps=500000000"
+        " heavy_bytes=64 light_bytes=1 max_flows=65536 unit=packets sample_one_in=100 "
+        "export_ps=1000000000000 local_ps=100000000 upload_ps=500000000"
     )
 
 

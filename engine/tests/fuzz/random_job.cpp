@@ -148,7 +148,7 @@ class Maker {
     reserve_ = dice_.pick<std::int64_t>({4096, 4096, 0, 100, 20'000});
     std::string list;
     for (int p : lossless_) list += (list.empty() ? "" : ",") + std::to_string(p);
-    line("pfc" + item("enabled", pfc_on_) + " lossless=" + list +
+    line("pfc" + item("enabled", pfc_on_) + " lossless=" + (list.empty() ? "none" : list) +
          " alpha=" + text(dice_.pick<double>({0.125, 0.125, 1.0, 0.01, 8.0, dice_.real(0, 2)})) +
          item("reserve", reserve_) +
          item("resume_offset", dice_.pick<std::int64_t>({3072, 3072, 0, 100'000})));
