@@ -128,10 +128,10 @@ def test_rings_and_messages() -> None:
         "workload ring hosts=0,3,1,4 bytes=250000 steps=6 messages=1 off_ps=10000000 start_ps=0 "
         "stop_ps=-1 rounds=3 priority=3",
         # n - 1 steps; a chunk is rounded up to a whole byte
-        "workload ring hosts=5,4,3 bytes=4 steps=2 messages=1 off_ps=0 start_ps=0 stop_ps=-1 rounds=0 "
-        "priority=3",
-        "workload ring hosts=0,1 bytes=1 steps=1 messages=1 off_ps=0 start_ps=0 stop_ps=-1 rounds=0 "
-        "priority=3",
+        "workload ring hosts=5,4,3 bytes=4 steps=2 messages=1 off_ps=0 start_ps=0 stop_ps=-1 "
+        "rounds=0 priority=3",
+        "workload ring hosts=0,1 bytes=1 steps=1 messages=1 off_ps=0 start_ps=0 stop_ps=-1 "
+        "rounds=0 priority=3",
         "workload pairs pairs=0>1:5000 messages=4 off_ps=0 start_ps=0 stop_ps=-1 rounds=1 "
         "priority=3",
     ]
