@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dcqcn_gym._core import same_scenario  # noqa: TID251 - the tests of this folder are about it
-from dcqcn_gym.envs.compile import compile_scenario
-from dcqcn_gym.envs.scenarios import load_scenario, scenario_names
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 
 GOOD = Path(__file__).resolve().parents[1] / "schemas" / "good"
 MARKS = "!$%&*/;<?@^_|~,:>=#+"
