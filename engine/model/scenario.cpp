@@ -1,10 +1,13 @@
 #include "model/scenario.hpp"
 
 #include <array>
+#include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <tuple>
 
 #include "model/scenario_lines.hpp"
 
@@ -19,9 +22,10 @@ struct Kind {
   Times times;
 };
 
-constexpr std::array<Kind, 11> kKinds = {{{"nodes", read_nodes, Times::kOnce},
+constexpr std::array<Kind, 12> kKinds = {{{"nodes", read_nodes, Times::kOnce},
                                           {"switch", read_switch, Times::kAny},
                                           {"link", read_link, Times::kAny},
+                                          {"next_hop", read_next_hop, Times::kAny},
                                           {"wire", read_wire, Times::kOnce},
                                           {"pfc", read_pfc, Times::kOnce},
                                           {"transport", read_transport, Times::kOnce},
@@ -41,6 +45,7 @@ class Parser {
       }
       if (line.word() == "switch") note_switch(line);
       kKinds[i].read(line, scenario_);
+      if (line.word() == "next_hop") note_next_hop(line);
       seen_[i] = line.number();
       return;
     }
@@ -68,6 +73,21 @@ class Parser {
       }
     }
     switches_.emplace_back(line.values()[0], line.number());
+  }
+
+  void note_next_hop(const Line& line) {
+    // a listed flow has 16 bits of its own at its destination; half of them stay for the others
+    constexpr std::size_t kMostFlows = 32768;
+    const NextHopRow& row = scenario_.next_hops.back();
+    const auto [at, fresh] =
+        next_hops_.try_emplace({row.node, row.src, row.dst, row.ordinal}, line.number());
+    if (!fresh) line.fail("the same flow and switch as on line " + std::to_string(at->second));
+    auto& flows = listed_[row.dst];
+    flows.emplace(row.src, row.ordinal);
+    if (flows.size() > kMostFlows) {
+      line.fail("more than " + std::to_string(kMostFlows) + " flows to host " +
+                std::to_string(row.dst));
+    }
   }
 
   void expect_lines(const Line& end) const {
@@ -132,6 +152,8 @@ class Parser {
   Scenario scenario_;
   std::array<int, kKinds.size()> seen_{};  // the line of the last one; 0: none
   std::vector<std::pair<std::string, int>> switches_;
+  std::map<std::tuple<int, int, int, std::uint32_t>, int> next_hops_;  // line of each row
+  std::map<int, std::set<std::pair<int, std::uint32_t>>> listed_;      // flows of each destination
   std::vector<int> degree_;  // of each node, and the headroom of its links
   std::vector<Bytes> headroom_;
 };

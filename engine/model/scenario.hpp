@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/monitor_config.hpp"
+#include "model/next_hops.hpp"
 #include "model/reaction_point.hpp"
 #include "model/shared_buffer.hpp"
 #include "model/units.hpp"
@@ -107,6 +108,7 @@ struct Scenario {
   int hosts = 0;
   std::vector<SwitchSpec> switches;  // node number - hosts
   std::vector<LinkSpec> links;
+  std::vector<NextHopRow> next_hops;
   Wire wire;
   PfcConfig pfc;
   Transport transport;

@@ -11,6 +11,7 @@ namespace dcqcn {
 void read_nodes(const Line& line, Scenario& scenario);
 void read_switch(const Line& line, Scenario& scenario);
 void read_link(const Line& line, Scenario& scenario);
+void read_next_hop(const Line& line, Scenario& scenario);
 void read_wire(const Line& line, Scenario& scenario);
 void read_pfc(const Line& line, Scenario& scenario);
 void read_transport(const Line& line, Scenario& scenario);

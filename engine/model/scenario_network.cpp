@@ -37,6 +37,8 @@ const Field<LinkSpec> kLink[] = {
     {"headroom", [](LinkSpec& l, const Value& v) { l.headroom = v.whole(0, kMostBytes); }},
 };
 
+constexpr std::int64_t kMostOrdinal = 4'294'967'295;
+
 int number_of(const Line& line, const Value& value, const char* what, const char* plural,
               int count) {
   if (count == 0) line.fail("expected the line 'nodes' before it");
@@ -86,6 +88,23 @@ void read_link(const Line& line, Scenario& scenario) {
   if (link.a == link.b) line.fail("a link joins two different nodes");
   read_keys<LinkSpec>(line, kLink, link);
   scenario.links.push_back(link);
+}
+
+void read_next_hop(const Line& line, Scenario& scenario) {
+  line.expect_values(5, "switch, src, dst, ordinal and port");
+  line.expect_no_keys();
+  const auto& values = line.values();
+  NextHopRow row;
+  row.line = line.number();
+  row.node = node_of(line, scenario, Value(line, "switch", values[0]));
+  if (row.node < scenario.hosts) line.fail("node " + std::to_string(row.node) + " is a host");
+  row.src = host_of(line, scenario, Value(line, "src", values[1]));
+  row.dst = host_of(line, scenario, Value(line, "dst", values[2]));
+  row.ordinal =
+      static_cast<std::uint32_t>(Value(line, "ordinal", values[3]).whole(0, kMostOrdinal));
+  row.port = static_cast<int>(Value(line, "port", values[4]).whole(0, 65535));
+  if (row.src == row.dst) line.fail("host " + std::to_string(row.src) + " sends to itself");
+  scenario.next_hops.push_back(row);
 }
 
 }  // namespace dcqcn

@@ -64,7 +64,7 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   q.src = static_cast<std::uint16_t>(flow.src);
   q.dst = static_cast<std::uint16_t>(flow.dst);
   q.priority = flow.priority;
-  q.entropy = flow_entropy(flow.src, flow.dst, ordinal, false);
+  q.entropy = topology_.entropy(flow.src, flow.dst, ordinal, false);
   flow_keys_[slot] = flow_key_of(static_cast<std::uint32_t>(flow.src), ordinal);
   q.rp.start(rate_of(topology_.port(topology_.first_port(flow.src)).ps_per_byte));
   receivers_[slot] = QpReceiver{};
@@ -72,7 +72,7 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   receivers_[slot].src = q.src;
   receivers_[slot].workload = flow.workload;
   receivers_[slot].messages_left = transport_.qp_per_pair ? 0 : flow.messages;
-  receivers_[slot].entropy = flow_entropy(flow.src, flow.dst, ordinal, true);
+  receivers_[slot].entropy = topology_.entropy(flow.src, flow.dst, ordinal, true);
   return slot;
 }
 

@@ -20,7 +20,8 @@ const std::string kLinks =
     "link 0 3 ps_per_byte=81 delay_ps=1000 headroom=10\n"
     "link 1 3 ps_per_byte=80 delay_ps=1000 headroom=10\n"
     "link 2 4 ps_per_byte=80 delay_ps=1000 headroom=10\n"
-    "link 3 4 ps_per_byte=20 delay_ps=2000 headroom=20\n";
+    "link 3 4 ps_per_byte=20 delay_ps=2000 headroom=20\n"
+    "next_hop 3 0 2 5 2\n";
 const std::string kDevices =
     "wire payload=4096 data=48 ack=60 cnp=61 pfc=43 cnp_in_ack=1\n"
     "pfc enabled=1 lossless=3,4 alpha=0.5 reserve=100 resume_offset=200\n"
@@ -85,6 +86,7 @@ void every_key_arrives() {
   CHECK_EQ(s.switches[1].salt, 4294967295u);
   CHECK((s.links[3] == dcqcn::LinkSpec{3, 4, 20, 2000, 20}));
   CHECK_EQ(s.links[0].ps_per_byte, 81);
+  CHECK((s.next_hops == std::vector<dcqcn::NextHopRow>{{3, 0, 2, 5, 2}}));
   CHECK((s.wire == dcqcn::Wire{4096, 48, 60, 61, 43, true}));
   CHECK((s.pfc == dcqcn::PfcConfig{true, 1u << 3 | 1u << 4, 0.5, 100, 200}));
   const dcqcn::Transport& t = s.transport;
@@ -142,12 +144,12 @@ void every_workload_key_arrives() {
 
 // the faults that were once accepted in silence
 void misspelt_words_are_refused() {
-  refuses("rp=paper", "rp=timely", "line 11 (transport): unknown rp 'timely' (known: nic, paper)");
+  refuses("rp=paper", "rp=timely", "line 12 (transport): unknown rp 'timely' (known: nic, paper)");
   refuses("qp=pair", "qp=piar", "unknown qp 'piar'; did you mean 'pair'? (known: flow, pair)");
-  refuses("alpha=0.5", "alfa=0.5", "line 10 (pfc): unknown key 'alfa'; did you mean 'alpha'?");
+  refuses("alpha=0.5", "alfa=0.5", "line 11 (pfc): unknown key 'alfa'; did you mean 'alpha'?");
   refuses("window=100000", "windwo=9", "unknown key 'windwo'; did you mean 'window'?");
   refuses("transport rp", "transport scheme=hpcc rp", "unknown key 'scheme'");
-  refuses("cnp scope", "cpn scope", "line 12 (cpn): unknown item 'cpn'; did you mean 'cnp'?");
+  refuses("cnp scope", "cpn scope", "line 13 (cpn): unknown item 'cpn'; did you mean 'cnp'?");
   refuses("kind=netflow", "kind=netflaw", "unknown kind 'netflaw'; did you mean 'netflow'?");
   refuses("workload ring", "workload rang", "unknown pattern 'rang'; did you mean 'ring'?");
 }
@@ -188,7 +190,7 @@ void device_lines_are_strict() {
   refuses("alpha=0.5", "alpha=", "alpha = '' is not a number");
   refuses("ack_every=2", "ack_every=0", "ack_every = '0'; expected a whole number from 1");
   refuses("rto_ps=5000", "rto_ps=99999999999999999999", "is not a whole number");
-  refuses("delay_ps=8\n", "\n", "line 12 (cnp): key 'delay_ps' is missing");
+  refuses("delay_ps=8\n", "\n", "line 13 (cnp): key 'delay_ps' is missing");
   refuses("cnp scope", "# cnp scope", "no line 'cnp' before it");
   refuses("light_bytes=1 ", "light_bytes=3 unit=bytes ", "key 'unit' is given twice");
   refuses("unit=packets", "unit=bytes", "light_bytes = 1 is too small for one counter of 4 bytes");
@@ -204,7 +206,7 @@ void traffic_lines_are_strict() {
   refuses("100:0.5 1000:1", "100:0.5 100:0.5 1000:1",
           "point = '100:0.5'; expected points that grow");
   refuses("100:0.5", "100-0.5", "point = '100-0.5'; expected bytes:probability");
-  refuses("poisson cdf=0 ", "poisson ", "line 15 (workload): key 'cdf' is missing");
+  refuses("poisson cdf=0 ", "poisson ", "line 16 (workload): key 'cdf' is missing");
   refuses("poisson cdf=0 ", "poisson cdf=1 ", "cdf 1 does not exist");
   refuses("dsts=2", "dsts=3", "host 3 does not exist; hosts are 0 to 2");
   refuses("dsts=2", "dsts=none", "dsts is empty");
@@ -223,12 +225,24 @@ void traffic_lines_are_strict() {
   refuses("flows priority=3", "flows rounds=1 priority=3", "unknown key 'rounds'");
   refuses("flow 0 1 1000 0", "flow 0 1 1000", "expected src, dst, bytes and start in ps, got 3");
   refuses("flow 0 1 1000 0", "flow 0 1 1000 0 a=1", "unknown key 'a'");
-  refuses("flow 0 1", "flow 0 9", "line 22 (flow): host 9 does not exist");
+  refuses("flow 0 1", "flow 0 9", "line 23 (flow): host 9 does not exist");
   refuses("flow 0 1", "flow 1 1", "host 1 sends to itself");
   refuses("workload flows", "# workload flows", "a flow must follow 'workload flows'");
   refuses("end\n", "", "'end' is missing; the text is cut");
   refuses("end\n", "end 1\n", "expected nothing more, got 1 value: '1'");
-  refuses("end\n", "end\nlink 0 3\n", "line 25 (link): comes after 'end', which is line 24");
+  refuses("end\n", "end\nlink 0 3\n", "line 26 (link): comes after 'end', which is line 25");
+}
+
+void next_hop_lines_are_strict() {
+  const std::string row = "next_hop 3 0 2 5 2\n";
+  refuses(row, "next_hop 3 0 2 5\n", "expected switch, src, dst, ordinal and port, got 4 values");
+  refuses(row, "next_hop 2 0 2 5 2\n", "node 2 is a host");
+  refuses(row, "next_hop 5 0 2 5 2\n", "node 5 does not exist; nodes are 0 to 4");
+  refuses(row, "next_hop 3 0 3 5 2\n", "host 3 does not exist; hosts are 0 to 2");
+  refuses(row, "next_hop 3 0 0 5 2\n", "host 0 sends to itself");
+  refuses(row, "next_hop 3 0 2 -5 2\n", "ordinal = '-5'; expected a whole number from 0");
+  refuses(row, "next_hop 3 0 2 5 2 x=1\n", "unknown key 'x'");
+  refuses(row, row + row, "line 10 (next_hop): the same flow and switch as on line 9");
 }
 
 // a text by hand may leave keys and lines to their defaults; one that says it is complete may not
@@ -271,6 +285,7 @@ int main() {
   network_lines_are_strict();
   device_lines_are_strict();
   traffic_lines_are_strict();
+  next_hop_lines_are_strict();
   only_a_loose_text_has_defaults();
   near_matches();
   return dcqcn::check::result("scenario");

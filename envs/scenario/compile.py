@@ -32,14 +32,22 @@ def compile_scenario(scenario: Scenario) -> str:
     """Return the flat text of a scenario (format ``dcqcn-gym-scenario 1 complete``)."""
     lines = [f"dcqcn-gym-scenario {FORMAT_VERSION} complete"]
     lines += _network(scenario)
+    lines += _next_hops(scenario)
     lines += _devices(scenario)
     lines += _workloads(scenario)
     return "\n".join([*lines, "end", ""])
 
 
-def _salt(node: int) -> int:
-    """Return the ECMP salt of a switch: 32 well-mixed bits of its number, never the seed."""
-    x = (node + 0x9E3779B9) & 0xFFFFFFFF
+def _salt(node: int, more: int) -> int:
+    """Return the ECMP salt of a switch: well-mixed bits of its number, never the seed.
+
+    ``more`` is ``ecmp_salt``, another such number; 0 changes nothing.
+    """
+    return _mixed((node + 0x9E3779B9) & 0xFFFFFFFF) ^ _mixed(more)
+
+
+def _mixed(x: int) -> int:
+    """Return 32 well-mixed bits of a number of 32 bits; 0 stays 0."""
     x = ((x ^ (x >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
     x = ((x ^ (x >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
     return x ^ (x >> 16)
@@ -49,15 +57,19 @@ def _network(scenario: Scenario) -> Iterator[str]:
     net = scenario.network
     yield f"nodes hosts={net.n_hosts} switches={len(net.tiers)}"
     for node in range(net.n_hosts, net.n_nodes):
-        yield (
-            f"switch {node} tier={net.tier(node)} buffer={scenario.buffer_bytes} salt={_salt(node)}"
-        )
+        salt = _salt(node, scenario.switch.ecmp_salt)
+        yield f"switch {node} tier={net.tier(node)} buffer={scenario.buffer_bytes} salt={salt}"
     for link in net.links:
         room = scenario.headroom_bytes(link.ps_per_byte, link.delay_ps)
         yield (
             f"link {link.a} {link.b} ps_per_byte={link.ps_per_byte} "
             f"delay_ps={link.delay_ps} headroom={room}"
         )
+
+
+def _next_hops(scenario: Scenario) -> Iterator[str]:
+    for row in scenario.switch.ecmp_table:
+        yield "next_hop " + " ".join(map(str, row))
 
 
 def _items(**values: object) -> str:

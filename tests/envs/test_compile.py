@@ -98,6 +98,36 @@ def test_mixture_of_rounds_and_poisson() -> None:
     assert float(pairs["mean_gap_ps"]) == pytest.approx(120_420.75 * 80 / 0.3, rel=1e-12)
 
 
+def test_paths_of_single_flows() -> None:
+    scenario = load_scenario(GOOD / "next_hops.toml")
+    assert _lines(scenario, "next_hop ") == [
+        "next_hop 4 0 2 0 2",
+        "next_hop 4 1 3 0 3",
+        "next_hop 6 0 2 0 1",
+    ]
+    salts = {_pairs(line)["salt"] for line in _lines(scenario, "switch ")}
+    plain = scenario.model_copy(
+        update={"switch": scenario.switch.model_copy(update={"ecmp_salt": 0})}
+    )
+    assert len(salts) == 4
+    assert not salts & {_pairs(line)["salt"] for line in _lines(plain, "switch ")}
+
+
+def test_rows_of_the_table_move_traffic() -> None:
+    scenario = load_scenario(GOOD / "next_hops.toml")
+    for ports in ((2, 2), (2, 3), (3, 2), (3, 3)):
+        rows = tuple((4, src, src + 2, 0, port) for src, port in zip((0, 1), ports, strict=True))
+        data = scenario.model_dump(mode="json")
+        data["switch"]["ecmp_table"] = rows
+        backend = make_backend("native")
+        backend.open(Scenario.model_validate(data), seed=1)
+        backend.apply(scenario.initial_setting())
+        report = backend.advance()
+        uplinks = report.port_tx_packets[report.port_node == 4][2:]  # host links come first
+        assert [int(n) for n in uplinks] == [100 * ports.count(2), 100 * ports.count(3)]
+        backend.close()
+
+
 def test_pairs_and_permutation() -> None:
     (pairs,) = _lines(load_scenario(GOOD / "dumbbell.toml"), "workload ")
     assert pairs == (
