@@ -256,9 +256,14 @@ void Outputs::Add(const ::dcqcn::IntervalData& data) {
     rtt_count += r.count;
   }
   int64_t queue = 0;
-  for (const ::dcqcn::PortReport& p : data.ports) {
+  const ::dcqcn::Topology& topology = m_simulation.topology();
+  for (std::size_t i = 0; i < data.ports.size(); ++i) {
+    const ::dcqcn::PortReport& p = data.ports[i];
     queue = std::max(queue, p.counters.max_queue);
     m_portPause += p.pause;
+    const bool host = topology.port(static_cast<int>(i)).node < topology.hosts();
+    (host ? m_hostPause : m_switchPause) += p.pause;
+    (host ? m_hostPfc : m_switchPfc) += p.counters.pfc_received;
   }
   const double pause = Mean(DevicePauses(data));
   const double seconds = static_cast<double>(data.end - data.start) * 1e-12;
@@ -334,6 +339,10 @@ void Outputs::Finish(uint64_t seed, const std::vector<double>& setting_si, doubl
   line("mean_utility",
        Optional(m_busy > 0, m_utility / static_cast<double>(std::max<int64_t>(1, m_busy))));
   line("pause_ns_all_ports", Repr(m_portPause / 1000));
+  line("pause_ns_host_ports", Repr(m_hostPause / 1000));
+  line("pause_ns_switch_ports", Repr(m_switchPause / 1000));
+  line("pfc_frames_to_hosts", std::to_string(m_hostPfc));
+  line("pfc_frames_to_switches", std::to_string(m_switchPfc));
   line("pause_ns_mean_device", Repr(m_devicePause / 1000));
   line("max_queue_bytes", std::to_string(m_largestQueue));
   const std::pair<const char*, uint64_t> counts[] = {

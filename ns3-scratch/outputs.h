@@ -71,7 +71,8 @@ class Outputs {
   int64_t m_count = 0, m_end = 0, m_finished = 0, m_busy = 0;
   int64_t m_firstStart = -1, m_lastFinish = 0, m_largestQueue = 0;
   uint64_t m_active = 0;
-  double m_utility = 0, m_portPause = 0, m_devicePause = 0;
+  double m_utility = 0, m_portPause = 0, m_devicePause = 0, m_hostPause = 0, m_switchPause = 0;
+  uint64_t m_hostPfc = 0, m_switchPfc = 0;
 };
 
 /// A double as Python prints it: the shortest digits that give the number back.

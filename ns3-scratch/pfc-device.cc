@@ -85,7 +85,10 @@ void PfcDevice::EnablePcap(Ptr<PcapFileWrapper> file) { m_pcap = file; }
 
 // ---- egress ----
 
-void PfcDevice::QueuePfc(uint8_t priority, bool pause) { m_pfc.push({priority, pause}); }
+void PfcDevice::QueuePfc(uint8_t priority, bool pause) {
+  ++m_counters.pfc_sent;
+  m_pfc.push({priority, pause});
+}
 
 void PfcDevice::QueueData(const ::dcqcn::Packet& packet) {
   const unsigned priority = packet.priority;
@@ -204,6 +207,7 @@ bool PfcDevice::TakePfc(const Flight& flight, int64_t now) {
   const unsigned priority = flight.packet.priority;
   const uint8_t bit = static_cast<uint8_t>(1u << priority);
   const bool pause = flight.pfc == Flight::kPause;
+  ++m_counters.pfc_received;
   if (pause == Paused(priority)) return false;
   if (pause) {
     m_paused |= bit;

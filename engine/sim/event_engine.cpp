@@ -178,6 +178,7 @@ bool EventEngine::transmit_from_nic(Port& port, Time now) {
 void EventEngine::send_pfc(int node, unsigned in_port, unsigned priority, bool pause, Time now) {
   Port& back = port_of(node, in_port);
   back.pfc.push({0, static_cast<std::uint8_t>(priority), pause});
+  ++back.counters.pfc_sent;
   ++(pause ? world_.log.totals.pauses : world_.log.totals.resumes);
   kick(back, now);
 }
@@ -186,6 +187,7 @@ void EventEngine::send_pfc(int node, unsigned in_port, unsigned priority, bool p
 
 void EventEngine::on_pfc(Port& port, Time now) {
   const PfcFrame frame = ports_[static_cast<std::size_t>(port.spec.peer_port)].pfc_wire.pop();
+  ++port.counters.pfc_received;
   const std::uint8_t bit = static_cast<std::uint8_t>(1u << frame.priority);
   if (frame.pause && !(port.paused & bit)) {
     port.paused |= bit;

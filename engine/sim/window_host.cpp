@@ -124,6 +124,7 @@ void WindowEngine::run_nic(Nic& nic, Time from, Time last) {
 
 void WindowEngine::host_pfc(Nic& nic, const PfcFrame& frame, Time now) {
   Port& port = *nic.port;
+  ++port.counters.pfc_received;
   const std::uint8_t bit = static_cast<std::uint8_t>(1u << frame.priority);
   if (frame.pause && !(port.paused & bit)) {
     port.paused |= bit;

@@ -238,11 +238,13 @@ inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned p
                                               unsigned priority, bool pause, Time now) {
   Port& back = w.sw.ports[in_port];
   back.pfc.push({0, static_cast<std::uint8_t>(priority), pause});
+  ++back.counters.pfc_sent;
   ++(pause ? world_.log.totals.pauses : world_.log.totals.resumes);
   kick(w, back, now);
 }
 
 void WindowEngine::switch_pfc(OrderedWindow& w, Port& port, const PfcFrame& frame, Time now) {
+  ++port.counters.pfc_received;
   const std::uint8_t bit = static_cast<std::uint8_t>(1u << frame.priority);
   if (frame.pause && !(port.paused & bit)) {
     port.paused |= bit;
