@@ -159,7 +159,8 @@ bool PfcDevice::PickPriority(unsigned& priority) const {
 void PfcDevice::Transmit(::dcqcn::Packet packet, int64_t now) {
   m_busy = now + packet.bytes * m_psPerByte;
   packet.arrival = m_busy + m_delay;
-  if (packet.is_data()) {
+  // at switches everything in the data class counts
+  if (packet.is_data() || (m_node->World().scenario.pfc.acks_as_data && !m_node->IsHost())) {
     m_counters.tx_bytes += packet.bytes;
     ++m_counters.tx_packets;
   }

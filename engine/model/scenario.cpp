@@ -59,6 +59,7 @@ class Parser {
     expect_lines(end);
     check_degrees(end);
     check_buffers(end);
+    check_ack_class(end);
     take_sizes(end);
     return std::move(scenario_);
   }
@@ -131,6 +132,17 @@ class Parser {
         end.fail("switch " + std::to_string(n) + ": headroom and reserve need " +
                  std::to_string(need) + " B, but the buffer has " +
                  std::to_string(scenario_.switches[s].buffer) + " B");
+      }
+    }
+  }
+
+  // a message that is complete at its receiver is not answered again, so its last ACK may not drop
+  void check_ack_class(const Line& end) const {
+    if (!scenario_.pfc.acks_as_data) return;
+    for (const WorkloadSpec& w : scenario_.workloads) {
+      if (!scenario_.pfc.is_lossless(w.priority)) {
+        end.fail("ack_class = data needs PFC for the priority of every workload, and priority " +
+                 std::to_string(w.priority) + " can lose packets, also ACKs");
       }
     }
   }

@@ -30,6 +30,10 @@ const Field<PfcConfig> kPfc[] = {
     {"reserve", [](PfcConfig& p, const Value& v) { p.reserve = v.whole(0, kMostBytes); }},
     {"resume_offset",
      [](PfcConfig& p, const Value& v) { p.resume_offset = v.whole(0, kMostBytes); }},
+    {"ack_class",
+     [](PfcConfig& p, const Value& v) {
+       p.acks_as_data = v.choice<bool>({{"control", false}, {"data", true}});
+     }},
 };
 
 const Field<Transport> kTransport[] = {

@@ -279,6 +279,7 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
   reply.qp = p.qp;
   reply.dst = r.src;
   reply.entropy = r.entropy;
+  reply.priority = p.priority;
   if (cnp && !wire_.cnp_in_ack) {
     reply.kind = static_cast<std::uint64_t>(Kind::kCnp);
     reply.bytes = static_cast<std::uint16_t>(wire_.cnp);

@@ -114,7 +114,10 @@ void EventEngine::service(Port& port, Time now) {
 void EventEngine::transmit(Port& port, Packet p, Time now) {
   port.busy = now + p.bytes * port.spec.ps_per_byte;
   p.arrival = port.busy + port.spec.delay;
-  if (p.is_data()) {
+  // at switches everything in the data class counts
+  const bool in_class =
+      world_.scenario.pfc.acks_as_data && port.spec.node >= world_.topology.hosts();
+  if (p.is_data() || in_class) {
     port.counters.tx_bytes += p.bytes;
     ++port.counters.tx_packets;
   }
@@ -214,7 +217,7 @@ void EventEngine::on_arrival(Port& port, Time now) {
 void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
   const int node = in.spec.node;
   Port& out = port_of(node, world_.topology.route(node, p.dst, p.entropy));
-  if (!p.is_data()) {
+  if (!p.is_data() && !world_.scenario.pfc.acks_as_data) {
     out.control.push(p);
     kick(out, now);
     return;
@@ -222,7 +225,8 @@ void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
   const unsigned in_port = static_cast<unsigned>(in.spec.index);
   const unsigned priority = static_cast<unsigned>(p.priority);
   const int from = world_.topology.port(in.spec.peer_port).node;
-  if (from < world_.topology.hosts() && !p.retransmit && world_.monitor.wants_packets()) {
+  if (p.is_data() && from < world_.topology.hosts() && !p.retransmit &&
+      world_.monitor.wants_packets()) {
     world_.monitor.record(node - world_.topology.hosts(), world_.transport.flow_key(p.qp),
                           static_cast<std::uint32_t>(p.bytes - world_.scenario.wire.data_overhead));
   }

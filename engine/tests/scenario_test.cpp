@@ -24,7 +24,8 @@ const std::string kLinks =
     "next_hop 3 0 2 5 2\n";
 const std::string kDevices =
     "wire payload=4096 data=48 ack=60 cnp=61 pfc=43 cnp_in_ack=1\n"
-    "pfc enabled=1 lossless=3,4 alpha=0.5 reserve=100 resume_offset=200\n"
+    "pfc enabled=1 lossless=3,4 alpha=0.5 reserve=100 resume_offset=200 "
+    "ack_class=control\n"
     "transport rp=paper qp=pair ack_every=2 window=100000 window_scaling=1 rto_ps=5000 "
     "dispatch_delay_ps=6\n"
     "cnp scope=port port_gap_ps=7 delay_ps=8\n"
@@ -88,7 +89,7 @@ void every_key_arrives() {
   CHECK_EQ(s.links[0].ps_per_byte, 81);
   CHECK((s.next_hops == std::vector<dcqcn::NextHopRow>{{3, 0, 2, 5, 2}}));
   CHECK((s.wire == dcqcn::Wire{4096, 48, 60, 61, 43, true}));
-  CHECK((s.pfc == dcqcn::PfcConfig{true, 1u << 3 | 1u << 4, 0.5, 100, 200}));
+  CHECK((s.pfc == dcqcn::PfcConfig{true, 1u << 3 | 1u << 4, 0.5, 100, 200, false}));
   const dcqcn::Transport& t = s.transport;
   CHECK(t.rp == dcqcn::RpMode::kPaper && t.qp_per_pair && t.window_scales && t.cnp_scope_port);
   CHECK_EQ(t.ack_every, 2);
@@ -188,6 +189,9 @@ void device_lines_are_strict() {
   refuses("alpha=0.5", "alpha=nan", "alpha = 'nan'; expected a number from 0 to 1e+06");
   refuses("alpha=0.5", "alpha=0.5x", "alpha = '0.5x' is not a number");
   refuses("alpha=0.5", "alpha=", "alpha = '' is not a number");
+  refuses("ack_class=control", "ack_class=date", "unknown ack_class 'date'; did you mean 'data'?");
+  refuses("ack_class=control", "ack_class=data",
+          "ack_class = data needs PFC for the priority of every workload, and priority 0 can lose");
   refuses("ack_every=2", "ack_every=0", "ack_every = '0'; expected a whole number from 1");
   refuses("rto_ps=5000", "rto_ps=99999999999999999999", "is not a whole number");
   refuses("delay_ps=8\n", "\n", "line 13 (cnp): key 'delay_ps' is missing");

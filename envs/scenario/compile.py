@@ -89,6 +89,7 @@ def _devices(scenario: Scenario) -> Iterator[str]:
         alpha=repr(switch.alpha),
         reserve=switch.reserve_bytes,
         resume_offset=switch.resume_offset_bytes,
+        ack_class=switch.ack_class,
     )
     yield "transport " + _items(
         rp=scenario.rp,

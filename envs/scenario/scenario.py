@@ -97,6 +97,7 @@ class Switch(StrictModel):
     port is ``headroom_factor`` x rate x one-way delay, once per lossless priority. With
     ``pfc = false`` nothing is paused and packets are dropped at the dynamic threshold.
     ``ecmp_salt`` draws other paths for all flows; ``ecmp_table`` chooses those of single flows.
+    ``ack_class = "data"`` puts ACKs and CNPs into the class of their data at switches.
     """
 
     pfc: bool = True
@@ -108,6 +109,7 @@ class Switch(StrictModel):
     headroom_factor: float = Field(default=3.0, ge=0, le=100)
     ecmp_salt: int = Field(default=0, ge=0, lt=2**32, description="another draw of all paths")
     ecmp_table: NextHopsField = ()
+    ack_class: Literal["control", "data"] = "control"
 
 
 class Transport(StrictModel):
@@ -254,10 +256,22 @@ class Scenario(StrictModel):
                 raise ConfigError(f"workloads[{i}]: {error}") from None
         table = self.switch.ecmp_table
         check_next_hops(((f"switch.ecmp_table[{i}]", x) for i, x in enumerate(table)), net)
+        self._check_ack_class()
         self.transport.check(self.wire.payload_bytes)
         self._check_buffer(net)
         self.initial_setting()
         return self
+
+    def _check_ack_class(self) -> None:
+        if self.switch.ack_class == "control":
+            return
+        for i, workload in enumerate(self.workloads):
+            if not self.switch.pfc or workload.priority not in self.switch.lossless:
+                raise ConfigError(
+                    f"switch.ack_class = 'data' with workloads[{i}], whose packets can be lost; "
+                    "expected 'pfc = true' and its priority in 'lossless', because a completed "
+                    "message is not acknowledged again"
+                )
 
     def _check_buffer(self, net: Network) -> None:
         if not self.switch.pfc:

@@ -2,35 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <initializer_list>
 #include <stdexcept>
 
-#include "model/det_math.hpp"
-#include "model/random_stream.hpp"
+#include "dice.hpp"
+#include "random_options.hpp"
 
 namespace dcqcn::fuzz {
 namespace {
-
-class Dice {
- public:
-  Dice(std::uint64_t seed, std::uint64_t number) : draws_(seed, Purpose::kRounds, number) {}
-  bool one_in(std::uint32_t n) { return draws_.below(n) == 0; }
-  std::int64_t whole(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(draws_.next() >> 1) % (high - low + 1);
-  }
-  double real(double low, double high) { return low + (high - low) * draws_.uniform(); }
-  double log_real(double low, double high) { return det_exp(real(det_log(low), det_log(high))); }
-  std::int64_t log_whole(double low, double high) {
-    return static_cast<std::int64_t>(log_real(low, high));
-  }
-  template <class T>
-  T pick(std::initializer_list<T> items) {
-    return *(items.begin() + draws_.below(static_cast<std::uint32_t>(items.size())));
-  }
-
- private:
-  RandomStream draws_;
-};
 
 std::string text(double value) {
   char buffer[40];
@@ -396,11 +374,12 @@ class Maker {
 }  // namespace
 
 Job random_job(std::uint64_t seed, std::uint64_t number, int generation) {
-  // Maker gets the generation with the first option that only some of them have
   if (generation < 1 || generation > kGeneration) {
     throw std::invalid_argument("no generation " + std::to_string(generation) + " of random jobs");
   }
-  return Maker(seed, number).make();
+  Job job = Maker(seed, number).make();
+  if (generation >= 2) add_options(job, seed, number);
+  return job;
 }
 
 }  // namespace dcqcn::fuzz
