@@ -292,5 +292,5 @@ int main() {
   next_hop_lines_are_strict();
   only_a_loose_text_has_defaults();
   near_matches();
-  return dcqcn::check::result("scenario");
+  return dcqcn::check::result("compiled_text");
 }
