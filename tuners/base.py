@@ -57,7 +57,8 @@ class TunerContext:
     ``intervals`` the budget in monitor intervals, ``cadence`` how many of them one proposal
     lasts. ``trigger`` says when to tune: ``"always"``, or ``"kl"``: from the first interval with
     data, and anew whenever the flow-size distribution has changed. ``observation`` is what the
-    network looked like at the end of the warm-up, ``observation_version`` its layout (0: unknown).
+    network looked like at the end of the warm-up; ``observation_version`` and
+    ``observation_layout`` say what its numbers mean (0 and "": unknown).
     """
 
     space: KnobSpace
@@ -68,6 +69,7 @@ class TunerContext:
     trigger: Literal["always", "kl"] = "always"
     observation: Observation = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     observation_version: int = 0
+    observation_layout: str = ""
 
     def generator(self, stream: int = 0) -> np.random.Generator:
         """Return the tuner's own random stream; the same seed and number, the same draws."""

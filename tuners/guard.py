@@ -103,6 +103,7 @@ class GuardedTuner:
             if not isinstance(setting, Setting):
                 raise TunerError(self._wrong(setting, "ask", _SETTING))
             try:
+                context.space.table.require(setting, f"tuner {self.name!r}{where}")
                 setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
             except ConfigError as error:
                 raise TunerError(f"{error} (a setting it proposed)") from None

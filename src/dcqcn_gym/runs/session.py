@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
-from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.runs.log import Line, Run, RunDir, read_run, setting_json, write_json
 from dcqcn_gym.runs.loop import RunSpec, Timing, run
 from dcqcn_gym.runs.pool import step_back, worker_pool
@@ -213,7 +213,8 @@ def _end(path: Path) -> Line:
 def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the content of best.json, from the logs alone."""
     end = _end(out.log)
-    default = setting_json(default_setting(spec.scenario.line_rate_bps))
+    table = spec.scenario.initial_setting().table
+    default = setting_json(default_setting(spec.scenario.line_rate_bps, table))
     recommended = end["recommended"]
     names = ("recommended", *REFERENCES)
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
@@ -225,7 +226,7 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         "intervals": end["intervals"],
         "recommended": recommended,
         "changed": {
-            name: {"default": default[name], "recommended": value, "unit": KNOBS[name].unit}
+            name: {"default": default[name], "recommended": value, "unit": table[name].unit}
             for name, value in recommended.items()
             if value != default[name]
         },

@@ -22,7 +22,7 @@ import dcqcn_gym
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
-from dcqcn_gym.core.knobs import Setting, knob
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
 from dcqcn_gym.core.utility import IDLE_UTILITY, Terms, device_pause_ps, is_idle, terms, utility
 from dcqcn_gym.envs.backends import Backend, make_backend
@@ -70,7 +70,9 @@ def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float)
         name, separator, value = text.partition("=")
         if not separator:
             raise ConfigError(f"--set {text!r} is not of the form knob=value, as in rp_ai_rate=50")
-        row = knob(name.strip())
+        row = base.table[name.strip()]
+        if row.name in changes:
+            raise ConfigError(f"--set names {row.name} more than once; give each knob one value")
         try:
             number = float(value)
         except ValueError:
