@@ -1,12 +1,11 @@
 // The strict reading of the compiled scenario: what each line kind accepts, and what it says of
 // everything else.
-#include "model/scenario.hpp"
-
 #include <stdexcept>
 #include <string>
 
 #include "check.hpp"
 #include "model/near_match.hpp"
+#include "model/scenario.hpp"
 
 using dcqcn::Scenario;
 

@@ -89,9 +89,9 @@ void test_nodes_switches_and_links() {
       "link 3 2 delay_ps=7\n"
       "pfc enabled=0\n"
       "end\n"
-      "anything after the end is not read\n");
+      "# anything after the end is a comment\n");
   CHECK_EQ(s.nodes(), 4);
-  CHECK_EQ(s.switches[0].buffer, 0);  // no line of its own
+  CHECK_EQ(s.switches[0].buffer, 12'582'912);  // no line of its own
   CHECK_EQ(s.switches[1].tier, 1);
   CHECK_EQ(s.switches[1].buffer, 700'000);
   CHECK_EQ(s.switches[1].salt, 4'294'967'295u);
@@ -200,8 +200,8 @@ void test_comments_and_empty_lines() {
   CHECK_EQ(s.wire.payload, 7);
   CHECK_EQ(s.wire.data_overhead, 62);
   // they count as lines
-  CHECK(
-      says(world("# nothing\n\nwhatever\n"), "compiled scenario, line 8 (whatever): unknown item 'whatever'"));
+  CHECK(says(world("# nothing\n\nwhatever\n"),
+             "compiled scenario, line 8 (whatever): unknown item 'whatever'"));
 }
 
 void test_the_frame_of_the_text() {
@@ -259,14 +259,15 @@ void test_mistakes_in_workloads() {
   CHECK(refused("workload incast hosts=0 dst=2 bytes=1", hosts));
   CHECK(refused("workload pairs pairs=0-1:5", "pairs = '0-1:5'; expected src>dst:bytes"));
   CHECK(refused("workload pairs pairs=0>2:5", hosts));
-  CHECK(refused("workload alltoall hosts=0,1 bytes=1 messages=0", "messages = '0'; expected a whole number from 1"));
+  CHECK(refused("workload alltoall hosts=0,1 bytes=1 messages=0",
+                "messages = '0'; expected a whole number from 1"));
   CHECK(refused("workload ring hosts=0,1 bytes=1", "key 'steps' is missing"));
   CHECK(refused("workload ring hosts=0 steps=1 bytes=1", "a ring needs at least 2 hosts"));
   CHECK(refused("flow 0 1 5 0", "a flow must follow 'workload flows'"));
   const std::string seventh = "compiled scenario, line 7 ";
   CHECK(says(world("workload flows\nflow 0 2 5 0\n"), seventh + "(flow): " + hosts));
-  CHECK(
-      says(world("workload flows\nflow 0 1 5\n"), seventh + "(flow): expected src, dst, bytes and start in ps, got 3 values"));
+  CHECK(says(world("workload flows\nflow 0 1 5\n"),
+             seventh + "(flow): expected src, dst, bytes and start in ps, got 3 values"));
   CHECK(says(world("cdf 0 1:1\nworkload poisson hosts=0 cdf=0 dsts=1 mean_gap_ps=0\n"),
              seventh + "(workload): mean_gap_ps = '0'; expected a number from"));
   CHECK(says(world("cdf 0 1:1\nworkload poisson hosts=0 cdf=0 dsts=none mean_gap_ps=1\n"),
