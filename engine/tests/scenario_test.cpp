@@ -192,7 +192,7 @@ void test_workloads() {
   CHECK_EQ(w[6].transfers[1].src, 1);
   CHECK_EQ(w[6].transfers[1].bytes, 14);
   CHECK_EQ(w[6].transfers[1].start, 15);
-  CHECK_EQ(read("workload incast hosts=0 dst=1 stop_ps=-1\n").workloads[0].stop, kNever);
+  CHECK_EQ(read("workload incast hosts=0 dst=1 bytes=1 stop_ps=-1\n").workloads[0].stop, kNever);
 }
 
 void test_comments_and_empty_lines() {
