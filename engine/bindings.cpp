@@ -18,4 +18,10 @@ NB_MODULE(_core, m) {
   dcqcn::python::bind_methods(simulation);
   dcqcn::python::bind_samples(simulation);
   dcqcn::python::bind_monitors(m);
+  m.def(
+      "same_scenario",
+      [](const std::string& a, const std::string& b) {
+        return dcqcn::Scenario::parse(a) == dcqcn::Scenario::parse(b);
+      },
+      "a"_a, "b"_a, "Whether two compiled scenarios mean the same network, devices and traffic.");
 }

@@ -15,8 +15,7 @@ using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 // the monitor of a compiled scenario
 inline Monitor monitor_of(const std::string& compiled, std::uint64_t seed) {
   const Scenario s = Scenario::parse(compiled);
-  return Monitor(MonitorConfig::from_options(s.monitor.kind, s.monitor.options, s.cdfs),
-                 static_cast<int>(s.switches.size()), seed);
+  return Monitor(s.monitor, static_cast<int>(s.switches.size()), seed);
 }
 
 inline void record(Monitor& monitor, const Column<std::uint16_t>& tor,

@@ -109,6 +109,8 @@ inline nb::dict report_of(Simulation& sim) {
   d["port_queue_bytes"] = port_ints([](const PortReport& x) { return x.queue; });
   d["port_max_queue_bytes"] = port_ints([](const PortReport& x) { return x.counters.max_queue; });
   d["port_dropped_packets"] = port_ints([](const PortReport& x) { return x.counters.dropped; });
+  d["port_pfc_sent"] = port_ints([](const PortReport& x) { return x.counters.pfc_sent; });
+  d["port_pfc_received"] = port_ints([](const PortReport& x) { return x.counters.pfc_received; });
   d["active_flows"] = r.active_flows;
   d["fsd"] = fsd_of(r.fsd);
   d["finished"] = finished_of(r.log.finished);

@@ -63,6 +63,8 @@ void AddPorts(JsonLine& line, const ::dcqcn::Topology& t,
   column("port_queue_bytes", [](const PortReport& p) { return p.queue; });
   column("port_max_queue_bytes", [](const PortReport& p) { return p.counters.max_queue; });
   column("port_dropped_packets", [](const PortReport& p) { return p.counters.dropped; });
+  column("port_pfc_sent", [](const PortReport& p) { return p.counters.pfc_sent; });
+  column("port_pfc_received", [](const PortReport& p) { return p.counters.pfc_received; });
 }
 
 void AddRoundTrips(JsonLine& line, const std::vector<::dcqcn::RttSum>& rtts) {

@@ -74,7 +74,10 @@ void PfcDevice::EnablePcap(Ptr<PcapFileWrapper> file) { m_pcap = file; }
 
 // ---- egress ----
 
-void PfcDevice::QueuePfc(uint8_t priority, bool pause) { m_pfc.push({priority, pause}); }
+void PfcDevice::QueuePfc(uint8_t priority, bool pause) {
+  ++m_model.counters.pfc_sent;
+  m_pfc.push({priority, pause});
+}
 
 void PfcDevice::QueueData(const ::dcqcn::Packet& packet) {
   const unsigned priority = packet.priority;
@@ -145,7 +148,8 @@ bool PfcDevice::PickPriority(unsigned& priority) const {
 void PfcDevice::Transmit(::dcqcn::Packet packet, int64_t now) {
   m_busy = now + packet.bytes * m_psPerByte;
   packet.arrival = m_busy + m_delay;
-  if (packet.is_data()) {
+  // at switches everything in the data class counts
+  if (packet.is_data() || (m_node->World().scenario.pfc.acks_as_data && !m_node->IsHost())) {
     m_model.counters.tx_bytes += packet.bytes;
     ++m_model.counters.tx_packets;
   }
@@ -189,6 +193,7 @@ void PfcDevice::Receive(const Flight& flight) {
 bool PfcDevice::TakePfc(const Flight& flight, int64_t now) {
   const unsigned priority = flight.packet.priority;
   const bool pause = flight.pfc == Flight::kPause;
+  ++m_model.counters.pfc_received;
   if (!m_model.pause.take(priority, pause, now)) return false;
   m_node->PauseChanged(priority, pause, now);
   m_pauseChange(static_cast<uint8_t>(priority), pause);

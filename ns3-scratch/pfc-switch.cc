@@ -18,7 +18,7 @@ void PfcSwitch::HandlePacket(uint32_t port, const ::dcqcn::Packet& arrived, int6
   ++world.log.totals.hops;
   const int node = static_cast<int>(GetId());
   PfcDevice& out = *m_ports[world.topology.route(node, arrived.dst, arrived.entropy)];
-  if (!arrived.is_data()) {
+  if (!arrived.is_data() && !world.scenario.pfc.acks_as_data) {
     out.QueueControl(arrived);
     out.Kick(now);
     return;
@@ -28,7 +28,7 @@ void PfcSwitch::HandlePacket(uint32_t port, const ::dcqcn::Packet& arrived, int6
   // a packet is counted once, at the first switch on its way
   const bool first =
       m_ports[port]->Peer()->GetNode()->GetId() < static_cast<uint32_t>(world.topology.hosts());
-  if (first && !packet.retransmit && world.monitor.wants_packets()) {
+  if (packet.is_data() && first && !packet.retransmit && world.monitor.wants_packets()) {
     world.monitor.record(node - world.topology.hosts(), world.transport.flow_key(packet.qp),
                          static_cast<uint32_t>(packet.bytes - world.scenario.wire.data_overhead));
   }

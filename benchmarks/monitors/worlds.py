@@ -80,7 +80,8 @@ def _one_uplink(base: Scenario) -> dict[str, object]:
         "spines": 1,
         "oversubscription": None,
         "links_per_spine": 1,
-        "uplink_gbps": topology.uplink_gbps * links,
+        "uplink_gbps": 8000 / topology.step_of("uplink_") * links,
+        "uplink_ps_per_byte": None,
     }
 
 

@@ -22,6 +22,8 @@ enum class PeWeight : std::uint8_t {
 struct SizePoint {
   double bytes = 0;
   double probability = 0;
+
+  bool operator==(const SizePoint&) const = default;
 };
 
 struct FlowStateConfig {
@@ -30,6 +32,8 @@ struct FlowStateConfig {
   PeWeight weight = PeWeight::kRatio;
   std::vector<SizePoint> sizes;     // for kSurvival: points of the cumulative distribution
   std::size_t max_flows = 1 << 16;  // bound on the history
+
+  bool operator==(const FlowStateConfig&) const = default;
 };
 
 /// P(size >= tau | size > phi) for a piecewise linear distribution; phi / tau where it says

@@ -53,7 +53,7 @@ struct RttSum {
   std::uint64_t count = 0;
 };
 
-// data packets of one egress port in the interval
+// data packets of one egress port in the interval, and the PFC frames of its link
 struct PortCounters {
   Bytes tx_bytes = 0;
   std::uint64_t tx_packets = 0;
@@ -61,6 +61,8 @@ struct PortCounters {
   Bytes marked_bytes = 0;
   Bytes max_queue = 0;
   std::uint64_t dropped = 0;
+  std::uint64_t pfc_sent = 0;  // pauses and resumes, as the switch decides them
+  std::uint64_t pfc_received = 0;
 };
 
 class IntervalLog {

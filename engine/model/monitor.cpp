@@ -33,7 +33,6 @@ Monitor::Monitor(const MonitorConfig& config, int switches, std::uint64_t seed)
       trigger_(config.theta),
       next_local_(config.local_every),
       next_send_(config.kind == MonitorKind::kNetflow ? config.export_every : config.upload_every) {
-  config_.validate();
   if (config_.labels || config_.trace) path_ = Path::kForStudy;
   // 2^64 / n, exactly every packet for n = 1 but for one draw in 2^64
   sample_below_ = ~std::uint64_t{0} / config_.sample_one_in;

@@ -13,44 +13,11 @@
 #include "model/flow_states.hpp"
 #include "model/flow_table.hpp"
 #include "model/fsd.hpp"
+#include "model/monitor_config.hpp"
 #include "model/random_stream.hpp"
-#include "model/scenario.hpp"
 #include "model/units.hpp"
 
 namespace dcqcn {
-
-enum class MonitorKind : std::uint8_t {
-  kNone,          // no distribution
-  kExact,         // exact counters, ternary states
-  kElastic,       // Elastic Sketch, ternary states (PARALEON)
-  kElasticNaive,  // Elastic Sketch, each interval judged alone
-  kNetflow,       // sampled packets, exported now and then
-  kChameleon,     // Elastic Sketch, local statistics of 10 ms, uploaded every 100 ms
-};
-
-struct MonitorConfig {
-  MonitorKind kind = MonitorKind::kExact;
-  FlowStateConfig states;  // tau, delta, weight of potential elephants, bound on the history
-  double theta = 0.01;     // KL divergence above which a change triggers
-  std::int64_t heavy_bytes = 153'600;
-  std::int64_t light_bytes = 460'800;
-  bool count_packets = false;  // sketches count packets of `packet_bytes`, not bytes
-  std::int64_t packet_bytes = 1000;
-  std::uint32_t sample_one_in = 100;    // netflow: mean packets per sample
-  Time export_every = kPicosPerSecond;  // netflow
-  Time local_every = kPicosPerSecond / 100;
-  Time upload_every = kPicosPerSecond / 10;
-  bool labels = false;  // keep the truth beside the monitor and list every flow
-  bool trace = false;   // keep every recorded packet until it is taken
-
-  /// From the monitor line of a compiled scenario. Throws std::invalid_argument with one sentence
-  /// on an unknown monitor or key and on a value out of range.
-  static MonitorConfig from_options(const std::string& kind,
-                                    const std::vector<std::pair<std::string, std::string>>& options,
-                                    const std::vector<Cdf>& cdfs = {});
-  /// Throws std::invalid_argument unless every value is in range.
-  void validate() const;
-};
 
 /// One flow that was active in the last interval, as counted exactly and as the monitor saw it.
 struct FlowLabel {

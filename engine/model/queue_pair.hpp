@@ -54,6 +54,7 @@ struct QpReceiver {
   Time nack_again = 0;
   std::uint16_t entropy = 0;  // of the reverse direction
   std::uint16_t src = 0;
+  std::uint16_t priority = 3;
   std::uint32_t workload = 0;
   std::uint32_t messages_left = 0;  // 0 on a kept QP
   bool complete = false;            // everything has come; whatever else comes is a late duplicate

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "model/monitor_config.hpp"
+#include "model/next_hops.hpp"
 #include "model/schemes/scheme.hpp"
 #include "model/shared_buffer.hpp"
 #include "model/units.hpp"
@@ -17,12 +19,16 @@ struct LinkSpec {
   Time ps_per_byte = 80;
   Time delay = 5 * kPicosPerMicro;
   Bytes headroom = 0;
+
+  bool operator==(const LinkSpec&) const = default;
 };
 
 struct SwitchSpec {
   int tier = 0;
-  Bytes buffer = 0;
+  Bytes buffer = 12'582'912;
   std::uint32_t salt = 0;
+
+  bool operator==(const SwitchSpec&) const = default;
 };
 
 struct Wire {
@@ -32,6 +38,8 @@ struct Wire {
   Bytes cnp = 78;
   Bytes pfc = 64;
   bool cnp_in_ack = false;
+
+  bool operator==(const Wire&) const = default;
 };
 
 struct Transport {
@@ -44,16 +52,15 @@ struct Transport {
   Time cnp_port_gap = 0;
   Time cnp_delay = 0;
   Time dispatch_delay = 0;  // from a new setting to its effect
-};
 
-struct MonitorSpec {
-  std::string kind = "exact";
-  std::vector<std::pair<std::string, std::string>> options;
+  bool operator==(const Transport&) const = default;
 };
 
 struct CdfPoint {
   double bytes = 0;
   double probability = 0;
+
+  bool operator==(const CdfPoint&) const = default;
 };
 using Cdf = std::vector<CdfPoint>;
 
@@ -62,6 +69,8 @@ struct Transfer {
   int dst = 0;
   Bytes bytes = 0;
   Time start = 0;
+
+  bool operator==(const Transfer&) const = default;
 };
 
 enum class Pattern : std::uint8_t {
@@ -90,21 +99,26 @@ struct WorkloadSpec {
   int messages = 1;
   unsigned priority = 3;
   std::vector<Transfer> transfers;  // pairs and flows
+
+  bool operator==(const WorkloadSpec&) const = default;
 };
 
 struct Scenario {
   int hosts = 0;
   std::vector<SwitchSpec> switches;  // node number - hosts
   std::vector<LinkSpec> links;
+  std::vector<NextHopRow> next_hops;
   Wire wire;
   PfcConfig pfc;
   Transport transport;
   std::vector<SchemeSpec> schemes;  // none: dcqcn everywhere
-  MonitorSpec monitor;
+  MonitorConfig monitor;
   std::vector<Cdf> cdfs;
   std::vector<WorkloadSpec> workloads;
 
   int nodes() const { return hosts + static_cast<int>(switches.size()); }
+
+  bool operator==(const Scenario&) const = default;
 
   // throws std::invalid_argument with line number, what was found and what was expected
   static Scenario parse(const std::string& text);

@@ -1,5 +1,6 @@
 // The shared buffer of one switch: dynamic threshold, reserve, headroom, and the PFC decisions.
-// Counters are kept per ingress port and data priority; ACK, CNP and PFC frames are outside.
+// Counters are kept per ingress port and data priority; ACK and CNP (but with
+// acks_as_data) and PFC frames are outside.
 #pragma once
 
 #include <vector>
@@ -14,6 +15,9 @@ struct PfcConfig {
   double alpha = 0.125;
   Bytes reserve = 4096;
   Bytes resume_offset = 3072;
+  bool acks_as_data = false;  // ACKs and CNPs travel in the class of their data at switches
+
+  bool operator==(const PfcConfig&) const = default;
 
   bool is_lossless(unsigned priority) const { return enabled && (lossless >> priority & 1); }
 };

@@ -33,6 +33,7 @@ Topology::Topology(const Scenario& scenario) : hosts_(scenario.hosts) {
   }
   for (const SwitchSpec& s : scenario.switches) salts_.push_back(mix32(s.salt * 2 + 1));
   build_routes(scenario);
+  list_next_hops(scenario.next_hops);
 }
 
 void Topology::build_routes(const Scenario& scenario) {
@@ -86,6 +87,35 @@ void Topology::build_routes(const Scenario& scenario) {
       }
     }
   }
+}
+
+// rows for switches with one shortest next hop are checked, and change nothing
+void Topology::list_next_hops(const std::vector<NextHopRow>& rows) {
+  next_hops_ = NextHops(rows);
+  for (const NextHopRow& row : rows) {
+    std::uint32_t& entry =
+        routes_[static_cast<std::size_t>(row.node - hosts_) * static_cast<std::size_t>(hosts_) +
+                static_cast<std::size_t>(row.dst)];
+    const std::uint32_t* set = &sets_[entry & ~(kMany | kListed)];
+    const std::span<const std::uint32_t> ports =
+        entry & kMany ? std::span(set + 1, set[0]) : std::span(&entry, 1);
+    const auto port = static_cast<std::uint32_t>(row.port);
+    if (std::find(ports.begin(), ports.end(), port) == ports.end()) {
+      std::string known;
+      for (const std::uint32_t p : ports) known += (known.empty() ? "" : ", ") + std::to_string(p);
+      throw std::invalid_argument("compiled scenario, line " + std::to_string(row.line) +
+                                  " (next_hop): port " + std::to_string(row.port) + " of switch " +
+                                  std::to_string(row.node) + " is on no shortest path to host " +
+                                  std::to_string(row.dst) + "; expected " + known);
+    }
+    if (entry & kMany) entry |= kListed;
+  }
+}
+
+std::uint16_t Topology::entropy(int src, int dst, std::uint32_t ordinal, bool reverse) const {
+  const std::uint16_t bits = flow_entropy(src, dst, ordinal, reverse);
+  if (next_hops_.empty()) return bits;
+  return next_hops_.entropy(src, reverse ? src : dst, ordinal, !reverse, bits);
 }
 
 std::vector<int> Topology::path(int src, int dst, std::uint16_t entropy) const {

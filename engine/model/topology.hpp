@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "model/next_hops.hpp"
 #include "model/packet.hpp"
 #include "model/random_stream.hpp"
 #include "model/scenario.hpp"
@@ -38,10 +39,17 @@ class Topology {
     const std::size_t s = static_cast<std::size_t>(node - hosts_);
     const std::uint32_t entry = routes_[s * static_cast<std::size_t>(hosts_) + dst];
     if (!(entry & kMany)) return entry;
-    const std::uint32_t* set = &sets_[entry & ~kMany];
+    if (entry & kListed) [[unlikely]] {
+      const int port = next_hops_.port(node, dst, entropy);
+      if (port >= 0) return static_cast<unsigned>(port);
+    }
+    const std::uint32_t* set = &sets_[entry & ~(kMany | kListed)];
     const std::uint32_t hash = mix32(entropy * 0x9E3779B1u ^ salts_[s]);
     return set[1 + ((static_cast<std::uint64_t>(hash) * set[0]) >> 32)];
   }
+
+  // what ECMP hashes for the data of the k-th flow of a source, or for its ACKs
+  std::uint16_t entropy(int src, int dst, std::uint32_t ordinal, bool reverse) const;
 
   // global ports that a packet leaves by, from the source host on
   std::vector<int> path(int src, int dst, std::uint16_t entropy) const;
@@ -56,7 +64,9 @@ class Topology {
 
  private:
   static constexpr std::uint32_t kMany = 1u << 31;
+  static constexpr std::uint32_t kListed = 1u << 30;  // with kMany: next_hops_ has a row
   void build_routes(const Scenario& scenario);
+  void list_next_hops(const std::vector<NextHopRow>& rows);
 
   int hosts_ = 0;
   Time smallest_delay_ = kNever;
@@ -65,6 +75,7 @@ class Topology {
   std::vector<std::uint32_t> salts_;
   std::vector<std::uint32_t> routes_;  // [switch][host]: a port, or kMany | offset into sets_
   std::vector<std::uint32_t> sets_;    // count, then ports
+  NextHops next_hops_;
 };
 
 // what ECMP hashes for the k-th flow of a source: two directions, two values

@@ -74,14 +74,15 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   q.src = static_cast<std::uint16_t>(flow.src);
   q.dst = static_cast<std::uint16_t>(flow.dst);
   q.priority = flow.priority;
-  q.entropy = flow_entropy(flow.src, flow.dst, ordinal, false);
+  q.entropy = topology_.entropy(flow.src, flow.dst, ordinal, false);
   flow_keys_[slot] = flow_key_of(static_cast<std::uint32_t>(flow.src), ordinal);
   receivers_[slot] = QpReceiver{};
   receivers_[slot].ref = ref;
   receivers_[slot].src = q.src;
   receivers_[slot].workload = flow.workload;
   receivers_[slot].messages_left = transport_.qp_per_pair ? 0 : flow.messages;
-  receivers_[slot].entropy = flow_entropy(flow.src, flow.dst, ordinal, true);
+  receivers_[slot].entropy = topology_.entropy(flow.src, flow.dst, ordinal, true);
+  receivers_[slot].priority = static_cast<std::uint16_t>(flow.priority);
   start_scheme(q, flow.workload, now);
   return slot;
 }
@@ -269,6 +270,7 @@ inline Packet TransportLayer::reply_to(const QpReceiver& r) const {
   reply.qp = r.ref;
   reply.dst = r.src;
   reply.entropy = r.entropy;
+  reply.priority = r.priority;
   return reply;
 }
 

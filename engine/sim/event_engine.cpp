@@ -122,7 +122,10 @@ void EventEngine::service(Port& port, Time now) {
 void EventEngine::transmit(Port& port, Packet p, Time now) {
   port.busy = now + p.bytes * port.spec.ps_per_byte;
   p.arrival = port.busy + port.spec.delay;
-  if (p.is_data()) {
+  // at switches everything in the data class counts
+  const bool in_class =
+      world_.scenario.pfc.acks_as_data && port.spec.node >= world_.topology.hosts();
+  if (p.is_data() || in_class) {
     port.counters.tx_bytes += p.bytes;
     ++port.counters.tx_packets;
   }
@@ -181,6 +184,7 @@ bool EventEngine::transmit_from_nic(Port& port, Time now) {
 void EventEngine::send_pfc(int node, unsigned in_port, unsigned priority, bool pause, Time now) {
   Port& back = port_of(node, in_port);
   back.pfc.push({0, static_cast<std::uint8_t>(priority), pause});
+  ++back.counters.pfc_sent;
   ++(pause ? world_.log.totals.pauses : world_.log.totals.resumes);
   kick(back, now);
 }
@@ -189,6 +193,7 @@ void EventEngine::send_pfc(int node, unsigned in_port, unsigned priority, bool p
 
 void EventEngine::on_pfc(Port& port, Time now) {
   const PfcFrame frame = ports_[static_cast<std::size_t>(port.spec.peer_port)].pfc_wire.pop();
+  ++port.counters.pfc_received;
   if (!port.pause.take(frame.priority, frame.pause, now)) return;
   const int node = port.spec.node;
   if (node < world_.topology.hosts()) {
@@ -213,7 +218,7 @@ void EventEngine::on_arrival(Port& port, Time now) {
 void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
   const int node = in.spec.node;
   Port& out = port_of(node, world_.topology.route(node, p.dst, p.entropy));
-  if (!p.is_data()) {
+  if (!p.is_data() && !world_.scenario.pfc.acks_as_data) {
     out.control.push(p);
     kick(out, now);
     return;
@@ -221,7 +226,8 @@ void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
   const unsigned in_port = static_cast<unsigned>(in.spec.index);
   const unsigned priority = static_cast<unsigned>(p.priority);
   const int from = world_.topology.port(in.spec.peer_port).node;
-  if (from < world_.topology.hosts() && !p.retransmit && world_.monitor.wants_packets()) {
+  if (p.is_data() && from < world_.topology.hosts() && !p.retransmit &&
+      world_.monitor.wants_packets()) {
     world_.monitor.record(node - world_.topology.hosts(), world_.transport.flow_key(p.qp),
                           static_cast<std::uint32_t>(p.bytes - world_.scenario.wire.data_overhead));
   }

@@ -8,9 +8,7 @@ Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const En
       topology_(scenario_),
       source_(scenario_, topology_.smallest_delay(), seed),
       transport_(scenario_, topology_, source_, log_),
-      monitor_(MonitorConfig::from_options(scenario_.monitor.kind, scenario_.monitor.options,
-                                           scenario_.cdfs),
-               static_cast<int>(scenario_.switches.size()), seed),
+      monitor_(scenario_.monitor, static_cast<int>(scenario_.switches.size()), seed),
       engine_(make(World{scenario_, topology_, source_, transport_, log_, monitor_, seed})) {}
 
 void Simulation::apply(const SiRows& nics, std::vector<EcnSetting> ecns) {

@@ -10,6 +10,8 @@ namespace dcqcn {
 // No pause is in force or on its way, and even if every link brought all it can in this window,
 // no ingress would reach its threshold (which also rules out drops and headroom).
 bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
+  // the fast path keeps ACKs apart from data
+  if (sw.buffer.pfc().acks_as_data) return false;
   if (!one_priority_ || sw.paused_ingresses || sw.paused_egresses) return false;
   const PfcConfig& pfc = sw.buffer.pfc();
   Bytes coming = 0;

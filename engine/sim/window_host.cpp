@@ -125,6 +125,7 @@ void WindowEngine::run_nic(Nic& nic, Time from, Time last) {
 // ---- what happens at a host in one window ----
 
 void WindowEngine::host_pfc(std::uint32_t host, Nic& nic, const PfcFrame& frame, Time now) {
+  ++nic.port->counters.pfc_received;
   if (!nic.port->pause.take(frame.priority, frame.pause, now)) return;
   world_.transport.on_pause(static_cast<int>(host), frame.priority, frame.pause, now);
   if (world_.transport.windowed()) reconsider_idle(nic);

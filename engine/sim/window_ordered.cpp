@@ -135,13 +135,13 @@ Time WindowEngine::take_pauses(OrderedWindow& w, Time now) {
 inline void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, std::uint32_t in_port,
                                           Time now) {
   Port& out = w.sw.ports[world_.topology.route(w.node, in.dst, in.entropy)];
-  if (!in.is_data()) {
+  if (!in.is_data() && !world_.scenario.pfc.acks_as_data) {
     out.control.push(in);
     kick(w, out, now);
     return;
   }
   const unsigned priority = static_cast<unsigned>(in.priority);
-  if (w.sw.from_host[in_port] && !in.retransmit && world_.monitor.wants_packets()) {
+  if (in.is_data() && w.sw.from_host[in_port] && !in.retransmit && world_.monitor.wants_packets()) {
     world_.monitor.record(
         static_cast<int>(w.s), world_.transport.flow_key(in.qp),
         static_cast<std::uint32_t>(in.bytes - world_.scenario.wire.data_overhead));
@@ -233,11 +233,13 @@ inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned p
                                               unsigned priority, bool pause, Time now) {
   Port& back = w.sw.ports[in_port];
   back.pfc.push({0, static_cast<std::uint8_t>(priority), pause});
+  ++back.counters.pfc_sent;
   ++(pause ? world_.log.totals.pauses : world_.log.totals.resumes);
   kick(w, back, now);
 }
 
 void WindowEngine::switch_pfc(OrderedWindow& w, Port& port, const PfcFrame& frame, Time now) {
+  ++port.counters.pfc_received;
   if (!port.pause.take(frame.priority, frame.pause, now)) return;
   if (frame.pause) {
     ++w.sw.paused_egresses;

@@ -15,7 +15,10 @@ using dcqcn::MonitorKind;
 
 constexpr dcqcn::Time kMs = 1'000'000'000;
 
-MonitorConfig config_of(const char* kind) { return MonitorConfig::from_options(kind, {}); }
+// of a monitor line: a kind, then more keys
+MonitorConfig config_of(const std::string& line) {
+  return MonitorConfig::read(dcqcn::Line("monitor kind=" + line, 1));
+}
 
 void send(Monitor& monitor, int tor, std::uint32_t key, std::int64_t bytes) {
   for (; bytes > 0; bytes -= 1000)
@@ -153,8 +156,7 @@ void influx_triggers_at_its_edges() {
 }
 
 void netflow_samples_and_holds() {
-  MonitorConfig config = MonitorConfig::from_options(
-      "netflow", {{"export_ps", "5000000000"}, {"sample_one_in", "100"}, {"labels", "1"}});
+  MonitorConfig config = config_of("netflow export_ps=5000000000 sample_one_in=100 labels=1");
   Monitor monitor(config, 1, 7);
   FsdReport out;
   double elephants = 0;
@@ -237,7 +239,7 @@ void a_trace_holds_every_packet() {
 
 void results_depend_on_the_seed_only() {
   const auto run = [](std::uint64_t seed) {
-    MonitorConfig config = MonitorConfig::from_options("netflow", {{"export_ps", "1"}});
+    MonitorConfig config = config_of("netflow export_ps=1");
     Monitor monitor(config, 2, seed);
     FsdReport out;
     for (std::uint32_t f = 1; f <= 300; ++f) send(monitor, f % 2, f, 100'000);
@@ -251,7 +253,7 @@ void results_depend_on_the_seed_only() {
 void refuses(const char* kind, const char* key, const char* value, const char* part) {
   std::string message;
   try {
-    Monitor monitor(MonitorConfig::from_options(kind, {{key, value}}), 1, 1);
+    Monitor monitor(config_of(std::string(kind) + " " + key + "=" + value), 1, 1);
   } catch (const std::invalid_argument& error) {
     message = error.what();
   }
@@ -297,20 +299,22 @@ void runs_equal_packets() {
 }
 
 void bad_input_is_one_sentence() {
-  refuses("elastics", "tau", "1", "unknown kind 'elastics'");
-  refuses("elastic", "tau", "0", "tau");
-  refuses("elastic", "tau", "-5", "above 0");
-  refuses("elastic", "tau", "1e6", "not a number");
-  refuses("elastic", "delta", "0", "at least 1");
-  refuses("elastic", "delta", "-1", "delta");
-  refuses("elastic", "heavy_bytes", "63", "too small for one bucket");
+  refuses("elastics", "tau", "1",
+          "unknown kind 'elastics'; did you mean 'elastic'? (known: none, exact, ");
+  refuses("elastic", "tau", "0", "tau = '0'; expected a whole number from 1 to");
+  refuses("elastic", "tau", "-5", "tau = '-5'; expected a whole number from 1 to");
+  refuses("elastic", "tau", "1e6", "'1e6' is not a whole number");
+  refuses("elastic", "delta", "0", "delta = '0'; expected a whole number from 1 to");
+  refuses("elastic", "delta", "-1", "delta = '-1'; expected a whole number from 1 to");
+  refuses("elastic", "heavy_bytes", "63", "heavy_bytes = '63'; expected a whole number from 64 to");
   refuses("elastic", "light_bytes", "3", "too small for one counter");
-  refuses("elastic", "pe_weight", "half", "unknown pe_weight");
+  refuses("elastic", "pe_weight", "half",
+          "unknown pe_weight 'half' (known: ratio, logistic, survival)");
   refuses("elastic", "pe_weight", "survival", "sizes_cdf");
-  refuses("elastic", "theta", "-1", "theta");
-  refuses("elastic", "theta", "nan", "theta");
-  refuses("elastic", "colour", "1", "unknown key 'colour'");
-  refuses("netflow", "sample_one_in", "0", "at least 1");
+  refuses("elastic", "theta", "-1", "theta = '-1'; expected a number from 0 to");
+  refuses("elastic", "theta", "nan", "theta = 'nan'; expected a number from 0 to");
+  refuses("elastic", "colour", "1", "unknown key 'colour' (known: kind, tau, ");
+  refuses("netflow", "sample_one_in", "0", "expected a whole number from 1 to");
 }
 
 }  // namespace

@@ -74,8 +74,7 @@ void test_nothing_but_what_is_needed() {
   CHECK(!s.transport.cnp_scope_port);
   CHECK_EQ(s.transport.cnp_port_gap, 0);
   CHECK_EQ(s.transport.cnp_delay, 0);
-  CHECK(s.monitor.kind == "exact");
-  CHECK(s.monitor.options.empty());
+  CHECK(s.monitor == MonitorConfig());
   CHECK(s.cdfs.empty());
   CHECK(s.workloads.empty());
 }
@@ -90,9 +89,9 @@ void test_nodes_switches_and_links() {
       "link 3 2 delay_ps=7\n"
       "pfc enabled=0\n"
       "end\n"
-      "anything after the end is not read\n");
+      "# anything after the end is a comment\n");
   CHECK_EQ(s.nodes(), 4);
-  CHECK_EQ(s.switches[0].buffer, 0);  // no line of its own
+  CHECK_EQ(s.switches[0].buffer, 12'582'912);  // no line of its own
   CHECK_EQ(s.switches[1].tier, 1);
   CHECK_EQ(s.switches[1].buffer, 700'000);
   CHECK_EQ(s.switches[1].salt, 4'294'967'295u);
@@ -146,10 +145,9 @@ void test_monitor_and_cdfs() {
   CHECK_EQ(s.cdfs[0][0].bytes, 100);
   CHECK_EQ(s.cdfs[0][0].probability, 0.25);
   CHECK_EQ(s.cdfs[1][0].bytes, 1);
-  CHECK(s.monitor.kind == "elastic");
-  CHECK_EQ(s.monitor.options.size(), 3);  // the kind is handed on with them
-  CHECK(s.monitor.options[1].first == "tau");
-  CHECK(s.monitor.options[1].second == "5");
+  CHECK(s.monitor.kind == MonitorKind::kElastic);
+  CHECK_EQ(s.monitor.states.tau, 5);
+  CHECK_EQ(s.monitor.states.delta, 2);
 }
 
 void test_workloads() {
@@ -195,7 +193,7 @@ void test_workloads() {
   CHECK_EQ(w[6].transfers[1].src, 1);
   CHECK_EQ(w[6].transfers[1].bytes, 14);
   CHECK_EQ(w[6].transfers[1].start, 15);
-  CHECK_EQ(read("workload incast hosts=0 dst=1 stop_ps=-1\n").workloads[0].stop, kNever);
+  CHECK_EQ(read("workload incast hosts=0 dst=1 bytes=1 stop_ps=-1\n").workloads[0].stop, kNever);
 }
 
 void test_comments_and_empty_lines() {
@@ -203,92 +201,114 @@ void test_comments_and_empty_lines() {
   CHECK_EQ(s.wire.payload, 7);
   CHECK_EQ(s.wire.data_overhead, 62);
   // they count as lines
-  CHECK(
-      says(world("# nothing\n\nwhatever\n"), "compiled scenario, line 8 (whatever): unknown item"));
+  CHECK(says(world("# nothing\n\nwhatever\n"),
+             "compiled scenario, line 8 (whatever): unknown item 'whatever' (known: nodes, switch, "
+             "link, next_hop, wire, pfc, scheme, transport, cnp, monitor, cdf, workload, flow)"));
 }
 
 void test_the_frame_of_the_text() {
   const std::string first = "compiled scenario, line 1 ";
   CHECK(says("dcqcn-gym-scenario 2\nend\n",
-             first + "(dcqcn-gym-scenario): expected 'dcqcn-gym-scenario 1'"));
-  CHECK(says("nodes 1\nend\n", first + "(nodes): expected 'dcqcn-gym-scenario 1'"));
+             first + "(dcqcn-gym-scenario): expected 'dcqcn-gym-scenario 1' or 'dcqcn-gym-scenario "
+                     "1 complete'"));
+  CHECK(
+      says("nodes 1\nend\n",
+           first + "(nodes): expected 'dcqcn-gym-scenario 1' or 'dcqcn-gym-scenario 1 complete'"));
   CHECK(says("dcqcn-gym-scenario\nend\n",
-             first + "(dcqcn-gym-scenario): expected at least 1 values"));
-  const std::string cut = "compiled scenario: 'end' is missing; the file is cut";
+             first + "(dcqcn-gym-scenario): expected 'dcqcn-gym-scenario 1' or 'dcqcn-gym-scenario "
+                     "1 complete'"));
+  const std::string cut = "compiled scenario: 'end' is missing; the text is cut";
   CHECK(says("", cut));
   CHECK(says("dcqcn-gym-scenario 1\nnodes hosts=2 switches=1\n", cut));
 }
 
 void test_mistakes_in_nodes() {
-  CHECK(refused("nodes hosts=1", "expected 2 to 65535 hosts"));
-  CHECK(refused("nodes hosts=65536", "expected 2 to 65535 hosts"));
-  CHECK(refused("nodes hosts=two", "'two' is not a whole number"));
-  CHECK(refused("switch 3", "node 3 does not exist"));
+  CHECK(refused("nodes hosts=1", "a second one; the first is line 2"));
+  CHECK(refused("nodes hosts=65536", "a second one; the first is line 2"));
+  CHECK(refused("nodes hosts=two", "a second one; the first is line 2"));
+  CHECK(refused("switch 3", "node 3 does not exist; nodes are 0 to 2"));
   CHECK(refused("switch 1", "node 1 is a host"));
-  CHECK(refused("switch", "expected at least 1 values"));
-  CHECK(refused("switch 2 buffer=1e6", "'1e6' is not a whole number"));
-  CHECK(refused("link 0", "expected at least 2 values"));
-  CHECK(refused("link 0 3", "node 3 does not exist"));
-  CHECK(refused("link 0 -1", "node -1 does not exist"));
+  CHECK(refused("switch", "expected the number of one node, got 0 values"));
+  CHECK(refused("switch 2 buffer=1e6", "a second one for node 2; the first is line 3"));
+  CHECK(refused("link 0", "expected the numbers of two nodes, got 1 value: '0'"));
+  CHECK(refused("link 0 3", "node 3 does not exist; nodes are 0 to 2"));
+  CHECK(refused("link 0 -1", "node = '-1'; expected a whole number from 0 to 9000000000000000000"));
   CHECK(refused("link 2 2", "a link joins two different nodes"));
-  CHECK(refused("link 0 2 delay_ps=0", "ps_per_byte and delay_ps must be at least 1"));
-  CHECK(refused("link 0 2 ps_per_byte=0", "ps_per_byte and delay_ps must be at least 1"));
+  CHECK(refused("link 0 2 delay_ps=0",
+                "delay_ps = '0'; expected a whole number from 1 to 9000000000000000"));
+  CHECK(refused("link 0 2 ps_per_byte=0",
+                "ps_per_byte = '0'; expected a whole number from 1 to 1000000000"));
 }
 
 void test_mistakes_in_wire_and_transport() {
-  CHECK(refused("wire payload=0", "payload must be 1 to 4096 bytes"));
-  CHECK(refused("wire payload=4097", "payload must be 1 to 4096 bytes"));
-  CHECK(refused("wire data=-1", "data must be 0 to 4096 bytes"));
-  CHECK(refused("wire ack=0", "ack and cnp must be 1 to 4096 bytes"));
-  CHECK(refused("wire cnp=4097", "ack and cnp must be 1 to 4096 bytes"));
-  CHECK(refused("wire pfc=65536", "pfc must be 1 to 65535 bytes"));
-  CHECK(refused("wire payload=", "'' is not a whole number"));
-  CHECK(refused("pfc alpha=big", "'big' is not a number"));
-  CHECK(refused("pfc lossless=3,x", "'x' is not a whole number"));
-  CHECK(refused("transport ack_every=0", "ack_every must be at least 1"));
-  CHECK(refused("cnp delay_ps=1.5", "'1.5' is not a whole number"));
+  CHECK(refused("wire payload=0", "payload = '0'; expected a whole number from 1 to 4096"));
+  CHECK(refused("wire payload=4097", "payload = '4097'; expected a whole number from 1 to 4096"));
+  CHECK(refused("wire data=-1", "data = '-1'; expected a whole number from 0 to 4096"));
+  CHECK(refused("wire ack=0", "ack = '0'; expected a whole number from 1 to 4096"));
+  CHECK(refused("wire cnp=4097", "cnp = '4097'; expected a whole number from 1 to 4096"));
+  CHECK(refused("wire pfc=65536", "pfc = '65536'; expected a whole number from 1 to 65535"));
+  CHECK(refused("wire payload=",
+                "payload = '' is not a whole number; expected a whole number from 1 to 4096"));
+  CHECK(
+      refused("pfc alpha=big", "alpha = 'big' is not a number; expected a number from 0 to 1e+06"));
+  CHECK(refused("pfc lossless=3,x",
+                "lossless = 'x' is not a whole number; expected a whole number from 0 to 7"));
+  CHECK(refused("transport ack_every=0",
+                "ack_every = '0'; expected a whole number from 1 to 1000000"));
+  CHECK(refused("cnp delay_ps=1.5",
+                "delay_ps = '1.5' is not a whole number; expected a whole number from 0 to "
+                "2250000000000000000"));
 }
 
 void test_mistakes_in_workloads() {
   const std::string hosts = "host 2 does not exist; hosts are 0 to 1";
-  CHECK(refused("cdf 0 100", "expected bytes:probability, got 100"));
+  CHECK(refused("cdf 0 100", "point = '100'; expected bytes:probability"));
   CHECK(refused("cdf 0 1:0.5", "the last probability must be 1"));
   CHECK(refused("cdf 0", "the last probability must be 1"));
-  CHECK(refused("cdf 0 x:1", "'x' is not a number"));
-  CHECK(refused("workload", "expected at least 1 values"));
-  CHECK(refused("workload gossip", "unknown pattern 'gossip'"));
-  CHECK(refused("workload poisson dsts=1 mean_gap_ps=1", "unknown cdf"));
-  CHECK(refused("workload alltoall hosts=0,2", hosts));
-  CHECK(refused("workload incast hosts=0 dst=2", hosts));
-  CHECK(refused("workload pairs pairs=0-1:5", "expected src>dst:bytes, got 0-1:5"));
+  CHECK(
+      refused("cdf 0 x:1", "bytes = 'x' is not a number; expected a number from 0 to 1.1259e+15"));
+  CHECK(refused("workload", "expected one pattern, then keys, got 0 values"));
+  CHECK(refused("workload gossip",
+                "unknown pattern 'gossip' (known: poisson, alltoall, incast, permutation, pairs, "
+                "flows, ring)"));
+  CHECK(refused("workload poisson hosts=0 cdf=0 dsts=1 mean_gap_ps=1",
+                "cdf 0 does not exist; expected it on a line before"));
+  CHECK(refused("workload alltoall hosts=0,2 bytes=1", hosts));
+  CHECK(refused("workload incast hosts=0 dst=2 bytes=1", hosts));
+  CHECK(refused("workload pairs pairs=0-1:5",
+                "pairs = '0-1:5'; expected src>dst:bytes, with commas between them"));
   CHECK(refused("workload pairs pairs=0>2:5", hosts));
-  CHECK(refused("workload alltoall messages=0", "messages must be at least 1"));
-  CHECK(refused("workload ring hosts=0,1", "a ring needs steps and at least 2 hosts"));
-  CHECK(refused("workload ring hosts=0 steps=1", "a ring needs steps and at least 2 hosts"));
+  CHECK(refused("workload alltoall hosts=0,1 bytes=1 messages=0",
+                "messages = '0'; expected a whole number from 1 to 1073741824"));
+  CHECK(refused("workload ring hosts=0,1 bytes=1", "key 'steps' is missing"));
+  CHECK(refused("workload ring hosts=0 steps=1 bytes=1", "a ring needs at least 2 hosts"));
   CHECK(refused("flow 0 1 5 0", "a flow must follow 'workload flows'"));
   const std::string seventh = "compiled scenario, line 7 ";
   CHECK(says(world("workload flows\nflow 0 2 5 0\n"), seventh + "(flow): " + hosts));
-  CHECK(
-      says(world("workload flows\nflow 0 1 5\n"), seventh + "(flow): expected at least 4 values"));
-  CHECK(says(world("cdf 0 1:1\nworkload poisson dsts=1\n"),
-             seventh + "(workload): mean_gap_ps must be above 0"));
-  CHECK(says(world("cdf 0 1:1\nworkload poisson mean_gap_ps=1\n"),
-             seventh + "(workload): dsts is empty"));
+  CHECK(says(world("workload flows\nflow 0 1 5\n"),
+             seventh + "(flow): expected src, dst, bytes and start in ps, got 3 values: '0 1 5'"));
+  CHECK(says(world("cdf 0 1:1\nworkload poisson hosts=0 cdf=0 dsts=1 mean_gap_ps=0\n"),
+             seventh + "(workload): mean_gap_ps = '0'; expected a number from 1e-06 to 9e+18"));
+  CHECK(says(world("cdf 0 1:1\nworkload poisson hosts=0 cdf=0 dsts=none mean_gap_ps=1\n"),
+             seventh + "(workload): dsts is empty; expected at least one"));
 }
 
 // what only the whole can show
 void test_mistakes_of_the_whole() {
-  CHECK(says(world("link 0 2\n"), "host 0 has 2 links; a host has exactly one"));
+  CHECK(says(world("link 0 2\n"),
+             "compiled scenario, line 7 (end): host 0 has 2 links; a host has exactly one"));
   CHECK(says("dcqcn-gym-scenario 1\nnodes hosts=2 switches=1\nswitch 2\nlink 0 2\nend\n",
-             "host 1 has 0 links; a host has exactly one"));
+             "compiled scenario, line 5 (end): host 1 has 0 links; a host has exactly one"));
   // headroom 1000 and reserve 4096 of two ports
   const std::string links = "link 0 2 headroom=1000\nlink 1 2 headroom=1000\nend\n";
   const std::string top = "dcqcn-gym-scenario 1\nnodes hosts=2 switches=1\nswitch 2 buffer=";
   CHECK(says(top + "10192\n" + links,
-             "switch 2: headroom and reserve need 10192 B, but the buffer has 10192 B"));
+             "compiled scenario, line 6 (end): switch 2: headroom and reserve need 10192 B, but "
+             "the buffer has 10192 B"));
   CHECK(says(top + "10193\n" + links, ""));
   CHECK(says(top + "10193\npfc lossless=3,4\n" + links,
-             "switch 2: headroom and reserve need 20384 B, but the buffer has 10193 B"));
+             "compiled scenario, line 7 (end): switch 2: headroom and reserve need 20384 B, but "
+             "the buffer has 10193 B"));
   CHECK(says(top + "1\npfc enabled=0\n" + links, ""));
 }
 

@@ -101,6 +101,61 @@ void test_salts() {
   for (int s : {0, 1}) CHECK(chi_square(by_spine[s], 4, n[s]) < 27);
 }
 
+// host 0 - leaf 2 - spines 3 and 4 - four parallel links each to leaf 5 - host 1
+Scenario two_choices(const std::string& rest) {
+  std::string text = "dcqcn-gym-scenario 1\nnodes hosts=2 switches=4\nlink 0 2\nlink 1 5\n";
+  for (int spine : {3, 4}) {
+    text += "link 2 " + std::to_string(spine) + "\n";
+    for (int k = 0; k < 4; ++k) text += "link " + std::to_string(spine) + " 5\n";
+  }
+  return Scenario::parse(text + rest + "end\n");
+}
+
+// rows take one flow's data, and neither its ACKs nor a flow that hashes like it
+void test_next_hops() {
+  const Topology plain(two_choices(""));
+  const std::uint16_t bits = flow_entropy(0, 1, 7, false);
+  std::uint32_t twin = 8;
+  while (flow_entropy(0, 1, twin, false) != bits) ++twin;
+  const auto port_at = [](const Topology& t, int hop, std::uint32_t ordinal) {
+    const auto path = t.path(0, 1, t.entropy(0, 1, ordinal, false));
+    return t.port(path[static_cast<std::size_t>(hop)]).index;
+  };
+  for (int leaf_port : {1, 2}) {
+    for (int spine_port : {1, 2, 3, 4}) {
+      const std::string rest = "next_hop 2 0 1 7 " + std::to_string(leaf_port) + "\nnext_hop " +
+                               std::to_string(2 + leaf_port) + " 0 1 7 " +
+                               std::to_string(spine_port) + "\nnext_hop 5 0 1 7 0\n";
+      const Topology t(two_choices(rest));
+      CHECK_EQ(port_at(t, 1, 7), leaf_port);
+      CHECK_EQ(port_at(t, 2, 7), spine_port);
+      CHECK(t.entropy(0, 1, twin, false) != t.entropy(0, 1, 7, false));
+      CHECK_EQ(t.entropy(0, 1, 7, true), plain.entropy(0, 1, 7, true));
+      for (std::uint32_t k = 8; k < 200; ++k) {
+        CHECK_EQ(t.entropy(0, 1, k, false), plain.entropy(0, 1, k, false));
+        CHECK_EQ(port_at(t, 1, k), port_at(plain, 1, k));
+      }
+    }
+  }
+}
+
+void test_wrong_next_hops() {
+  const auto message_of = [](const std::string& row) {
+    try {
+      const Topology t(two_choices(row));
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string where = "compiled scenario, line 15 (next_hop): port ";
+  CHECK(message_of("next_hop 2 0 1 7 0\n") ==
+        where + "0 of switch 2 is on no shortest path to host 1; expected 1, 2");
+  CHECK(message_of("next_hop 5 0 1 7 9\n") ==
+        where + "9 of switch 5 is on no shortest path to host 1; expected 0");
+  CHECK(message_of("next_hop 5 0 1 7 0\n") == "accepted");
+}
+
 void test_parallel_links() {
   const Scenario scenario = leaf_spine(2, 1, 1, 3);
   const Topology t(scenario);
@@ -195,6 +250,8 @@ int main() {
   test_ports();
   test_ecmp();
   test_salts();
+  test_next_hops();
+  test_wrong_next_hops();
   test_parallel_links();
   test_unreachable();
   test_ideal_fct();

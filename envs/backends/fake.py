@@ -161,6 +161,7 @@ def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> Interv
     hosts = np.arange(n if packets else 0)
     port_pause = np.zeros(2 * n)
     port_pause[:n] = 0.0 if silent else paused * span_ps
+    frames = 2 * int(1000 * paused)  # of PFC from the switch to each host
     queue = np.zeros(2 * n, dtype=np.int64)
     queue[n:] = 0 if silent else int(1e6 * push * push)
     marks = int(packets * 0.1 * (1 - push))
@@ -187,6 +188,8 @@ def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> Interv
         port_queue_bytes=queue,
         port_max_queue_bytes=2 * queue,
         port_dropped_packets=np.zeros(2 * n, dtype=np.int64),
+        port_pfc_sent=np.repeat([0, frames], n),
+        port_pfc_received=np.repeat([frames, 0], n),
         delivered_bytes=packets * PAYLOAD_BYTES,
         data_packets=packets,
         acks=packets,

@@ -1,14 +1,15 @@
 """Compiling a scenario into the flat text that the engine reads.
 
 One item a line, ``key=value``, lists with commas; times in integer picoseconds, sizes in bytes.
-The text is a pure function of the scenario.
+The text is a pure function of the scenario. It says that it is complete: every key is written, and
+a reader refuses a text that lost a word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dcqcn_gym.envs.scenario.scenario import Monitor, Scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import Cdf
 from dcqcn_gym.envs.scenario.topology import Network, us_to_ps
 from dcqcn_gym.envs.scenario.workloads import (
@@ -28,17 +29,25 @@ FORMAT_VERSION = 1
 
 
 def compile_scenario(scenario: Scenario) -> str:
-    """Return the flat text of a scenario (format ``dcqcn-gym-scenario 1``)."""
-    lines = [f"dcqcn-gym-scenario {FORMAT_VERSION}"]
+    """Return the flat text of a scenario (format ``dcqcn-gym-scenario 1 complete``)."""
+    lines = [f"dcqcn-gym-scenario {FORMAT_VERSION} complete"]
     lines += _network(scenario)
+    lines += _next_hops(scenario)
     lines += _devices(scenario)
     lines += _workloads(scenario)
     return "\n".join([*lines, "end", ""])
 
 
-def _salt(node: int) -> int:
-    """Return the ECMP salt of a switch: 32 well-mixed bits of its number, never the seed."""
-    x = (node + 0x9E3779B9) & 0xFFFFFFFF
+def _salt(node: int, more: int) -> int:
+    """Return the ECMP salt of a switch: well-mixed bits of its number, never the seed.
+
+    ``more`` is ``ecmp_salt``, another such number; 0 changes nothing.
+    """
+    return _mixed((node + 0x9E3779B9) & 0xFFFFFFFF) ^ _mixed(more)
+
+
+def _mixed(x: int) -> int:
+    """Return 32 well-mixed bits of a number of 32 bits; 0 stays 0."""
     x = ((x ^ (x >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
     x = ((x ^ (x >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
     return x ^ (x >> 16)
@@ -48,15 +57,19 @@ def _network(scenario: Scenario) -> Iterator[str]:
     net = scenario.network
     yield f"nodes hosts={net.n_hosts} switches={len(net.tiers)}"
     for node in range(net.n_hosts, net.n_nodes):
-        yield (
-            f"switch {node} tier={net.tier(node)} buffer={scenario.buffer_bytes} salt={_salt(node)}"
-        )
+        salt = _salt(node, scenario.switch.ecmp_salt)
+        yield f"switch {node} tier={net.tier(node)} buffer={scenario.buffer_bytes} salt={salt}"
     for link in net.links:
         room = scenario.headroom_bytes(link.ps_per_byte, link.delay_ps)
         yield (
             f"link {link.a} {link.b} ps_per_byte={link.ps_per_byte} "
             f"delay_ps={link.delay_ps} headroom={room}"
         )
+
+
+def _next_hops(scenario: Scenario) -> Iterator[str]:
+    for row in scenario.switch.ecmp_table:
+        yield "next_hop " + " ".join(map(str, row))
 
 
 def _items(**values: object) -> str:
@@ -72,10 +85,11 @@ def _devices(scenario: Scenario) -> Iterator[str]:
     yield "wire " + _items(payload=wire.payload_bytes, **wire.sizes())
     yield "pfc " + _items(
         enabled=int(switch.pfc),
-        lossless=_list(switch.lossless),
+        lossless=_list(switch.lossless) or "none",
         alpha=repr(switch.alpha),
         reserve=switch.reserve_bytes,
         resume_offset=switch.resume_offset_bytes,
+        ack_class=switch.ack_class,
     )
     yield "transport " + _items(
         qp=scenario.qp,
@@ -95,17 +109,10 @@ def _devices(scenario: Scenario) -> Iterator[str]:
 
 
 def _monitor(scenario: Scenario) -> str:
-    """Return the monitor line; keys after ``light_bytes`` appear where they are not the default."""
-    monitor, default = scenario.monitor, Monitor()
-    more: dict[str, object] = {}
+    monitor = scenario.monitor
+    sizes: dict[str, object] = {}
     if monitor.sizes_cdf is not None:
-        more["sizes_cdf"] = _cdfs(scenario).index(monitor.sizes_cdf)
-    for key in ("max_flows", "unit", "sample_one_in"):
-        if getattr(monitor, key) != getattr(default, key):
-            more[key] = getattr(monitor, key)
-    for key in ("export", "local", "upload"):
-        if getattr(monitor, f"{key}_us") != getattr(default, f"{key}_us"):
-            more[f"{key}_ps"] = us_to_ps(getattr(monitor, f"{key}_us"))
+        sizes["sizes_cdf"] = _cdfs(scenario).index(monitor.sizes_cdf)
     return "monitor " + _items(
         kind=monitor.kind,
         tau=monitor.tau_bytes,
@@ -114,7 +121,13 @@ def _monitor(scenario: Scenario) -> str:
         pe_weight=monitor.pe_weight,
         heavy_bytes=monitor.heavy_bytes,
         light_bytes=monitor.light_bytes,
-        **more,
+        max_flows=monitor.max_flows,
+        unit=monitor.unit,
+        sample_one_in=monitor.sample_one_in,
+        export_ps=us_to_ps(monitor.export_us),
+        local_ps=us_to_ps(monitor.local_us),
+        upload_ps=us_to_ps(monitor.upload_us),
+        **sizes,
     )
 
 
@@ -134,7 +147,9 @@ def _workloads(scenario: Scenario) -> Iterator[str]:
     net = scenario.network
     cdfs = _cdfs(scenario)
     for i, cdf in enumerate(cdfs):
-        yield f"cdf {i} " + " ".join(f"{size}:{share!r}" for size, share in cdf.points)
+        points = dict.fromkeys(cdf.points)  # each once: a repeated row of a table says nothing
+        rows = " ".join(f"{size}:{share!r}" for size, share in points)
+        yield f"cdf {i} {rows} points={len(points)}"
     for workload in scenario.workloads:
         if isinstance(workload, Poisson):
             yield _poisson(workload, net, cdfs.index(workload.cdf))
@@ -176,8 +191,7 @@ def _rounds(workload: AllToAll | Ring | Permutation | Incast | Pairs, net: Netwo
         extra["steps"] = workload.steps(len(hosts))
     else:
         what = _items(hosts=_list(workload.resolve(net)), bytes=workload.bytes)
-    if not isinstance(workload, Ring) and workload.messages > 1:
-        extra["messages"] = workload.messages
+    extra["messages"] = 1 if isinstance(workload, Ring) else workload.messages
     when = _items(
         **extra,
         off_ps=us_to_ps(workload.off_us),

@@ -23,6 +23,7 @@ from dcqcn_gym.core.knobs import (
     expert_setting,
     knob,
 )
+from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
 from dcqcn_gym.envs.scenario.tables import CdfField
 from dcqcn_gym.envs.scenario.topology import Network, Topology, network, us_to_ps
 from dcqcn_gym.envs.scenario.workloads import Poisson, Workload, mean_gap_ps
@@ -95,6 +96,8 @@ class Switch(StrictModel):
     ``buffer_bytes`` is 12 MiB x (fastest rate / 100 Gb/s) if it is not given. The headroom of a
     port is ``headroom_factor`` x rate x one-way delay, once per lossless priority. With
     ``pfc = false`` nothing is paused and packets are dropped at the dynamic threshold.
+    ``ecmp_salt`` draws other paths for all flows; ``ecmp_table`` chooses those of single flows.
+    ``ack_class = "data"`` puts ACKs and CNPs into the class of their data at switches.
     """
 
     pfc: bool = True
@@ -104,6 +107,9 @@ class Switch(StrictModel):
     reserve_bytes: int = Field(default=4096, ge=0)
     resume_offset_bytes: int = Field(default=3072, ge=0)
     headroom_factor: float = Field(default=3.0, ge=0, le=100)
+    ecmp_salt: int = Field(default=0, ge=0, lt=2**32, description="another draw of all paths")
+    ecmp_table: NextHopsField = ()
+    ack_class: Literal["control", "data"] = "control"
 
 
 class Transport(StrictModel):
@@ -214,9 +220,10 @@ class Scenario(StrictModel):
     @field_validator("topology")
     @classmethod
     def _share_hosts(cls, value: Any, info: ValidationInfo) -> Any:
-        # Flow lists are read after this and name the line of a flow to a host that is not there.
+        # Tables are read after this and name the line of a row that the network does not fit.
         if info.context is not None:
             info.context["n_hosts"] = network(value).n_hosts
+            info.context["network"] = network(value)
         return value
 
     @field_validator("initial", mode="before")
@@ -247,10 +254,24 @@ class Scenario(StrictModel):
                     mean_gap_ps(workload, net)
             except ConfigError as error:
                 raise ConfigError(f"workloads[{i}]: {error}") from None
+        table = self.switch.ecmp_table
+        check_next_hops(((f"switch.ecmp_table[{i}]", x) for i, x in enumerate(table)), net)
+        self._check_ack_class()
         self.transport.check(self.wire.payload_bytes)
         self._check_buffer(net)
         self.initial_setting()
         return self
+
+    def _check_ack_class(self) -> None:
+        if self.switch.ack_class == "control":
+            return
+        for i, workload in enumerate(self.workloads):
+            if not self.switch.pfc or workload.priority not in self.switch.lossless:
+                raise ConfigError(
+                    f"switch.ack_class = 'data' with workloads[{i}], whose packets can be lost; "
+                    "expected 'pfc = true' and its priority in 'lossless', because a completed "
+                    "message is not acknowledged again"
+                )
 
     def _check_buffer(self, net: Network) -> None:
         if not self.switch.pfc:

@@ -18,7 +18,18 @@ from typing_extensions import Self
 from dcqcn_gym.core.config import CONFIGS, StrictModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
-__all__ = ["Cdf", "CdfField", "Flow", "FlowsField", "cdf_names", "read_cdf", "read_flows"]
+__all__ = [
+    "Cdf",
+    "CdfField",
+    "Flow",
+    "FlowsField",
+    "cdf_names",
+    "lines_of",
+    "numbers_of",
+    "path_of",
+    "read_cdf",
+    "read_flows",
+]
 
 CDF_HEADER = "bytes,cumulative_probability"
 FLOW_HEADER = "src,dst,bytes,start_ns"
@@ -108,7 +119,7 @@ def cdf_names() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.csv"))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, text) of a file, comments included, blank lines left out."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -121,7 +132,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def _numbers(path: Path, line: int, text: str, header: str, whole: tuple[bool, ...]) -> list[Any]:
+def numbers_of(path: Path, line: int, text: str, header: str, whole: tuple[bool, ...]) -> list[Any]:
+    """Return the numbers of a row; raise :class:`ConfigError` with file, line and column."""
     cells = [cell.strip() for cell in text.split(",")]
     if len(cells) != len(whole):
         raise ConfigError(
@@ -149,13 +161,13 @@ def read_cdf(path: Path) -> Cdf:
     points: list[tuple[int, float]] = []
     thinned = False
     last_line = 0
-    for line, text in _lines(path):
+    for line, text in lines_of(path):
         if text.startswith("#"):
             thinned = thinned or text.lstrip("# ").lower() == "thinned"
             continue
         if text.replace(" ", "").lower() == CDF_HEADER and not points:
             continue
-        size, share = _numbers(path, line, text, CDF_HEADER, (True, False))
+        size, share = numbers_of(path, line, text, CDF_HEADER, (True, False))
         problem = _cdf_problem(size, share, *(points[-1] if points else (0, 0.0)))
         if problem:
             raise ConfigError(f"{path} line {line}: {problem}")
@@ -173,10 +185,10 @@ def read_flows(path: Path, n_hosts: int | None = None) -> tuple[Flow, ...]:
     With ``n_hosts`` the hosts are checked as well. Raises :class:`ConfigError` with the line.
     """
     flows: list[Flow] = []
-    for line, text in _lines(path):
+    for line, text in lines_of(path):
         if text.startswith("#") or (text.replace(" ", "").lower() == FLOW_HEADER and not flows):
             continue
-        flow = Flow(*_numbers(path, line, text, FLOW_HEADER, (True, True, True, False)))
+        flow = Flow(*numbers_of(path, line, text, FLOW_HEADER, (True, True, True, False)))
         problem = flow.problem(n_hosts)
         if problem:
             raise ConfigError(f"{path} line {line}: {problem}")
@@ -186,7 +198,8 @@ def read_flows(path: Path, n_hosts: int | None = None) -> tuple[Flow, ...]:
     return tuple(flows)
 
 
-def _path(text: str, info: ValidationInfo) -> Path:
+def path_of(text: str, info: ValidationInfo) -> Path:
+    """Return the path of a table that a scenario file names, relative to that file."""
     folder: Path = (info.context or {}).get("folder", Path())
     return folder / text
 
@@ -196,7 +209,7 @@ def _to_cdf(value: Any, info: ValidationInfo) -> Any:
         return value
     if value in cdf_names():
         return read_cdf(_FOLDER / f"{value}.csv")
-    path = _path(value, info)
+    path = path_of(value, info)
     if path.suffix or "/" in value or path.exists():
         return read_cdf(path)
     raise UnknownNameError("CDF", value, cdf_names())
@@ -204,7 +217,7 @@ def _to_cdf(value: Any, info: ValidationInfo) -> Any:
 
 def _to_flows(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, str):
-        return read_flows(_path(value, info), (info.context or {}).get("n_hosts"))
+        return read_flows(path_of(value, info), (info.context or {}).get("n_hosts"))
     return value
 
 

@@ -7,15 +7,15 @@ hosts first; this order numbers the ports of each node. Rates must give whole pi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.rates import DelayUs, Gbps, PsPerByte, Rated, ps_per_byte, us_to_ps
 
 __all__ = [
     "Dumbbell",
@@ -33,33 +33,6 @@ __all__ = [
     "us_to_ps",
 ]
 
-PS_PER_US = 1_000_000
-
-
-def us_to_ps(us: float) -> int:
-    """Convert microseconds to whole picoseconds (rounded)."""
-    return round(us * PS_PER_US)
-
-
-def ps_per_byte(gbps: float) -> int:
-    """Return the time of one byte on a link, exactly; raise :class:`ConfigError` if not whole."""
-    exact = Fraction(8000) / Fraction(str(gbps))
-    if exact.denominator != 1:
-        raise ConfigError(
-            f"{gbps:g} Gb/s is {float(exact):.6g} ps per byte; expected a rate with a whole number "
-            "of picoseconds per byte (one that divides 8000), such as 10, 25, 40, 50, 100, 200, "
-            "400 or 800 Gb/s"
-        )
-    return exact.numerator
-
-
-def _whole(gbps: float) -> float:
-    ps_per_byte(gbps)
-    return gbps
-
-
-Gbps = Annotated[float, Field(ge=1, le=800, description="a rate in Gb/s"), AfterValidator(_whole)]
-DelayUs = Annotated[float, Field(ge=0.001, le=1e6, description="a propagation delay in us")]
 Count = Annotated[int, Field(ge=1, le=65536)]
 
 
@@ -143,22 +116,23 @@ class Network:
         return tuple(rack[i] for i in range(deepest) for rack in self.racks if i < len(rack))
 
 
-class SingleSwitch(StrictModel):
+class SingleSwitch(Rated):
     """Every host on one switch."""
 
     kind: Literal["single-switch"] = "single-switch"
     hosts: int = Field(ge=2, le=65536, description="the number of hosts")
     gbps: Gbps = 100.0
+    ps_per_byte: PsPerByte = None
     delay_us: DelayUs = 5.0
 
     def expand(self) -> Network:
         """Return the plain network."""
-        step, delay = ps_per_byte(self.gbps), us_to_ps(self.delay_us)
+        step, delay = self.step_of(), us_to_ps(self.delay_us)
         links = tuple(Link(h, self.hosts, step, delay) for h in range(self.hosts))
         return Network(self.hosts, (0,), links)
 
 
-class LeafSpine(StrictModel):
+class LeafSpine(Rated):
     """Two tiers: every ToR has ``links_per_spine`` links to every spine.
 
     Give ``spines`` or ``oversubscription`` (host capacity of a rack over its uplink capacity).
@@ -173,7 +147,9 @@ class LeafSpine(StrictModel):
     )
     links_per_spine: int = Field(default=1, ge=1, le=64, description="parallel links ToR to spine")
     host_gbps: Gbps = 100.0
+    host_ps_per_byte: PsPerByte = None
     uplink_gbps: Gbps = 100.0
+    uplink_ps_per_byte: PsPerByte = None
     host_delay_us: DelayUs = 5.0
     uplink_delay_us: DelayUs = 5.0
 
@@ -191,8 +167,8 @@ class LeafSpine(StrictModel):
         """Number of spines, given or from the oversubscription."""
         if self.spines is not None:
             return self.spines
-        rack = self.hosts_per_tor * self.host_gbps
-        exact = rack / (float(self.oversubscription or 1) * self.links_per_spine * self.uplink_gbps)
+        rack = self.hosts_per_tor * self.step_of("uplink_") / self.step_of("host_")
+        exact = rack / (float(self.oversubscription or 1) * self.links_per_spine)
         if exact < 1 or abs(exact - round(exact)) > 1e-9:
             raise ConfigError(
                 f"oversubscription = {self.oversubscription:g} needs {exact:.4g} spines; expected "
@@ -203,7 +179,7 @@ class LeafSpine(StrictModel):
     def expand(self) -> Network:
         """Return the plain network."""
         n, spines = self.tors * self.hosts_per_tor, self.n_spines
-        down, up = ps_per_byte(self.host_gbps), ps_per_byte(self.uplink_gbps)
+        down, up = self.step_of("host_"), self.step_of("uplink_")
         near, far = us_to_ps(self.host_delay_us), us_to_ps(self.uplink_delay_us)
         links = [Link(h, n + h // self.hosts_per_tor, down, near) for h in range(n)]
         links += [
@@ -215,28 +191,30 @@ class LeafSpine(StrictModel):
         return Network(n, (0,) * self.tors + (1,) * spines, tuple(links))
 
 
-class Dumbbell(StrictModel):
+class Dumbbell(Rated):
     """Two switches with hosts on both sides of one bottleneck link."""
 
     kind: Literal["dumbbell"] = "dumbbell"
     left: Count = Field(description="the number of hosts on the left")
     right: Count = Field(description="the number of hosts on the right")
     host_gbps: Gbps = 100.0
+    host_ps_per_byte: PsPerByte = None
     bottleneck_gbps: Gbps = 100.0
+    bottleneck_ps_per_byte: PsPerByte = None
     host_delay_us: DelayUs = 5.0
     bottleneck_delay_us: DelayUs = 5.0
 
     def expand(self) -> Network:
         """Return the plain network."""
         n = self.left + self.right
-        step, delay = ps_per_byte(self.host_gbps), us_to_ps(self.host_delay_us)
+        step, delay = self.step_of("host_"), us_to_ps(self.host_delay_us)
         links = [Link(h, n if h < self.left else n + 1, step, delay) for h in range(n)]
         middle = us_to_ps(self.bottleneck_delay_us)
-        links.append(Link(n, n + 1, ps_per_byte(self.bottleneck_gbps), middle))
+        links.append(Link(n, n + 1, self.step_of("bottleneck_"), middle))
         return Network(n, (0, 0), tuple(links))
 
 
-class FatTree(StrictModel):
+class FatTree(Rated):
     """Three tiers, k-ary: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores.
 
     Each edge switch has ``hosts_per_edge`` hosts (k/2 by default, which is full bisection).
@@ -246,8 +224,11 @@ class FatTree(StrictModel):
     k: int = Field(ge=2, le=64, multiple_of=2, description="ports per switch, an even number")
     hosts_per_edge: Count | None = Field(default=None, description="hosts of each edge switch")
     host_gbps: Gbps = 100.0
+    host_ps_per_byte: PsPerByte = None
     edge_gbps: Gbps = 100.0
+    edge_ps_per_byte: PsPerByte = None
     core_gbps: Gbps = 100.0
+    core_ps_per_byte: PsPerByte = None
     delay_us: DelayUs = 5.0
 
     def expand(self) -> Network:
@@ -256,7 +237,7 @@ class FatTree(StrictModel):
         per_edge = self.hosts_per_edge or half
         edges, cores = self.k * half, half * half
         n = edges * per_edge
-        down, mid, top = map(ps_per_byte, (self.host_gbps, self.edge_gbps, self.core_gbps))
+        down, mid, top = map(self.step_of, ("host_", "edge_", "core_"))
         links = [Link(h, n + h // per_edge, down, delay) for h in range(n)]
         for edge in range(edges):
             first = n + edges + edge // half * half  # first aggregation switch of the pod
@@ -267,11 +248,12 @@ class FatTree(StrictModel):
         return Network(n, (0,) * edges + (1,) * edges + (2,) * cores, tuple(links))
 
 
-class GraphLink(StrictModel):
+class GraphLink(Rated):
     """``parallel`` links between two named nodes: hosts ``h0, h1, ...``, switches ``s0, ...``."""
 
     ends: tuple[str, str] = Field(description='two node names such as ["h0", "s0"]')
     gbps: Gbps = 100.0
+    ps_per_byte: PsPerByte = None
     delay_us: DelayUs = 5.0
     parallel: int = Field(default=1, ge=1, le=64, description="number of such links side by side")
 
@@ -342,7 +324,7 @@ class Graph(StrictModel):
     def expand(self) -> Network:
         """Return the plain network; host links first, so that port 0 of a host is its link."""
         links = [
-            Link(self._node(i, 0), self._node(i, 1), ps_per_byte(x.gbps), us_to_ps(x.delay_us))
+            Link(self._node(i, 0), self._node(i, 1), x.step_of(), us_to_ps(x.delay_us))
             for i, x in enumerate(self.links)
             for _ in range(x.parallel)
         ]

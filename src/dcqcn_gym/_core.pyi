@@ -111,3 +111,8 @@ class Monitor:
 
 def flow_keys(src: NDArray[numpy.int64], ordinal: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
     """What monitors know flows by, from their source and its running number."""
+
+def same_scenario(a: str, b: str) -> bool:
+    """
+    Whether two compiled scenarios mean the same network, devices and traffic.
+    """

@@ -149,3 +149,11 @@ def test_a_pair_keeps_its_rate(engine: str, qp: str) -> None:
     late = flows["bytes"] == 10_000
     slow = flows["fct_ps"][late] > flows["ideal_fct_ps"][late]
     assert slow.tolist() == [qp == "pair"]
+
+
+@pytest.mark.parametrize(("near", "far"), [(81, 143), (143, 81), (7, 11), (8000, 3)])
+def test_a_lone_flow_is_ideal_at_odd_rates(engine: str, near: int, far: int) -> None:
+    # pacing at line rate must not be slower than a wire whose rate is no whole number of bit/s
+    links = [(0, 2, near, US), (1, 3, near, US), (2, 3, far, US)]
+    flows = finish(start(compiled(2, links, [flow_list([(0, 1, 1_000_001, 0)])]), engine=engine))
+    assert flows["fct_ps"].tolist() == flows["ideal_fct_ps"].tolist()

@@ -176,6 +176,12 @@ def test_graph_expands_parallel_links_and_tiers() -> None:
     assert net.uplink_bps == {3: 800e9, 4: 800e9}
 
 
+def test_a_rate_may_be_picoseconds_per_byte() -> None:
+    net = _net("odd_rates.toml")
+    assert {x.ps_per_byte for x in net.host_link} == {81}
+    assert {x.ps_per_byte for x in net.links} == {81, 143}
+
+
 def test_oversubscription_gives_the_spines() -> None:
     net = _net("oversubscription.toml")  # 8 x 100 over 2 = 400 = 1 spine x 2 links x 200
     assert len(net.tiers) - 4 == 1

@@ -1,6 +1,7 @@
 #include "model/schemes/make.hpp"
 
 #include "model/knob_tables.hpp"
+#include "model/near_match.hpp"
 #include "model/schemes/list.hpp"
 
 namespace dcqcn {
@@ -39,11 +40,9 @@ std::unique_ptr<Scheme> make_scheme(const SchemeSpec& spec, const Transport& tra
     }
   });
   if (made) return made;
-  std::string known;
-  for (const SchemeKnobs& scheme : scheme_knobs()) {
-    known += (known.empty() ? "" : ", ") + std::string(scheme.name);
-  }
-  spec.fail("unknown scheme '" + spec.name + "'; expected one of: " + known);
+  std::vector<std::string_view> known;
+  for (const SchemeKnobs& scheme : scheme_knobs()) known.emplace_back(scheme.name);
+  spec.fail("unknown scheme '" + spec.name + "'" + did_you_mean(spec.name, known));
 }
 
 }  // namespace dcqcn

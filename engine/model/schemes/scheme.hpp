@@ -26,7 +26,11 @@ struct SchemeSpec {
   std::vector<std::pair<std::string, std::string>> options;  // the scheme's own key=value pairs
   std::vector<int> hosts;                                    // empty: every other host
   int line = 0;
+  bool complete = false;  // every option has to be written
 
+  bool operator==(const SchemeSpec& o) const {  // wherever it was written
+    return name == o.name && options == o.options && hosts == o.hosts;
+  }
   // throws std::invalid_argument with the line
   [[noreturn]] void fail(const std::string& why) const;
   // the value of `key`, one of `known` (the first one is the default)

@@ -1,15 +1,14 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "model/near_match.hpp"
 #include "model/schemes/scheme.hpp"
 
 namespace dcqcn {
 namespace {
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
+std::string near(const std::string& word, const std::vector<std::string>& known) {
+  return did_you_mean(word, {known.begin(), known.end()});
 }
 
 }  // namespace
@@ -24,15 +23,16 @@ std::string SchemeSpec::choice(const std::string& key,
   for (const auto& [k, value] : options) {
     if (k != key) continue;
     if (std::find(known.begin(), known.end(), value) != known.end()) return value;
-    fail(key + "=" + value + " of scheme " + name + "; expected one of: " + joined(known));
+    fail(key + "=" + value + " of scheme " + name + " is unknown" + near(value, known));
   }
+  if (complete) fail("option '" + key + "' of scheme " + name + " is missing");
   return known.front();
 }
 
 void SchemeSpec::allow(const std::vector<std::string>& known) const {
   for (const auto& [key, value] : options) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
-      fail("scheme " + name + " has no option '" + key + "'; it has: " + joined(known));
+      fail("scheme " + name + " has no option '" + key + "'" + near(key, known));
     }
   }
 }

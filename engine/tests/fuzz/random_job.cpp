@@ -2,36 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <initializer_list>
 #include <stdexcept>
 
-#include "model/det_math.hpp"
+#include "dice.hpp"
 #include "model/knob_tables.hpp"
-#include "model/random_stream.hpp"
+#include "random_options.hpp"
 
 namespace dcqcn::fuzz {
 namespace {
-
-class Dice {
- public:
-  Dice(std::uint64_t seed, std::uint64_t number) : draws_(seed, Purpose::kRounds, number) {}
-  bool one_in(std::uint32_t n) { return draws_.below(n) == 0; }
-  std::int64_t whole(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(draws_.next() >> 1) % (high - low + 1);
-  }
-  double real(double low, double high) { return low + (high - low) * draws_.uniform(); }
-  double log_real(double low, double high) { return det_exp(real(det_log(low), det_log(high))); }
-  std::int64_t log_whole(double low, double high) {
-    return static_cast<std::int64_t>(log_real(low, high));
-  }
-  template <class T>
-  T pick(std::initializer_list<T> items) {
-    return *(items.begin() + draws_.below(static_cast<std::uint32_t>(items.size())));
-  }
-
- private:
-  RandomStream draws_;
-};
 
 std::string text(double value) {
   char buffer[40];
@@ -149,7 +127,7 @@ class Maker {
     reserve_ = dice_.pick<std::int64_t>({4096, 4096, 0, 100, 20'000});
     std::string list;
     for (int p : lossless_) list += (list.empty() ? "" : ",") + std::to_string(p);
-    line("pfc" + item("enabled", pfc_on_) + " lossless=" + list +
+    line("pfc" + item("enabled", pfc_on_) + " lossless=" + (list.empty() ? "none" : list) +
          " alpha=" + text(dice_.pick<double>({0.125, 0.125, 1.0, 0.01, 8.0, dice_.real(0, 2)})) +
          item("reserve", reserve_) +
          item("resume_offset", dice_.pick<std::int64_t>({3072, 3072, 0, 100'000})));
@@ -257,7 +235,11 @@ class Maker {
       poisson(rest);
       return;
     }
-    rest += item("bytes", a_size()) + item("off_ps", dice_.log_whole(1, 5e7)) +
+    // pairs have their own sizes, but what is drawn stays the same
+    const auto sized = [&](std::int64_t bytes) {
+      return kind == "pairs" ? std::string() : item("bytes", bytes);
+    };
+    rest += sized(a_size()) + item("off_ps", dice_.log_whole(1, 5e7)) +
             item("rounds", dice_.whole(0, 3));
     if (dice_.one_in(3)) rest += item("messages", dice_.whole(1, 5));
     if (kind == "incast") {
@@ -397,11 +379,12 @@ class Maker {
 }  // namespace
 
 Job random_job(std::uint64_t seed, std::uint64_t number, int generation) {
-  // Maker gets the generation with the first option that only some of them have
   if (generation < 1 || generation > kGeneration) {
     throw std::invalid_argument("no generation " + std::to_string(generation) + " of random jobs");
   }
-  return Maker(seed, number).make();
+  Job job = Maker(seed, number).make();
+  if (generation >= 2) add_options(job, seed, number);
+  return job;
 }
 
 }  // namespace dcqcn::fuzz

@@ -104,6 +104,8 @@ class Fields {
     add("dropped", i, p.counters.dropped);
     add("queue", i, p.queue);
     add("pause", i, p.pause);
+    add_later("pfc_sent", i, p.counters.pfc_sent);
+    add_later("pfc_received", i, p.counters.pfc_received);
   }
   void add_flow(std::size_t i, const FinishedFlow& f) {
     add("flow src", i, static_cast<std::int64_t>(f.src));

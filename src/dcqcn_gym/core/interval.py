@@ -148,6 +148,10 @@ class IntervalReport(_ComparesArrays):
     """Data bytes queued at the end of the interval."""
     port_max_queue_bytes: IntArray
     port_dropped_packets: IntArray
+    port_pfc_sent: IntArray
+    """PFC frames, pauses and resumes, that the owner decided to send by this port."""
+    port_pfc_received: IntArray
+    """PFC frames that took effect at this port."""
     # totals of the interval
     delivered_bytes: int
     """Payload bytes that reached their receiver in order."""
@@ -184,6 +188,17 @@ class IntervalReport(_ComparesArrays):
     def duration_s(self) -> float:
         """Length of the interval in seconds."""
         return self.duration_ps * 1e-12
+
+    def pause_ps_by_kind(self) -> tuple[float, float]:
+        """Return the pause times of all host ports and of all switch ports, summed."""
+        of_host = self.port_node < self.host_rate_bps.size
+        return float(self.port_pause_ps[of_host].sum()), float(self.port_pause_ps[~of_host].sum())
+
+    def pfc_received_by_kind(self) -> tuple[int, int]:
+        """Return the PFC frames that took effect at hosts and at switches."""
+        of_host = self.port_node < self.host_rate_bps.size
+        received = self.port_pfc_received
+        return int(received[of_host].sum()), int(received[~of_host].sum())
 
     @property
     def idle(self) -> bool:

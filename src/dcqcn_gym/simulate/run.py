@@ -129,6 +129,10 @@ class _Totals:
     utility_sum: float = 0.0
     busy: int = 0
     port_pause_ps: float = 0.0
+    host_pause_ps: float = 0.0
+    switch_pause_ps: float = 0.0
+    host_pfc: int = 0
+    switch_pfc: int = 0
     device_pause_ps: float = 0.0
     largest_queue: int = 0
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
@@ -149,6 +153,12 @@ class _Totals:
         self.utility_sum += 0.0 if interval.idle else interval.utility
         self.busy += not interval.idle
         self.port_pause_ps += figures.port_pause_ps
+        hosts, switches = report.pause_ps_by_kind()
+        self.host_pause_ps += hosts
+        self.switch_pause_ps += switches
+        host_frames, switch_frames = report.pfc_received_by_kind()
+        self.host_pfc += host_frames
+        self.switch_pfc += switch_frames
         self.device_pause_ps += figures.pause_ps
         self.largest_queue = max(self.largest_queue, figures.max_queue_bytes)
         for name in _COUNTED:
@@ -330,6 +340,10 @@ def _summary(scenario: Scenario, setting: Setting, seed: int, totals: _Totals) -
         "makespan_ns": None if start is None else (totals.last_finish_ps - start) / 1000,
         "mean_utility": totals.utility_sum / totals.busy if totals.busy else None,
         "pause_ns_all_ports": totals.port_pause_ps / 1000,
+        "pause_ns_host_ports": totals.host_pause_ps / 1000,
+        "pause_ns_switch_ports": totals.switch_pause_ps / 1000,
+        "pfc_frames_to_hosts": totals.host_pfc,
+        "pfc_frames_to_switches": totals.switch_pfc,
         "pause_ns_mean_device": totals.device_pause_ps / 1000,
         "max_queue_bytes": totals.largest_queue,
         **totals.counts,

@@ -182,6 +182,9 @@ def check_report(report: IntervalReport, n_hosts: int) -> None:
     assert np.all(report.port_marked_packets <= report.port_tx_packets)
     assert np.all(report.port_queue_bytes <= report.port_max_queue_bytes)
     assert int(np.sum(report.port_dropped_packets)) == report.drops
+    assert int(np.sum(report.port_pfc_sent)) == report.pauses + report.resumes
+    assert int(np.sum(report.port_pfc_received)) == sum(report.pfc_received_by_kind())
+    assert sum(report.pause_ps_by_kind()) == pytest.approx(float(np.sum(report.port_pause_ps)))
     _check_flows(report)
 
 

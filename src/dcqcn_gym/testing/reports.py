@@ -47,6 +47,8 @@ def blank_report(n_hosts: int = 4, rate_bps: float = 100e9, **changes: Any) -> I
         port_queue_bytes=zeros(),
         port_max_queue_bytes=zeros(),
         port_dropped_packets=zeros(),
+        port_pfc_sent=zeros(),
+        port_pfc_received=zeros(),
         delivered_bytes=0,
         data_packets=0,
         acks=0,

@@ -1,0 +1,59 @@
+// The explicit next-hop table: rows that take a flow's data by a chosen port of a switch, where the
+// path hash would choose. A packet names its flow by destination and 16 hash bits only, so a listed
+// flow gets bits that no other flow to that destination has.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace dcqcn {
+
+/// At `node`, data of the `ordinal`-th flow of `src`, which goes to `dst`, leaves by `port`.
+struct NextHopRow {
+  int node = 0;
+  int src = 0;
+  int dst = 0;
+  std::uint32_t ordinal = 0;
+  int port = 0;  // within the node
+  int line = 0;  // of the compiled text, for messages
+
+  /// Of equal meaning, wherever it stands.
+  bool operator==(const NextHopRow& o) const {
+    return node == o.node && src == o.src && dst == o.dst && ordinal == o.ordinal && port == o.port;
+  }
+};
+
+class NextHops {
+ public:
+  NextHops() = default;
+  explicit NextHops(const std::vector<NextHopRow>& rows);
+
+  bool empty() const { return ports_.empty(); }
+
+  /// The hash bits of a flow to `dst` whose own would be `bits`; listed flows have data only.
+  std::uint16_t entropy(int src, int dst, std::uint32_t ordinal, bool data,
+                        std::uint16_t bits) const;
+
+  /// The port of a row, or -1. `bits` are those of entropy().
+  int port(int node, std::uint16_t dst, std::uint16_t bits) const {
+    const auto row = ports_.find(key(node, dst, bits));
+    return row == ports_.end() ? -1 : row->second;
+  }
+
+ private:
+  static std::uint64_t key(int high, std::uint16_t dst, std::uint32_t low) {
+    return static_cast<std::uint64_t>(high) << 48 | static_cast<std::uint64_t>(dst) << 32 | low;
+  }
+  std::uint16_t free_bits(std::uint16_t dst, std::uint16_t bits) const {
+    while (taken_.contains(key(0, dst, bits))) ++bits;
+    return bits;
+  }
+
+  std::unordered_map<std::uint64_t, std::uint16_t> bits_;  // of each listed flow
+  std::unordered_set<std::uint64_t> taken_;                // destination and bits of listed flows
+  std::unordered_map<std::uint64_t, int> ports_;
+};
+
+}  // namespace dcqcn

@@ -1,0 +1,12 @@
+// Options of the engine that came after the first generation of random jobs.
+#pragma once
+
+#include "job.hpp"
+
+namespace dcqcn::fuzz {
+
+// Adds options to a job, drawn from a stream of their own: ACKs in the data class, next hops of
+// single flows. A job that the parser refuses stays as it is.
+void add_options(Job& job, std::uint64_t seed, std::uint64_t number);
+
+}  // namespace dcqcn::fuzz

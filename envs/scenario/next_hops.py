@@ -1,0 +1,150 @@
+"""The explicit next-hop table of a scenario: which port of a switch a flow's data leaves by.
+
+Read from CSV rows ``switch,src,dst,ordinal,port`` or written inline, and checked against the
+network: every row has to keep its flow on a shortest path.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field, ValidationInfo
+
+from dcqcn_gym.core.errors import ConfigError, did_you_mean
+from dcqcn_gym.envs.scenario.tables import lines_of, numbers_of, path_of
+from dcqcn_gym.envs.scenario.topology import Network
+
+__all__ = ["NextHop", "NextHopsField", "check_next_hops", "read_next_hops"]
+
+COLUMNS = ("switch", "src", "dst", "ordinal", "port")
+HEADER = ",".join(COLUMNS)
+
+
+class NextHop(NamedTuple):
+    """At node ``switch``, data of flow number ``ordinal`` of ``src`` to ``dst`` leaves by ``port``.
+
+    ``ordinal`` counts the flows of a source from 0, in the order in which they start; ``port``
+    counts the links of the switch from 0, in the order of the topology.
+    """
+
+    switch: int
+    src: int
+    dst: int
+    ordinal: int
+    port: int
+
+
+class _Paths:
+    """Ports of switches on shortest paths, by destination."""
+
+    def __init__(self, net: Network) -> None:
+        self._net = net
+        self._peers: list[list[int]] = [[] for _ in range(net.n_nodes)]
+        for link in net.links:
+            self._peers[link.a].append(link.b)
+            self._peers[link.b].append(link.a)
+        self._distances: dict[int, dict[int, int]] = {}
+
+    def ports(self, switch: int, dst: int) -> list[int]:
+        """Return the ports of a switch that lead to a host by a shortest path."""
+        if dst not in self._distances:
+            self._distances[dst] = self._walk(dst)
+        far = self._distances[dst]
+        near = far[switch] - 1
+        return [i for i, peer in enumerate(self._peers[switch]) if far.get(peer) == near]
+
+    def _walk(self, dst: int) -> dict[int, int]:
+        far, edge = {dst: 0}, deque([dst])
+        while edge:
+            node = edge.popleft()
+            for peer in self._peers[node]:
+                if peer not in far and not self._net.is_host(peer):  # hosts do not forward
+                    far[peer] = far[node] + 1
+                    edge.append(peer)
+        return far
+
+    def problem(self, row: NextHop) -> str:
+        """Return what is wrong with a row, or an empty string."""
+        net = self._net
+        if not net.n_hosts <= row.switch < net.n_nodes:
+            return (
+                f"switch = {row.switch} is not a switch; expected {net.n_hosts} to "
+                f"{net.n_nodes - 1}, the switches are numbered after the hosts"
+            )
+        for key, host in (("src", row.src), ("dst", row.dst)):
+            if not 0 <= host < net.n_hosts:
+                return f"{key} = {host} is not a host; expected 0 to {net.n_hosts - 1}"
+        if row.src == row.dst:
+            return f"src and dst are both {row.src}; expected two different hosts"
+        if not 0 <= row.ordinal < 2**32:
+            return f"ordinal = {row.ordinal}; expected 0 to {2**32 - 1}"
+        ports = self.ports(row.switch, row.dst)
+        if row.port not in ports:
+            known = ", ".join(map(str, ports))
+            return (
+                f"port = {row.port} of switch {row.switch} is on no shortest path to host "
+                f"{row.dst}; expected {known}"
+            )
+        return ""
+
+
+def check_next_hops(rows: Iterable[tuple[str, NextHop]], net: Network) -> None:
+    """Raise :class:`ConfigError` for the first row that does not fit; each comes with its place."""
+    paths = _Paths(net)
+    seen: dict[tuple[int, ...], str] = {}
+    for place, row in rows:
+        problem = paths.problem(row)
+        before = seen.setdefault(row[:4], place)
+        if not problem and before != place:
+            problem = f"the same flow and switch as in {before}; expected one row for them"
+        if problem:
+            raise ConfigError(f"{place}: {problem}")
+
+
+def _is_header(path: Path, line: int, text: str) -> bool:
+    """Return True for a line of column names; raise :class:`ConfigError` for other names."""
+    names = [cell.strip() for cell in text.split(",")]
+    if not all(name[:1].isalpha() for name in names):
+        return False
+    for name in names:
+        if name not in COLUMNS:
+            raise ConfigError(
+                f"{path} line {line}: unknown column {name[:40]!r}{did_you_mean(name, COLUMNS)}"
+            )
+    if tuple(names) != COLUMNS:
+        raise ConfigError(f"{path} line {line}: {text[:80]!r}; expected the columns {HEADER}")
+    return True
+
+
+def read_next_hops(path: Path, net: Network | None = None) -> tuple[NextHop, ...]:
+    """Read ``switch,src,dst,ordinal,port`` rows; ``#`` lines are comments, a header is optional.
+
+    With ``net`` the rows are checked as well. Raises :class:`ConfigError` with the line.
+    """
+    rows: list[tuple[str, NextHop]] = []
+    for line, text in lines_of(path):
+        if text.startswith("#") or (not rows and _is_header(path, line, text)):
+            continue
+        row = NextHop(*numbers_of(path, line, text, HEADER, (True,) * len(COLUMNS)))
+        rows.append((f"{path} line {line}", row))
+    if not rows:
+        raise ConfigError(f"{path}: holds no row; expected lines {HEADER}")
+    if net is not None:
+        check_next_hops(rows, net)
+    return tuple(row for _, row in rows)
+
+
+def _to_rows(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str):
+        return read_next_hops(path_of(value, info), (info.context or {}).get("network"))
+    return value
+
+
+NextHopsField = Annotated[
+    tuple[NextHop, ...],
+    BeforeValidator(_to_rows, json_schema_input_type=str | tuple[NextHop, ...]),
+    Field(description="the path of a CSV file switch,src,dst,ordinal,port or a list of such rows"),
+]
