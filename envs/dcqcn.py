@@ -247,8 +247,8 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             episode.setting = setting
         done: list[Interval] = []
         while len(done) < intervals and not episode.over:
-            episode.interval += 1
             report = self.backend.advance()
+            episode.interval += 1
             dispatched = changed and not done
             done.append(self._measure(report, tuning=tuning, dispatched=dispatched))
             episode.over = self.backend.done or episode.interval >= self.intervals
