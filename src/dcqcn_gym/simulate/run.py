@@ -153,10 +153,10 @@ class _Totals:
         self.utility_sum += 0.0 if interval.idle else interval.utility
         self.busy += not interval.idle
         self.port_pause_ps += figures.port_pause_ps
-        hosts, switches = report.pause_ps_by_kind()
+        hosts, switches = interval.report.pause_ps_by_kind()
         self.host_pause_ps += hosts
         self.switch_pause_ps += switches
-        host_frames, switch_frames = report.pfc_received_by_kind()
+        host_frames, switch_frames = interval.report.pfc_received_by_kind()
         self.host_pfc += host_frames
         self.switch_pfc += switch_frames
         self.device_pause_ps += figures.pause_ps
