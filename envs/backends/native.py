@@ -14,6 +14,7 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends.base import DeviceSetting, Look
 from dcqcn_gym.envs.backends.groups import Devices, resolve
 from dcqcn_gym.envs.backends.replay import report_from_dict
+from dcqcn_gym.envs.monitors.reader import FlowLogReader, as_figures, reader_of
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class _Open:
     simulation: _core.Simulation
     devices: Devices
     interval_ps: int
+    reader: FlowLogReader | None
+    """Of a monitor in Python; None: the engine's own makes the distribution."""
     applied: bool = False
     index: int = 0
     watch: _Watch | None = None
@@ -90,6 +93,7 @@ class NativeBackend:
         if not 0 <= seed < SEED_LIMIT:
             raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
         compiled = compile_scenario(scenario)
+        reader = reader_of(scenario, seed)
         try:
             simulation = self._simulate(compiled, seed)
         except ValueError as error:
@@ -101,7 +105,7 @@ class NativeBackend:
             port_index=[int(i) for i in ports["index"]],
             tiers=_tiers(compiled),
         )
-        self._open = _Open(simulation, devices, scenario.monitor_interval_ps)
+        self._open = _Open(simulation, devices, scenario.monitor_interval_ps, reader)
 
     def _simulate(self, compiled: str, seed: int) -> _core.Simulation:
         return _core.Simulation(compiled, seed)
@@ -133,6 +137,10 @@ class NativeBackend:
             raise BackendError(f"the packet engine stopped: {error}") from error
         if opened.watch is not None:
             opened.watch.count(figures)
+        if opened.reader is not None:
+            log = opened.simulation.flow_log()
+            fsd = opened.reader.read(log, figures["start_ps"], figures["end_ps"])
+            figures["fsd"] = as_figures(fsd)
         opened.index += 1
         return report_from_dict({**figures, "index": opened.index - 1})
 

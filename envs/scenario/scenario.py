@@ -23,7 +23,7 @@ from dcqcn_gym.core.knobs import (
     expert_setting,
     knob,
 )
-from dcqcn_gym.envs.scenario.monitor import Monitor
+from dcqcn_gym.envs.scenario.monitor import ExactMonitor, Monitor, MonitorField
 from dcqcn_gym.envs.scenario.topology import Network, Topology, network, us_to_ps
 from dcqcn_gym.envs.scenario.workloads import Poisson, Workload, mean_gap_ps
 
@@ -160,7 +160,7 @@ class Scenario(StrictModel):
     switch: Switch = Switch()
     transport: Transport = Transport()
     cnp: Cnp = Cnp()
-    monitor: Monitor = Monitor()
+    monitor: MonitorField = ExactMonitor()
     workloads: tuple[Workload, ...] = Field(min_length=1)
 
     @field_validator("topology")
