@@ -49,7 +49,7 @@ def monitor_line(compiled: str, options: Mapping[str, object]) -> str:
         word, *pairs = match.group().split()
         now = dict(pair.split("=", 1) for pair in pairs)
         kind = str(options.get("kind", now["kind"]))
-        fresh = KINDS[kind]().words() if kind in KINDS else {}
+        fresh = KINDS[kind](kind=kind).words() if kind in KINDS else {}
         known = _core.MONITOR_KINDS.get(kind, tuple(now))
         kept = {key: value for key, value in now.items() if key in known}
         items = {**fresh, **kept, **options}

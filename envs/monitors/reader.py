@@ -92,7 +92,7 @@ class FlowLogReader:
     ) -> FloatArray | None:
         """Return what the monitor holds each row of the log for that it has just read."""
         log = self.log_of(columns, start_ps, end_ps)
-        shares = self._called("elephant_shares", log)
+        shares: FloatArray | None = self._called("elephant_shares", log)
         if shares is not None and np.shape(shares) != (len(log.key),):
             raise MonitorError(
                 f"monitor {self.kind!r}: elephant_shares has the shape {np.shape(shares)}; "

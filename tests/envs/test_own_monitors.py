@@ -79,8 +79,9 @@ def toy(folder: Path, observe: str = "") -> str:
 def test_the_example_says_what_exact_counters_say(delta: int) -> None:
     ours = watched(mini({"kind": EXAMPLE, "options": {"delta": delta}}))
     theirs = watched(mini({"kind": "exact", "delta": delta}))
-    memory = {"data_plane_bytes": 0, "control_plane_bytes": 0, "tracked_flows": 0}
-    assert [r.fsd for r in ours] == [replace(r.fsd, **memory) for r in theirs]
+    assert [r.fsd for r in ours] == [
+        replace(r.fsd, data_plane_bytes=0, control_plane_bytes=0, tracked_flows=0) for r in theirs
+    ]
     assert sum(r.fsd.elephants + r.fsd.potential for r in ours) > 0
     for a, b in zip(ours, theirs, strict=True):  # and the network does not notice
         assert replace(a, fsd=b.fsd) == b

@@ -121,6 +121,7 @@ class MonitorCase:
                 continue
             seen = first[~np.isnan(first)]
             assert ((seen >= 0.0) & (seen <= 1.0)).all()
+            assert again is not None
             assert np.array_equal(first, again, equal_nan=True)
 
     def test_watches_the_packet_engine(self) -> None:
