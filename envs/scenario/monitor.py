@@ -31,6 +31,7 @@ __all__ = [
     "OwnMonitor",
     "monitor_kinds",
     "monitor_of",
+    "own_options",
     "with_kind",
 ]
 
@@ -219,7 +220,21 @@ def _model(kind: object) -> type[Monitor]:
 def _kind(value: Any) -> str:
     """Return the tag of a table or of a monitor."""
     kind = value.get("kind", "exact") if isinstance(value, Mapping) else value.kind
-    return str(kind) if kind in KINDS else OWN
+    return str(kind) if str(kind) in KINDS else OWN
+
+
+def own_options(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recorded table without the options of other kinds.
+
+    Logs of older versions have the options of every kind; what is left out never did anything.
+    """
+    own = _model(table.get("kind", "exact")).model_fields
+    return {key: value for key, value in table.items() if key in own or not _owners(key)}
+
+
+def _owners(key: str) -> list[str]:
+    """Return the kinds of the engine that have an option."""
+    return [name for name, model in KINDS.items() if key in model.model_fields]
 
 
 def _own_keys(value: Any) -> Any:
@@ -229,13 +244,10 @@ def _own_keys(value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise ConfigError(f"{value!r}; expected a table with a kind and its options")
     kind = value.get("kind", "exact")
-    own = _model(kind).model_fields
-    kept = {}
+    kept = own_options(value)
     for key, given in value.items():
-        owners = [name for name, model in KINDS.items() if key in model.model_fields]
-        if key in own or not owners:
-            kept[key] = given
-        elif given != KINDS[owners[0]].model_fields[key].default:
+        owners = _owners(key)
+        if key not in kept and given != KINDS[owners[0]].model_fields[key].default:
             raise ConfigError(
                 f"{key} = {given!r} is an option of kind {', '.join(owners)}, not of {kind!r}; "
                 "leave it out or choose another kind"

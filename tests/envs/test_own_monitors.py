@@ -27,6 +27,8 @@ from dcqcn_gym.envs.scenario.monitor import (
 )
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.session import check_same
 from dcqcn_gym.testing.monitor_case import MonitorCase
 
 EXAMPLE = f"{Path(__file__).resolve().parents[2]}/examples/06_own_monitor.py:Window"
@@ -198,3 +200,33 @@ def test_the_log_is_what_the_flows_sent() -> None:
     assert packets <= world.totals()["data_packets"]
     assert total >= report.finished.bytes.sum() > 0
     assert isinstance(report.fsd, FlowSizeDistribution)
+
+
+@pytest.mark.parametrize(
+    "kind", ["elastic", "exact", "elastic-naive", "netflow", "chameleon", "none"]
+)
+def test_a_table_with_every_option_still_loads(kind: str) -> None:
+    """Logs of older versions name the options of all kinds, with their defaults."""
+    everything = {
+        "kind": kind, "tau_bytes": 1_000_000, "delta": 3, "theta": 0.01, "pe_weight": "ratio",
+        "sizes_cdf": None, "max_flows": 65_536, "heavy_bytes": 153_600, "light_bytes": 460_800,
+        "unit": "bytes", "sample_one_in": 100, "export_us": 1e6, "local_us": 10_000.0,
+        "upload_us": 100_000.0,
+    }  # fmt: skip
+    assert monitor_of(everything) == monitor_of({"kind": kind})
+
+
+def test_a_log_with_options_of_other_kinds_is_read_and_continued(tmp_path: Path) -> None:
+    """They never did anything, so it goes on as if they were not there."""
+    spec = RunSpec(mini({"kind": "netflow"}), "random", 1, 4, "fake")
+    path = tmp_path / "run.jsonl"
+    run(spec, path)
+    first, *lines = path.read_text().splitlines(keepends=True)
+    assert '"sample_one_in":100' in first
+    old = first.replace('"sample_one_in":100', '"sample_one_in":100,"delta":3,"heavy_bytes":64')
+    path.write_text(old + "".join(lines[:2]))
+    recorded = read_run(path)
+    check_same(recorded, spec)
+    Scenario.model_validate(recorded.header["scenario"])
+    run(spec, path, replay=recorded)
+    assert path.read_text() == old + "".join(lines)

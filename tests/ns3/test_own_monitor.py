@@ -1,4 +1,4 @@
-"""A monitor in Python behind the bridge: it runs in the simulation process, wherever that gets it."""
+"""A monitor in Python behind the bridge: it runs in the simulation process."""
 
 from __future__ import annotations
 
