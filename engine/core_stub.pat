@@ -11,18 +11,25 @@ dcqcn_gym._core.knob_rows:
     def knob_rows(scheme: str) -> list[dict[str, Any]]:
         \doc
 
+dcqcn_gym._core.MONITOR_KINDS:
+    MONITOR_KINDS: dict[str, tuple[str, ...]]
+
+dcqcn_gym._core.KlTrigger.update:
+    def update(self, elephants: float, mice: float, known: bool) -> tuple[float, bool]:
+        \doc
+
 dcqcn_gym._core.flow_keys:
     def flow_keys(
         src: NDArray[numpy.int64], ordinal: NDArray[numpy.int64]
     ) -> NDArray[numpy.int64]:
         \doc
 
-dcqcn_gym._core.Simulation.(report|port_table|totals|labels|take_trace|live_flows|flow_rates):
+dcqcn_gym._core.Simulation.(report|port_table|totals|labels|take_trace|flow_log|live_flows|flow_rates):
     def \1(self) -> dict[str, Any]:
         \doc
 
-dcqcn_gym._core.Monitor.labels:
-    def labels(self) -> dict[str, Any]:
+dcqcn_gym._core.Monitor.(labels|flow_log):
+    def \1(self) -> dict[str, Any]:
         \doc
 
 dcqcn_gym._core.Monitor.end_interval:

@@ -45,6 +45,15 @@ inline nb::object flow_keys(const Column<std::int64_t>& src, const Column<std::i
   });
 }
 
+inline nb::tuple kl_of(KlTrigger& trigger, double elephants, double mice, bool known) {
+  FsdReport report;
+  report.weighted_elephants = elephants;
+  report.weighted_mice = mice;
+  report.known = known;
+  trigger.update(report);
+  return nb::make_tuple(report.kl, report.triggered);
+}
+
 inline void bind_monitors(nb::module_& m) {
   nb::class_<Monitor>(m, "Monitor", "The flow-size monitor of a compiled scenario, alone.")
       .def(
@@ -65,7 +74,22 @@ inline void bind_monitors(nb::module_& m) {
           nb::arg("now_ps"), "End the interval at now_ps; return its distribution and cost.")
       .def(
           "labels", [](const Monitor& self) { return labels_of(self.labels()); },
-          "With option labels=1: every flow active in the last interval.");
+          "With option labels=1: every flow active in the last interval.")
+      .def("flow_log", &flow_log_of,
+           "With kind flow-log: what each ToR saw of each flow in the last interval.");
+  nb::class_<KlTrigger>(m, "KlTrigger",
+                        "The trigger at the controller: compares successive distributions.")
+      .def(nb::init<double>(), nb::arg("theta"))
+      .def("update", &kl_of, nb::arg("elephants"), nb::arg("mice"), nb::arg("known"),
+           "Take the weighted counts of an interval; return its divergence, and whether it "
+           "triggers.");
+  nb::dict kinds;
+  for (const MonitorKind& kind : monitor_kinds()) {
+    nb::list keys;
+    for (const std::string& key : kind.keys) keys.append(key);
+    kinds[kind.name.c_str()] = nb::tuple(keys);
+  }
+  m.attr("MONITOR_KINDS") = kinds;
   m.def("flow_keys", &flow_keys, nb::arg("src"), nb::arg("ordinal"),
         "What monitors know flows by, from their source and its running number.");
 }

@@ -155,6 +155,17 @@ inline nb::dict labels_of(const std::vector<FlowLabel>& labels) {
   return d;
 }
 
+inline nb::dict flow_log_of(const Monitor& monitor) {
+  const Monitor::FlowLogRows& rows = monitor.flow_log();
+  nb::dict d;
+  const std::size_t n = rows.size();
+  d["tor"] = ints(n, [&](std::size_t i) { return rows[i].tor; });
+  d["key"] = ints(n, [&](std::size_t i) { return rows[i].key; });
+  d["payload_bytes"] = ints(n, [&](std::size_t i) { return rows[i].payload_bytes; });
+  d["packets"] = ints(n, [&](std::size_t i) { return rows[i].packets; });
+  return d;
+}
+
 inline nb::dict trace_of(const std::vector<TracedPacket>& trace) {
   nb::dict d;
   const std::size_t n = trace.size();
@@ -198,6 +209,9 @@ inline void bind_methods(nb::class_<Simulation>& simulation) {
       .def(
           "take_trace", [](Simulation& s) { return trace_of(s.monitor().take_trace()); },
           "With monitor option trace=1: data packets that ToRs recorded since the last call.")
+      .def(
+          "flow_log", [](Simulation& s) { return flow_log_of(s.monitor()); },
+          "With monitor kind flow-log: what each ToR saw of each flow in the last interval.")
       .def(
           "live_flows", [](const Simulation& s) { return live_flows_of(s.transport()); },
           "Flows that have not finished, with their sizes.")

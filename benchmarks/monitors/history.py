@@ -17,6 +17,7 @@ from dcqcn_gym.benchmarks.monitors.accuracy import Seen, mean_accuracy
 from dcqcn_gym.benchmarks.monitors.study import MS, with_load
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
 from dcqcn_gym.benchmarks.monitors.worlds import WorldJob, WorldPlan
+from dcqcn_gym.envs.scenario.monitor import ExactMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 __all__ = ["HISTORIES", "HistoryJob", "HistoryPlan", "history_table", "relabel"]
@@ -67,7 +68,9 @@ class HistoryJob(WorldJob):
         length = (self.warmup_ms + self.length_ms) * MS
         probe = Probe("exact", MS, {"kind": "exact"})
         flows = replay(Study(self.scenario, self.seed, MS, 0, length), [probe])
-        monitor, said, rows = self.scenario.monitor, list(probe.seen), []
+        said, rows = list(probe.seen), []
+        monitor = with_kind(self.scenario.monitor, "exact")
+        assert isinstance(monitor, ExactMonitor)
         for forget in HISTORIES:
             told, largest = relabel(said, forget, monitor.delta, monitor.tau_bytes)
             probe.seen = told[self.warmup_ms :]

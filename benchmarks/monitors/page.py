@@ -53,7 +53,7 @@ def build_page(plan: Plan, out: Path) -> Path:
     html = environment.get_template("monitor.html.j2").render(
         plan=plan,
         measures=MEASURES,
-        monitors=MONITORS,
+        monitors=plan.monitors,
         gates=gates(table),
         tables=_tables(plan, table),
         overhead=overhead_table(load_scenario(plan.scenario)),
@@ -78,12 +78,18 @@ def _tables(plan: Plan, table: Sequence[Row]) -> list[tuple[str, list[Cells]]]:
     return [(titles[g], accuracy_lines(table, g)) for g in titles if g in found]
 
 
+def _monitors(table: Sequence[Row]) -> list[str]:
+    """Return who is in the table: the engine's monitors first, in their order."""
+    found = dict.fromkeys(row.monitor for row in table)
+    return [*(name for name in MONITORS if name in found), *(n for n in found if n not in MONITORS)]
+
+
 def accuracy_lines(table: Sequence[Row], group: str) -> list[Cells]:
     """Return one line per load, interval and monitor: means over the seeds, spread of the first."""
     lines: list[Cells] = []
     places = sorted({(r.load or 0, r.interval_ms) for r in table if r.group == group})
     for load, interval in places:
-        for monitor in MONITORS:
+        for monitor in _monitors(table):
             at: dict[str, Any] = {
                 "group": group, "monitor": monitor, "interval_ms": interval, "load": load or None
             }  # fmt: skip
@@ -128,7 +134,7 @@ def overhead_table(scenario: Scenario) -> list[Cells]:
 def cost_table(table: Sequence[Row]) -> list[Cells]:
     """Return what each monitor costs at the reference load and 1 ms, over all ToRs."""
     lines: list[Cells] = []
-    for monitor in MONITORS:
+    for monitor in _monitors(table):
         found = [
             r for r in table
             if (r.monitor, r.interval_ms, r.load) == (monitor, 1, REFERENCE_LOAD)

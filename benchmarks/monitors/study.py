@@ -20,7 +20,9 @@ from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, monitor_line, replay
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.monitors import MONITORS as MONITORS_IN_PYTHON
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.monitor import KINDS, NoMonitor, OwnMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.pool import worker_pool
@@ -31,15 +33,19 @@ MS = 1_000_000_000
 REFERENCE_LOAD = 30
 LONG_ENOUGH_MS = 1200
 
-MONITORS: Mapping[str, str] = {
-    "elastic": "Elastic Sketch, ternary states over a window (PARALEON)",
-    "exact": "exact counters, ternary states over a window",
-    "elastic-naive": "Elastic Sketch, every interval judged alone",
+OTHER_EXPORTS: Mapping[str, str] = {
     "netflow": "1 packet in 100, exported every interval",
     "netflow-1s": "1 packet in 100, exported every second",
-    "chameleon": "Elastic Sketch, statistics of 10 ms, uploaded every 100 ms",
 }
-"""What is compared. The last two need a long run."""
+"""NetFlow twice: its own export of a second needs a long run, as CHAMELEON does."""
+
+MONITORS: Mapping[str, str] = {
+    name: what
+    for kind, model in KINDS.items()
+    if model is not NoMonitor
+    for name, what in (OTHER_EXPORTS.items() if kind == "netflow" else [(kind, model.summary)])
+}
+"""What is compared: every kind of the engine."""
 
 SHORT = ("elastic", "elastic-naive", "netflow")
 FULL = ("elastic", "exact", "elastic-naive", "netflow")
@@ -50,7 +56,18 @@ def _options(monitor: str, interval_ms: int) -> dict[str, object]:
         return {"kind": "netflow", "export_ps": 1000 * MS}
     if monitor == "netflow":
         return {"kind": "netflow", "export_ps": interval_ms * MS}
+    if monitor not in KINDS:
+        return {"kind": "flow-log"}
     return {"kind": monitor}
+
+
+def _own(monitor: str, scenario: Scenario) -> OwnMonitor | None:
+    """Return the table of a monitor in Python, with the scenario's tau and theta."""
+    if monitor in MONITORS:
+        return None
+    own = with_kind(scenario.monitor, monitor, source="--monitor")
+    assert isinstance(own, OwnMonitor)  # the engine's kinds are all in MONITORS
+    return own
 
 
 @dataclass(frozen=True)
@@ -92,7 +109,13 @@ class Job:
         """Simulate, show every monitor the packets, judge them."""
         study = Study(self.scenario, self.seed, MS, self.warmup_ms * MS, self.length_ms * MS)
         probes = [
-            Probe(monitor, interval * MS, _options(monitor, interval), clocked)
+            Probe(
+                monitor,
+                interval * MS,
+                _options(monitor, interval),
+                clocked,
+                _own(monitor, self.scenario),
+            )
             for clocked in ((False, True) if self.clocked else (False,))
             for interval in (self.intervals_ms if not clocked else self.intervals_ms[:1])
             for monitor in self.monitors
@@ -170,14 +193,21 @@ class Plan:
     long: str | None = "mini-fb-hadoop"
     """The small network on which exports of a second are judged; None leaves it out."""
     long_ms: int = 1300
+    own: Sequence[str] = ()
+    """Monitors in Python, by name or ``path.py:Class``, that watch everything as well."""
+
+    @property
+    def monitors(self) -> Mapping[str, str]:
+        """What is compared and what each one is."""
+        return {**MONITORS, **{name: MONITORS_IN_PYTHON.load(name).summary for name in self.own}}
 
     def jobs(self) -> list[Job]:
         """Return every piece of traffic, the expensive ones first."""
         self._check()
-        base = load_scenario(self.scenario)
+        base, own = load_scenario(self.scenario), tuple(self.own)
         found = [
             Job("load", with_load(base, load), load, seed, self.warmup_ms, self.length_ms,
-                tuple(self.intervals_ms), FULL if load == REFERENCE_LOAD else SHORT,
+                tuple(self.intervals_ms), (FULL if load == REFERENCE_LOAD else SHORT) + own,
                 clocked=load == REFERENCE_LOAD and seed == self.seeds[0])
             for load in sorted(self.loads, reverse=True)
             for seed in self.seeds
@@ -186,12 +216,12 @@ class Plan:
             rounds = load_scenario(self.rounds)
             found += [
                 Job("rounds", rounds, None, seed, self.warmup_ms, self.length_ms,
-                    tuple(i for i in self.intervals_ms if i <= 5) or (1,), SHORT)
+                    tuple(i for i in self.intervals_ms if i <= 5) or (1,), SHORT + own)
                 for seed in self.seeds
             ]  # fmt: skip
         if self.long is not None:
             small = load_scenario(self.long)
-            monitors = tuple(name for name in MONITORS if name != "exact")
+            monitors = tuple(name for name in MONITORS if name != "exact") + own
             found += [
                 Job("long", small, None, seed, self.warmup_ms, self.long_ms, (1,), monitors)
                 for seed in self.seeds
@@ -199,6 +229,10 @@ class Plan:
         return found
 
     def _check(self) -> None:
+        for name in self.own:
+            if name in MONITORS or name in KINDS:
+                raise ConfigError(f"monitor {name!r} is compared anyway; expected one in Python")
+            MONITORS_IN_PYTHON.load(name)
         for load in self.loads:
             if not 1 <= load <= 100:
                 raise ConfigError(f"load {load}: expected 1 to 100 per cent of the host links")

@@ -10,15 +10,18 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym import _core
 from dcqcn_gym.benchmarks.monitors.accuracy import Accuracy, Seen, accuracy, sizes_of
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.backends.groups import same_everywhere
+from dcqcn_gym.envs.monitors.reader import FlowLogReader, as_figures
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.monitor import KINDS, OwnMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = [
@@ -37,15 +40,70 @@ IntArray = npt.NDArray[np.int64]
 
 
 def monitor_line(compiled: str, options: Mapping[str, object]) -> str:
-    """Return a compiled scenario with other options of its monitor."""
+    """Return a compiled scenario with other options of its monitor, by the engine's names.
+
+    Of another kind: with its defaults, but for the options that both kinds have.
+    """
 
     def changed(match: re.Match[str]) -> str:
         word, *pairs = match.group().split()
         now = dict(pair.split("=", 1) for pair in pairs)
-        now |= {key: str(value) for key, value in options.items()}
-        return " ".join([word, *(f"{key}={value}" for key, value in now.items())])
+        kind = str(options.get("kind", now["kind"]))
+        fresh = KINDS[kind](kind=kind).words() if kind in KINDS else {}
+        known = _core.MONITOR_KINDS.get(kind, tuple(now))
+        kept = {key: value for key, value in now.items() if key in known}
+        items = {**fresh, **kept, **options}
+        return " ".join([word, *(f"{key}={value}" for key, value in items.items())])
 
     return re.sub(r"(?m)^monitor .*$", changed, compiled)
+
+
+class Counter(Protocol):
+    """A monitor that is shown packets: the engine's, or one in Python behind its flow log."""
+
+    def record(self, tor: Any, key: Any, payload_bytes: Any) -> None:
+        """Count data packets."""
+
+    def end_interval(self, now_ps: int) -> dict[str, Any]:
+        """End the interval; return its distribution and cost."""
+
+    def labels(self) -> dict[str, Any]:
+        """Return every flow active in the last interval, the truth and what the monitor held."""
+
+
+class FedMonitor:
+    """A monitor in Python, fed by the engine's flow log of the packets it is shown."""
+
+    def __init__(self, log: _core.Monitor, reader: FlowLogReader) -> None:
+        self._log = log
+        self._reader = reader
+        self._begin = self._end = 0
+        self.record = log.record
+
+    def end_interval(self, now_ps: int) -> dict[str, Any]:
+        """End the interval; return its distribution and cost."""
+        self._log.end_interval(now_ps)
+        self._begin, self._end = self._end, now_ps
+        return as_figures(self._reader.read(self._log.flow_log(), self._begin, now_ps))
+
+    def labels(self) -> dict[str, Any]:
+        """Return the truth and the monitor's shares; ConfigError if it knows no single flows."""
+        labels = self._log.labels()  # in the order of the flow log
+        shares = self._reader.elephant_shares(self._log.flow_log(), self._begin, self._end)
+        if shares is None:
+            raise ConfigError(
+                f"monitor {self._reader.kind!r} knows no single flows, so its accuracy cannot be "
+                "judged; give it the method elephant_shares"
+            )
+        seen = ~np.isnan(shares)
+        states = np.where(shares >= 1.0, ELEPHANT, np.where(shares > 0.0, POTENTIAL, MOUSE))
+        labels["state"] = np.where(seen, states, UNSEEN)
+        labels["elephant_share"] = np.where(seen, shares, 0.0)
+        return labels
+
+
+UNSEEN, MOUSE, POTENTIAL, ELEPHANT = range(4)
+"""States of a flow, as the engine numbers them."""
 
 
 @dataclass
@@ -57,18 +115,25 @@ class Probe:
     options: Mapping[str, object]
     clocked: bool = False
     """Measure its CPU time; then it keeps no labels."""
+    own: OwnMonitor | None = None
+    """The table of a monitor in Python; the engine's options are then those of a flow log."""
     seen: list[Seen] = field(default_factory=list)
     costs: list[dict[str, int]] = field(default_factory=list)
     record_s: float = 0.0
     close_s: float = 0.0
     packets: int = 0
 
-    def build(self, compiled: str, seed: int) -> _core.Monitor:
-        """Return the fresh monitor."""
+    def build(self, compiled: str, study: Study) -> Counter:
+        """Return the fresh monitor; one in Python has its table in ``own``."""
         options = {**self.options, "labels": int(not self.clocked)}
-        return _core.Monitor(monitor_line(compiled, options), seed)
+        counter = _core.Monitor(monitor_line(compiled, options), study.seed)
+        if self.own is None:
+            return counter
+        net = study.scenario.network
+        switches = net.n_nodes - net.n_hosts
+        return FedMonitor(counter, FlowLogReader(self.own, switches, self.interval_ps, study.seed))
 
-    def close(self, monitor: _core.Monitor, now_ps: int, keep: bool) -> None:
+    def close(self, monitor: Counter, now_ps: int, keep: bool) -> None:
         """End an interval; ``keep`` what was said unless it belongs to the warm-up."""
         before = time.thread_time()
         fsd = monitor.end_interval(now_ps)
@@ -80,7 +145,7 @@ class Probe:
         if not self.clocked:
             self.seen.append(Seen.of(monitor.labels(), fsd))
 
-    def record(self, monitor: _core.Monitor, trace: Mapping[str, Any], keep: bool) -> None:
+    def record(self, monitor: Counter, trace: Mapping[str, Any], keep: bool) -> None:
         """Show packets to the monitor."""
         before = time.thread_time()
         monitor.record(**trace)
@@ -142,7 +207,7 @@ def replay(study: Study, probes: list[Probe], traffic: Traffic = simulate) -> In
         if probe.interval_ps % study.step_ps or study.warmup_ps % probe.interval_ps:
             raise ValueError(f"an interval of {probe.interval_ps} ps does not fit the study")
     compiled = compile_scenario(study.scenario)
-    monitors = [probe.build(compiled, study.seed) for probe in probes]
+    monitors = [probe.build(compiled, study) for probe in probes]
     flows: list[IntArray] = []
     for now, trace, known in traffic(study):
         keys = keys_of(known)

@@ -1,88 +1,137 @@
+// Reading the monitor line: the table of the kind that it names decides what is accepted.
 #include "model/monitor_config.hpp"
 
-#include <limits>
-
-#include "model/elastic_sketch.hpp"
+#include <algorithm>
+#include <utility>
 
 namespace dcqcn {
 
 namespace {
 
-using Config = MonitorConfig;
+using namespace monitors;
 
-constexpr Time kLongestPeriod = 1'000'000'000'000'000;  // 1000 s
-constexpr Bytes kMostMemory = Bytes{1} << 34;
+template <class K>
+Fields<typename K::Options> fields_of() {
+  return join(common_fields<typename K::Options>(), K::fields());
+}
 
-// keys that are set by studies alone, or needed by some settings only, may be absent
-const Field<Config> kMonitor[] = {
-    {"kind",
-     [](Config& c, const Value& v) {
-       c.kind = v.choice<MonitorKind>({{"none", MonitorKind::kNone},
-                                       {"exact", MonitorKind::kExact},
-                                       {"elastic", MonitorKind::kElastic},
-                                       {"elastic-naive", MonitorKind::kElasticNaive},
-                                       {"netflow", MonitorKind::kNetflow},
-                                       {"chameleon", MonitorKind::kChameleon}});
-     }},
-    {"tau", [](Config& c, const Value& v) { c.states.tau = v.whole(1, kMostBytes); }},
-    {"delta",
-     [](Config& c, const Value& v) {
-       c.states.delta = static_cast<std::uint32_t>(v.whole(1, 1'000'000));
-     }},
-    {"theta", [](Config& c,
-                 const Value& v) { c.theta = v.real(0, std::numeric_limits<double>::infinity()); }},
-    {"pe_weight",
-     [](Config& c, const Value& v) {
-       c.states.weight = v.choice<PeWeight>({{"ratio", PeWeight::kRatio},
-                                             {"logistic", PeWeight::kLogistic},
-                                             {"survival", PeWeight::kSurvival}});
-     }},
-    {"heavy_bytes",
-     [](Config& c, const Value& v) {
-       c.heavy_bytes = v.whole(ElasticSketch::kBucketBytes, kMostMemory);
-     }},
-    {"light_bytes", [](Config& c, const Value& v) { c.light_bytes = v.whole(1, kMostMemory); }},
-    {"max_flows",
-     [](Config& c, const Value& v) {
-       c.states.max_flows = static_cast<std::size_t>(v.whole(1, 1 << 30));
-     }},
-    {"unit",
-     [](Config& c, const Value& v) {
-       c.count_packets = v.choice<bool>({{"bytes", false}, {"packets", true}});
-     }},
-    {"sample_one_in",
-     [](Config& c, const Value& v) {
-       c.sample_one_in = static_cast<std::uint32_t>(v.whole(1, 1'000'000));
-     }},
-    {"export_ps", [](Config& c, const Value& v) { c.export_every = v.whole(1, kLongestPeriod); }},
-    {"local_ps", [](Config& c, const Value& v) { c.local_every = v.whole(1, kLongestPeriod); }},
-    {"upload_ps", [](Config& c, const Value& v) { c.upload_every = v.whole(1, kLongestPeriod); }},
-    {"sizes_cdf",
-     [](Config& c, const Value& v) { c.sizes_cdf = static_cast<int>(v.whole(0, 65535)); },
-     Absent::kAlways},
-    {"packet_bytes", [](Config& c, const Value& v) { c.packet_bytes = v.whole(1, 65535); },
-     Absent::kAlways},
-    {"labels", [](Config& c, const Value& v) { c.labels = v.flag(); }, Absent::kAlways},
-    {"trace", [](Config& c, const Value& v) { c.trace = v.flag(); }, Absent::kAlways},
+// calls f.template operator()<I, K>() for every kind
+template <typename F, std::size_t... I, class... K>
+void for_each_kind(F&& f, std::index_sequence<I...>, List<K...>) {
+  (f.template operator()<I, K>(), ...);
+}
+template <typename F, class... K>
+void for_each_kind(F&& f, List<K...> list) {
+  for_each_kind(f, std::index_sequence_for<K...>(), list);
+}
+
+struct Owners {
+  std::string names;  // of the kinds that have the key
+  bool is_default = false;
 };
+
+// who has a key, and whether the value says what one of them does anyway
+Owners owners_of(const std::string& key, const Value& value) {
+  Owners found;
+  for_each_kind(
+      [&]<std::size_t, class K>() {
+        for (const auto& field : K::fields()) {
+          if (field.key != key) continue;
+          typename K::Options options;
+          field.read(options, value);
+          found.is_default |= options == typename K::Options();
+          found.names += (found.names.empty() ? "" : ", ") + std::string(K::kName);
+        }
+      },
+      Kinds());
+  return found;
+}
+
+// rows that skip the keys of other kinds; they have to say nothing new
+template <class K>
+Fields<typename K::Options> skipped(const Line& line) {
+  const auto own = fields_of<K>();
+  Fields<typename K::Options> rows;
+  for (const auto& [key, text] : line.pairs()) {
+    const auto is_key = [&](const auto& field) { return field.key == key; };
+    if (std::any_of(own.begin(), own.end(), is_key)) continue;
+    const Owners owners = owners_of(key, Value(line, key, text));
+    if (owners.names.empty()) continue;  // unknown, refused as such
+    if (!owners.is_default) {
+      line.fail(key + " = " + shown(text) + " is an option of " + owners.names + ", not of kind " +
+                K::kName + "; leave it out or choose another kind");
+    }
+    rows.push_back({key.c_str(), [](typename K::Options&, const Value&) {}, Absent::kAlways});
+  }
+  return rows;
+}
+
+template <class K>
+typename K::Options options_of(const Line& line) {
+  typename K::Options options;
+  const auto table = join(fields_of<K>(), skipped<K>(line));
+  read_keys<typename K::Options>(line, table, options);
+  options.check(line);
+  return options;
+}
+
+std::string kind_of(const Line& line) {
+  for (const auto& [key, text] : line.pairs()) {
+    if (key == "kind") return text;
+  }
+  return Exact::kName;
+}
 
 }  // namespace
 
 MonitorConfig MonitorConfig::read(const Line& line) {
   line.expect_values(0, "keys only");
+  const std::string kind = kind_of(line);
   MonitorConfig config;
-  read_keys<Config>(line, kMonitor, config);
-  const int width = config.count_packets ? 1 : 4;
-  if (config.light_bytes < width) {
-    line.fail("light_bytes = " + std::to_string(config.light_bytes) +
-              " is too small for one counter of " + std::to_string(width) + " bytes");
-  }
-  const bool survival = config.states.weight == PeWeight::kSurvival;
-  if (survival && config.sizes_cdf < 0) {
-    line.fail("pe_weight = survival needs sizes_cdf, the number of a cdf");
-  }
-  if (!survival) config.sizes_cdf = -1;  // would change nothing
+  std::vector<std::string_view> known;
+  bool found = false;
+  for_each_kind(
+      [&]<std::size_t I, class K>() {
+        known.push_back(K::kName);
+        if (kind != K::kName) return;
+        config.options.emplace<I>(options_of<K>(line));
+        found = true;
+      },
+      Kinds());
+  if (!found) line.fail("unknown kind " + shown(kind) + did_you_mean(kind, known));
   return config;
+}
+
+const CommonOptions& MonitorConfig::common() const {
+  return std::visit([](const auto& o) -> const CommonOptions& { return o; }, options);
+}
+
+int MonitorConfig::sizes_cdf() const {
+  return std::visit(
+      [](const auto& o) {
+        if constexpr (requires { o.sizes_cdf; }) return o.sizes_cdf;
+        return -1;
+      },
+      options);
+}
+
+void MonitorConfig::set_sizes(std::vector<SizePoint> sizes) {
+  std::visit(
+      [&](auto& o) {
+        if constexpr (requires { o.sizes; }) o.sizes = std::move(sizes);
+      },
+      options);
+}
+
+std::vector<MonitorKind> monitor_kinds() {
+  std::vector<MonitorKind> kinds;
+  for_each_kind(
+      [&]<std::size_t, class K>() {
+        kinds.push_back({K::kName, {}});
+        for (const auto& field : fields_of<K>()) kinds.back().keys.emplace_back(field.key);
+      },
+      Kinds());
+  return kinds;
 }
 
 }  // namespace dcqcn

@@ -151,16 +151,16 @@ class Parser {
 
   // the monitor's distribution, which may stand after its line
   void take_sizes(const Line& end) {
-    MonitorConfig& monitor = scenario_.monitor;
-    if (monitor.sizes_cdf < 0) return;
-    const auto cdf = static_cast<std::size_t>(monitor.sizes_cdf);
+    const int number = scenario_.monitor.sizes_cdf();
+    if (number < 0) return;
+    const auto cdf = static_cast<std::size_t>(number);
     if (cdf >= scenario_.cdfs.size()) {
       end.fail("sizes_cdf = " + std::to_string(cdf) + " of the monitor; expected one of " +
                std::to_string(scenario_.cdfs.size()) + " cdfs");
     }
-    for (const CdfPoint& p : scenario_.cdfs[cdf]) {
-      monitor.states.sizes.push_back({p.bytes, p.probability});
-    }
+    std::vector<SizePoint> sizes;
+    for (const CdfPoint& p : scenario_.cdfs[cdf]) sizes.push_back({p.bytes, p.probability});
+    scenario_.monitor.set_sizes(std::move(sizes));
   }
 
   Scenario scenario_;

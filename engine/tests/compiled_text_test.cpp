@@ -29,9 +29,8 @@ const std::string kDevices =
     "transport qp=pair ack_every=2 window=100000 window_scaling=1 rto_ps=5000 "
     "dispatch_delay_ps=6\n"
     "cnp scope=port port_gap_ps=7 delay_ps=8\n"
-    "monitor kind=netflow tau=9 delta=2 theta=0.5 pe_weight=survival heavy_bytes=64 light_bytes=1 "
-    "max_flows=10 unit=packets sample_one_in=11 export_ps=12 local_ps=13 upload_ps=14 "
-    "sizes_cdf=0 packet_bytes=15 labels=1 trace=1\n";
+    "monitor kind=elastic tau=9 delta=2 theta=0.5 pe_weight=survival heavy_bytes=64 light_bytes=1 "
+    "max_flows=10 unit=packets sizes_cdf=0 packet_bytes=15 labels=1 trace=1\n";
 const std::string kTraffic =
     "cdf 0 100:0.5 1000:1 points=2\n"
     "workload poisson cdf=0 hosts=0,1 dsts=2 mean_gap_ps=1.5 start_ps=1 stop_ps=9 repeat_ps=20 "
@@ -107,20 +106,55 @@ void every_key_arrives() {
 
 void every_monitor_key_arrives() {
   const dcqcn::MonitorConfig m = Scenario::parse(kComplete).monitor;
-  CHECK(m.kind == dcqcn::MonitorKind::kNetflow && m.states.weight == dcqcn::PeWeight::kSurvival);
-  CHECK_EQ(m.states.tau, 9);
-  CHECK_EQ(m.states.delta, 2);
-  CHECK_EQ(m.theta, 0.5);
-  CHECK_EQ(m.heavy_bytes, 64);
-  CHECK_EQ(m.light_bytes, 1);
-  CHECK_EQ(m.states.max_flows, 10);
-  CHECK_EQ(m.sample_one_in, 11);
-  CHECK_EQ(m.export_every, 12);
-  CHECK_EQ(m.local_every, 13);
-  CHECK_EQ(m.upload_every, 14);
-  CHECK_EQ(m.packet_bytes, 15);
-  CHECK(m.count_packets && m.labels && m.trace);
-  CHECK_EQ(m.states.sizes.size(), 2);
+  const auto& elastic = std::get<dcqcn::monitors::Elastic::Options>(m.options);
+  CHECK(elastic.pe_weight == dcqcn::PeWeight::kSurvival);
+  CHECK_EQ(elastic.tau, 9);
+  CHECK_EQ(elastic.delta, 2);
+  CHECK_EQ(elastic.theta, 0.5);
+  CHECK_EQ(elastic.heavy_bytes, 64);
+  CHECK_EQ(elastic.light_bytes, 1);
+  CHECK_EQ(elastic.max_flows, 10);
+  CHECK_EQ(elastic.packet_bytes, 15);
+  CHECK(elastic.count_packets && elastic.labels && elastic.trace);
+  CHECK_EQ(elastic.sizes.size(), 2);
+}
+
+dcqcn::MonitorConfig monitor_of(const std::string& words) {
+  return dcqcn::MonitorConfig::read(dcqcn::Line("monitor " + words, 1, true));
+}
+
+void every_key_of_the_other_monitors_arrives() {
+  const auto n = std::get<dcqcn::monitors::Netflow::Options>(
+      monitor_of("kind=netflow tau=1 theta=0 sample_one_in=11 export_ps=12").options);
+  CHECK_EQ(n.sample_one_in, 11);
+  CHECK_EQ(n.export_every, 12);
+  const auto c = std::get<dcqcn::monitors::Chameleon::Options>(
+      monitor_of("kind=chameleon tau=1 theta=0 heavy_bytes=64 light_bytes=4 unit=bytes local_ps=13 "
+                 "upload_ps=14")
+          .options);
+  CHECK_EQ(c.local_every, 13);
+  CHECK_EQ(c.upload_every, 14);
+  CHECK_EQ(c.heavy_bytes, 64);
+}
+
+// a key of another kind changes nothing, so it is taken only if it does not ask for anything
+void keys_of_other_monitors() {
+  const std::string netflow = "kind=netflow tau=1 theta=0 sample_one_in=100 export_ps=5";
+  CHECK(monitor_of(netflow + " heavy_bytes=153600 delta=3 pe_weight=ratio unit=bytes") ==
+        monitor_of(netflow));
+  const std::string monitor = kDevices.substr(kDevices.find("monitor "));
+  const auto refused = [&](const std::string& words, const std::string& part) {
+    refuses(monitor, "monitor " + words + "\n", part);
+  };
+  refused(netflow + " heavy_bytes=64",
+          "heavy_bytes = '64' is an option of elastic, elastic-naive, chameleon, not of kind "
+          "netflow; leave it out or choose another kind");
+  refused(netflow + " delta=2", "delta = '2' is an option of exact, elastic, not of kind netflow");
+  refused(netflow + " unit=bits", "unknown unit 'bits'");
+  refused(netflow + " heavy_byte=64", "unknown key 'heavy_byte'");
+  refused("kind=none tau=1 theta=0 export_ps=5", "export_ps = '5' is an option of netflow, not of");
+  refused("kind=exact tau=1 theta=0 delta=1 pe_weight=ratio", "key 'max_flows' is missing");
+  refused("tau=1 theta=0", "key 'kind' is missing");
 }
 
 void every_workload_key_arrives() {
@@ -157,7 +191,7 @@ void misspelt_words_are_refused() {
   refuses("window=100000", "windwo=9", "unknown key 'windwo'; did you mean 'window'?");
   refuses("transport qp", "transport scheme=hpcc qp", "unknown key 'scheme'");
   refuses("cnp scope", "cpn scope", "line 14 (cpn): unknown item 'cpn'; did you mean 'cnp'?");
-  refuses("kind=netflow", "kind=netflaw", "unknown kind 'netflaw'; did you mean 'netflow'?");
+  refuses("kind=elastic", "kind=elastik", "unknown kind 'elastik'; did you mean 'elastic'");
   refuses("workload ring", "workload rang", "unknown pattern 'rang'; did you mean 'ring'?");
 }
 
@@ -290,6 +324,8 @@ void near_matches() {
 int main() {
   every_key_arrives();
   every_monitor_key_arrives();
+  every_key_of_the_other_monitors_arrives();
+  keys_of_other_monitors();
   every_workload_key_arrives();
   misspelt_words_are_refused();
   network_lines_are_strict();

@@ -11,7 +11,6 @@ namespace {
 using dcqcn::FsdReport;
 using dcqcn::Monitor;
 using dcqcn::MonitorConfig;
-using dcqcn::MonitorKind;
 
 constexpr dcqcn::Time kMs = 1'000'000'000;
 
@@ -200,11 +199,7 @@ void chameleon_uploads_the_mean_of_local_periods() {
 }
 
 void labels_tell_truth_and_view() {
-  MonitorConfig config = config_of("elastic");
-  config.labels = true;
-  config.heavy_bytes = 64;
-  config.light_bytes = 4;
-  Monitor monitor(config, 1, 1);
+  Monitor monitor(config_of("elastic labels=1 heavy_bytes=64 light_bytes=4"), 1, 1);
   FsdReport out;
   for (std::uint32_t f = 1; f <= 20; ++f) send(monitor, 0, f, 10'000 + f);
   monitor.end_interval(kMs, out);
@@ -219,9 +214,8 @@ void labels_tell_truth_and_view() {
 
 void a_trace_holds_every_packet() {
   for (const char* kind : {"elastic", "none"}) {
-    MonitorConfig config = config_of(kind);
-    config.trace = true;
-    Monitor traced(config, 2, 1), replayed(config_of(kind), 2, 1);
+    const std::string one = kind;
+    Monitor traced(config_of(one + " trace=1"), 2, 1), replayed(config_of(one), 2, 1);
     send(traced, 1, 7, 2500);
     send(traced, 0, 9, 1000);
     const auto trace = traced.take_trace();

@@ -145,9 +145,9 @@ void test_monitor_and_cdfs() {
   CHECK_EQ(s.cdfs[0][0].bytes, 100);
   CHECK_EQ(s.cdfs[0][0].probability, 0.25);
   CHECK_EQ(s.cdfs[1][0].bytes, 1);
-  CHECK(s.monitor.kind == MonitorKind::kElastic);
-  CHECK_EQ(s.monitor.states.tau, 5);
-  CHECK_EQ(s.monitor.states.delta, 2);
+  const auto& elastic = std::get<monitors::Elastic::Options>(s.monitor.options);
+  CHECK_EQ(elastic.tau, 5);
+  CHECK_EQ(elastic.delta, 2);
 }
 
 void test_workloads() {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcqcn_gym.core.errors import StateError
+from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.interval import (
     FSD_BINS,
     FinishedFlows,
@@ -26,6 +26,7 @@ from dcqcn_gym.core.interval import (
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, KNOBS, NIC_KNOBS
 from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.groups import Devices, resolve
+from dcqcn_gym.envs.scenario.monitor import OwnMonitor
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -75,6 +76,11 @@ class FakeBackend:
         """Build the toy network of ``scenario.n_hosts`` hosts around one switch."""
         if self._world is not None:
             raise StateError("open() on an open backend; call close() first")
+        if isinstance(scenario.monitor, OwnMonitor):
+            raise ConfigError(
+                f"monitor {scenario.monitor.kind!r} is fed by the flow log, which the fake backend "
+                "does not have; use the native or the ns3 backend"
+            )
         n = scenario.n_hosts
         devices = Devices(
             n_hosts=n,

@@ -15,6 +15,7 @@ from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.backends.base import DeviceSetting, Look
 from dcqcn_gym.envs.backends.groups import Devices, resolve
 from dcqcn_gym.envs.backends.report_dict import ReportReader
+from dcqcn_gym.envs.monitors.reader import FlowLogReader, as_figures, reader_of
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class _Open:
     devices: Devices
     table: KnobTable
     interval_ps: int
+    flow_log: FlowLogReader | None
+    """Of a monitor in Python; None: the engine's own makes the distribution."""
     applied: bool = False
     index: int = 0
     watch: _Watch | None = None
@@ -93,6 +96,7 @@ class NativeBackend:
         if not 0 <= seed < SEED_LIMIT:
             raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
         compiled = compile_scenario(scenario)
+        flow_log = reader_of(scenario, seed)
         try:
             simulation = self._simulate(compiled, seed)
         except ValueError as error:
@@ -105,7 +109,7 @@ class NativeBackend:
             tiers=_tiers(compiled),
         )
         table = scenario.initial_setting().table
-        self._open = _Open(simulation, devices, table, scenario.monitor_interval_ps)
+        self._open = _Open(simulation, devices, table, scenario.monitor_interval_ps, flow_log)
 
     def _simulate(self, compiled: str, seed: int) -> _core.Simulation:
         return _core.Simulation(compiled, seed)
@@ -137,6 +141,10 @@ class NativeBackend:
             raise BackendError(f"the packet engine stopped: {error}") from error
         if opened.watch is not None:
             opened.watch.count(figures)
+        if opened.flow_log is not None:
+            log = opened.simulation.flow_log()
+            fsd = opened.flow_log.read(log, figures["start_ps"], figures["end_ps"])
+            figures["fsd"] = as_figures(fsd)
         opened.index += 1
         return opened.reader.read({**figures, "index": opened.index - 1})
 

@@ -109,34 +109,18 @@ def _devices(scenario: Scenario) -> Iterator[str]:
 
 
 def _monitor(scenario: Scenario) -> str:
-    monitor = scenario.monitor
-    sizes: dict[str, object] = {}
-    if monitor.sizes_cdf is not None:
-        sizes["sizes_cdf"] = _cdfs(scenario).index(monitor.sizes_cdf)
-    return "monitor " + _items(
-        kind=monitor.kind,
-        tau=monitor.tau_bytes,
-        delta=monitor.delta,
-        theta=repr(monitor.theta),
-        pe_weight=monitor.pe_weight,
-        heavy_bytes=monitor.heavy_bytes,
-        light_bytes=monitor.light_bytes,
-        max_flows=monitor.max_flows,
-        unit=monitor.unit,
-        sample_one_in=monitor.sample_one_in,
-        export_ps=us_to_ps(monitor.export_us),
-        local_ps=us_to_ps(monitor.local_us),
-        upload_ps=us_to_ps(monitor.upload_us),
-        **sizes,
-    )
+    words = scenario.monitor.words()
+    if scenario.monitor.distribution is not None:
+        words["sizes_cdf"] = _cdfs(scenario).index(scenario.monitor.distribution)
+    return "monitor " + _items(**words)
 
 
 def _cdfs(scenario: Scenario) -> list[Cdf]:
     """Return every flow-size distribution of the scenario once, in the order of its number."""
     cdfs: list[Cdf] = []
     wanted = [w.cdf for w in scenario.workloads if isinstance(w, Poisson)]
-    if scenario.monitor.sizes_cdf is not None:
-        wanted.append(scenario.monitor.sizes_cdf)
+    if scenario.monitor.distribution is not None:
+        wanted.append(scenario.monitor.distribution)
     for cdf in wanted:
         if cdf not in cdfs:
             cdfs.append(cdf)

@@ -57,6 +57,11 @@ class Simulation:
         With monitor option trace=1: data packets that ToRs recorded since the last call.
         """
 
+    def flow_log(self) -> dict[str, Any]:
+        """
+        With monitor kind flow-log: what each ToR saw of each flow in the last interval.
+        """
+
     def live_flows(self) -> dict[str, Any]:
         """Flows that have not finished, with their sizes."""
 
@@ -108,6 +113,22 @@ class Monitor:
 
     def labels(self) -> dict[str, Any]:
         """With option labels=1: every flow active in the last interval."""
+
+    def flow_log(self) -> dict[str, Any]:
+        """
+        With kind flow-log: what each ToR saw of each flow in the last interval.
+        """
+
+class KlTrigger:
+    """The trigger at the controller: compares successive distributions."""
+
+    def __init__(self, theta: float) -> None: ...
+    def update(self, elephants: float, mice: float, known: bool) -> tuple[float, bool]:
+        """
+        Take the weighted counts of an interval; return its divergence, and whether it triggers.
+        """
+
+MONITOR_KINDS: dict[str, tuple[str, ...]]
 
 def flow_keys(src: NDArray[numpy.int64], ordinal: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
     """What monitors know flows by, from their source and its running number."""

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from engine_worlds import ENGINES, MS, apply
 
-from dcqcn_gym._core import Monitor, Simulation, flow_keys
+from dcqcn_gym._core import MONITOR_KINDS, Monitor, Simulation, flow_keys
 from dcqcn_gym.benchmarks.monitors.traces import monitor_line
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.monitor import KINDS as MODELS
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 TIGHT = {"heavy_bytes": 1024, "light_bytes": 64, "tau": 200_000}  # every order shows
@@ -20,6 +21,7 @@ KINDS: Mapping[str, Mapping[str, object]] = {
     "packets": {"kind": "elastic", **TIGHT, "unit": "packets"},
     "naive": {"kind": "elastic-naive", **TIGHT},
     "netflow": {"kind": "netflow", "export_ps": MS, "sample_one_in": 10},
+    "flow-log": {"kind": "flow-log"},
     "chameleon": {"kind": "chameleon", **TIGHT, "local_ps": MS, "upload_ps": 2 * MS},
 }
 
@@ -50,6 +52,8 @@ def test_engines_agree_on_every_monitor(kind: str) -> None:
             reports.append(simulation.report())
         assert same(reports[0]["fsd"], reports[1]["fsd"])
         assert same(event.labels(), window.labels())
+        if kind == "flow-log":
+            assert same(event.flow_log(), window.flow_log())
         ours, theirs = event.take_trace(), window.take_trace()
         assert len(ours["tor"]) == len(theirs["tor"]) > 0
         for tor in np.unique(ours["tor"]):
@@ -105,3 +109,19 @@ def test_a_monitor_alone_refuses_what_is_no_trace() -> None:
         flow_keys(np.array([1]), np.array([1, 2]))
     with pytest.raises(ValueError, match="unknown kind 'elastics'"):
         Monitor(mini({"kind": "elastics"}), 1)
+
+
+def test_python_and_the_engine_have_the_same_kinds_and_options() -> None:
+    """A kind or an option that stands on one side only is found here."""
+    renamed = {"tau_bytes": "tau"}
+    in_python = {
+        kind: {
+            renamed.get(name, name.replace("_us", "_ps") if name.endswith("_us") else name)
+            for name in model.model_fields
+        }
+        for kind, model in MODELS.items()
+    }
+    of_studies = {"labels", "trace", "packet_bytes"}
+    in_engine = {kind: set(keys) - of_studies for kind, keys in MONITOR_KINDS.items()}
+    assert in_engine.pop("flow-log") == {"kind", "tau", "theta"}  # feeds those in Python
+    assert in_python == in_engine

@@ -57,9 +57,8 @@ def test_device_lines_of_the_defaults() -> None:
         "transport qp=flow ack_every=1 window=0 window_scaling=0 rto_ps=4000000000 "
         "dispatch_delay_ps=0",
         "cnp scope=qp port_gap_ps=0 delay_ps=0",
-        "monitor kind=elastic tau=1000000 delta=3 theta=0.01 pe_weight=ratio heavy_bytes=153600 "
-        "light_bytes=460800 max_flows=65536 unit=bytes sample_one_in=100 export_ps=1000000000000 "
-        "local_ps=10000000000 upload_ps=100000000000",
+        "monitor kind=elastic tau=1000000 theta=0.01 delta=3 pe_weight=ratio max_flows=65536 "
+        "heavy_bytes=153600 light_bytes=460800 unit=bytes",
     ):
         assert line in text
 
@@ -75,9 +74,8 @@ def test_every_key_reaches_the_text() -> None:
         "transport qp=pair ack_every=1 window=100000 window_scaling=1 "
         "rto_ps=1000000000 dispatch_delay_ps=0",
         "cnp scope=port port_gap_ps=1000000 delay_ps=55000000",
-        "monitor kind=elastic tau=500000 delta=2 theta=0.1 pe_weight=logistic heavy_bytes=4096 "
-        "light_bytes=8192 max_flows=65536 unit=bytes sample_one_in=100 export_ps=1000000000000 "
-        "local_ps=10000000000 upload_ps=100000000000",
+        "monitor kind=elastic tau=500000 theta=0.1 delta=2 pe_weight=logistic max_flows=65536 "
+        "heavy_bytes=4096 light_bytes=8192 unit=bytes",
         "cdf 0 100:0.0 1000:1.0 points=2",
         "workload poisson cdf=0 hosts=0,1,2,3 dsts=0,1,2,3 mean_gap_ps=10000000.0 "
         "start_ps=100000000 stop_ps=200000000 repeat_ps=300000000 priority=4",
@@ -172,16 +170,19 @@ def test_rings_and_messages() -> None:
 def test_monitor_keys() -> None:
     scenario = load_scenario(GOOD / "monitor_netflow.toml")
     assert _lines(scenario, "monitor ") == [
-        "monitor kind=netflow tau=1000000 delta=3 theta=0.01 pe_weight=survival "
-        "heavy_bytes=153600 light_bytes=460800 max_flows=100 unit=bytes sample_one_in=50 "
-        "export_ps=2000000000 local_ps=10000000000 upload_ps=100000000000 sizes_cdf=1"
+        "monitor kind=netflow tau=1000000 theta=0.01 sample_one_in=50 export_ps=2000000000"
+    ]
+    scenario = load_scenario(GOOD / "monitor_survival.toml")
+    assert _lines(scenario, "monitor ") == [
+        "monitor kind=exact tau=1000000 theta=0.01 delta=3 pe_weight=survival max_flows=100 "
+        "sizes_cdf=1"
     ]
     assert [line.split()[1] for line in _lines(scenario, "cdf ")] == ["0", "1"]
     scenario = load_scenario(GOOD / "monitor_chameleon.toml")
-    assert _lines(scenario, "monitor ")[0].endswith(
-        " heavy_bytes=64 light_bytes=1 max_flows=65536 unit=packets sample_one_in=100 "
-        "export_ps=1000000000000 local_ps=100000000 upload_ps=500000000"
-    )
+    assert _lines(scenario, "monitor ") == [
+        "monitor kind=chameleon tau=1000000 theta=0.01 heavy_bytes=64 light_bytes=1 unit=packets "
+        "local_ps=100000000 upload_ps=500000000"
+    ]
 
 
 def test_one_cdf_is_written_once() -> None:

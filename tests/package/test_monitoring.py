@@ -291,12 +291,13 @@ def test_monitors_can_be_compared_on_the_same_traffic(
 @pytest.mark.parametrize(
     ("monitor", "says"),
     [
-        ("heavy_bytes = 63", ["heavy_bytes", "63", "one bucket"]),
-        ("light_bytes = 3", ["light_bytes", "3", "one counter"]),
+        ('kind = "elastic"\nheavy_bytes = 63', ["heavy_bytes", "63", "one bucket"]),
+        ('kind = "elastic"\nlight_bytes = 3', ["light_bytes", "3", "one counter"]),
         ("tau_bytes = 0", ["monitor.tau_bytes", "0"]),
+        ("sample_one_in = 10", ["sample_one_in = 10", "kind netflow, not of 'exact'"]),
         ("delta = 0", ["monitor.delta", "0"]),
         ('kind = "elastics"', ["monitor.kind", "'elastics'", "'elastic'"]),
-        ("sample_one_in = 0", ["monitor.sample_one_in", "0"]),
+        ('kind = "netflow"\nsample_one_in = 0', ["monitor.sample_one_in", "0"]),
     ],
 )
 @pytest.mark.parametrize("words", [("tune",), ("simulate",)])

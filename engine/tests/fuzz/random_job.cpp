@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
+#include <sstream>
 #include <stdexcept>
 
 #include "dice.hpp"
 #include "model/knob_tables.hpp"
+#include "model/monitor_config.hpp"
 #include "random_options.hpp"
 
 namespace dcqcn::fuzz {
@@ -190,7 +193,22 @@ class Maker {
     s += item("sample_one_in", dice_.log_whole(1, 50)) + item("labels", dice_.one_in(4));
     s += item("export_ps", dice_.log_whole(1e6, 1e9)) +
          item("local_ps", dice_.log_whole(1e6, 1e8)) + item("upload_ps", dice_.log_whole(1e6, 1e9));
-    line(s);
+    line(of_kind(kind, s));
+  }
+
+  // the words of a monitor line without the options that other kinds have
+  static std::string of_kind(const std::string& kind, const std::string& words) {
+    const auto kinds = monitor_kinds();
+    const auto own =
+        std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.name == kind; });
+    std::istringstream in(words);
+    std::string kept;
+    for (std::string word; in >> word;) {
+      const std::string key = word.substr(0, word.find('='));
+      const bool known = std::count(own->keys.begin(), own->keys.end(), key) > 0;
+      if (kept.empty() || known) kept += (kept.empty() ? "" : " ") + word;
+    }
+    return kept;
   }
 
   // ---- traffic ----

@@ -33,6 +33,10 @@ def monitor(
     write: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Put the tables into this Markdown file.")
     ] = None,
+    monitor: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A monitor in Python to judge as well; repeatable."),
+    ] = None,
     explain: Annotated[
         bool,
         typer.Option(
@@ -66,6 +70,7 @@ def monitor(
         scenario=scenario,
         rounds=standard.rounds if rounds else None,
         long=standard.long if long else None,
+        own=tuple(monitor or ()),
     )
     with Console(stderr=True).status("simulating") as status:
         produce(plan, out, workers, status.update)

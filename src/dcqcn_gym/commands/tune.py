@@ -87,11 +87,9 @@ def _some(intervals: int) -> int:
 def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
     if kind is None:
         return scenario
-    from dcqcn_gym.core.config import validate
-    from dcqcn_gym.envs.scenario.scenario import Monitor
+    from dcqcn_gym.envs.scenario.monitor import with_kind
 
-    data = {**scenario.monitor.model_dump(), "kind": kind}
-    monitor = validate(data, Monitor, source="--monitor")
+    monitor = with_kind(scenario.monitor, kind, source="--monitor")
     return scenario.model_copy(update={"monitor": monitor})
 
 

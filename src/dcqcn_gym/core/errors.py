@@ -10,6 +10,7 @@ __all__ = [
     "ConfigError",
     "DcqcnGymError",
     "MissingExtraError",
+    "MonitorError",
     "RunError",
     "StateError",
     "TunerError",
@@ -49,6 +50,10 @@ class BackendError(DcqcnGymError, RuntimeError):
 
 class TunerError(DcqcnGymError, RuntimeError):
     """A tuner raised, or proposed something that is not a setting."""
+
+
+class MonitorError(DcqcnGymError, RuntimeError):
+    """A monitor in Python raised, or said what is not a distribution."""
 
 
 class RunError(DcqcnGymError):

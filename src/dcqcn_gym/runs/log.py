@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
+from dcqcn_gym.envs.scenario.monitor import own_options
 
 __all__ = [
     "SCHEMA",
@@ -128,7 +129,15 @@ def _checked_header(path: Path, line: Line) -> Line:
             f"{path} has log schema {line['schema']}, this version reads up to {SCHEMA}; "
             "update dcqcn-gym to read it"
         )
-    return line
+    return _with_own_options(line)
+
+
+def _with_own_options(header: Line) -> Line:
+    """Return a header whose monitor has the options of its kind alone, as it is written today."""
+    scenario = header.get("scenario")
+    if not isinstance(scenario, dict) or not isinstance(scenario.get("monitor"), dict):
+        return header
+    return {**header, "scenario": {**scenario, "monitor": own_options(scenario["monitor"])}}
 
 
 class LogWriter:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import OFFERED, RunSpec, run
@@ -118,5 +119,4 @@ class TunerCase:
 
     def test_runs_without_a_flow_size_distribution(self, tmp_path: Path) -> None:
         """A monitor that shows nothing is no reason to fail."""
-        monitor = self.scenario().monitor.model_copy(update={"kind": "none"})
-        self.log(tmp_path / "none", self.spec(monitor=monitor))
+        self.log(tmp_path / "none", self.spec(monitor=NoMonitor()))
