@@ -11,13 +11,13 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dcqcn_gym.benchmarks.comparison.page import write_results
 from dcqcn_gym.benchmarks.comparison.plan import (
-    Job,
     Plan,
     all_tuners,
     carry_out,
@@ -26,16 +26,18 @@ from dcqcn_gym.benchmarks.comparison.plan import (
     prepare,
 )
 from dcqcn_gym.benchmarks.comparison.results import Figures, collect, moving_mean, rows
-from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells, markdown, with_interval
+from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells, markdown
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.table import with_interval
 from dcqcn_gym.tuners import optuna_search
 
 PLAN = Plan(("mini-fb-hadoop",), ("default", "random"), 2, 12, 1, 5, "fake")
 
 
-def ignore(job: Job, error: str | None, done: int, of: int) -> None:
+def ignore(done: Done[Any]) -> None:
     pass
 
 

@@ -11,6 +11,7 @@ import typer
 from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
+from dcqcn_gym.commands.interrupt import interruptible
 from dcqcn_gym.core.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -123,10 +124,9 @@ def recommended(
     backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
 ) -> None:
     """Tune, then judge what was recommended on fresh seeds against default and expert."""
-    from rich.console import Console
-
     import dcqcn_gym.benchmarks.recommended as bench
     from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.runs.progress import open_progress
 
     plan = bench.Plan(
         scenarios=tuple(scenario or bench.SCENARIOS),
@@ -137,8 +137,10 @@ def recommended(
         eval_intervals=eval_intervals,
         backend=backend,
     )
-    with Console(stderr=True).status("running") as status:
-        bench.produce(plan, out, status.update)
+    kept = f"{out} holds every finished interval: the same command continues it"
+    with interruptible(kept), open_progress() as progress:
+        bench.produce(plan, out, progress)
+    bench.write_figures(plan, out)
     text = bench.markdown(plan, out)
     if write is not None:
         insert(write, "recommended", text)

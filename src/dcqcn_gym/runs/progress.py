@@ -1,4 +1,4 @@
-"""What a tuning session shows while it runs: a live panel, plain lines, or nothing.
+"""What commands show while they run: a session's live panel, a campaign's bar, lines, nothing.
 
 Everything goes to standard error; standard output belongs to ``--emit``.
 """
@@ -6,21 +6,29 @@ Everything goes to standard error; standard output belongs to ``--emit``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
 from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import Line
 
-__all__ = ["LiveViewer", "PlainViewer", "QuietViewer", "open_viewer"]
+__all__ = ["LiveViewer", "PlainViewer", "QuietViewer", "open_progress", "open_viewer"]
 
 _BARS = "▁▂▃▄▅▆▇█"
 _UTILITY = re.compile(rb'^\{"i":(\d+),.*?"utility":([^,]+),')
@@ -248,3 +256,31 @@ def open_viewer(
         yield LiveViewer(live, figures, intervals, title)
     finally:
         live.stop()
+
+
+@contextmanager
+def open_progress(*, quiet: bool = False) -> Iterator[Callable[[Done[Any]], None]]:
+    """Yield what a campaign calls after every job: a bar on a terminal, lines elsewhere.
+
+    Jobs that failed are named at once, unless quiet.
+    """
+    console = Console(stderr=True, quiet=quiet)
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("runs", total=None)
+
+        def show(done: Done[Any]) -> None:
+            name = done.job.name
+            bar.update(task, completed=done.count, total=done.total, description=name)
+            if done.error is not None:
+                text = f"{name} failed: {done.error}"
+            elif not console.is_terminal:
+                text = f"{done.count}/{done.total} {name}"
+            else:
+                return
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+        yield show
