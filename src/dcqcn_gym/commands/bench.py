@@ -80,22 +80,18 @@ def _as_json(results: list[JobResult], cost: EnvCost | None) -> str:
 
 def _show(results: list[JobResult], cost: EnvCost | None) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     from dcqcn_gym.benchmarks.speed.engine import monitor_costs
+    from dcqcn_gym.runs.table import Table, print_tables
 
+    columns = ("job", "engine", "M hops", "pauses", "simulated ms", "CPU s", "M hops / CPU s")
+    rows = [
+        (r.job, r.engine, f"{r.hops / 1e6:.2f}", f"{r.pauses}", f"{r.simulated_ms:.0f}",
+         f"{r.cpu_s:.2f}", f"{r.hops_per_s / 1e6:.1f}")
+        for r in results
+    ]  # fmt: skip
+    print_tables([Table(columns, rows, words=2)])
     console = Console()
-    table = Table()
-    table.add_column("job", no_wrap=True)
-    table.add_column("engine", no_wrap=True)
-    for title in ("M hops", "pauses", "simulated ms", "CPU s", "M hops / CPU s"):
-        table.add_column(title, justify="right")
-    for r in results:
-        table.add_row(
-            r.job, r.engine, f"{r.hops / 1e6:.2f}", f"{r.pauses}",
-            f"{r.simulated_ms:.0f}", f"{r.cpu_s:.2f}", f"{r.hops_per_s / 1e6:.1f}",
-        )  # fmt: skip
-    console.print(table)
     for job, share in monitor_costs(results).items():
         console.print(f"{job}: {share:+.1%} CPU time against monitor-none, median of the pairs")
     if cost is not None:
