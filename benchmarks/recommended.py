@@ -15,9 +15,9 @@ from pathlib import Path
 
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.loop import RunSpec
-from dcqcn_gym.runs.paired import PairedRow, paired_rows
 from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
 from dcqcn_gym.runs.results import plain, write_results
 from dcqcn_gym.runs.rows import (
@@ -126,8 +126,8 @@ def rows(plan: Plan, out: Path, scenario: str) -> list[PairedRow]:
     """Return the lines of a scenario: default, expert, then the tuners; differences to both."""
     of = load_scenario(scenario)
     names = (*REFERENCES, *map(label, plan.tuners))
-    logs = {name: [_judged(out, of, name, seed) for seed in plan.seeds()] for name in names}
-    return paired_rows(logs, REFERENCES)
+    runs = {n: series_of(_judged(out, of, n, seed) for seed in plan.seeds()) for n in names}
+    return paired_rows(runs, REFERENCES)
 
 
 def write_figures(plan: Plan, out: Path) -> None:

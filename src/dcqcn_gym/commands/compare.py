@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +10,7 @@ import typer
 from dcqcn_gym.commands.interrupt import interruptible
 
 if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.comparison.plan import Plan, Trial
-    from dcqcn_gym.benchmarks.comparison.results import Row
+    from dcqcn_gym.benchmarks.comparison.plan import Plan
 
 __all__ = ["compare"]
 
@@ -49,6 +47,8 @@ def compare(
     An interrupted comparison is continued by the same command with --resume.
     """
     import dcqcn_gym.benchmarks.comparison.plan as bench
+    from dcqcn_gym.benchmarks.comparison.page import write_results
+    from dcqcn_gym.benchmarks.comparison.results import rows
     from dcqcn_gym.benchmarks.comparison.text import table
     from dcqcn_gym.runs.pool import cpu_count
     from dcqcn_gym.runs.progress import open_progress
@@ -64,8 +64,9 @@ def compare(
     held = f"{out} holds every finished interval: the same command with --resume instead of --force"
     with interruptible(f"{held} continues it"), open_progress(quiet=quiet) as progress:
         failed = bench.carry_out(todo, jobs or cpu_count(), progress)
-    tables, page = _results(plan, todo, failed, notes, out)
-    print_tables([table(name, rows) for name, rows in tables.items()])
+    tables = rows(todo, failed)
+    page = write_results(plan, tables, notes, out)
+    print_tables([table(name, found) for name, found in tables.items()])
     for note in notes:
         typer.echo(note, err=True)
     typer.echo(f"table: {out / 'table.md'}\npage: {page}", err=True)
@@ -103,13 +104,3 @@ def _names(text: str, option: str) -> tuple[str, ...]:
     if twice:
         raise ConfigError(f"{option}: {', '.join(twice)} is given twice")
     return names
-
-
-def _results(
-    plan: Plan, todo: Sequence[Trial], failed: Mapping[Path, str], notes: Sequence[str], out: Path
-) -> tuple[dict[str, list[Row]], Path]:
-    from dcqcn_gym.benchmarks.comparison.page import write_results
-    from dcqcn_gym.benchmarks.comparison.results import rows
-
-    tables = rows(todo, failed)
-    return tables, write_results(plan, tables, notes, out)

@@ -11,7 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from dcqcn_gym.core.statistics import Estimate
-from dcqcn_gym.runs.table import interval_parts, number, times
+from dcqcn_gym.runs.table import number, times, with_interval
 
 __all__ = ["render"]
 
@@ -31,6 +31,6 @@ def render(template: str, **values: Any) -> bytes:
 
 def _change(estimate: Estimate | None) -> Markup:
     """Return a relative change in per cent, its interval in small print."""
-    parts = interval_parts(estimate, "+.1f", 100, unit="\u00a0%", style="brackets")
-    mean, interval = (part.replace("-", "−") for part in parts)
+    text = with_interval(estimate, "+.1f", 100, unit="\u00a0%", style="brackets")
+    mean, _, interval = text.replace("-", "−").partition(" ")
     return Markup('{} <span class="ci">{}</span>' if interval else "{}").format(mean, interval)

@@ -30,16 +30,13 @@ class Job(Protocol):
     @property
     def name(self) -> str:
         """What people are told that is being done."""
-        ...
 
     @property
     def path(self) -> Path:
         """The file that :meth:`work` leaves."""
-        ...
 
     def work(self) -> Any:
         """Make the file, unless it is there; called in a worker, the result has to pickle."""
-        ...
 
 
 J = TypeVar("J", bound=Job)

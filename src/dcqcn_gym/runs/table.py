@@ -20,7 +20,6 @@ __all__ = [
     "MISSING",
     "Table",
     "count_of",
-    "interval_parts",
     "number",
     "print_tables",
     "times",
@@ -74,28 +73,6 @@ def print_tables(tables: Sequence[Table]) -> None:
 Style: TypeAlias = Literal["pm", "brackets", "words"]
 
 
-def interval_parts(
-    value: Estimate | None, form: str, scale: float = 1.0, *, unit: str = "", style: Style = "pm"
-) -> tuple[str, str]:
-    """Return an estimate times ``scale`` as two texts: its mean, and its interval if one is known.
-
-    ``pm``: ``± half width``, or brackets where the interval is lopsided; ``brackets``:
-    ``[low, high]``; ``words``: a phrase for a sentence. ``unit`` follows the mean.
-    """
-    if value is None or math.isnan(value.mean):
-        return MISSING, ""
-    text = f"{value.mean * scale:{form}}{unit}"
-    if value.low is None or value.high is None:
-        return text, ""
-    low, high = value.low * scale, value.high * scale
-    if style == "words":
-        return text, f"(95\u00a0% interval {low:{form}} to {high:{form}}{unit})"
-    below, above = (value.mean - value.low) * scale, (value.high - value.mean) * scale
-    if style == "pm" and math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
-        return text, f"± {above:{form.removeprefix('+')}}"
-    return text, f"[{low:{form}}, {high:{form}}]"
-
-
 def with_interval(
     value: Estimate | None,
     form: str = ".4f",
@@ -104,8 +81,24 @@ def with_interval(
     unit: str = "",
     style: Style = "pm",
 ) -> str:
-    """Return an estimate for a cell as :func:`interval_parts` has it, a dash without a value."""
-    return " ".join(filter(None, interval_parts(value, form, scale, unit=unit, style=style)))
+    """Return an estimate for a cell, times ``scale``: its mean with ``unit``, then its interval.
+
+    ``pm``: ``mean ± half width``, or brackets where the interval is lopsided; ``brackets``:
+    ``mean [low, high]``; ``words``: a phrase for a sentence. A dash without a value, the mean alone
+    where no interval is known.
+    """
+    if value is None or math.isnan(value.mean):
+        return MISSING
+    text = f"{value.mean * scale:{form}}{unit}"
+    if value.low is None or value.high is None:
+        return text
+    low, high = value.low * scale, value.high * scale
+    if style == "words":
+        return f"{text} (95\u00a0% interval {low:{form}} to {high:{form}}{unit})"
+    below, above = (value.mean - value.low) * scale, (value.high - value.mean) * scale
+    if style == "pm" and math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
+        return f"{text} ± {above:{form.removeprefix('+')}}"
+    return f"{text} [{low:{form}}, {high:{form}}]"
 
 
 def number(value: float | None, digits: int = 4) -> str:

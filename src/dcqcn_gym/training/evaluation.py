@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import write_json
-from dcqcn_gym.runs.paired import PairedRow, paired_rows
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.results import plain, tuner_digest, write_results
 from dcqcn_gym.runs.rows import Row, evaluation_seeds, load_scenarios, unique
@@ -115,12 +115,12 @@ def _forget_others(plan: Plan, folder: Path, todo: Mapping[tuple[str, str, int],
 
 
 def _rows(plan: Plan, todo: Mapping[tuple[str, str, int], RunJob]) -> Rows:
-    names = [row.name for row in plan.contenders()]
+    runs: dict[str, dict[str, list[Path]]] = {}
+    for (scenario, name, _), job in todo.items():
+        runs.setdefault(scenario, {}).setdefault(name, []).append(job.path)
     return {
-        scenario: paired_rows(
-            {n: [todo[scenario, n, s].path for s in plan.fresh_seeds()] for n in names}, plan.beside
-        )
-        for scenario in dict.fromkeys(scenario for scenario, _, _ in todo)
+        scenario: paired_rows({n: series_of(paths) for n, paths in logs.items()}, plan.beside)
+        for scenario, logs in runs.items()
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from dcqcn_gym.report.data import Series
 from dcqcn_gym.report.headline import mean_utility
 from dcqcn_gym.runs.log import read_run
 
-__all__ = ["PairedRow", "paired_rows"]
+__all__ = ["PairedRow", "paired_rows", "series_of"]
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,22 @@ class PairedRow:
     """Relative change of either against the first row that is compared with."""
 
 
-def paired_rows(logs: Mapping[str, Sequence[Path]], against: Sequence[str]) -> list[PairedRow]:
-    """Return a row per name from its logs, one log per seed, compared with those of ``against``.
+def series_of(paths: Iterable[Path]) -> Iterator[Series]:
+    """Read logs, one at a time."""
+    return (Series.of(read_run(path)) for path in paths)
 
-    The seeds are the same for all names and in the same order; every log is read once.
+
+def paired_rows(runs: Mapping[str, Iterable[Series]], against: Sequence[str]) -> list[PairedRow]:
+    """Return a row per name from its runs, one per seed, compared with those of ``against``.
+
+    The seeds are the same for all names and in the same order.
     """
     utility: dict[str, list[float]] = {}
     slow: dict[str, dict[str, Sequence[float]]] = {}
-    for name, paths in logs.items():
-        runs = [Series.of(read_run(path)) for path in paths]
-        utility[name] = [mean_utility(series) for series in runs]
-        flows = [series.flows for series in runs]
+    for name, found in runs.items():
+        kept = [(mean_utility(series), series.flows) for series in found]
+        utility[name] = [mean for mean, _ in kept]
+        flows = [some for _, some in kept]
         slow[name] = {s: slowdown_by_seed(flows, ALL_SIZES, s).tolist() for s in ("mean", "p99")}
     return [
         PairedRow(
@@ -56,5 +61,5 @@ def paired_rows(logs: Mapping[str, Sequence[Path]], against: Sequence[str]) -> l
                 for statistic, values in slow[name].items()
             },
         )
-        for name in logs
+        for name in runs
     ]
