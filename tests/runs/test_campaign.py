@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Campaign, Done, carry_out, raise_failures
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec
-from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
+from dcqcn_gym.runs.loop import RunSpec, Timing
+from dcqcn_gym.runs.recorded import Ran, RunJob, end_of, fresh_jobs
 from dcqcn_gym.runs.rows import REFERENCES, Row, evaluation_seeds, reference_settings, unique
 
 MINI = load_scenario("mini-fb-hadoop")
@@ -183,9 +185,10 @@ def test_a_row_is_a_tuner_and_what_it_changes(tmp_path: Path) -> None:
     exact = Row("paraleon", {"eta": 0.7}, {"monitor": {"kind": "exact"}, "cadence": 2})
     assert (plain.name, exact.name) == ("paraleon", "paraleon+eta-0.7+kind-exact+cadence-2")
     assert plain.spec(MINI, 1, 3, "fake").scenario == MINI
-    spec = exact.spec(MINI, 1, 3, "fake")
+    monitor = MINI.monitor.model_copy(update={"tau_bytes": 77_000})
+    spec = exact.spec(MINI.model_copy(update={"monitor": monitor}), 1, 3, "fake")
     assert (spec.scenario.monitor.kind, spec.scenario.cadence) == ("exact", 2)
-    assert spec.scenario.monitor.tau_bytes == MINI.monitor.tau_bytes
+    assert spec.scenario.monitor.tau_bytes == 77_000  # a table is merged key by key
     job = RunJob(spec, tmp_path / f"{exact.name}.jsonl")
     assert job.run().end["intervals"] == 3
     assert read_run(job.path).header["scenario"]["monitor"]["kind"] == "exact"
@@ -201,3 +204,45 @@ def test_names_are_unique_by_content() -> None:
         unique("tuner", [("a/t.py:T", "t-T", 1), ("b/t.py:T", "t-T", 2)])
     with pytest.raises(ConfigError, match="are the same: give one"):
         unique("scenario", [("mini", "mini", 1), ("./mini.toml", "mini", 1)])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "ppo-mini", "--backend", "fake", "--seeds", "1", "--intervals", "2"],
+        ["bench", "recommended", "--scenario", "mini-fb-hadoop", "--backend", "fake"],
+        ["bench", "monitor", "--scenario", "mini-fb-hadoop", "--load", "30", "--seeds", "1"],
+        ["compare", "--tuners", "default", "--backend", "fake", "--seeds", "1"],
+    ],
+)
+def test_ctrl_c_is_one_sentence_that_says_how_to_go_on(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(campaign: Campaign[RunJob]) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Campaign, "finished", interrupted)
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 130
+    assert done.stderr.startswith("interrupted; ")
+    assert done.stderr.count("\n") == 1
+    assert "continues" in done.stderr
+
+
+def test_a_log_is_kept_continued_or_made_anew(tmp_path: Path) -> None:
+    timing = tmp_path / "timing.json"
+    job = RunJob(RunSpec(MINI, "random", 1, 4, "fake"), tmp_path / "log.jsonl", timing=timing)
+    first = job.run()
+    made = job.path.read_bytes()
+    assert first.timing.intervals == 4
+    assert job.run() == Ran(Timing(0.0, 0.0, 0.0, 0), first.end)
+    timing.unlink()  # the seconds of a finished run are gone: it is made again
+    assert job.run().timing.intervals == 4
+    assert timing.exists()
+    RunJob(RunSpec(MINI, "random", 2, 4, "fake"), job.path).run()
+    assert job.path.read_bytes() != made
+    assert job.run().timing.intervals == 4  # the log of another seed is not this run's
+    assert job.path.read_bytes() == made
+    job.path.write_bytes(made[:-100])
+    with pytest.raises(RunError, match="ends before its run did"):
+        end_of(job.path)
