@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.log import write_atomically
 
-__all__ = ["insert", "markdown_table"]
+__all__ = ["insert"]
 
 
 def insert(page: Path, name: str, text: str) -> None:
@@ -23,9 +22,3 @@ def insert(page: Path, name: str, text: str) -> None:
     if not found or not closed:
         raise RunError(f"{page} lacks the marks {begin} and {end} around the table's place")
     write_atomically(page, f"{head}{begin}\n\n{text}\n{end}{tail}".encode())
-
-
-def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    cells = [head, ["---"] * len(head), *lines]
-    return "\n".join("| " + " | ".join(line) + " |" for line in cells)

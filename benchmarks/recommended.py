@@ -7,33 +7,35 @@ so an interrupted benchmark goes on where it stopped.
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-import numpy as np
-
-from dcqcn_gym.core.errors import DcqcnGymError, RunError
-from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
-from dcqcn_gym.core.statistics import ALL_SIZES, Estimate, estimate, paired_change, slowdown_by_seed
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.data import Series
-from dcqcn_gym.report.headline import mean_utility
-from dcqcn_gym.runs.log import Run, read_run
-from dcqcn_gym.runs.loop import RunSpec, run
-from dcqcn_gym.runs.pool import worker_pool
-from dcqcn_gym.runs.session import REFERENCES, evaluation_seeds
+from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
+from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
+from dcqcn_gym.runs.loop import RunSpec
+from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
+from dcqcn_gym.runs.results import plain, write_results
+from dcqcn_gym.runs.rows import (
+    REFERENCES,
+    Row,
+    evaluation_seeds,
+    label,
+    load_scenarios,
+    reference_settings,
+    unique,
+)
+from dcqcn_gym.runs.table import Table, with_interval
 
-__all__ = ["SCENARIOS", "TUNERS", "Plan", "markdown", "produce"]
+__all__ = ["SCENARIOS", "TUNERS", "Plan", "markdown", "produce", "rows", "write_figures"]
 
 SCENARIOS = ("fb-hadoop", "fb-hadoop-uplink30", "llm-alltoall")
 TUNERS = ("paraleon", "paraleon-rescaled")
 WORKERS = 2
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -68,128 +70,77 @@ class Plan:
         return shlex.join(words)
 
 
-@dataclass(frozen=True)
-class _Job:
-    spec: RunSpec
-    path: Path
+def _tuned(out: Path, scenario: Scenario, row: str) -> Path:
+    return out / scenario.name / f"tuned-{row}.jsonl"
 
 
-def _tuned(out: Path, scenario: str, tuner: str) -> Path:
-    return out / scenario / f"tuned-{tuner}.jsonl"
+def _judged(out: Path, scenario: Scenario, row: str, seed: int) -> Path:
+    return out / scenario.name / f"{row}-seed{seed}.jsonl"
 
 
-def _judged(out: Path, scenario: str, name: str, seed: int) -> Path:
-    return out / scenario / f"{name}-seed{seed}.jsonl"
-
-
-def produce(plan: Plan, out: Path, progress: Progress) -> None:
-    """Make every log that is missing or unfinished, two at a time."""
-    scenarios = {name: load_scenario(name) for name in plan.scenarios}
-    tuning = [
-        _Job(
-            RunSpec(scenarios[s], tuner, plan.seed, plan.intervals, plan.backend),
-            _tuned(out, s, tuner),
-        )
-        for s in plan.scenarios
-        for tuner in plan.tuners
+def produce(plan: Plan, out: Path, progress: Progress | None = None) -> None:
+    """Make every log that is missing or unfinished, two at a time; RunError names what failed."""
+    scenarios = load_scenarios(plan.scenarios)
+    rows_of = [Row(tuner) for tuner in plan.tuners]
+    unique("row", [(r, r, r) for r in REFERENCES] + [(r.tuner, r.name, r.tuner) for r in rows_of])
+    tuned = {
+        _tuned(out, scenario, row.name): (row, scenario)
+        for scenario in scenarios
+        for row in rows_of
+    }
+    jobs = [
+        RunJob(row.spec(scenario, plan.seed, plan.intervals, plan.backend), path)
+        for path, (row, scenario) in tuned.items()
     ]
-    for job in tuning:
+    for job in jobs:
         job.spec.check()
         job.path.parent.mkdir(parents=True, exist_ok=True)
-    fixed = [job for s in scenarios.values() for job in _reference_jobs(plan, out, s)]
-    _carry_out(tuning + fixed, progress)
-    _carry_out(list(_recommendation_jobs(plan, out, scenarios)), progress)
+    fixed = [
+        _judging(plan, out, scenario, name, setting)
+        for scenario in scenarios
+        for name, setting in reference_settings(scenario).items()
+    ]
+
+    def judge(job: RunJob, ran: Ran) -> list[RunJob]:
+        if job.path not in tuned:
+            return []
+        row, scenario = tuned[job.path]
+        return _judging(plan, out, scenario, row.name, ran.recommended)
+
+    jobs += chain(*fixed)
+    total = len(jobs) + len(tuned) * plan.eval_seeds
+    raise_failures(carry_out(jobs, workers=WORKERS, then=judge, expected=total, progress=progress))
 
 
-def _reference_jobs(plan: Plan, out: Path, scenario: Scenario) -> Iterable[_Job]:
-    rate = scenario.line_rate_bps
-    settings = {"default": default_setting(rate), "expert": expert_setting(rate)}
-    for name in REFERENCES:
-        yield from _setting_jobs(plan, out, scenario, name, settings[name])
-
-
-def _recommendation_jobs(
-    plan: Plan, out: Path, scenarios: Mapping[str, Scenario]
-) -> Iterable[_Job]:
-    for name, scenario in scenarios.items():
-        for tuner in plan.tuners:
-            end = read_run(_tuned(out, name, tuner)).end
-            assert end is not None  # the run before returned
-            setting = Setting.from_nvidia(end["recommended"])
-            yield from _setting_jobs(plan, out, scenario, tuner, setting)
-
-
-def _setting_jobs(
+def _judging(
     plan: Plan, out: Path, scenario: Scenario, name: str, setting: Setting
-) -> Iterable[_Job]:
+) -> list[RunJob]:
     base = RunSpec(scenario, "fixed", plan.seed, plan.eval_intervals, plan.backend)
-    for seed in plan.seeds():
-        spec = base.with_setting(setting, seed, plan.eval_intervals)
-        yield _Job(spec, _judged(out, scenario.name, name, seed))
+    return fresh_jobs(
+        base, setting, plan.seeds(), plan.eval_intervals,
+        lambda seed: _judged(out, scenario, name, seed),
+    )  # fmt: skip
 
 
-def _carry_out(jobs: Sequence[_Job], progress: Progress) -> None:
-    with worker_pool(WORKERS) as pool:
-        futures = [pool.submit(_work, job) for job in jobs]
-        for done, future in enumerate(as_completed(futures), start=1):
-            progress(f"{done} of {len(jobs)} runs: {future.result()}")
+def rows(plan: Plan, out: Path, scenario: str) -> list[PairedRow]:
+    """Return the lines of a scenario: default, expert, then the tuners; differences to both."""
+    of = load_scenario(scenario)
+    names = (*REFERENCES, *map(label, plan.tuners))
+    runs = {n: series_of(_judged(out, of, n, seed) for seed in plan.seeds()) for n in names}
+    return paired_rows(runs, REFERENCES)
 
 
-def _work(job: _Job) -> str:
-    """Make one log in a worker: a finished one is kept, an unfinished one continued."""
-    try:
-        old = _previous(job)
-        if old is None or not old.complete:
-            run(job.spec, job.path, replay=old)
-    except DcqcnGymError as error:
-        raise RunError(f"{job.path.name}: {error}") from None
-    return f"{job.path.parent.name}/{job.path.stem}"
-
-
-def _previous(job: _Job) -> Run | None:
-    """Return the log of the same run, if there is one."""
-    try:
-        old = read_run(job.path)
-    except RunError:
-        return None
-    same = old.header == json.loads(json.dumps(job.spec.header()))
-    return old if same else None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One setting on one scenario: means over the fresh seeds, changes paired by seed."""
-
-    setting: str
-    utility: Estimate
-    utility_gain: Mapping[str, Estimate]
-    slowdown: Mapping[str, Estimate]
-    slowdown_change: Mapping[str, Estimate]
-
-
-def rows(plan: Plan, out: Path, scenario: str) -> list[Row]:
-    """Return the lines of a scenario: default, expert, then the tuners."""
-    names = (*REFERENCES, *plan.tuners)
-    utilities: dict[str, list[float]] = {}
-    slow: dict[str, dict[str, list[float]]] = {}
-    for name in names:
-        runs = [Series.of(read_run(_judged(out, scenario, name, s))) for s in plan.seeds()]
-        utilities[name] = [mean_utility(series) for series in runs]
-        flows = [series.flows for series in runs]
-        slow[name] = {
-            stat: slowdown_by_seed(flows, ALL_SIZES, stat).tolist() for stat in ("mean", "p99")
-        }
-    result = []
-    for name in names:
-        others = [r for r in REFERENCES if r != name]
-        gain = {r: paired_change(utilities[name], utilities[r]) for r in others}
-        change = {
-            stat: paired_change(slow[name][stat], slow["default"][stat], relative=True)
-            for stat in ("mean", "p99")
-        }
-        means = {stat: estimate(values) for stat, values in slow[name].items()}
-        result.append(Row(name, estimate(utilities[name]), gain, means, change))
-    return result
+def write_figures(plan: Plan, out: Path) -> None:
+    """Write ``results.json``: a row per setting and scenario."""
+    write_results(
+        out,
+        "recommended",
+        [{"scenario": s, **plain(row)} for s in plan.scenarios for row in rows(plan, out, s)],
+        scenarios=load_scenarios(plan.scenarios),
+        tuners={label(tuner): (tuner, {}) for tuner in (*REFERENCES, *plan.tuners)},
+        seeds={"run": [plan.seed], "fresh": plan.seeds()},
+        figures={"plan": plan},
+    )
 
 
 def markdown(plan: Plan, out: Path) -> str:
@@ -202,36 +153,22 @@ def markdown(plan: Plan, out: Path) -> str:
         "Slowdown is FCT over the FCT in an idle network, all flow sizes together.",
     ]
     for scenario in plan.scenarios:
-        lines += ["", f"### {scenario}", "", HEAD, RULE]
-        lines += [_line(row) for row in rows(plan, out, scenario)]
+        cells = [_cells(row) for row in rows(plan, out, scenario)]
+        lines += ["", f"### {scenario}", "", Table(COLUMNS, cells).markdown()]
     return "\n".join(lines) + "\n"
 
 
-HEAD = (
-    "| setting | mean utility | against default | against expert | mean slowdown "
-    "| against default | p99 slowdown | against default |"
-)
-RULE = "|---|---|---|---|---|---|---|---|"
+COLUMNS = (
+    "setting", "mean utility", "against default", "against expert",
+    "mean slowdown", "against default", "p99 slowdown", "against default",
+)  # fmt: skip
 
 
-def _line(row: Row) -> str:
-    own = row.setting == "default"
-    cells = [
-        row.setting,
-        f"{row.utility.mean:.4f}",
-        _signed(row.utility_gain.get("default"), 1, "+.4f", ""),
-        _signed(row.utility_gain.get("expert"), 1, "+.4f", ""),
-    ]
-    for stat in ("mean", "p99"):
-        cells.append(f"{row.slowdown[stat].mean:.2f}")
-        cells.append(_signed(None if own else row.slowdown_change[stat], 100, "+.1f", " %"))
-    return "| " + " | ".join(cells) + " |"
-
-
-def _signed(change: Estimate | None, scale: float, form: str, unit: str) -> str:
-    if change is None or np.isnan(change.mean):
-        return "–"
-    text = f"{change.mean * scale:{form}}{unit}"
-    if change.low is None or change.high is None:
-        return text
-    return f"{text} [{change.low * scale:{form}}, {change.high * scale:{form}}]"
+def _cells(row: PairedRow) -> list[str]:
+    gains = [with_interval(row.utility_gain.get(r), "+.4f", style="brackets") for r in REFERENCES]
+    cells = [row.name, f"{row.utility.mean:.4f}", *gains]
+    for statistic, mean in row.slowdown.items():
+        change = None if row.name == "default" else row.slowdown_change[statistic]
+        cells.append(f"{mean.mean:.2f}")
+        cells.append(with_interval(change, "+.1f", 100, unit=" %", style="brackets"))
+    return cells

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import jinja2
 from markupsafe import Markup
 
 from dcqcn_gym.benchmarks.comparison.figures import dots_figure, standalone, utility_figure
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
-from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells, explain, markdown
+from dcqcn_gym.benchmarks.comparison.text import explain, markdown, table
 from dcqcn_gym.core.statistics import have_scipy
 from dcqcn_gym.report.figures import have_matplotlib
+from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.results import plain
+from dcqcn_gym.runs.results import write_results as write_results_file
+from dcqcn_gym.runs.rows import evaluation_seeds, label, load_scenarios
 
 __all__ = ["write_results"]
 
@@ -34,27 +37,42 @@ def write_results(
     write_atomically(out / "table.md", markdown(plan, tables, notes, out).encode())
     sections = [
         {
-            "name": name,
-            "rows": [cells(row) for row in table],
-            "errors": [row for row in table if row.error and row.seeds],
-            "figures": _figures(name, table, out),
+            "table": table(name, rows),
+            "errors": [row for row in rows if row.error and row.seeds],
+            "figures": _figures(name, rows, out),
         }
-        for name, table in tables.items()
+        for name, rows in tables.items()
     ]
-    html = (
-        _environment()
-        .get_template("compare.html.j2")
-        .render(
-            columns=COLUMNS,
-            command=plan.command(out),
-            explanation=explain(plan),
-            notes=notes,
-            sections=sections,
-        )
+    html = render(
+        "compare.html.j2",
+        command=plan.command(out),
+        explanation=explain(plan),
+        notes=notes,
+        sections=sections,
     )
     page = out / "compare.html"
-    write_atomically(page, html.encode())
+    write_atomically(page, html)
+    _write_figures(plan, tables, notes, out)
     return page
+
+
+def _write_figures(
+    plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
+) -> None:
+    """Write ``results.json``: a row per tuner and scenario, with the figures of each seed."""
+    runs = range(1, plan.seeds + 1)
+    write_results_file(
+        out,
+        "compare",
+        [{"scenario": name, **plain(row)} for name, rows in tables.items() for row in rows],
+        scenarios=load_scenarios(plan.scenarios),
+        tuners={label(tuner): (tuner, {}) for tuner in plan.tuners},
+        seeds={
+            "runs": list(runs),
+            "fresh": [s for seed in runs for s in evaluation_seeds(seed, plan.eval_seeds)],
+        },
+        figures={"plan": plan, "notes": notes},
+    )
 
 
 def _figures(name: str, table: Sequence[Row], out: Path) -> dict[str, Markup]:
@@ -66,13 +84,3 @@ def _figures(name: str, table: Sequence[Row], out: Path) -> dict[str, Markup]:
     for kind, figure in drawn.items():
         write_atomically(folder / f"{name}-{kind}.svg", standalone(figure).encode())
     return {kind: Markup(figure) for kind, figure in drawn.items()}
-
-
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("dcqcn_gym.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )

@@ -7,42 +7,32 @@ interrupted comparison goes on where it stopped, and the number of workers chang
 
 from __future__ import annotations
 
-import json
-import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.runs.log import Run, read_run, write_json
-from dcqcn_gym.runs.loop import RunSpec, run
-from dcqcn_gym.runs.pool import step_back, worker_pool
-from dcqcn_gym.runs.session import check_same, evaluation_seeds
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs import campaign
+from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.runs.log import read_run, write_json
+from dcqcn_gym.runs.loop import RunSpec
+from dcqcn_gym.runs.recorded import Ran, RunJob, check_same, fresh_jobs
+from dcqcn_gym.runs.rows import Row, evaluation_seeds, label, load_scenarios, unique
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = ["Job", "Plan", "all_tuners", "carry_out", "jobs", "label", "prepare"]
+__all__ = ["Plan", "Trial", "all_tuners", "carry_out", "jobs", "label", "prepare"]
 
 PLAN_FILE = "compare.json"
 NEED_ARGUMENTS = ("fixed", "policy")
-Progress = Callable[["Job", "str | None", int, int], None]
-"""Called per finished job: the job, its error or None, how many are done, how many there are."""
 
 
 def all_tuners() -> tuple[str, ...]:
     """Return every registered tuner but those that mean nothing without arguments."""
     return tuple(name for name in TUNERS.names() if name not in NEED_ARGUMENTS)
-
-
-def label(tuner: str) -> str:
-    """Return a tuner's name for tables and folders; ``dir/file.py:Class`` becomes file-Class."""
-    path, separator, attribute = tuner.rpartition(":")
-    short = f"{Path(path).stem}-{attribute}" if separator else tuner
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", short)
 
 
 @dataclass(frozen=True)
@@ -77,8 +67,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Job:
-    """One tuner on one scenario with one seed, and what it recommends on fresh seeds."""
+class Trial:
+    """One row on one scenario with one seed, and what it recommends on fresh seeds."""
 
     spec: RunSpec
     folder: Path
@@ -87,8 +77,13 @@ class Job:
 
     @property
     def label(self) -> str:
-        """The tuner's name in tables."""
-        return label(self.spec.tuner)
+        """The row's name in tables."""
+        return self.folder.name
+
+    @property
+    def title(self) -> str:
+        """What is said of it while it runs."""
+        return f"{self.folder.parent.name} {self.label} seed {self.spec.seed}"
 
     @property
     def log(self) -> Path:
@@ -107,20 +102,38 @@ class Job:
             self.folder / f"seed{self.spec.seed}-fresh{k}.jsonl" for k in range(self.eval_seeds)
         ]
 
+    @property
+    def tuned(self) -> RunJob:
+        """The tuned run."""
+        return RunJob(self.spec, self.log, self.title, self.timing)
 
-def jobs(plan: Plan, out: Path) -> list[Job]:
-    """Return every job: seed by seed, so that a comparison cut short holds whole seeds."""
-    scenarios = [load_scenario(name) for name in plan.scenarios]
+    def judged(self, setting: Setting) -> list[RunJob]:
+        """Return the runs of what the tuned run recommends, on seeds that all rows share."""
+        seeds = evaluation_seeds(self.spec.seed, self.eval_seeds)
+        paths = dict(zip(seeds, self.fresh, strict=True))
+        return fresh_jobs(
+            self.spec, setting, seeds, self.eval_intervals, paths.__getitem__, self.title
+        )
+
+
+def jobs(plan: Plan, out: Path) -> list[Trial]:
+    """Return every trial: seed by seed, so that a comparison cut short holds whole seeds.
+
+    Raises ConfigError if two scenarios or two tuners would share a folder.
+    """
+    scenarios = load_scenarios(plan.scenarios)
+    rows = [Row(tuner) for tuner in plan.tuners]
+    unique("tuner", [(row.tuner, row.name, row.tuner) for row in rows])
     return [
-        Job(
-            RunSpec(scenario, tuner, seed, plan.intervals, plan.backend),
-            out / scenario.name / label(tuner),
+        Trial(
+            row.spec(scenario, seed, plan.intervals, plan.backend),
+            out / scenario.name / row.name,
             plan.eval_seeds,
             plan.eval_intervals,
         )
         for seed in range(1, plan.seeds + 1)
         for scenario in scenarios
-        for tuner in plan.tuners
+        for row in rows
     ]
 
 
@@ -169,7 +182,7 @@ def _available(plan: Plan) -> tuple[Plan, list[str]]:
     Broken can only be a plug-in of another package; our own tuners have to run.
     """
     kept, notes = list(plan.tuners), []
-    first: Scenario = load_scenario(plan.scenarios[0])
+    first = load_scenario(plan.scenarios[0])
     for tuner in plan.tuners:
         try:
             RunSpec(first, tuner, 1, plan.intervals, plan.backend).check()
@@ -186,63 +199,28 @@ def _available(plan: Plan) -> tuple[Plan, list[str]]:
     return replace(plan, tuners=tuple(kept)), notes
 
 
-def carry_out(todo: Sequence[Job], workers: int, progress: Progress) -> dict[Path, str]:
-    """Make every log that is missing or unfinished; return the error of each log that failed.
+def carry_out(
+    todo: Sequence[Trial],
+    workers: int,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+) -> dict[Path, str]:
+    """Make every log that is missing or unfinished; return the error of each trial by its log.
 
     A tuner that fails keeps its log and does not stop the others.
     """
-    failed: dict[Path, str] = {}
-    try:
-        with worker_pool(workers) as pool:
-            futures = {pool.submit(_work, job): job for job in todo}
-            for done, future in enumerate(as_completed(futures), start=1):
-                job, error = futures[future], future.result()
-                if error is not None:
-                    failed[job.log] = error
-                progress(job, error, done, len(todo))
-    except BrokenProcessPool as error:
-        raise RunError(
-            "a worker process died (out of memory?); finished runs are kept: continue with --resume"
-        ) from error
-    return failed
+    trials = {trial.log: trial for trial in todo}
 
+    def judge(job: RunJob, ran: Ran) -> list[RunJob]:
+        return trials[job.path].judged(ran.recommended) if job.path in trials else []
 
-def _work(job: Job) -> str | None:
-    """Carry out a job in a worker; return what went wrong in it, or None."""
-    step_back()
-    try:
-        old = _previous(job.log, job.spec)
-        if old is None or not old.complete or not job.timing.exists():
-            timing = run(job.spec, job.log, replay=None if old is None else _unfinished(old))
-            write_json(job.timing, asdict(timing))
-        for path, spec in _evaluation(job):
-            done = _previous(path, spec)
-            if done is None or not done.complete:
-                run(spec, path, replay=done)
-    except DcqcnGymError as error:
-        return str(error)
-    return None
-
-
-def _unfinished(old: Run) -> Run | None:
-    """Return the log to continue; a finished one without its timing is made again."""
-    return None if old.complete else old
-
-
-def _evaluation(job: Job) -> Iterator[tuple[Path, RunSpec]]:
-    """Yield the runs of the recommendation on fresh seeds, the same seeds for every tuner."""
-    end = read_run(job.log).end
-    assert end is not None  # the run returned
-    setting = Setting.from_nvidia(end["recommended"])
-    seeds = evaluation_seeds(job.spec.seed, job.eval_seeds)
-    for path, seed in zip(job.fresh, seeds, strict=True):
-        yield path, job.spec.with_setting(setting, seed, job.eval_intervals)
-
-
-def _previous(path: Path, spec: RunSpec) -> Run | None:
-    """Return the log of the same run, if there is one."""
-    try:
-        old = read_run(path)
-    except RunError:
-        return None
-    return old if old.header == json.loads(json.dumps(spec.header())) else None
+    failed = campaign.carry_out(
+        [trial.tuned for trial in todo],
+        workers=workers,
+        executor=executor,
+        then=judge,
+        expected=len(todo) + sum(trial.eval_seeds for trial in todo),
+        progress=progress,
+    )
+    owners = {path: trial.log for trial in todo for path in (trial.log, *trial.fresh)}
+    return {owners[path]: error for path, error in failed.items()}

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.comparison.plan import Job, label
+from dcqcn_gym.benchmarks.comparison.plan import Trial
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.statistics import (
     ALL_SIZES,
@@ -83,7 +83,7 @@ class Row:
         return ordered[(len(ordered) - 1) // 2] if ordered else math.nan
 
 
-def collect(job: Job) -> Figures | None:
+def collect(job: Trial) -> Figures | None:
     """Read what a job left; None if it is not finished."""
     try:
         run = read_run(job.log)
@@ -131,14 +131,14 @@ def moving_mean(utility: FloatArray, window: int = WINDOW) -> FloatArray:
     return result
 
 
-def rows(jobs: Sequence[Job], failed: Mapping[Path, str] | None = None) -> dict[str, list[Row]]:
+def rows(jobs: Sequence[Trial], failed: Mapping[Path, str] | None = None) -> dict[str, list[Row]]:
     """Return the table of each scenario, best final utility first; failed tuners last."""
     found: dict[str, dict[str, list[Figures]]] = {}
     errors: dict[tuple[str, str], str] = {}
     for job in jobs:
-        name = job.spec.scenario.name
+        name = job.folder.parent.name
         figures = collect(job)
-        of_tuner = found.setdefault(name, {}).setdefault(label(job.spec.tuner), [])
+        of_tuner = found.setdefault(name, {}).setdefault(job.label, [])
         if figures is not None:
             of_tuner.append(figures)
         elif failed and job.log in failed:

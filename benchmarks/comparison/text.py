@@ -8,10 +8,11 @@ from pathlib import Path
 
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
-from dcqcn_gym.core.statistics import Estimate, have_scipy
+from dcqcn_gym.core.statistics import have_scipy
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval
 
-__all__ = ["COLUMNS", "cells", "markdown", "with_interval"]
+__all__ = ["COLUMNS", "cells", "explain", "markdown", "table"]
 
 COLUMNS = (
     "tuner",
@@ -27,26 +28,11 @@ COLUMNS = (
 )
 
 
-def with_interval(value: Estimate | None, form: str = ".4f", scale: float = 1.0) -> str:
-    """Return ``mean ± half width``, or ``mean [low, high]`` where the interval is lopsided."""
-    if value is None or math.isnan(value.mean):
-        return "–"
-    text = f"{value.mean * scale:{form}}"
-    if value.low is None or value.high is None:
-        return text
-    below, above = (value.mean - value.low) * scale, (value.high - value.mean) * scale
-    plain = form.removeprefix("+")
-    if math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
-        return f"{text} ± {above:{plain}}"
-    return f"{text} [{value.low * scale:{form}}, {value.high * scale:{form}}]"
-
-
 def cells(row: Row) -> list[str]:
     """Return a row's cells in the order of :data:`COLUMNS`."""
     if not row.seeds:
-        return [row.tuner, f"failed: {row.error}" if row.error else "not finished"] + ["–"] * (
-            len(COLUMNS) - 2
-        )
+        why = f"failed: {row.error}" if row.error else "not finished"
+        return [row.tuner, why] + [MISSING] * (len(COLUMNS) - 2)
     return [
         row.tuner,
         with_interval(row.final),
@@ -61,12 +47,17 @@ def cells(row: Row) -> list[str]:
     ]
 
 
+def table(name: str, rows: Sequence[Row]) -> Table:
+    """Return a scenario's table."""
+    return Table(COLUMNS, [cells(row) for row in rows], name)
+
+
 def _reached(row: Row) -> str:
     there = count(math.isfinite(r) for r in row.reached)
     median = row.reached_median
     if not there:
         return "never"
-    text = f"{median:.0f}" if math.isfinite(median) else "–"
+    text = f"{median:.0f}" if math.isfinite(median) else MISSING
     return text if there == row.seeds else f"{text} ({there} of {row.seeds} seeds)"
 
 
@@ -79,10 +70,10 @@ def explain(plan: Plan) -> str:
         else "confidence intervals need scipy"
     )
     return (
-        f"{_count(plan.seeds, 'seed')}, {plan.intervals} intervals each; "
+        f"{count_of(plan.seeds, 'seed')}, {plan.intervals} intervals each; "
         f"{interval}. Final: mean utility of the recommended setting on "
-        f"{_count(plan.eval_seeds, 'fresh seed')} of {plan.eval_intervals} intervals per run, the "
-        "same for every tuner; the difference to the default is paired by seed. Online: mean "
+        f"{count_of(plan.eval_seeds, 'fresh seed')} of {plan.eval_intervals} intervals per run, "
+        "the same for every tuner; the difference to the default is paired by seed. Online: mean "
         "utility of the run itself, search included. 95 % of best: median over the seeds of the "
         "first interval at which the mean utility of the last 10 intervals with data reached 95 % "
         "of the highest such mean of any tuner on that seed, a dash if most seeds never did. "
@@ -93,20 +84,15 @@ def explain(plan: Plan) -> str:
     )
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'s' if n != 1 else ''}"
-
-
 def markdown(
     plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
 ) -> str:
     """Return the tables as Markdown with the command that makes them."""
     lines = [f"Made by `{plan.command(out)}`.", "", explain(plan)]
-    for name, table in tables.items():
-        lines += ["", f"### {name}", ""]
-        lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-        lines += ["| " + " | ".join(_named(row, plan)) + " |" for row in table]
-        errors = [f"- `{row.tuner}`: {row.error}" for row in table if row.error and row.seeds]
+    for name, rows in tables.items():
+        cells_of = [_named(row, plan) for row in rows]
+        lines += ["", f"### {name}", "", Table(COLUMNS, cells_of).markdown()]
+        errors = [f"- `{row.tuner}`: {row.error}" for row in rows if row.error and row.seeds]
         lines += ["", *errors] if errors else []
     lines += ["", *[f"- {note}" for note in notes]] if notes else []
     return "\n".join(lines) + "\n"

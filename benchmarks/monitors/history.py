@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.markdown_page import markdown_table
 from dcqcn_gym.benchmarks.monitors.accuracy import Seen, mean_accuracy
 from dcqcn_gym.benchmarks.monitors.study import MS, with_load
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
 from dcqcn_gym.benchmarks.monitors.worlds import WorldJob, WorldPlan
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.table import Table
 
 __all__ = ["HISTORIES", "HistoryJob", "HistoryPlan", "history_table", "relabel"]
 
@@ -121,4 +121,4 @@ def history_table(plan: WorldPlan, found: Sequence[Mapping[str, Any]]) -> str:
                 f"{np.mean([row['recall'] for row in here]):.2f}",
                 f"{max(row['largest'] for row in here)}",
             ])  # fmt: skip
-    return markdown_table(head, lines) + "\n"
+    return Table(head, lines).markdown() + "\n"

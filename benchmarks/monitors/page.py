@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.benchmarks.comparison.figures import standalone
-from dcqcn_gym.benchmarks.markdown_page import markdown_table
 from dcqcn_gym.benchmarks.monitors.accuracy import MEASURES
 from dcqcn_gym.benchmarks.monitors.gates import gates, value
 from dcqcn_gym.benchmarks.monitors.study import MONITORS, REFERENCE_LOAD, Plan, Row, clocks, rows
@@ -26,7 +24,10 @@ from dcqcn_gym.core.overhead import (
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
+from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.results import write_results
+from dcqcn_gym.runs.table import Table
 
 __all__ = ["accuracy_lines", "build_page", "markdown", "overhead_table"]
 
@@ -40,42 +41,55 @@ Cells = Sequence[str]
 def build_page(plan: Plan, out: Path) -> Path:
     """Write ``monitor.html`` and its figures from the results in ``out``; return the page."""
     table = rows(plan, out)
-    environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader(
-            [jinja2.PackageLoader(f"dcqcn_gym.{room}") for room in ("benchmarks", "report")]
-        ),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     figures = _figures(plan, table) if have_matplotlib() else {}
-    html = environment.get_template("monitor.html.j2").render(
+    html = render(
+        "monitor.html.j2",
         plan=plan,
         measures=MEASURES,
         monitors=plan.monitors,
         gates=gates(table),
         tables=_tables(plan, table),
-        overhead=overhead_table(load_scenario(plan.scenario)),
-        costs=cost_table(table),
-        clocks=clocks(plan, out),
+        overhead=Table(OVERHEAD, overhead_table(load_scenario(plan.scenario))),
+        costs=Table(COSTS, cost_table(table)),
+        clocks=clock_table(clocks(plan, out)),
         figures=figures,
     )
     for name, figure in figures.items():
         write_atomically(out / f"monitor-{name}.svg", standalone(figure).encode())
     path = out / "monitor.html"
-    write_atomically(path, html.encode())
+    write_atomically(path, html)
+    _write_figures(plan, table, out)
     return path
 
 
-def _tables(plan: Plan, table: Sequence[Row]) -> list[tuple[str, list[Cells]]]:
+def _write_figures(plan: Plan, table: Sequence[Row], out: Path) -> None:
+    """Write ``results.json``: a row per monitor, load, interval length and seed."""
+    names = {plan.scenario, plan.rounds, plan.long} - {None}
+    overhead = overhead_table(load_scenario(plan.scenario))
+    write_results(
+        out,
+        "bench monitor",
+        table,
+        scenarios=[load_scenario(str(name)) for name in sorted(map(str, names))],
+        seeds={"runs": plan.seeds},
+        figures={
+            "plan": plan,
+            "gates": gates(table),
+            "overhead": [dict(zip(OVERHEAD, line, strict=True)) for line in overhead],
+            "clocks": clocks(plan, out),
+        },
+    )
+
+
+def _tables(plan: Plan, table: Sequence[Row]) -> list[Table]:
     titles = {
         "load": f"{plan.scenario}, {plan.length_ms} ms after {plan.warmup_ms} ms",
         "rounds": f"{plan.rounds}: all-to-all rounds",
         "long": f"{plan.long}, {plan.long_ms} ms, 1 ms intervals: exports of a second",
     }
     found = {row.group for row in table}
-    return [(titles[g], accuracy_lines(table, g)) for g in titles if g in found]
+    columns = ["load", "interval", "monitor", *MEASURES, "spread of label"]
+    return [Table(columns, accuracy_lines(table, g), titles[g], 3) for g in titles if g in found]
 
 
 def _monitors(table: Sequence[Row]) -> list[str]:
@@ -131,6 +145,29 @@ def overhead_table(scenario: Scenario) -> list[Cells]:
     ]  # fmt: skip
 
 
+OVERHEAD = (
+    "message", "ours, B", "Table IV, B", "ours at 1 ms, kbit/s", "ours at 30 ms, kbit/s",
+    "Table IV at 30 ms, kbit/s",
+)  # fmt: skip
+
+
+def clock_table(found: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the CPU time of each monitor."""
+    columns = ("monitor", "packets per interval", "ns per packet", "µs per read-out of all ToRs")
+    lines = [
+        (c["monitor"], f"{c['packets_per_interval']:.0f}", f"{c['ns_per_packet']:.1f}",
+         f"{c['us_per_read_out']:.0f}")
+        for c in found
+    ]  # fmt: skip
+    return Table(columns, lines)
+
+
+COSTS = (
+    "monitor", "sent per interval, B", "counters, MB", "flow histories, MB",
+    "flows tracked, most", "flows turned away",
+)  # fmt: skip
+
+
 def cost_table(table: Sequence[Row]) -> list[Cells]:
     """Return what each monitor costs at the reference load and 1 ms, over all ToRs."""
     lines: list[Cells] = []
@@ -184,11 +221,11 @@ def _curves(table: Sequence[Row], measure: str, xs: list[int], key: str) -> list
 def markdown(plan: Plan, table: Sequence[Row]) -> str:
     """Return the gates and the accuracies as Markdown tables."""
     verdicts = [(g.what, f"{g.worst:+.3f}", "yes" if g.holds else "**no**") for g in gates(table)]
-    parts = [markdown_table(("gate", "margin of the worst seed", "holds"), verdicts)]
-    for title, lines in _tables(plan, table):
-        places = {(line[0], line[1]) for line in lines}
-        grid = _by_place(lines) if len(places) > 1 else _by_monitor(lines)
-        parts.append(f"**{title}** (means over {len(plan.seeds)} seeds)\n\n{grid}")
+    parts = [Table(("gate", "margin of the worst seed", "holds"), verdicts).markdown()]
+    for one in _tables(plan, table):
+        places = {(line[0], line[1]) for line in one.rows}
+        grid = _by_place(one.rows) if len(places) > 1 else _by_monitor(one.rows)
+        parts.append(f"**{one.title}** (means over {len(plan.seeds)} seeds)\n\n{grid}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -203,10 +240,10 @@ def _by_place(lines: Sequence[Cells]) -> str:
                    for m in monitors)]
         for place in dict.fromkeys((line[0], line[1]) for line in lines)
     ]  # fmt: skip
-    return markdown_table(head, cells)
+    return Table(head, cells).markdown()
 
 
 def _by_monitor(lines: Sequence[Cells]) -> str:
     """Return every measure of one load and interval, one line per monitor."""
     head = ["monitor", *MEASURES, "spread of label"]
-    return markdown_table(head, [line[2:] for line in lines])
+    return Table(head, [line[2:] for line in lines]).markdown()

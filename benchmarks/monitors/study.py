@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,14 +17,14 @@ from typing import Any, Protocol
 import dcqcn_gym
 from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, monitor_line, replay
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError
+from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.monitors import MONITORS as MONITORS_IN_PYTHON
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.monitor import KINDS, NoMonitor, OwnMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import write_atomically
-from dcqcn_gym.runs.pool import worker_pool
 
 __all__ = ["MONITORS", "Job", "Plan", "Row", "clocks", "produce", "results", "rows", "with_load"]
 
@@ -262,9 +261,6 @@ def with_load(scenario: Scenario, load: int) -> Scenario:
     return Scenario.model_validate(data, context={})
 
 
-Progress = Callable[[str], None]
-
-
 class Work(Protocol):
     """One result to be made: a :class:`Job`, or a job of another study of the monitors."""
 
@@ -290,23 +286,27 @@ class Works(Protocol):
         ...
 
 
-def produce(plan: Works, out: Path, workers: int, progress: Progress) -> None:
+@dataclass(frozen=True)
+class _Result:
+    """The job of a campaign that leaves the result of a work as JSON."""
+
+    of: Work
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.of.name
+
+    def work(self) -> None:
+        text = json.dumps(self.of.run(), indent=1, allow_nan=False)
+        write_atomically(self.path, text.encode())
+
+
+def produce(plan: Works, out: Path, workers: int, progress: Progress | None = None) -> None:
     """Make every result that is missing; raise before anything runs if the plan is wrong."""
-    jobs = [job for job in plan.jobs() if _kept(job, out) is None]
+    jobs = [_Result(job, _file(job, out)) for job in plan.jobs() if _kept(job, out) is None]
     out.mkdir(parents=True, exist_ok=True)
-    with worker_pool(workers) as pool:
-        futures = [pool.submit(_work, job, out) for job in jobs]
-        for done, future in enumerate(as_completed(futures), start=1):
-            progress(f"{done} of {len(jobs)}: {future.result()}")
-
-
-def _work(job: Work, out: Path) -> str:
-    try:
-        text = json.dumps(job.run(), indent=1, allow_nan=False)
-    except (DcqcnGymError, ValueError) as error:
-        raise RunError(f"{job.name}: {error}") from None
-    write_atomically(_file(job, out), text.encode())
-    return job.name
+    raise_failures(carry_out(jobs, workers=workers, progress=progress))
 
 
 def _file(job: Work, out: Path) -> Path:

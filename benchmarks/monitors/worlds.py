@@ -17,7 +17,6 @@ from typing import Any, Literal
 import numpy as np
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.markdown_page import markdown_table
 from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy, sizes_of
 from dcqcn_gym.benchmarks.monitors.fluid import fluid_traffic
 from dcqcn_gym.benchmarks.monitors.study import MS, results, with_load
@@ -26,6 +25,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.topology import LeafSpine
+from dcqcn_gym.runs.table import Table
 
 __all__ = ["WORLDS", "Account", "World", "WorldPlan", "accounts", "explanation"]
 
@@ -212,4 +212,4 @@ def explanation(plan: WorldPlan, found: Sequence[Account]) -> str:
                 f"{mean['flows']:.0f}",
                 f"{mean['elephants']:.0f}",
             ])  # fmt: skip
-    return markdown_table(head, lines) + "\n"
+    return Table(head, lines).markdown() + "\n"

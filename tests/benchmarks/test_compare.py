@@ -9,15 +9,16 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dcqcn_gym.benchmarks.comparison.page import write_results
 from dcqcn_gym.benchmarks.comparison.plan import (
-    Job,
     Plan,
     all_tuners,
     carry_out,
@@ -26,16 +27,18 @@ from dcqcn_gym.benchmarks.comparison.plan import (
     prepare,
 )
 from dcqcn_gym.benchmarks.comparison.results import Figures, collect, moving_mean, rows
-from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells, markdown, with_interval
+from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells, markdown
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.table import with_interval
 from dcqcn_gym.tuners import optuna_search
 
 PLAN = Plan(("mini-fb-hadoop",), ("default", "random"), 2, 12, 1, 5, "fake")
 
 
-def ignore(job: Job, error: str | None, done: int, of: int) -> None:
+def ignore(done: Done[Any]) -> None:
     pass
 
 
@@ -260,3 +263,43 @@ def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     subprocess.run([*command[:-1], str(whole)], check=True, capture_output=True)
     assert logs(out) == logs(whole)
+
+
+def test_two_scenarios_or_tuners_of_one_name_are_refused(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "configs/scenarios/mini-fb-hadoop.toml").read_text()
+    copy = tmp_path / "mini-fb-hadoop.toml"
+    copy.write_text(text.replace("load = 0.3", "load = 0.6"))
+    out = tmp_path / "out"
+    with pytest.raises(ConfigError, match="both called 'mini-fb-hadoop' and differ: rename one"):
+        prepare(replace(PLAN, scenarios=("mini-fb-hadoop", str(copy))), out)
+    copy.write_text('name = "../escape"\n' + text)
+    with pytest.raises(ConfigError, match=r"'\.\./escape' cannot be a folder's"):
+        prepare(replace(PLAN, scenarios=(str(copy),)), out)
+    files = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        files.append(tmp_path / folder / "t.py")
+        files[-1].write_text(
+            f"# {folder}\nfrom dcqcn_gym.tuners.random_search import RandomTuner\n"
+        )
+    with pytest.raises(ConfigError, match="both called 't-RandomTuner' and differ"):
+        prepare(replace(PLAN, tuners=tuple(f"{file}:RandomTuner" for file in files)), out)
+    assert not out.exists()
+
+
+def test_results_hold_every_row_and_seed(done: Path) -> None:
+    table = rows(jobs(PLAN, done))
+    write_results(PLAN, table, [], done)
+    found = json.loads((done / "results.json").read_text())
+    assert [row["tuner"] for row in found["rows"]] == [r.tuner for r in table["mini-fb-hadoop"]]
+    assert found["rows"][0]["final"]["mean"] == table["mini-fb-hadoop"][0].final.mean
+    assert [len(f["utility"]) for row in found["rows"] for f in row["figures"]] == [12] * 4
+    assert found["seeds"] == {"runs": [1, 2], "fresh": [1001000, 1002000]}
+    assert set(found["tuners"]) == {"default", "random"}
+
+
+def test_another_executor_makes_the_same_logs(done: Path, tmp_path: Path) -> None:
+    plan, _ = prepare(PLAN, tmp_path / "out")
+    with ThreadPoolExecutor(2) as pool:
+        assert not carry_out(jobs(plan, tmp_path / "out"), 2, executor=pool)
+    assert logs(tmp_path / "out") == logs(done)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.monitor import monitor_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.campaign import Done
 
 MS = 1_000_000_000
 PLAN = Plan(
@@ -95,7 +97,7 @@ def test_every_flow_a_monitor_sees_has_a_final_size() -> None:
 
 
 def test_results_page_and_resume(tmp_path: Path) -> None:
-    said: list[str] = []
+    said: list[Done[Any]] = []
     produce(PLAN, tmp_path, 1, said.append)
     assert len(said) == 2
     table = rows(PLAN, tmp_path)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dcqcn_gym.benchmarks.recommended import Plan, markdown, produce, rows
 from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.runs.campaign import Done
 
 PLAN = Plan(
     scenarios=("mini-fb-hadoop",),
@@ -20,7 +22,7 @@ PLAN = Plan(
 
 
 def test_logs_table_and_resume(tmp_path: Path) -> None:
-    said: list[str] = []
+    said: list[Done[Any]] = []
     produce(PLAN, tmp_path, said.append)
     logs = {p.name: p.read_bytes() for p in (tmp_path / "mini-fb-hadoop").iterdir()}
     assert len(logs) == 1 + 3 * 3

@@ -11,6 +11,7 @@ import typer
 from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
+from dcqcn_gym.commands.interrupt import interruptible
 from dcqcn_gym.core.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -79,22 +80,18 @@ def _as_json(results: list[JobResult], cost: EnvCost | None) -> str:
 
 def _show(results: list[JobResult], cost: EnvCost | None) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     from dcqcn_gym.benchmarks.speed.engine import monitor_costs
+    from dcqcn_gym.runs.table import Table, print_tables
 
+    columns = ("job", "engine", "M hops", "pauses", "simulated ms", "CPU s", "M hops / CPU s")
+    rows = [
+        (r.job, r.engine, f"{r.hops / 1e6:.2f}", f"{r.pauses}", f"{r.simulated_ms:.0f}",
+         f"{r.cpu_s:.2f}", f"{r.hops_per_s / 1e6:.1f}")
+        for r in results
+    ]  # fmt: skip
+    print_tables([Table(columns, rows, words=2)])
     console = Console()
-    table = Table()
-    table.add_column("job", no_wrap=True)
-    table.add_column("engine", no_wrap=True)
-    for title in ("M hops", "pauses", "simulated ms", "CPU s", "M hops / CPU s"):
-        table.add_column(title, justify="right")
-    for r in results:
-        table.add_row(
-            r.job, r.engine, f"{r.hops / 1e6:.2f}", f"{r.pauses}",
-            f"{r.simulated_ms:.0f}", f"{r.cpu_s:.2f}", f"{r.hops_per_s / 1e6:.1f}",
-        )  # fmt: skip
-    console.print(table)
     for job, share in monitor_costs(results).items():
         console.print(f"{job}: {share:+.1%} CPU time against monitor-none, median of the pairs")
     if cost is not None:
@@ -123,10 +120,9 @@ def recommended(
     backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
 ) -> None:
     """Tune, then judge what was recommended on fresh seeds against default and expert."""
-    from rich.console import Console
-
     import dcqcn_gym.benchmarks.recommended as bench
     from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.runs.progress import open_progress
 
     plan = bench.Plan(
         scenarios=tuple(scenario or bench.SCENARIOS),
@@ -137,8 +133,10 @@ def recommended(
         eval_intervals=eval_intervals,
         backend=backend,
     )
-    with Console(stderr=True).status("running") as status:
-        bench.produce(plan, out, status.update)
+    kept = f"{out} holds every finished interval: the same command continues it"
+    with interruptible(kept), open_progress() as progress:
+        bench.produce(plan, out, progress)
+    bench.write_figures(plan, out)
     text = bench.markdown(plan, out)
     if write is not None:
         insert(write, "recommended", text)

@@ -45,17 +45,15 @@ def env(
 
 
 def _show(rows: list[tuple[str, str, dict[str, Any]]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from dcqcn_gym.runs.table import Table, print_tables
 
-    table = Table("interface", "what")
-    for title in ("steps", "steps/s", "steps/s and core", "outside the engine"):
-        table.add_column(title, justify="right")
-    for kind, what, row in rows:
-        per_core, outside = row.get("per_cpu_s"), row.get("outside_share")
-        table.add_row(
+    columns = ("interface", "what", "steps", "steps/s", "steps/s and core", "outside the engine")
+    lines = [
+        (
             kind, what, f"{row['steps']}", f"{row['per_s']:.0f}",
-            "" if per_core is None else f"{per_core:.0f}",
-            "" if outside is None else f"{outside:.1%}",
-        )  # fmt: skip
-    Console().print(table)
+            f"{row['per_cpu_s']:.0f}" if row.get("per_cpu_s") is not None else "",
+            f"{row['outside_share']:.1%}" if row.get("outside_share") is not None else "",
+        )
+        for kind, what, row in rows
+    ]  # fmt: skip
+    print_tables([Table(columns, lines, words=2)])

@@ -7,7 +7,11 @@ from typing import Annotated
 
 import typer
 
+from dcqcn_gym.commands.interrupt import interruptible
+
 __all__ = ["monitor"]
+
+KEPT = "{} holds every finished result: the same command continues it"
 
 
 def monitor(
@@ -53,12 +57,11 @@ def monitor(
     if explain:
         _explain(out, scenario, load, seeds, warmup, length, workers, write)
         return
-    from rich.console import Console
-
     from dcqcn_gym.benchmarks.markdown_page import insert
     from dcqcn_gym.benchmarks.monitors.gates import gates
     from dcqcn_gym.benchmarks.monitors.page import build_page, markdown
     from dcqcn_gym.benchmarks.monitors.study import Plan, produce, rows
+    from dcqcn_gym.runs.progress import open_progress
 
     standard = Plan()
     plan = Plan(
@@ -72,8 +75,8 @@ def monitor(
         long=standard.long if long else None,
         own=tuple(monitor or ()),
     )
-    with Console(stderr=True).status("simulating") as status:
-        produce(plan, out, workers, status.update)
+    with interruptible(KEPT.format(out)), open_progress() as progress:
+        produce(plan, out, workers, progress)
     page = build_page(plan, out)
     table = rows(plan, out)
     if write is not None:
@@ -96,12 +99,11 @@ def _explain(
     workers: int,
     write: Path | None,
 ) -> None:
-    from rich.console import Console
-
     from dcqcn_gym.benchmarks.markdown_page import insert
     from dcqcn_gym.benchmarks.monitors.history import HistoryPlan, history_table
     from dcqcn_gym.benchmarks.monitors.study import produce, results
     from dcqcn_gym.benchmarks.monitors.worlds import WorldPlan, accounts, explanation
+    from dcqcn_gym.runs.progress import open_progress
 
     plan = WorldPlan(
         loads=tuple(load or WorldPlan().loads),
@@ -111,9 +113,9 @@ def _explain(
         scenario=scenario,
     )
     histories = HistoryPlan(plan.loads, plan.seeds, warmup, length, scenario)
-    with Console(stderr=True).status("simulating") as status:
-        produce(plan, out, workers, status.update)
-        produce(histories, out, workers, status.update)
+    with interruptible(KEPT.format(out)), open_progress() as progress:
+        produce(plan, out, workers, progress)
+        produce(histories, out, workers, progress)
     text = explanation(plan, accounts(plan, out))
     text += "\n" + history_table(histories, list(results(histories, out)))
     if write is not None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.commands.interrupt import interruptible
+
 if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.comparison.plan import Job, Plan, Progress
-    from dcqcn_gym.benchmarks.comparison.results import Row
+    from dcqcn_gym.benchmarks.comparison.plan import Plan
 
 __all__ = ["compare"]
 
@@ -44,11 +43,16 @@ def compare(
 ) -> None:
     """Run tuners on the same traffic and compare them.
 
-    Writes OUT/table.md, OUT/compare.html, OUT/plots and one event log per run. An interrupted
-    comparison is continued by the same command with --resume.
+    Writes OUT/table.md, OUT/compare.html, OUT/results.json, OUT/plots and one event log per run.
+    An interrupted comparison is continued by the same command with --resume.
     """
     import dcqcn_gym.benchmarks.comparison.plan as bench
+    from dcqcn_gym.benchmarks.comparison.page import write_results
+    from dcqcn_gym.benchmarks.comparison.results import rows
+    from dcqcn_gym.benchmarks.comparison.text import table
     from dcqcn_gym.runs.pool import cpu_count
+    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.table import print_tables
 
     plan, notes = bench.prepare(
         _plan(scenario, tuners, seeds, intervals, eval_seeds, eval_intervals, backend),
@@ -57,19 +61,12 @@ def compare(
         force=force,
     )
     todo = bench.jobs(plan, out)
-    try:
-        with _progress(len(todo), quiet) as progress:
-            failed = bench.carry_out(todo, jobs or cpu_count(), progress)
-    except KeyboardInterrupt:
-        typer.echo(
-            f"interrupted; {out} holds every finished interval: the same command with --resume "
-            "instead of --force continues it",
-            err=True,
-        )
-        raise typer.Exit(130) from None
-    tables, page = _results(plan, todo, failed, notes, out)
-    for name, table in tables.items():
-        _print(name, table)
+    held = f"{out} holds every finished interval: the same command with --resume instead of --force"
+    with interruptible(f"{held} continues it"), open_progress(quiet=quiet) as progress:
+        failed = bench.carry_out(todo, jobs or cpu_count(), progress)
+    tables = rows(todo, failed)
+    page = write_results(plan, tables, notes, out)
+    print_tables([table(name, found) for name, found in tables.items()])
     for note in notes:
         typer.echo(note, err=True)
     typer.echo(f"table: {out / 'table.md'}\npage: {page}", err=True)
@@ -107,64 +104,3 @@ def _names(text: str, option: str) -> tuple[str, ...]:
     if twice:
         raise ConfigError(f"{option}: {', '.join(twice)} is given twice")
     return names
-
-
-def _results(
-    plan: Plan, todo: Sequence[Job], failed: Mapping[Path, str], notes: Sequence[str], out: Path
-) -> tuple[dict[str, list[Row]], Path]:
-    from dcqcn_gym.benchmarks.comparison.page import write_results
-    from dcqcn_gym.benchmarks.comparison.results import rows
-
-    tables = rows(todo, failed)
-    return tables, write_results(plan, tables, notes, out)
-
-
-@contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Progress]:
-    """Yield what is called per finished run: a bar on a terminal, lines elsewhere, or nothing."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True, quiet=quiet)
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )  # fmt: skip
-    with Bar(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task("runs", total=total)
-
-        def finished(job: Job, error: str | None, done: int, of: int) -> None:
-            name = f"{job.spec.scenario.name} {job.label} seed {job.spec.seed}"
-            bar.update(task, completed=done, description=name)
-            if error is not None:
-                console.print(f"{name} failed: {error}", markup=False, highlight=False)
-            elif not console.is_terminal:
-                console.print(f"{done}/{of} {name}", markup=False, highlight=False, soft_wrap=True)
-
-        yield finished
-
-
-def _print(name: str, table: Sequence[Row]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells
-
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=300)
-    shown = Table(title=name, title_justify="left", box=box.SIMPLE_HEAD)
-    for column in COLUMNS:
-        left = column == COLUMNS[0]
-        shown.add_column(column, justify="left" if left else "right", no_wrap=left)
-    for row in table:
-        shown.add_row(*cells(row))
-    console.print(shown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,20 +57,20 @@ def parity(
 
 
 def _show(results: list[Comparison], against: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from dcqcn_gym.runs.table import Table, print_tables
 
     columns = ("scenario", "seed", "flows", "FCT of mean", "FCT mean", "FCT p99", "utility",
                "pauses", "marks", "verdict")  # fmt: skip
-    table = Table(*columns, title=f"native and {against}: relative differences and counts")
-    for r in results:
-        verdict = "identical" if r.identical else "within bounds" if r.within_bounds else "APART"
-        table.add_row(
+    rows = [
+        (
             r.scenario, str(r.seed), _both(r.flows), f"{r.fct_of_mean:.2e}", f"{r.fct_mean:.2e}",
-            f"{r.fct_p99:.2e}", f"{r.utility_mean:.2e}", _both(r.pauses), _both(r.marks), verdict,
-        )  # fmt: skip
-    # a pipe has no width of its own: no column is cut there
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+            f"{r.fct_p99:.2e}", f"{r.utility_mean:.2e}", _both(r.pauses), _both(r.marks),
+            "identical" if r.identical else "within bounds" if r.within_bounds else "APART",
+        )
+        for r in results
+    ]  # fmt: skip
+    title = f"native and {against}: relative differences and counts"
+    print_tables([Table(columns, rows, title, words=len(columns))])
 
 
 def _both(counts: tuple[int, int]) -> str:

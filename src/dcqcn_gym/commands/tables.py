@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 __all__ = ["config", "knobs", "scenarios", "tuners"]
 
 config = typer.Typer(help="Check configuration files.", no_args_is_help=True)
 
 
-def _print(table: Table) -> None:
-    from rich.console import Console
+def _print(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from dcqcn_gym.runs.table import Table, print_tables
 
-    table.columns[0].no_wrap = True
-    console = Console()
-    if not console.is_terminal:  # a pipe gets whole rows instead of folded cells
-        console = Console(width=300)
-    console.print(table)
-
-
-def _table(title: str, *columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    return Table(*columns, title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    print_tables([Table(columns, rows, title, words=len(columns))])
 
 
 def _short(value: object) -> str:
@@ -40,13 +27,13 @@ def scenarios() -> None:
     """List the scenarios: name, size, budget and what they are."""
     from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 
-    table = _table("scenarios", "name", "hosts", "Gb/s", "intervals", "weights", "what it is")
+    rows = []
     for name in scenario_names():
         one = load_scenario(name)
         weights = f"{one.weights.tp:g}/{one.weights.rtt:g}/{one.weights.pfc:g}"
         rate = f"{one.line_rate_bps / 1e9:g}"
-        table.add_row(name, str(one.n_hosts), rate, str(one.intervals), weights, one.description)
-    _print(table)
+        rows.append((name, str(one.n_hosts), rate, str(one.intervals), weights, one.description))
+    _print("scenarios", ("name", "hosts", "Gb/s", "intervals", "weights", "what it is"), rows)
 
 
 def tuners() -> None:
@@ -54,44 +41,44 @@ def tuners() -> None:
     from dcqcn_gym.core.errors import DcqcnGymError
     from dcqcn_gym.tuners import TUNERS
 
-    table = _table("tuners", "name", "what it does", "arguments (default)")
+    rows = []
     for name in TUNERS.names():
         try:
             found = TUNERS.load(name)
         except DcqcnGymError as error:  # a broken plug-in must not hide the others
-            table.add_row(name, f"cannot be loaded: {error}", "")
+            rows.append((name, f"cannot be loaded: {error}", ""))
             continue
         fields = found.Settings.model_fields
         shown = [f"{key} ({_short(field.default)})" for key, field in fields.items()]
         arguments = "any knob" if name == "fixed" else ", ".join(shown)
-        table.add_row(name, found.summary, arguments)
-    _print(table)
+        rows.append((name, found.summary, arguments))
+    _print("tuners", ("name", "what it does", "arguments (default)"), rows)
 
 
 def knobs() -> None:
     """List the knobs: unit, default, ranges, step, direction and names on devices."""
     from dcqcn_gym.core.knobs import KNOBS
 
-    table = _table(
-        "knobs at 100 Gb/s (* = tuned by default; throughput: direction that favours it)",
-        *("knob", "unit", "default", "legal", "tuned", "step", "throughput", "mlxconfig / SONiC"),
+    title = "knobs at 100 Gb/s (* = tuned by default; throughput: direction that favours it)"
+    columns = (
+        "knob", "unit", "default", "legal", "tuned", "step", "throughput", "mlxconfig / SONiC",
         "what it is",
-    )
-    for row in KNOBS.values():
-        low, high = row.legal_at(100e9)
-        tuned_low, tuned_high = row.tuned_at(100e9)
-        table.add_row(
+    )  # fmt: skip
+    rows = [
+        (
             f"{row.name}{' *' if row.tuned_by_default else ''}",
             row.unit,
             f"{row.default:g}",
-            f"{low:g}..{high:g}",
-            f"{tuned_low:g}..{tuned_high:g}",
+            "{:g}..{:g}".format(*row.legal_at(100e9)),
+            "{:g}..{:g}".format(*row.tuned_at(100e9)),
             f"{row.step_at(100e9):g}",
             "up" if row.direction > 0 else "down",
             row.mlxconfig or row.sonic or "",
             row.help,
         )
-    _print(table)
+        for row in KNOBS.values()
+    ]
+    _print(title, columns, rows)
 
 
 @config.callback()

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dcqcn_gym.commands.interrupt import interruptible
+
 __all__ = ["evaluate", "train"]
 
 ALGOS = "ppo, sac, td3 or dqn"
@@ -94,7 +96,9 @@ def evaluate(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes; default: one per CPU.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Keep the event logs in this directory.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep the logs here; a rerun continues them.")
+    ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -102,8 +106,8 @@ def evaluate(
 
     A policy acts in every interval. Training never sees these seeds. Needs no torch.
     """
-    from rich.console import Console
-
+    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.table import print_tables
     from dcqcn_gym.training import evaluation
 
     plan = evaluation.Plan(
@@ -115,12 +119,12 @@ def evaluate(
         seed=seed,
         backend=backend,
     )
-    with Console(stderr=True).status("running") as status:
-        rows = evaluation.evaluate(plan, out, jobs, status.update)
+    kept = "nothing is kept without --out" if out is None else f"the same command continues {out}"
+    with interruptible(kept), open_progress() as progress:
+        rows = evaluation.evaluate(plan, out, jobs, progress)
     if as_json:
         typer.echo(evaluation.as_json(plan, rows))
     elif markdown:
-        typer.echo(evaluation.as_markdown(plan, rows), nl=False)
+        typer.echo(evaluation.as_markdown(rows), nl=False)
     else:
-        for table in evaluation.as_tables(rows):
-            Console().print(table)
+        print_tables(evaluation.as_tables(rows))

@@ -153,20 +153,20 @@ def _report(out: Path) -> Path | None:
 
 def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
     from rich.console import Console
-    from rich.table import Table
+
+    from dcqcn_gym.runs.table import Table
 
     fresh = best["utility_on_fresh_seeds"]
     tuning = best["utility_while_tuning"]
-    table = Table(title=f"{best['scenario']}: mean utility", title_justify="left")
-    table.add_column("setting")
-    table.add_column(f"while tuning ({best['intervals']} intervals)", justify="right")
-    table.add_column(f"fresh traffic ({len(fresh['seeds'])} seeds)", justify="right")
-    rows = (("recommended", None), ("default", tuning["default"]), ("expert", tuning["expert"]))
-    table.add_row(f"{best['tuner']}, as it searched", _figure(tuning["tuned"]), "")
-    for name, value in rows:
-        table.add_row(name, _figure(value), _figure(fresh["mean"][name]))
+    columns = (
+        "setting", f"while tuning ({best['intervals']} intervals)",
+        f"fresh traffic ({len(fresh['seeds'])} seeds)",
+    )  # fmt: skip
+    rows = [(f"{best['tuner']}, as it searched", _figure(tuning["tuned"]), "")]
+    for name in ("recommended", "default", "expert"):
+        rows.append((name, _figure(tuning.get(name)), _figure(fresh["mean"][name])))
     console = Console(stderr=True)
-    console.print(table)
+    console.print(Table(columns, rows, f"{best['scenario']}: mean utility").text())
     console.print(f"recommended setting: {out.best}", soft_wrap=True, highlight=False)
     if page is not None:
         console.print(f"report: {page}", soft_wrap=True, highlight=False)

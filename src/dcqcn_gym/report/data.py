@@ -14,14 +14,12 @@ import numpy.typing as npt
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.statistics import slowdowns
 from dcqcn_gym.runs.log import Run, read_run
+from dcqcn_gym.runs.rows import REFERENCES
 
-__all__ = ["REFERENCES", "ReportData", "Series", "load_report_data"]
+__all__ = ["ReportData", "Series", "load_report_data"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-REFERENCES = ("default", "expert")
-"""The two settings that every run is compared with."""
 
 
 @dataclass(frozen=True)

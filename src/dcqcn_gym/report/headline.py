@@ -8,6 +8,7 @@ import numpy as np
 
 from dcqcn_gym.core.statistics import ALL_SIZES, Estimate, paired_change, slowdown_by_seed
 from dcqcn_gym.report.data import ReportData, Series
+from dcqcn_gym.runs.table import with_interval
 
 __all__ = ["Headline", "change_text", "headline", "mean_utility", "slowdown_change", "utility_gain"]
 
@@ -50,15 +51,7 @@ def slowdown_change(data: ReportData, reference: str, statistic: str) -> Estimat
 def change_text(change: Estimate, *, percent: bool) -> str:
     """Return e.g. ``-12.3 % (95 % interval -20.1 to -4.0 %)``; no interval if unknown."""
     scale, unit, form = (100, "\u00a0%", "+.1f") if percent else (1, "", "+.4f")
-    text = f"{change.mean * scale:{form}}{unit}"
-    if change.low is None or change.high is None:
-        return _minus(text)
-    low, high = change.low * scale, change.high * scale
-    return _minus(f"{text} (95\u00a0% interval {low:{form}} to {high:{form}}{unit})")
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
+    return with_interval(change, form, scale, unit=unit, style="words").replace("-", "−")
 
 
 def headline(data: ReportData) -> Headline:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 from markupsafe import Markup
 
@@ -21,10 +19,15 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures
 from dcqcn_gym.report.collectives import collective_tables
-from dcqcn_gym.report.data import REFERENCES, ReportData, Series, load_report_data
+from dcqcn_gym.report.data import ReportData, Series, load_report_data
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, mean_utility
+from dcqcn_gym.report.render import render
+from dcqcn_gym.report.results import write_run_results
 from dcqcn_gym.report.tables import during_table, fresh_table
+from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.rows import REFERENCES
+from dcqcn_gym.runs.table import number
 
 __all__ = ["build_report"]
 
@@ -64,46 +67,16 @@ def build_report(run_dir: Path | str) -> Path:
     """
     directory = Path(run_dir)
     data = load_report_data(directory)
-    html = _environment().get_template("report.html.j2").render(_context(data))
+    context = _context(data)
     path = directory / "report.html"
-    temporary = path.with_suffix(".html.part")
-    temporary.write_text(html, encoding="utf-8")
-    os.replace(temporary, path)
+    write_atomically(path, render("report.html.j2", **context))
+    write_run_results(data, context)
     return path
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dcqcn_gym.report"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["num"] = number
-    environment.filters["times"] = times
-    return environment
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """Format a number for a table cell: ``digits`` significant digits, a dash for none."""
-    if value is None or math.isnan(value):
-        return "–"
-    if value == int(value) and abs(value) < 1e7:
-        return f"{int(value):,}".replace(",", "\u202f").replace("-", "−")
-    return f"{value:.{digits}g}".replace("-", "−")
 
 
 def four(value: float) -> str:
     """Format a utility: always four decimals."""
     return "–" if math.isnan(value) else f"{value:.4f}"
-
-
-def times(value: float | None) -> str:
-    """Format a slowdown: 1.23, 12.3, 123; a dash for none."""
-    if value is None or math.isnan(value):
-        return "–"
-    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
 
 
 def _context(data: ReportData) -> dict[str, Any]:

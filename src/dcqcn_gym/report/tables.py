@@ -14,7 +14,8 @@ from dcqcn_gym.core.statistics import (
     slowdown_by_size,
 )
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.report.data import REFERENCES, ReportData
+from dcqcn_gym.report.data import ReportData
+from dcqcn_gym.runs.rows import REFERENCES
 
 __all__ = ["BinTable", "StatisticRow", "during_table", "fresh_table"]
 

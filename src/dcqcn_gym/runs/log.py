@@ -248,6 +248,9 @@ def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
     write_atomically(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
 
 
+_MADE_LATER = ("best.json", "timing.json", "report.html", "results.json", "results.parquet")
+
+
 @dataclass(frozen=True)
 class RunDir:
     """Where everything of one run lies; nothing is created before :meth:`create`."""
@@ -309,8 +312,8 @@ class RunDir:
                 folder.mkdir(parents=True, exist_ok=True)
                 for old in folder.glob("*.jsonl") if fresh else ():
                     old.unlink()
-            for old in (self.best, self.timing, self.root / "report.html") if fresh else ():
-                old.unlink(missing_ok=True)
+            for name in _MADE_LATER if fresh else ():
+                (self.root / name).unlink(missing_ok=True)
         except OSError as error:
             raise _write_failure(self.root, error) from error
 

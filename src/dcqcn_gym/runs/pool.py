@@ -61,8 +61,12 @@ def worker_pool(workers: int | None = None) -> Iterator[Executor]:
 
 
 def step_back() -> None:
-    """Lower this worker's priority, for work that nobody is watching; more calls change nothing."""
-    os.nice(max(0, _BACKGROUND - os.nice(0)))
+    """Lower a worker's priority, for work that nobody is watching; more calls change nothing.
+
+    Does nothing in a program's own process, where a thread pool works.
+    """
+    if multiprocessing.parent_process() is not None:
+        os.nice(max(0, _BACKGROUND - os.nice(0)))
 
 
 def _prepare_worker() -> None:

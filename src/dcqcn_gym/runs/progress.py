@@ -1,4 +1,4 @@
-"""What a tuning session shows while it runs: a live panel, plain lines, or nothing.
+"""What commands show while they run: a session's live panel, a campaign's bar, lines, nothing.
 
 Everything goes to standard error; standard output belongs to ``--emit``.
 """
@@ -6,21 +6,37 @@ Everything goes to standard error; standard output belongs to ``--emit``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
 from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import Line
 
-__all__ = ["LiveViewer", "PlainViewer", "QuietViewer", "open_viewer"]
+__all__ = [
+    "LiveViewer",
+    "Meter",
+    "PlainViewer",
+    "QuietViewer",
+    "open_meter",
+    "open_progress",
+    "open_viewer",
+]
 
 _BARS = "▁▂▃▄▅▆▇█"
 _UTILITY = re.compile(rb'^\{"i":(\d+),.*?"utility":([^,]+),')
@@ -248,3 +264,48 @@ def open_viewer(
         yield LiveViewer(live, figures, intervals, title)
     finally:
         live.stop()
+
+
+class Meter:
+    """How far something is: a bar on a terminal, lines elsewhere; made by :func:`open_meter`."""
+
+    def __init__(self, console: Console, bar: Progress) -> None:
+        self._console, self._bar = console, bar
+        self._task = bar.add_task("", total=None)
+
+    def show(self, done: int, total: int, text: str, line: str = "") -> None:
+        """Move the bar and write ``text`` on it; print ``line``, if any, where there is no bar."""
+        self._bar.update(self._task, completed=done, total=total, description=text)
+        if line and not self._console.is_terminal:
+            self.say(line)
+
+    def say(self, text: str) -> None:
+        """Print a line, above the bar if there is one."""
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def open_meter(*, quiet: bool = False) -> Iterator[Meter]:
+    """Yield a meter on standard error, which shows nothing if quiet."""
+    console = Console(stderr=True, quiet=quiet)
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
+        yield Meter(console, bar)
+
+
+@contextmanager
+def open_progress(*, quiet: bool = False) -> Iterator[Callable[[Done[Any]], None]]:
+    """Yield what a campaign calls after every job; jobs that failed are named at once."""
+    with open_meter(quiet=quiet) as meter:
+
+        def show(done: Done[Any]) -> None:
+            name = done.job.name
+            line = "" if done.error is not None else f"{done.count}/{done.total} {name}"
+            meter.show(done.count, done.total, name, line)
+            if done.error is not None:
+                meter.say(f"{name} failed: {done.error}")
+
+        yield show

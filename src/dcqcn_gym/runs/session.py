@@ -7,30 +7,22 @@ the tuned run. Every log is a run of its own and can be repeated alone.
 from __future__ import annotations
 
 import json
-from concurrent.futures import Executor, Future, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
-from dcqcn_gym.core.errors import DcqcnGymError, RunError
-from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.sums import count, mean, total
-from dcqcn_gym.runs.log import Line, Run, RunDir, read_run, setting_json, write_json
-from dcqcn_gym.runs.loop import RunSpec, Timing, run
-from dcqcn_gym.runs.pool import step_back, worker_pool
+from dcqcn_gym.runs.campaign import Campaign, raise_failures
+from dcqcn_gym.runs.log import Line, RunDir, setting_json, write_json
+from dcqcn_gym.runs.loop import RunSpec, Timing
+from dcqcn_gym.runs.pool import worker_pool
+from dcqcn_gym.runs.recorded import RunJob, check_same, end_of, fresh_jobs
+from dcqcn_gym.runs.results import scenario_digest, tuner_digest
+from dcqcn_gym.runs.rows import REFERENCES, evaluation_seeds, reference_settings
 
 __all__ = ["REFERENCES", "Evaluation", "Viewer", "check_same", "evaluation_seeds", "tune"]
-
-REFERENCES = ("default", "expert")
-"""The settings that every run is compared with."""
-
-_SEED_BLOCK = 1_000_000
-
-
-def evaluation_seeds(seed: int, count: int) -> list[int]:
-    """Return ``count`` seeds for fresh traffic: the same for all tuners that ran with ``seed``."""
-    return [_SEED_BLOCK + 1000 * seed + k for k in range(count)]
 
 
 @dataclass(frozen=True)
@@ -54,14 +46,6 @@ class Viewer(Protocol):
         """So many of the reference and evaluation runs are finished."""
 
 
-@dataclass(frozen=True)
-class _Job:
-    spec: RunSpec
-    path: Path
-    watched: bool = False
-    """True for the default's run, which the display of the tuned run compares with."""
-
-
 def tune(
     spec: RunSpec,
     out: RunDir,
@@ -83,7 +67,7 @@ def tune(
     out.create(fresh=recorded is None)
     viewer.begin()
     try:
-        timing = _simulate(spec, out, evaluation, viewer, recorded)
+        timing = _simulate(spec, out, evaluation, viewer)
     except BaseException:
         out.remove_if_empty()
         raise
@@ -93,80 +77,49 @@ def tune(
     return best
 
 
-def _simulate(
-    spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer, recorded: Run | None
-) -> dict[str, Any]:
+def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer) -> dict[str, Any]:
     """Produce every log; return the timings."""
     _remove_stale(spec, out, evaluation)
     finished: list[Timing] = []
-    try:
-        with worker_pool() as pool:
-            futures = _submit(pool, _fixed_jobs(spec, out, evaluation))
-            tuned = _continue(_Job(spec, out.log), recorded, viewer)
-            recommended = Setting.from_nvidia(_end(out.log)["recommended"])
-            futures |= _submit(pool, _evaluation_jobs(spec, out, evaluation, recommended))
-            viewer.waiting(0, len(futures))
-            for future in as_completed(futures):
-                finished.append(future.result())
-                viewer.waiting(len(finished), len(futures))
-    except BrokenProcessPool as error:
-        raise RunError(
-            f"a worker process died (out of memory?); {out.log} is kept: continue with --resume"
-        ) from error
-    return {"run": _summed([tuned]), "references_and_evaluation": _summed(finished)}
+    failed: dict[Path, str] = {}
+    with worker_pool() as pool:
+        campaign = Campaign[RunJob](pool)
+        campaign.add(_reference_jobs(spec, out, evaluation))
+        tuned = RunJob(spec, out.log).run(viewer.interval)
+        campaign.add(_judging_jobs(spec, out, evaluation, "recommended", tuned.recommended))
+        viewer.waiting(0, campaign.total)
+        for done in campaign.finished():
+            if done.error is None:
+                finished.append(done.result.timing)
+            else:
+                failed[done.job.path] = done.error
+            viewer.waiting(done.count, done.total)
+    raise_failures(failed)
+    return {"run": _summed([tuned.timing]), "references_and_evaluation": _summed(finished)}
 
 
-def check_same(recorded: Run, spec: RunSpec) -> None:
-    """Raise RunError naming the first argument that differs from the recorded run's."""
-    old, new = recorded.header, json.loads(json.dumps(spec.header()))
-    if old == new:
-        return
-    for key in new:
-        if old.get(key) != new[key]:
-            part, before, after = _difference(key, old.get(key), new[key])
-            raise RunError(
-                f"--resume: {recorded.path} was made with {part} = {json.dumps(before)}, "
-                f"now it is {json.dumps(after)}; give the same arguments, or --force to start again"
-            )
-
-
-def _difference(name: str, old: Any, new: Any) -> tuple[str, Any, Any]:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in {**old, **new}:
-            if old.get(key) != new.get(key):
-                return _difference(f"{name}.{key}", old.get(key), new.get(key))
-    return name, old, new
-
-
-def _fixed_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[_Job]:
-    rate = spec.scenario.line_rate_bps
-    settings = {"default": default_setting(rate), "expert": expert_setting(rate)}
+def _reference_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[RunJob]:
+    """Return the references on the traffic of the tuned run, then on fresh seeds."""
+    settings = reference_settings(spec.scenario)
     same = [
-        _Job(
-            spec.with_setting(settings[n], spec.seed, spec.intervals),
-            out.reference(n),
-            watched=n == "default",
+        RunJob(
+            spec.with_setting(setting, spec.seed, spec.intervals),
+            out.reference(name),
+            watched=name == "default",  # the display of the tuned run compares with it
         )
-        for n in REFERENCES
+        for name, setting in settings.items()
     ]
-    fresh = [
-        _Job(spec.with_setting(settings[n], seed, evaluation.intervals), out.evaluation(n, seed))
-        for seed in evaluation_seeds(spec.seed, evaluation.seeds)
-        for n in REFERENCES
-    ]
-    return same + fresh
+    fresh = [_judging_jobs(spec, out, evaluation, *named) for named in settings.items()]
+    return [*same, *chain(*zip(*fresh, strict=True))]
 
 
-def _evaluation_jobs(
-    spec: RunSpec, out: RunDir, evaluation: Evaluation, recommended: Setting
-) -> list[_Job]:
-    return [
-        _Job(
-            spec.with_setting(recommended, seed, evaluation.intervals),
-            out.evaluation("recommended", seed),
-        )
-        for seed in evaluation_seeds(spec.seed, evaluation.seeds)
-    ]
+def _judging_jobs(
+    spec: RunSpec, out: RunDir, evaluation: Evaluation, name: str, setting: Setting
+) -> list[RunJob]:
+    seeds = evaluation_seeds(spec.seed, evaluation.seeds)
+    return fresh_jobs(
+        spec, setting, seeds, evaluation.intervals, lambda seed: out.evaluation(name, seed)
+    )
 
 
 def _remove_stale(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> None:
@@ -178,48 +131,15 @@ def _remove_stale(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> None:
             path.unlink()
 
 
-def _submit(pool: Executor, jobs: list[_Job]) -> set[Future[Timing]]:
-    return {pool.submit(_work, job) for job in jobs}
-
-
-def _work(job: _Job) -> Timing:
-    """Produce one log in a worker; a log of the same run is continued, any other replaced."""
-    if not job.watched:
-        step_back()
-    try:
-        try:
-            recorded: Run | None = read_run(job.path)
-        except RunError:
-            recorded = None
-        if recorded is not None and recorded.header != json.loads(json.dumps(job.spec.header())):
-            recorded = None
-        return _continue(job, recorded, None)
-    except DcqcnGymError as error:
-        raise RunError(f"{job.path.name}: {error}") from None  # every error tree survives pickling
-
-
-def _continue(job: _Job, recorded: Run | None, viewer: Viewer | None) -> Timing:
-    if recorded is not None and recorded.complete:
-        return Timing(0.0, 0.0, 0.0, 0)
-    watch = None if viewer is None else viewer.interval
-    return run(job.spec, job.path, replay=recorded, watch=watch)
-
-
-def _end(path: Path) -> Line:
-    end = read_run(path).end
-    assert end is not None  # the run returned
-    return end
-
-
 def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the content of best.json, from the logs alone."""
-    end = _end(out.log)
-    table = spec.scenario.initial_setting().table
-    default = setting_json(default_setting(spec.scenario.line_rate_bps, table))
+    end = end_of(out.log)
+    initial = reference_settings(spec.scenario)["default"]
+    table, default = initial.table, setting_json(initial)
     recommended = end["recommended"]
     names = ("recommended", *REFERENCES)
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
-    fresh = {n: [_end(out.evaluation(n, s))["mean_utility"] for s in seeds] for n in names}
+    fresh = {n: [end_of(out.evaluation(n, s))["mean_utility"] for s in seeds] for n in names}
     return {
         "scenario": spec.scenario.name,
         "tuner": spec.tuner,
@@ -233,7 +153,7 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         },
         "utility_while_tuning": {
             "tuned": end["mean_utility"],
-            **{n: _end(out.reference(n))["mean_utility"] for n in REFERENCES},
+            **{n: end_of(out.reference(n))["mean_utility"] for n in REFERENCES},
         },
         "utility_on_fresh_seeds": {
             "seeds": seeds,
@@ -241,6 +161,8 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
             "mean": {n: _mean(fresh[n]) for n in names},
             "per_seed": fresh,
         },
+        "scenario_sha256": scenario_digest(spec.scenario),
+        "tuner_sha256": tuner_digest(spec.tuner, spec.tuner_args),
     }
 
 

@@ -1,44 +1,32 @@
 """Trained policies beside other tuners on fresh traffic: the same seeds for all of them.
 
 A policy acts in every interval, as it would in deployment; a static tuner keeps its setting. Each
-run is an event log like any other.
+run is an event log like any other; a second call with the same directory makes only what is missing
+and what was made with another policy of that name.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
 
-from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.core.statistics import (
-    ALL_SIZES,
-    Estimate,
-    estimate,
-    paired_change,
-    slowdown_by_seed,
-)
-from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.report.data import Series
-from dcqcn_gym.report.headline import mean_utility
-from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
-from dcqcn_gym.runs.pool import worker_pool
-from dcqcn_gym.runs.session import evaluation_seeds
+from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
+from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
+from dcqcn_gym.runs.log import write_json
+from dcqcn_gym.runs.recorded import RunJob
+from dcqcn_gym.runs.results import plain, tuner_digest, write_results
+from dcqcn_gym.runs.rows import Row, evaluation_seeds, load_scenarios, unique
+from dcqcn_gym.runs.table import Table, with_interval
 from dcqcn_gym.tuners.policy import shipped_policies
 
-if TYPE_CHECKING:
-    from rich.table import Table
+__all__ = ["Plan", "as_json", "as_markdown", "as_tables", "evaluate"]
 
-__all__ = ["Plan", "Row", "as_json", "as_markdown", "as_tables", "evaluate"]
-
-Progress = Callable[[str], None]
+Rows = Mapping[str, Sequence[PairedRow]]
+"""The rows of each scenario by its name."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +41,19 @@ class Plan:
     seed: int = 1
     backend: str = "native"
 
-    def contenders(self) -> list[tuple[str, str, dict[str, Any]]]:
-        """Return (name in the table, tuner, its arguments), policies first."""
+    def contenders(self) -> list[Row]:
+        """Return the rows, policies first; ConfigError if two have one name."""
         shipped = shipped_policies()
-        rows: list[tuple[str, str, dict[str, Any]]] = []
-        for text in self.policies:
-            name = text if text in shipped else _short(Path(text))
-            rows.append((name, "policy", {"file": text}))
-        rows += [(name, name, {}) for name in self.beside]
-        names = [name for name, _, _ in rows]
-        for name in names:
-            if names.count(name) > 1:
-                raise ConfigError(f"{name!r} is named twice; every row needs a name of its own")
+        given = [(text, text if text in shipped else _short(Path(text))) for text in self.policies]
+        rows = [Row("policy", {"file": text}, given_name=name) for text, name in given]
+        rows += [Row(name, given_name=name) for name in self.beside]
+        texts = [*self.policies, *self.beside]
+        unique("row", [(text, row.name, row) for text, row in zip(texts, rows, strict=True)])
         return rows
+
+    def fresh_seeds(self) -> list[int]:
+        """Return the seeds of the traffic."""
+        return evaluation_seeds(self.seed, self.seeds)
 
 
 def _short(path: Path) -> str:
@@ -74,29 +62,13 @@ def _short(path: Path) -> str:
     return named.absolute().name.removesuffix(".npz")
 
 
-@dataclass(frozen=True)
-class Row:
-    """One contender on one scenario: means over the seeds, gains paired by seed."""
+def evaluate(
+    plan: Plan, out: Path | None, workers: int | None, progress: Progress | None = None
+) -> Rows:
+    """Carry out every run and return the rows; logs and ``results.json`` are kept in ``out``.
 
-    scenario: str
-    name: str
-    utility: Estimate
-    gain: dict[str, Estimate]
-    """Utility minus that of each tuner beside."""
-    slowdown: Estimate
-    p99: Estimate
-
-
-@dataclass(frozen=True)
-class _Job:
-    spec: RunSpec
-    path: Path
-
-
-def evaluate(plan: Plan, out: Path | None, workers: int | None, progress: Progress) -> list[Row]:
-    """Carry out every run and return the rows; logs are kept if ``out`` is given.
-
-    Raises ConfigError for anything that cannot run, before the first run.
+    Raises ConfigError for anything that cannot run, before the first run, and RunError that names
+    every run that failed, after the last one.
     """
     with ExitStack() as stack:
         folder = out if out is not None else Path(stack.enter_context(TemporaryDirectory()))
@@ -105,115 +77,94 @@ def evaluate(plan: Plan, out: Path | None, workers: int | None, progress: Progre
             job.spec.check()
         for job in todo.values():
             job.path.parent.mkdir(parents=True, exist_ok=True)
-        _carry_out(list(todo.values()), workers, progress)
-        return _rows(plan, todo)
+        _forget_others(plan, folder, todo)
+        raise_failures(carry_out(list(todo.values()), workers=workers, progress=progress))
+        rows = _rows(plan, todo)
+        _write_figures(plan, rows, folder)
+        return rows
 
 
-def _jobs(plan: Plan, folder: Path) -> dict[tuple[str, str, int], _Job]:
+def _jobs(plan: Plan, folder: Path) -> dict[tuple[str, str, int], RunJob]:
+    """Return the run of each scenario, row and seed."""
     todo = {}
-    for name, tuner, arguments in plan.contenders():
-        for text in plan.scenarios:
-            scenario = load_scenario(text)
-            for seed in evaluation_seeds(plan.seed, plan.seeds):
-                spec = RunSpec(scenario, tuner, seed, plan.intervals, plan.backend, arguments)
-                stem = name.replace("/", "-")  # a tuner may be a path.py:Class
+    for row in plan.contenders():
+        for scenario in load_scenarios(plan.scenarios):
+            for seed in plan.fresh_seeds():
+                spec = row.spec(scenario, seed, plan.intervals, plan.backend)
+                stem = row.name.replace("/", "-")  # a tuner may be a path.py:Class
                 path = folder / scenario.name / f"{stem}-seed{seed}.jsonl"
-                todo[text, name, seed] = _Job(spec, path)
+                todo[scenario.name, row.name, seed] = RunJob(spec, path)
     return todo
 
 
-def _carry_out(todo: Sequence[_Job], workers: int | None, progress: Progress) -> None:
+def _forget_others(plan: Plan, folder: Path, todo: Mapping[tuple[str, str, int], RunJob]) -> None:
+    """Remove logs that another policy, or other code, of the same name has left.
+
+    A log names the file of a policy and not what it held, so that is kept beside the logs.
+    """
+    record = folder / "evaluate.json"
     try:
-        with worker_pool(workers) as pool:
-            futures = [pool.submit(_work, job) for job in todo]
-            for done, future in enumerate(as_completed(futures), start=1):
-                progress(f"{done} of {len(todo)} runs: {future.result()}")
-    except BrokenProcessPool as error:
-        raise RunError("a worker process died (out of memory?)") from error
+        known = dict(json.loads(record.read_text(encoding="utf-8"))["tuners"])
+    except (OSError, ValueError, KeyError, TypeError):
+        known = {}
+    now = {row.name: tuner_digest(row.tuner, row.tuner_args) for row in plan.contenders()}
+    for (_, name, _), job in todo.items():
+        if now[name] is None or known.get(name) != now[name]:
+            job.path.unlink(missing_ok=True)
+    write_json(record, {"tuners": {**known, **now}})
 
 
-def _work(job: _Job) -> str:
-    run(job.spec, job.path)
-    return f"{job.path.parent.name}/{job.path.stem}"
+def _rows(plan: Plan, todo: Mapping[tuple[str, str, int], RunJob]) -> Rows:
+    runs: dict[str, dict[str, list[Path]]] = {}
+    for (scenario, name, _), job in todo.items():
+        runs.setdefault(scenario, {}).setdefault(name, []).append(job.path)
+    return {
+        scenario: paired_rows({n: series_of(paths) for n, paths in logs.items()}, plan.beside)
+        for scenario, logs in runs.items()
+    }
 
 
-def _rows(plan: Plan, todo: dict[tuple[str, str, int], _Job]) -> list[Row]:
-    seeds = evaluation_seeds(plan.seed, plan.seeds)
-    names = [name for name, _, _ in plan.contenders()]
-    rows = []
-    for text in plan.scenarios:
-        series = {n: [Series.of(read_run(todo[text, n, s].path)) for s in seeds] for n in names}
-        utility = {n: [mean_utility(one) for one in found] for n, found in series.items()}
-        for name in names:
-            flows = [(one.flow_bytes, one.flow_slowdown) for one in series[name]]
-            rows.append(
-                Row(
-                    scenario=load_scenario(text).name,
-                    name=name,
-                    utility=estimate(utility[name]),
-                    gain={
-                        other: paired_change(utility[name], utility[other])
-                        for other in plan.beside
-                        if other != name
-                    },
-                    slowdown=estimate(slowdown_by_seed(flows, ALL_SIZES, "mean")),
-                    p99=estimate(slowdown_by_seed(flows, ALL_SIZES, "p99")),
-                )
-            )
-    return rows
+def _write_figures(plan: Plan, rows: Rows, out: Path) -> None:
+    write_results(
+        out,
+        "evaluate",
+        [{"scenario": name, **plain(row)} for name, found in rows.items() for row in found],
+        scenarios=load_scenarios(plan.scenarios),
+        tuners={row.name: (row.tuner, row.tuner_args) for row in plan.contenders()},
+        seeds={"fresh": plan.fresh_seeds()},
+        figures={"plan": plan},
+    )
 
 
-def _head(row: Row) -> list[str]:
-    return ["tuner", "utility", *(f"minus {n}" for n in row.gain), "mean slowdown", "p99 slowdown"]
-
-
-def _cells(row: Row, columns: Sequence[str]) -> list[str]:
-    gains = [_change(row.gain.get(name)) for name in columns]
-    tail = [f"{row.slowdown.mean:.2f}", f"{row.p99.mean:.2f}"]
-    return [row.name, f"{row.utility.mean:.4f}", *gains, *tail]
-
-
-def _change(gain: Estimate | None) -> str:
-    if gain is None:
-        return "–"
-    if gain.low is None or gain.high is None:
-        return f"{gain.mean:+.4f}"
-    return f"{gain.mean:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
-
-
-def _by_scenario(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.scenario, []).append(row)
-    return found
-
-
-def as_tables(rows: Sequence[Row]) -> list[Table]:
-    """Return one table per scenario for a terminal."""
-    from rich.table import Table
-
+def as_tables(rows: Rows) -> list[Table]:
+    """Return one table per scenario."""
     tables = []
-    for scenario, found in _by_scenario(rows).items():
-        table = Table(title=scenario, title_justify="left")
-        for i, title in enumerate(_head(found[0])):
-            table.add_column(title, justify="right" if i else "left")
-        for row in found:
-            table.add_row(*_cells(row, list(found[0].gain)))
-        tables.append(table)
+    for scenario, found in rows.items():
+        others = list(found[0].utility_gain)
+        columns = ["tuner", "utility", *(f"minus {n}" for n in others), "mean slowdown",
+                   "p99 slowdown"]  # fmt: skip
+        tables.append(Table(columns, [_cells(row, others) for row in found], scenario))
     return tables
 
 
-def as_markdown(plan: Plan, rows: Sequence[Row]) -> str:
+def _cells(row: PairedRow, others: Sequence[str]) -> list[str]:
+    gains = [with_interval(row.utility_gain.get(name), "+.4f", style="brackets") for name in others]
+    tail = [f"{row.slowdown[statistic].mean:.2f}" for statistic in ("mean", "p99")]
+    return [row.name, f"{row.utility.mean:.4f}", *gains, *tail]
+
+
+def as_markdown(rows: Rows) -> str:
     """Return the tables as Markdown; brackets are 95 % intervals over the seeds, paired."""
-    lines: list[str] = []
-    for scenario, found in _by_scenario(rows).items():
-        head = _head(found[0])
-        lines += [f"### {scenario}", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-        lines += [f"| {' | '.join(_cells(row, list(found[0].gain)))} |" for row in found]
-        lines.append("")
-    return "\n".join(lines)
+    return "\n".join(f"### {t.title}\n\n{t.markdown()}\n" for t in as_tables(rows))
 
 
-def as_json(plan: Plan, rows: Sequence[Row]) -> str:
+def as_json(plan: Plan, rows: Rows) -> str:
     """Return plan and rows as JSON."""
-    return json.dumps({"plan": asdict(plan), "rows": [asdict(row) for row in rows]}, indent=2)
+    found = [
+        {
+            "scenario": scenario, "name": row.name, "utility": row.utility,
+            "gain": row.utility_gain, "slowdown": row.slowdown["mean"], "p99": row.slowdown["p99"],
+        }
+        for scenario, some in rows.items() for row in some
+    ]  # fmt: skip
+    return json.dumps(plain({"plan": plan, "rows": found}), indent=2)

@@ -1,0 +1,36 @@
+"""The one place where pages are made of templates: every value in them is escaped.
+
+The templates lie in ``templates/``; ``tables.html.j2`` holds the tables that pages share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.runs.table import number, times, with_interval
+
+__all__ = ["render"]
+
+
+def render(template: str, **values: Any) -> bytes:
+    """Return a page; a value that the template names and does not get is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("dcqcn_gym.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"num": number, "times": times, "change": _change}
+    return environment.get_template(template).render(values).encode()
+
+
+def _change(estimate: Estimate | None) -> Markup:
+    """Return a relative change in per cent, its interval in small print."""
+    text = with_interval(estimate, "+.1f", 100, unit="\u00a0%", style="brackets")
+    mean, _, interval = text.replace("-", "−").partition(" ")
+    return Markup('{} <span class="ci">{}</span>' if interval else "{}").format(mean, interval)

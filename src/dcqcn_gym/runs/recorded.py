@@ -1,0 +1,136 @@
+"""A run as a job that leaves its event log, and what a log that is already there means for it.
+
+A finished log of the same run is left, an unfinished one continued, anything else made anew;
+:func:`check_same` is for commands that refuse instead. The same run is the one with the same
+header: scenario, tuner and its arguments, seed, budget, backend, versions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.runs.log import Line, Run, read_run, write_json
+from dcqcn_gym.runs.loop import RunSpec, Timing, Watch, run
+from dcqcn_gym.runs.pool import step_back
+
+__all__ = ["Ran", "RunJob", "check_same", "end_of", "fresh_jobs", "previous"]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run gives besides its log: the seconds that it took now, and the log's last line."""
+
+    timing: Timing
+    end: Line
+
+    @property
+    def recommended(self) -> Setting:
+        """What its tuner recommends."""
+        return Setting.from_nvidia(self.end["recommended"])
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """One run and the path of its log.
+
+    ``timing`` is a file for the seconds that it took; a finished run without it is made again.
+    ``watched`` keeps the worker's priority, for the run that a display compares with.
+    """
+
+    spec: RunSpec
+    path: Path
+    title: str = ""
+    timing: Path | None = None
+    watched: bool = False
+
+    @property
+    def name(self) -> str:
+        """The title, or folder and name of the log."""
+        return self.title or f"{self.path.parent.name}/{self.path.stem}"
+
+    def work(self) -> Ran:
+        """Make or continue the log in a worker."""
+        if not self.watched:
+            step_back()
+        return self.run()
+
+    def run(self, watch: Watch | None = None) -> Ran:
+        """Make or continue the log in this process."""
+        old = previous(self.path, self.spec)
+        if old is not None and old.end is not None:
+            if self.timing is None or self.timing.exists():
+                return Ran(Timing(0.0, 0.0, 0.0, 0), old.end)
+            old = None
+        timing = run(self.spec, self.path, replay=old, watch=watch)
+        if self.timing is not None:
+            write_json(self.timing, asdict(timing))
+        return Ran(timing, end_of(self.path))
+
+
+def previous(path: Path, spec: RunSpec) -> Run | None:
+    """Return the log of the same run, finished or not, if there is one."""
+    try:
+        old = read_run(path)
+    except RunError:
+        return None
+    return old if old.header == _header(spec) else None
+
+
+def check_same(recorded: Run, spec: RunSpec) -> None:
+    """Raise RunError naming the first argument that differs from the recorded run's."""
+    old, new = recorded.header, _header(spec)
+    if old == new:
+        return
+    for key in new:
+        if old.get(key) != new[key]:
+            part, before, after = _difference(key, old.get(key), new[key])
+            raise RunError(
+                f"--resume: {recorded.path} was made with {part} = {json.dumps(before)}, "
+                f"now it is {json.dumps(after)}; give the same arguments, or --force to start again"
+            )
+
+
+def _header(spec: RunSpec) -> Line:
+    """Return the first line of the log as it is read back."""
+    return dict(json.loads(json.dumps(spec.header())))
+
+
+def _difference(name: str, old: Any, new: Any) -> tuple[str, Any, Any]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in {**old, **new}:
+            if old.get(key) != new.get(key):
+                return _difference(f"{name}.{key}", old.get(key), new.get(key))
+    return name, old, new
+
+
+def end_of(path: Path) -> Line:
+    """Return the last line of a finished run's log; RunError if it is not finished."""
+    end = read_run(path).end
+    if end is None:
+        raise RunError(f"{path} ends before its run did; run it again")
+    return end
+
+
+def fresh_jobs(
+    spec: RunSpec,
+    setting: Setting,
+    seeds: Sequence[int],
+    intervals: int,
+    path_of: Callable[[int], Path],
+    title: str = "",
+) -> list[RunJob]:
+    """Return the runs that judge a setting on fresh seeds; ``path_of`` names each seed's log."""
+    return [
+        RunJob(
+            spec.with_setting(setting, seed, intervals),
+            path_of(seed),
+            title and f"{title} on fresh seed {seed}",
+        )
+        for seed in seeds
+    ]

@@ -1,0 +1,145 @@
+"""``results.json``: every figure of a page for programs, and what the figures were made from.
+
+``schema`` is the layout's version. ``versions``, the digests of ``scenarios`` (of their canonical
+JSON) and of the ``tuners``' code, and ``seeds`` say what to repeat; ``rows`` are the lines of the
+page's table, ``figures`` whatever else it shows. Numbers that are unknown or infinite are null.
+With pyarrow (extra ``parquet``) the rows are in ``results.parquet`` as well, nested names joined
+by dots.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import json
+import math
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dcqcn_gym
+from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.envs.observation import OBSERVATION_VERSION
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.runs.log import SCHEMA, write_atomically, write_json
+from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
+from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
+
+__all__ = ["RESULTS_SCHEMA", "plain", "scenario_digest", "tuner_digest", "write_results"]
+
+RESULTS_SCHEMA = 1
+"""Version of the file's layout; it rises when a field changes its meaning or goes away."""
+
+TunerCall = tuple[str, Mapping[str, Any]]
+"""A tuner and its arguments."""
+
+
+def write_results(
+    out: Path,
+    kind: str,
+    rows: Iterable[object],
+    *,
+    scenarios: Iterable[Scenario | Mapping[str, Any]],
+    tuners: Mapping[str, TunerCall] | None = None,
+    seeds: Mapping[str, Sequence[int]],
+    figures: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write ``results.json`` (and ``.parquet``) into ``out``; return the path of the first.
+
+    ``kind`` is the command's name. ``tuners`` are those of the rows by the rows' names.
+    """
+    models = [s.model_dump(mode="json") if isinstance(s, Scenario) else s for s in scenarios]
+    table = [plain(row) for row in rows]
+    path = out / "results.json"
+    value = {
+        "schema": RESULTS_SCHEMA,
+        "kind": kind,
+        "versions": {
+            "dcqcn_gym": dcqcn_gym.__version__,
+            "observation": OBSERVATION_VERSION,
+            "log_schema": SCHEMA,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        },
+        "scenarios": {str(s.get("name")): {"sha256": scenario_digest(s)} for s in models},
+        "tuners": {
+            name: {"tuner": tuner, "arguments": dict(given), "sha256": tuner_digest(tuner, given)}
+            for name, (tuner, given) in (tuners or {}).items()
+        },
+        "seeds": seeds,
+        "rows": table,
+        "figures": figures or {},
+    }
+    write_json(path, plain(value))
+    _write_parquet(out / "results.parquet", table)
+    return path
+
+
+def plain(value: object) -> Any:
+    """Return a value as strict JSON has it: no NaN, no infinity, dataclasses and arrays opened."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, str | bool | int | None):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Iterable):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+def scenario_digest(scenario: Scenario | Mapping[str, Any]) -> str:
+    """Return the sha256 of a scenario's JSON with sorted keys and no spaces."""
+    data = scenario.model_dump(mode="json") if isinstance(scenario, Scenario) else scenario
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def tuner_digest(tuner: str, arguments: Mapping[str, Any] | None = None) -> str | None:
+    """Return the sha256 of the files that hold a tuner's class and those it inherits from.
+
+    A trained policy's numbers count as its code; other modules that the class imports do not. None
+    if the tuner cannot be loaded here.
+    """
+    digest = hashlib.sha256()
+    try:
+        found = TUNERS.load(tuner)
+        for part in found.__mro__:
+            if issubclass(part, Tuner):
+                digest.update(f"{part.__qualname__}\n".encode())
+                digest.update(Path(inspect.getfile(part)).read_bytes())
+        if issubclass(found, PolicyTuner):
+            settings = parse_settings(tuner, found, dict(arguments or {}))
+            digest.update(load_policy(getattr(settings, "file", found.name)).to_bytes())
+    except (DcqcnGymError, OSError, TypeError):
+        return None
+    return digest.hexdigest()
+
+
+def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows where pyarrow is installed; remove what an earlier call left otherwise."""
+    try:
+        arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
+    except ImportError:
+        path.unlink(missing_ok=True)
+        return
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(arrow.Table.from_pylist([dict(_flat(row)) for row in rows]), sink)
+    write_atomically(path, sink.getvalue().to_pybytes())
+
+
+def _flat(row: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield before + key, value

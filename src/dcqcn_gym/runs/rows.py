@@ -1,0 +1,139 @@
+"""What is compared with what: rows, the references beside them, and the seeds they are judged on.
+
+A row is a tuner with its arguments and what it changes of the scenario: the monitor, the scheme,
+the assignment of groups. Its name becomes a folder, so two rows of one name are refused: one would
+overwrite the other's logs. The same holds for scenarios.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dcqcn_gym.core.config import validate
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.spec import RunSpec
+
+__all__ = [
+    "REFERENCES",
+    "Row",
+    "changed_scenario",
+    "evaluation_seeds",
+    "label",
+    "load_scenarios",
+    "reference_settings",
+    "unique",
+]
+
+REFERENCES = ("default", "expert")
+"""The settings that every run is compared with."""
+
+_SEED_BLOCK = 1_000_000
+
+
+def evaluation_seeds(seed: int, count: int) -> list[int]:
+    """Return ``count`` seeds for fresh traffic: the same for all tuners that ran with ``seed``."""
+    return [_SEED_BLOCK + 1000 * seed + k for k in range(count)]
+
+
+def reference_settings(scenario: Scenario) -> dict[str, Setting]:
+    """Return the settings of :data:`REFERENCES` at the scenario's line rate, in its knobs."""
+    rate, table = scenario.line_rate_bps, scenario.initial_setting().table
+    return {"default": default_setting(rate, table), "expert": expert_setting(rate, table)}
+
+
+def label(tuner: str) -> str:
+    """Return a tuner's name for tables and folders; ``dir/file.py:Class`` becomes file-Class."""
+    path, separator, attribute = tuner.rpartition(":")
+    return _file_name(f"{Path(path).stem}-{attribute}" if separator else tuner)
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", text)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a comparison; ``changes`` are scenario fields, tables by key.
+
+    ``Row("paraleon", changes={"monitor": {"kind": "exact"}})`` is PARALEON with exact counters.
+    """
+
+    tuner: str
+    tuner_args: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    given_name: str = ""
+
+    @property
+    def name(self) -> str:
+        """The given name, or the tuner's and whatever is changed."""
+        found = [*_leaves(self.tuner_args), *_leaves(self.changes)]
+        words = [_file_name(f"{key}-{value}") for key, value in found]
+        return self.given_name or "+".join([label(self.tuner), *words])
+
+    def spec(self, scenario: Scenario, seed: int, intervals: int, backend: str) -> RunSpec:
+        """Return the row's run on a scenario."""
+        changed = changed_scenario(scenario, self.changes, f"row {self.name}")
+        return RunSpec(changed, self.tuner, seed, intervals, backend, dict(self.tuner_args))
+
+
+def _leaves(table: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value)
+        else:
+            yield key, value
+
+
+def changed_scenario(scenario: Scenario, changes: Mapping[str, Any], source: str) -> Scenario:
+    """Return the scenario with some fields replaced, tables merged key by key, and checked.
+
+    Raises ConfigError that begins with ``source``.
+    """
+    if not changes:
+        return scenario
+    return validate(_merged(scenario.model_dump(mode="json"), changes), Scenario, source=source)
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    both = {
+        key: _merged(old[key], value)
+        if isinstance(value, Mapping) and isinstance(old.get(key), Mapping)
+        else value
+        for key, value in new.items()
+    }
+    return {**old, **both}
+
+
+def load_scenarios(names: Iterable[str]) -> list[Scenario]:
+    """Load scenarios; ConfigError if two have one name, or one has a name that is no file's."""
+    found = [(text, load_scenario(text)) for text in names]
+    for text, scenario in found:
+        if scenario.name != Path(scenario.name).name or not scenario.name.isprintable():
+            raise ConfigError(
+                f"scenario {text}: the name {scenario.name!r} cannot be a folder's; "
+                "expected a name without slashes and control characters"
+            )
+    unique("scenario", [(text, one.name, one.model_dump_json()) for text, one in found])
+    return [scenario for _, scenario in found]
+
+
+def unique(kind: str, found: Iterable[tuple[str, str, object]]) -> None:
+    """Raise ConfigError if two of ``found`` (what was given, its name, its content) share a name.
+
+    Their logs would lie in one folder and overwrite each other.
+    """
+    seen: dict[str, tuple[str, object]] = {}
+    for given, name, content in found:
+        if name in seen:
+            other, before = seen[name]
+            what = "are the same: give one" if before == content else "differ: rename one"
+            raise ConfigError(
+                f"{kind}s {other!r} and {given!r} are both called {name!r} and {what} of them"
+            )
+        seen[name] = given, content

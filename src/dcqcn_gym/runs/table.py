@@ -1,0 +1,122 @@
+"""Tables of results, once: as text for a terminal, as Markdown, and as cells for a page.
+
+A cell is a string that was made by one of the formatters here. ``templates/tables.html.j2`` of the
+room ``report`` draws the same table as HTML.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from dcqcn_gym.core.statistics import Estimate
+
+if TYPE_CHECKING:
+    import rich.table
+
+__all__ = [
+    "MISSING",
+    "Table",
+    "count_of",
+    "number",
+    "print_tables",
+    "times",
+    "with_interval",
+]
+
+MISSING = "–"
+"""What stands in a cell without a value."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows of text; the first ``words`` columns are aligned to the left."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    words: int = 1
+
+    def markdown(self) -> str:
+        """Return the table as Markdown, without the title."""
+        head, *lines = ("| " + " | ".join(row) + " |" for row in (self.columns, *self.rows))
+        return "\n".join([head, "|" + "---|" * len(self.columns), *lines])
+
+    def text(self) -> rich.table.Table:
+        """Return the table for a terminal."""
+        from rich import box
+        from rich.table import Table as TerminalTable
+        from rich.text import Text
+
+        table = TerminalTable(title=Text(self.title), title_justify="left", box=box.SIMPLE_HEAD)
+        for i, column in enumerate(self.columns):
+            justify: Literal["left", "right"] = "left" if i < self.words else "right"
+            table.add_column(Text(column), justify=justify, no_wrap=not i)
+        for row in self.rows:
+            table.add_row(*map(Text, row))
+        return table
+
+
+def print_tables(tables: Sequence[Table]) -> None:
+    """Print tables on standard output; a pipe gets whole rows instead of folded cells."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=300)
+    for table in tables:
+        console.print(table.text())
+
+
+Style: TypeAlias = Literal["pm", "brackets", "words"]
+
+
+def with_interval(
+    value: Estimate | None,
+    form: str = ".4f",
+    scale: float = 1.0,
+    *,
+    unit: str = "",
+    style: Style = "pm",
+) -> str:
+    """Return an estimate for a cell, times ``scale``: its mean with ``unit``, then its interval.
+
+    ``pm``: ``mean ± half width``, or brackets where the interval is lopsided; ``brackets``:
+    ``mean [low, high]``; ``words``: a phrase for a sentence. A dash without a value, the mean alone
+    where no interval is known.
+    """
+    if value is None or math.isnan(value.mean):
+        return MISSING
+    text = f"{value.mean * scale:{form}}{unit}"
+    if value.low is None or value.high is None:
+        return text
+    low, high = value.low * scale, value.high * scale
+    if style == "words":
+        return f"{text} (95\u00a0% interval {low:{form}} to {high:{form}}{unit})"
+    below, above = (value.mean - value.low) * scale, (value.high - value.mean) * scale
+    if style == "pm" and math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
+        return f"{text} ± {above:{form.removeprefix('+')}}"
+    return f"{text} [{low:{form}}, {high:{form}}]"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Format a number for a table cell: ``digits`` significant digits, a dash for none."""
+    if value is None or math.isnan(value):
+        return MISSING
+    if value == int(value) and abs(value) < 1e7:
+        return f"{int(value):,}".replace(",", "\u202f").replace("-", "−")
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def times(value: float | None) -> str:
+    """Format a slowdown: 1.23, 12.3, 123; a dash for none."""
+    if value is None or math.isnan(value):
+        return MISSING
+    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
+
+
+def count_of(n: int, what: str) -> str:
+    """Return ``1 seed``, ``2 seeds``."""
+    return f"{n} {what}{'s' if n != 1 else ''}"

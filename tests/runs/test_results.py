@@ -1,0 +1,142 @@
+"""``results.json`` and tables: strict, complete, with what the figures were made from."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.report import build_report
+from dcqcn_gym.runs.results import plain, scenario_digest, tuner_digest, write_results
+from dcqcn_gym.runs.table import MISSING, Table, number, with_interval
+from dcqcn_gym.training.evaluation import Plan, as_json, as_markdown, evaluate
+from dcqcn_gym.tuners.policy import load_policy
+from synthetic_run import write_run
+
+MINI = load_scenario("mini-fb-hadoop")
+
+
+def strict(path: Path) -> dict[str, object]:
+    def refuse(word: str) -> float:
+        raise AssertionError(f"{word} is no JSON")
+
+    return dict(json.loads(path.read_text(), parse_constant=refuse))
+
+
+def test_unknown_numbers_are_null_and_everything_else_is_kept(tmp_path: Path) -> None:
+    row = {"name": "a", "gain": Estimate(math.nan, None, None, 0), "n": np.int64(3)}
+    assert plain(row) == {
+        "name": "a", "gain": {"mean": None, "low": None, "high": None, "n": 0}, "n": 3
+    }  # fmt: skip
+    assert plain({1: (math.inf, True, None, Path("x"), np.array([1.5, math.nan]))}) == {
+        "1": [None, True, None, "x", [1.5, None]]
+    }
+    path = write_results(
+        tmp_path, "toy", [row], scenarios=[MINI], tuners={"a": ("random", {})}, seeds={"runs": [1]}
+    )
+    found = strict(path)
+    assert (found["schema"], found["kind"]) == (1, "toy")
+    assert found["scenarios"] == {"mini-fb-hadoop": {"sha256": scenario_digest(MINI)}}
+    assert found["tuners"] == {
+        "a": {"tuner": "random", "arguments": {}, "sha256": tuner_digest("random")}
+    }
+    assert found["rows"] == [plain(row)]
+
+
+def test_rows_are_in_parquet_where_pyarrow_is(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [{"name": "a", "gain": Estimate(0.5, 0.4, 0.6, 3)}, {"name": "b", "gain": None}]
+    write_results(tmp_path, "toy", rows, scenarios=[], seeds={})
+    table = parquet.read_table(tmp_path / "results.parquet").to_pylist()
+    assert [row["name"] for row in table] == ["a", "b"]
+    assert table[0]["gain.mean"] == 0.5
+
+
+def test_digests_follow_the_content(tmp_path: Path) -> None:
+    other = MINI.model_copy(update={"cadence": 2})
+    assert scenario_digest(MINI) == scenario_digest(MINI.model_dump(mode="json"))
+    assert scenario_digest(MINI) != scenario_digest(other)
+    file = tmp_path / "mine.py"
+    found = []
+    for comment in ("", "# another word\n"):
+        file.write_text(
+            f"{comment}from dcqcn_gym.tuners import Tuner\n"
+            "class Mine(Tuner):\n    name = summary = 'mine'\n    ask = lambda self: None\n"
+        )
+        found.append(tuner_digest(f"{file}:Mine"))
+    assert None not in found
+    assert found[0] != found[1]
+    assert tuner_digest("nobody") is None
+    assert tuner_digest("paraleon") != tuner_digest("random")
+
+
+def test_a_trained_policys_numbers_belong_to_its_digest(tmp_path: Path) -> None:
+    file = tmp_path / "mine.npz"
+    found = set()
+    for name in ("ppo-mini", "sac-mini", "ppo-mini"):
+        file.write_bytes(load_policy(name).to_bytes())
+        found.add(tuner_digest("policy", {"file": str(file)}))
+    assert len(found) == 2
+
+
+def test_the_report_writes_its_figures(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", intervals=5)
+    page = build_report(run).read_text(encoding="utf-8")
+    found = strict(run / "results.json")
+    rows = found["rows"]
+    assert isinstance(rows, list)
+    assert [row["name"] for row in rows] == ["default", "expert", "recommended"]
+    figures = found["figures"]
+    assert isinstance(figures, dict)
+    assert f"{rows[2]['utility']['mean']:.4f}" in page
+    assert f"{figures['utility_while_tuning']['default']:.4f}" in page
+    assert figures["headline"]["text"].replace("'", "&#39;") in page
+    assert len(figures["setting"]) == 20
+    assert found["seeds"] == {"run": [1], "fresh": [101, 102, 103]}
+
+
+def test_an_evaluation_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    policy, out = tmp_path / "mine.npz", tmp_path / "out"
+    policy.write_bytes(load_policy("ppo-mini").to_bytes())
+    plan = Plan((str(policy),), ("mini-fb-hadoop",), ("default",), 2, 3, backend="fake")
+    first = evaluate(plan, out, 1)
+    folder = out / "mini-fb-hadoop"
+    logs = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    assert len(logs) == 4
+    kept = folder / "mine-seed1001000.jsonl"
+    before = kept.stat().st_mtime_ns
+    torn = folder / "mine-seed1001001.jsonl"
+    torn.write_bytes(torn.read_bytes()[:-400])
+    (folder / "default-seed1001000.jsonl").unlink()
+    assert as_json(plan, evaluate(plan, out, 1)) == as_json(plan, first)
+    assert {path.name: path.read_bytes() for path in sorted(folder.iterdir())} == logs
+    assert kept.stat().st_mtime_ns == before
+    more = evaluate(replace(plan, seeds=3), out, 1)
+    assert more["mini-fb-hadoop"][0].utility.n == 3
+    policy.write_bytes(load_policy("sac-mini").to_bytes())  # the same file, another policy
+    other = evaluate(plan, out, 1)
+    assert kept.read_bytes() != logs[kept.name]
+    assert other["mini-fb-hadoop"][1] == first["mini-fb-hadoop"][1]
+    assert as_markdown(first).startswith(
+        "### mini-fb-hadoop\n\n| tuner | utility | minus default |"
+    )
+    assert strict(out / "results.json")["kind"] == "evaluate"
+
+
+def test_tables_and_their_cells() -> None:
+    table = Table(("a", "b"), [("x", "1"), ("y", "2")], "t")
+    assert table.markdown() == "| a | b |\n|---|---|\n| x | 1 |\n| y | 2 |"
+    value = Estimate(0.5, 0.4, 0.6, 5)
+    assert (
+        with_interval(value, "+.1f", 100, unit=" %", style="brackets") == "+50.0 % [+40.0, +60.0]"
+    )
+    words = with_interval(value, ".1f", style="words")
+    assert words == "0.5 (95\u00a0% interval 0.4 to 0.6)"
+    assert with_interval(None) == with_interval(Estimate(math.nan, None, None, 0)) == MISSING
+    assert number(1234567.0) == "1\u202f234\u202f567"
