@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dcqcn_gym.envs.scenario.scenario import Monitor, Scenario
+from dcqcn_gym.envs.scenario.monitor import Monitor
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import Cdf
 from dcqcn_gym.envs.scenario.topology import Network, us_to_ps
 from dcqcn_gym.envs.scenario.workloads import (

@@ -88,7 +88,7 @@ def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
     if kind is None:
         return scenario
     from dcqcn_gym.core.config import validate
-    from dcqcn_gym.envs.scenario.scenario import Monitor
+    from dcqcn_gym.envs.scenario.monitor import Monitor
 
     data = {**scenario.monitor.model_dump(), "kind": kind}
     monitor = validate(data, Monitor, source="--monitor")
