@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import TUNED_KNOBS, Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.overhead import wire_cost
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import IDLE_UTILITY, Terms, is_idle, terms, utility
-from dcqcn_gym.envs.backends import Backend, DeviceSetting, make_backend
-from dcqcn_gym.envs.backends.groups import cluster_setting
+from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import Observation, bounds, idle_observation, observe
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -96,7 +96,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             )
         self.render_mode = render_mode
         self.space = KnobSpace(
-            TUNED_KNOBS if knobs is None else tuple(knobs), self.scenario.line_rate_bps
+            self.scenario.knobs if knobs is None else tuple(knobs), self.scenario.line_rate_bps
         )
         self.initial_setting = self.scenario.initial_setting()
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
@@ -127,7 +127,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             seed = 0
         super().reset(seed=seed)
         traffic = int(self.np_random.integers(2**32)) if seed is None else int(seed)
-        tracker = RoundTracker(collectives_of(self.scenario.workloads, self.scenario.network))
+        tracker = RoundTracker(collectives_of(self.scenario.workloads, self.scenario.fabric))
         episode = _Episode(traffic, self._start_setting(options or {}), tracker)
         self._episode = None
         self.history.clear()

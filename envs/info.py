@@ -13,10 +13,10 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from dcqcn_gym.core.collectives import CollectiveRound
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.utility import Terms, device_pause_ps
-from dcqcn_gym.envs.backends.base import DeviceSetting
 
 __all__ = ["INFO_VERSION", "Info", "PlainInfo", "info_schema", "make_info", "plain_info"]
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, terms
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OBSERVATION_SIZE",
     "OBSERVATION_VERSION",
+    "Observation",
     "Slot",
     "as_groups",
     "bounds",
@@ -39,8 +41,6 @@ __all__ = [
 ]
 
 OBSERVATION_VERSION = 1
-
-Observation = npt.NDArray[np.float32]
 
 COUNT_BITS = 20.0
 """Counts are shown as log2(1 + n) / 20: full scale is about a million."""

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import Terms
 
@@ -34,10 +35,8 @@ __all__ = [
     "parse_settings",
 ]
 
-Observation: TypeAlias = npt.NDArray[np.float32]
-
-Proposal: TypeAlias = Setting | Mapping[str, Setting]
-"""One setting for every device, or one per device group with ``"cluster"`` for the rest."""
+Proposal: TypeAlias = DeviceSetting
+"""What ``ask`` returns and ``recommend`` may return: one setting, or one per group of devices."""
 
 NEEDS: Mapping[str, str] = {
     "fsd": "the flow-size distribution of the interval",

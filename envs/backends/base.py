@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import Setting
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["Backend", "DeviceSetting", "Look", "Watchable"]
-
-DeviceSetting = Setting | Mapping[str, Setting]
-"""One setting for every device, or a setting per group: ``"cluster"`` (required), then any of
-``"hosts"``, ``"switches"``, ``"tor"``, ``"spine"``, ``"core"``, ``"nic:HOST"``, ``"switch:NODE"``,
-``"port:NODE:PORT"``; the more specific group wins."""
 
 
 @runtime_checkable

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcqcn_gym.core.errors import StateError
+from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import (
     FSD_BINS,
     FinishedFlows,
@@ -24,8 +25,6 @@ from dcqcn_gym.core.interval import (
     IntervalReport,
 )
 from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS
-from dcqcn_gym.envs.backends.base import DeviceSetting
-from dcqcn_gym.envs.backends.groups import Devices, resolve
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario

@@ -10,9 +10,9 @@ import numpy as np
 
 from dcqcn_gym import _core
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
+from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.envs.backends.base import DeviceSetting, Look
-from dcqcn_gym.envs.backends.groups import Devices, resolve
+from dcqcn_gym.envs.backends.base import Look
 from dcqcn_gym.envs.backends.replay import report_from_dict
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
@@ -99,7 +99,7 @@ class NativeBackend:
             n_hosts=int(simulation.n_hosts),
             port_node=[int(n) for n in ports["node"]],
             port_index=[int(i) for i in ports["index"]],
-            tiers=_tiers(compiled),
+            tiers=scenario.fabric.tier_of,
         )
         self._open = _Open(simulation, devices, scenario.monitor_interval_ps)
 
@@ -169,13 +169,3 @@ class NativeBackend:
         if self._open is None:
             raise StateError(f"{call}() on a closed backend; call open() first")
         return self._open
-
-
-def _tiers(compiled: str) -> dict[int, int]:
-    """Return {switch node: tier} from the ``switch`` lines of a compiled scenario."""
-    tiers: dict[int, int] = {}
-    for line in compiled.splitlines():
-        if line.startswith("switch "):
-            _, node, *pairs = line.split()
-            tiers[int(node)] = int(dict(p.split("=", 1) for p in pairs)["tier"])
-    return tiers

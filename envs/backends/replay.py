@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
-from dcqcn_gym.envs.backends.base import Backend, DeviceSetting
+from dcqcn_gym.envs.backends.base import Backend
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario

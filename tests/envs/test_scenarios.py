@@ -9,10 +9,14 @@ import pytest
 
 from dcqcn_gym.core.config import CONFIGS, export_schemas
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.scenario import SCHEMAS, Scenario, load_scenario, scenario_names
 from dcqcn_gym.envs.scenario.tables import Cdf, cdf_names, read_cdf, read_flows
-from dcqcn_gym.envs.scenario.topology import Network, network, ps_per_byte
+from dcqcn_gym.envs.scenario.task import Task
+from dcqcn_gym.envs.scenario.topology import Fabric, fabric, ps_per_byte
 from dcqcn_gym.envs.scenario.workloads import Poisson, mean_gap_ps, select_hosts
+from dcqcn_gym.simulate.trace import port_names
 
 FILES = Path(__file__).parent.parent / "schemas"
 GOOD = sorted((FILES / "good").glob("*.toml"))
@@ -70,13 +74,13 @@ def test_shared_scenarios_are_those_of_the_docs() -> None:
 
 def test_paper_fabric() -> None:
     scenario = load_scenario("fb-hadoop")
-    assert (scenario.n_hosts, scenario.network.n_nodes) == (128, 140)
+    assert (scenario.n_hosts, scenario.fabric.n_nodes) == (128, 140)
     assert scenario.line_rate_bps == 100e9
     assert scenario.buffer_bytes == 12 * 2**20
     assert scenario.monitor_interval_ps == 10**9
     assert scenario.warmup_ps == 5 * 10**9
     assert scenario.headroom_bytes(80, 5_000_000) == 187_500
-    assert scenario.network.uplink_bps == dict.fromkeys(range(128, 136), 400000000000.0)
+    assert scenario.fabric.uplink_bps == dict.fromkeys(range(128, 136), 400000000000.0)
     assert scenario.initial_setting() == scenario.default_setting()
 
 
@@ -137,25 +141,25 @@ def _poisson(scenario: Scenario) -> Poisson:
 
 def test_host_load_is_of_one_host_link() -> None:
     scenario = load_scenario("fb-hadoop")
-    gap = mean_gap_ps(_poisson(scenario), scenario.network)
+    gap = mean_gap_ps(_poisson(scenario), scenario.fabric)
     assert 120_420.75 * 80 / gap == pytest.approx(0.3, rel=1e-12)
 
 
 def test_uplink_load_is_85_permille_of_host_load() -> None:
     scenario = load_scenario("fb-hadoop-uplink30")
-    gap = mean_gap_ps(_poisson(scenario), scenario.network)
+    gap = mean_gap_ps(_poisson(scenario), scenario.fabric)
     host_load = 120_420.75 * 80 / gap
     assert host_load == pytest.approx(0.085, abs=5e-5)
     crossing = host_load * 16 * 112 / 127  # in host links, per rack
     assert crossing / 4 == pytest.approx(0.3, rel=1e-12)
 
 
-def _net(name: str) -> Network:
-    return network(load_scenario(FILES / "good" / name).topology)
+def _net(name: str) -> Fabric:
+    return fabric(load_scenario(FILES / "good" / name).topology)
 
 
 def test_workers_go_round_the_racks() -> None:
-    net = load_scenario("llm-alltoall").network
+    net = load_scenario("llm-alltoall").fabric
     assert select_hosts(net, 20)[:10] == (0, 16, 32, 48, 64, 80, 96, 112, 1, 17)
     assert select_hosts(net, 3, placement="packed") == (0, 1, 2)
     assert select_hosts(net, (5, 2)) == (5, 2)
@@ -186,7 +190,7 @@ def test_oversubscription_gives_the_spines() -> None:
 def test_fat_tree_counts(k: int) -> None:
     scenario = load_scenario(FILES / "good" / "fat_tree.toml")
     topology = type(scenario.topology).model_validate({"kind": "fat-tree", "k": k})
-    net = network(topology)
+    net = fabric(topology)
     half = k // 2
     assert net.n_hosts == k**3 // 4
     assert [net.tiers.count(t) for t in (0, 1, 2)] == [k * half, k * half, half * half]
@@ -197,3 +201,39 @@ def test_fat_tree_counts(k: int) -> None:
     assert set(degree[: net.n_hosts]) == {1}
     assert set(degree[net.n_hosts :]) == {k}
     assert len({(link.a, link.b) for link in net.links}) == len(net.links)
+
+
+def test_a_scenario_is_a_task_on_a_network() -> None:
+    scenario = load_scenario(FILES / "good" / "scheme_and_groups.toml")
+    assert scenario.task == Task(
+        knobs=("kmin", "kmax", "pmax"), groups=("tor", "switch:4", "port:4:0", "nic:1")
+    )
+    assert isinstance(scenario.network, Network)
+    assert not isinstance(scenario.network, Task)
+    assert compile_scenario(scenario.network) == compile_scenario(scenario)
+    halves = {**scenario.task.model_dump(), **scenario.network.model_dump()}
+    assert halves == scenario.model_dump(exclude={"name", "description"})
+    changed = scenario.model_copy(update={"cadence": 7})
+    assert (changed.task.cadence, scenario.task.cadence) == (7, 1)
+
+
+def test_the_scheme_by_name_by_table_and_by_the_older_key() -> None:
+    dump = load_scenario("mini-fb-hadoop").model_dump(mode="json")
+    forms: list[dict[str, object]] = [
+        {"scheme": {"name": "dcqcn", "rp": "paper"}},
+        {"scheme": {"rp": "paper"}},
+        {"scheme": "dcqcn", "rp": "paper"},
+    ]
+    read = [Scenario.model_validate({**dump, **form}) for form in forms]
+    assert {one.scheme.rp for one in read} == {"paper"}
+    assert read[0] == read[1] == read[2]
+    assert "transport rp=paper " in compile_scenario(read[0])
+    assert Scenario.model_validate({**dump, "scheme": "dcqcn"}).scheme.rp == "nic"
+
+
+def test_ports_are_numbered_as_in_reports() -> None:
+    fabric_ = load_scenario("mini-fb-hadoop").fabric
+    devices = fabric_.devices
+    names = [(p.node, p.index) for p in port_names(fabric_)]
+    assert list(zip(devices.port_node, devices.port_index, strict=True)) == names
+    assert devices.tiers == {16: 0, 17: 0, 18: 1, 19: 1}

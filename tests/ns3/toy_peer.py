@@ -13,8 +13,8 @@ import time
 
 import zmq
 
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import schema, simulation
 from dcqcn_gym.envs.scenario.scenario import Scenario

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import KNOBS, Setting
-from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 

@@ -65,6 +65,6 @@ def run_lines(scenario: Scenario) -> list[str]:
         *(
             f"#! collective workload={c.workload} kind={c.kind} ranks={c.ranks} bytes={c.bytes} "
             f"flows={c.flows} pause_ps={c.pause_ps}"
-            for c in collectives_of(scenario.workloads, scenario.network)
+            for c in collectives_of(scenario.workloads, scenario.fabric)
         ),
     ]

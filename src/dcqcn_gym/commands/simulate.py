@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from dcqcn_gym.core.interval import IntervalReport
-    from dcqcn_gym.envs.scenario.topology import Network
+    from dcqcn_gym.envs.scenario.topology import Fabric
     from dcqcn_gym.simulate.trace import Trace
 
 __all__ = ["simulate"]
@@ -83,7 +83,7 @@ def simulate(
         chosen = with_flows(chosen, flows)
     setting = parse_assignments(assign or (), chosen.initial_setting(), chosen.line_rate_bps)
     options = (every, trace_ports, trace_flows, trace_format)
-    tracing = _trace(trace, options, chosen.network)
+    tracing = _trace(trace, options, chosen.fabric)
     if intervals is None and not until_done and flows is None:
         intervals = chosen.intervals
     status = Console(stderr=True).status(f"simulating {chosen.name}")
@@ -113,7 +113,7 @@ def simulate(
         )
 
 
-def _trace(trace: str | None, options: tuple[str | None, ...], network: Network) -> Trace | None:
+def _trace(trace: str | None, options: tuple[str | None, ...], fabric: Fabric) -> Trace | None:
     from dcqcn_gym.simulate.trace import parse_trace
 
     if trace is None:
@@ -125,7 +125,7 @@ def _trace(trace: str | None, options: tuple[str | None, ...], network: Network)
         return None
     defaults = ("10us", "switches", "all", "csv")
     every, ports, flows, kind = (o or d for o, d in zip(options, defaults, strict=True))
-    return parse_trace(trace, every, ports, flows, kind, network)
+    return parse_trace(trace, every, ports, flows, kind, fabric)
 
 
 def _progress(status: Status, name: str) -> Callable[[int, IntervalReport], None]:

@@ -22,6 +22,7 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import KNOBS, Setting
 from dcqcn_gym.core.utility import Terms, device_pause_ps
+from dcqcn_gym.runs.upgrade import upgraded
 
 __all__ = [
     "SCHEMA",
@@ -37,7 +38,7 @@ __all__ = [
     "write_json",
 ]
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the log's layout; a reader refuses a newer one."""
 
 WIRE_FIELDS = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes")
@@ -130,7 +131,7 @@ def _checked_header(path: Path, line: Line) -> Line:
             f"{path} has log schema {line['schema']}, this version reads up to {SCHEMA}; "
             "update dcqcn-gym to read it"
         )
-    return line
+    return upgraded(line)
 
 
 class LogWriter:

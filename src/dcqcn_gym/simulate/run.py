@@ -178,7 +178,7 @@ def simulate(
     _check_out(out, force)
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
-    totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.network)))
+    totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.fabric)))
     wall, cpu = time.perf_counter(), time.process_time()
     try:
         world.open(scenario, seed)
