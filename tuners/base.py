@@ -19,6 +19,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.needs import NEEDS, check_needs
 from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import Terms
@@ -31,19 +32,13 @@ __all__ = [
     "Tuner",
     "TunerContext",
     "TunerSettings",
+    "check_class",
     "parse_argument",
     "parse_settings",
 ]
 
 Proposal: TypeAlias = DeviceSetting
 """What ``ask`` returns and ``recommend`` may return: one setting, or one per group of devices."""
-
-NEEDS: Mapping[str, str] = {
-    "fsd": "the flow-size distribution of the interval",
-    "per_switch": "queue and ECN figures of every switch port",
-    "reset": "the same traffic again from its start, between two settings",
-}
-"""What a tuner may declare in :attr:`Tuner.needs`; the loop refuses what a world cannot show."""
 
 _RANDOM_STREAM = 0x74756E65  # keeps a tuner's draws apart from the traffic's with the same seed
 
@@ -147,6 +142,17 @@ class Tuner(ABC):
         return {}
 
 
+def check_class(found: type[Tuner], owner: str) -> None:
+    """Raise ConfigError, which begins with ``owner``, if needs or Settings of a class are wrong."""
+    check_needs(owner, "needs", found.needs)
+    settings: object = found.Settings
+    if not (isinstance(settings, type) and issubclass(settings, TunerSettings)):
+        raise ConfigError(
+            f"{owner}: its Settings are no {TunerSettings.__name__}; expected a class that extends "
+            f"dcqcn_gym.tuners.{TunerSettings.__name__}"
+        )
+
+
 def parse_settings(
     name: str, tuner_class: type[Tuner], arguments: Mapping[str, object]
 ) -> TunerSettings:
@@ -154,9 +160,7 @@ def parse_settings(
 
     Raises ConfigError that names the argument, the value and what was expected.
     """
-    found = tuner_class.Settings
-    if not (isinstance(found, type) and issubclass(found, TunerSettings)):
-        raise ConfigError(f"tuner {name!r}: its Settings are no {TunerSettings.__name__}")
+    check_class(tuner_class, f"tuner {name!r}")
     if arguments and not tuner_class.Settings.model_fields:
         raise ConfigError(f"tuner {name!r} takes no arguments; got {', '.join(arguments)}")
     return validate(arguments, tuner_class.Settings, source=f"tuner {name!r}")

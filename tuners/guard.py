@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.tuners.base import NEEDS, Outcome, Proposal, Tuner, TunerContext
+from dcqcn_gym.core.needs import NEEDS, check_needs
+from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 
 __all__ = ["GuardedTuner"]
 
@@ -37,10 +38,8 @@ class GuardedTuner:
 
     def start(self, context: TunerContext, offered: frozenset[str] = frozenset(NEEDS)) -> None:
         """Start the tuner; raise if it needs to see what this world does not offer."""
+        check_needs(f"tuner {self.name!r}", "needs", self.tuner.needs)
         for need in sorted(self.tuner.needs):
-            if need not in NEEDS:
-                known = ", ".join(NEEDS)
-                raise TunerError(f"tuner {self.name!r} needs {need!r}; known needs: {known}")
             if need not in offered:
                 raise ConfigError(
                     f"tuner {self.name!r} needs to see {NEEDS[need]}, "

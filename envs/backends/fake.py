@@ -25,6 +25,7 @@ from dcqcn_gym.core.interval import (
     IntervalReport,
 )
 from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS
+from dcqcn_gym.envs.backends.base import SIMULATED
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -58,6 +59,9 @@ class FakeBackend:
     ``work_intervals``: the network has delivered everything after so many intervals (``done``),
     and is idle from then on; None: never.
     """
+
+    offers = SIMULATED
+    unknown: frozenset[str] = frozenset()
 
     def __init__(self, work_intervals: int | None = None) -> None:
         self._work_intervals = work_intervals

@@ -12,7 +12,7 @@ from dcqcn_gym import _core
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
 from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.envs.backends.base import Look
+from dcqcn_gym.envs.backends.base import SIMULATED, Look
 from dcqcn_gym.envs.backends.replay import report_from_dict
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
@@ -74,6 +74,9 @@ class NativeBackend:
     Every mutable thing lives in one simulation object, so any number of backends can run in one
     process, each in its own thread; ``advance`` releases the GIL.
     """
+
+    offers = SIMULATED
+    unknown: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         self._open: _Open | None = None

@@ -19,7 +19,7 @@ import numpy as np
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
-from dcqcn_gym.envs.backends.base import Backend
+from dcqcn_gym.envs.backends.base import SIMULATED, Backend
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -108,6 +108,15 @@ def read_reports(path: str | Path) -> list[IntervalReport]:
 class ReplayBackend:
     """A :class:`~dcqcn_gym.envs.backends.base.Backend` that plays reports in their order."""
 
+    argument = "FILE"
+    offers = SIMULATED
+    unknown: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_argument(cls, text: str) -> ReplayBackend:
+        """Return one that plays the reports of a file (:func:`write_reports`)."""
+        return cls(read_reports(text))
+
     def __init__(self, reports: Sequence[IntervalReport]) -> None:
         self._reports = tuple(reports)
         self._next: int | None = None
@@ -161,6 +170,16 @@ class RecordingBackend:
     def __init__(self, inner: Backend) -> None:
         self.inner = inner
         self.reports: list[IntervalReport] = []
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """What ``inner`` offers."""
+        return self.inner.offers
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """What ``inner`` cannot know."""
+        return self.inner.unknown
 
     @property
     def done(self) -> bool:

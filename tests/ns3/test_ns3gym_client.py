@@ -41,7 +41,7 @@ def simulation_command(kind: str, *options: str) -> list[str]:
     if kind == "toy":
         return [*toy_command(), *common]
     build = ensure_built(say=lambda line: print(line, file=sys.stderr))
-    module = "dcqcn_gym.envs.backends.ns3_bridge.simulation"
+    module = "dcqcn_gym.envs.ns3gym"
     return [sys.executable, "-m", module, f"--module={build.folder}", *common]
 
 

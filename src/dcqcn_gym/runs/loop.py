@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.runs.bookkeeping import Summary, Window
 from dcqcn_gym.runs.log import WIRE_FIELDS, Line, LogWriter, Run, interval_line
-from dcqcn_gym.runs.spec import OFFERED, RunSpec
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 
-__all__ = ["OFFERED", "RunSpec", "Timing", "Watch", "run"]
+__all__ = ["RunSpec", "Timing", "Watch", "run"]
 
 Watch: TypeAlias = Callable[[Line, dict[str, Any], bool], None]
 """Called after every interval: its log line, the tuner's state, True if it was a repetition."""
@@ -50,7 +50,7 @@ def run(
     with closing(spec.make_env()) as env:
         observation, _ = env.reset(seed=spec.seed)
         setting: Proposal = env.initial_setting
-        tuner.start(replace(spec.context(env), observation=observation), OFFERED)
+        tuner.start(replace(spec.context(env), observation=observation), env.backend.offers)
         window = Window(spec.scenario.cadence)
         with LogWriter(path, spec.header(), replay) as log:
             for i in range(spec.intervals):

@@ -15,10 +15,7 @@ from dcqcn_gym.runs.log import SCHEMA, Line, setting_json
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.guard import GuardedTuner
 
-__all__ = ["OFFERED", "RunSpec"]
-
-OFFERED = frozenset({"fsd", "per_switch"})
-"""What simulated worlds show a tuner (see :data:`dcqcn_gym.tuners.base.NEEDS`)."""
+__all__ = ["RunSpec"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class RunSpec:
         """Raise what a run would raise at its start; simulates and writes nothing."""
         with closing(self.make_env()) as env:
             env.backend.open(self.scenario, self.seed)
-            self.make_tuner().start(self.context(env), OFFERED)
+            self.make_tuner().start(self.context(env), env.backend.offers)
 
     def make_env(self) -> DcqcnEnv:
         """Return the environment, not yet reset."""
