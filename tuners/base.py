@@ -10,13 +10,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, cast
 
 import numpy as np
+from typing_extensions import TypeVar
 
 from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.groups import Devices, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.needs import NEEDS, check_needs
@@ -40,6 +41,8 @@ __all__ = [
 Proposal: TypeAlias = DeviceSetting
 """What ``ask`` returns and ``recommend`` may return: one setting, or one per group of devices."""
 
+P = TypeVar("P", bound=Proposal, default=Setting)
+
 _RANDOM_STREAM = 0x74756E65  # keeps a tuner's draws apart from the traffic's with the same seed
 
 
@@ -52,6 +55,8 @@ class TunerContext:
     lasts. ``trigger`` says when to tune: ``"always"``, or ``"kl"``: from the first interval with
     data, and anew whenever the flow-size distribution has changed. ``observation`` is what the
     network looked like at the end of the warm-up, ``observation_version`` its layout (0: unknown).
+    ``groups`` are the groups of devices that the scenario has set apart, ``devices`` what the
+    network has, so that a proposal's groups can be named (None: not known).
     """
 
     space: KnobSpace
@@ -62,6 +67,8 @@ class TunerContext:
     trigger: Literal["always", "kl"] = "always"
     observation: Observation = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     observation_version: int = 0
+    groups: tuple[str, ...] = ()
+    devices: Devices | None = None
 
     def generator(self, stream: int = 0) -> np.random.Generator:
         """Return the tuner's own random stream; the same seed and number, the same draws."""
@@ -91,13 +98,14 @@ class TunerSettings(StrictModel):
     """Base of a tuner's typed options; the field descriptions are the help of ``--tuner-arg``."""
 
 
-class Tuner(ABC):
+class Tuner(ABC, Generic[P]):
     """Base class of every tuner: ``start``, then ``ask`` and ``tell`` in turn, then ``recommend``.
 
     ``ask`` may return None to keep the setting in force. An interval without data is not told:
     the same proposal stays in force until something was sent. A tuner draws random numbers only
     from ``context.generator()`` and reads no clock, so that a run can be repeated and resumed.
-    :mod:`dcqcn_gym.tuners.random_search` is the smallest one that searches: copy it.
+    :mod:`dcqcn_gym.tuners.random_search` is the smallest one that searches: copy it. One that
+    recommends a setting per group of devices is a ``Tuner[Proposal]``.
     """
 
     name: ClassVar[str] = ""
@@ -110,7 +118,7 @@ class Tuner(ABC):
     def __init__(self, settings: TunerSettings | None = None) -> None:
         self.settings = self.Settings() if settings is None else settings
         self.best_utility = -1.0
-        self.best_setting: Setting | None = None
+        self.best_setting: P | None = None
 
     def start(self, context: TunerContext) -> None:
         """Begin a run. Extend it, calling ``super().start(context)`` first."""
@@ -124,18 +132,18 @@ class Tuner(ABC):
 
     def tell(self, outcome: Outcome) -> None:
         """Learn what the last proposal did. The default remembers the best single outcome."""
-        if isinstance(outcome.setting, Setting) and outcome.utility > self.best_utility:
+        if outcome.utility > self.best_utility:
             self.best_utility = outcome.utility
-            self.best_setting = outcome.setting
+            self.best_setting = cast(P, outcome.setting)  # it was asked, so it is one
 
     @property
     def tuning(self) -> bool:
         """False while the tuner needs no utilities, so that a deployment need not send them."""
         return True
 
-    def recommend(self) -> Setting:
-        """Return the setting to deploy; allowed at any time after ``start``."""
-        return self.context.base if self.best_setting is None else self.best_setting
+    def recommend(self) -> P:
+        """Return what to deploy; allowed at any time after ``start``."""
+        return cast(P, self.context.base) if self.best_setting is None else self.best_setting
 
     def state(self) -> dict[str, Any]:
         """Return figures worth showing and logging (JSON values), for example a temperature."""

@@ -6,9 +6,11 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any, TypeVar
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
+from dcqcn_gym.core.groups import check_group_names, cluster_setting
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.needs import NEEDS, check_needs
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
@@ -16,6 +18,7 @@ from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 __all__ = ["GuardedTuner"]
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 _SETTING = "dcqcn_gym.core.knobs.Setting"
 
@@ -29,7 +32,7 @@ class GuardedTuner:
     CPU time in seconds.
     """
 
-    def __init__(self, name: str, tuner: Tuner) -> None:
+    def __init__(self, name: str, tuner: Tuner[Any]) -> None:
         self.name = name
         self.tuner = tuner
         self.cpu_s = 0.0
@@ -53,9 +56,9 @@ class GuardedTuner:
         context = self._started()
         if self._asked:
             raise StateError(f"tuner {self.name!r}: ask() was called twice; call tell() first")
-        proposal = self._call("ask", self.tuner.ask)
+        proposal = self._call("ask", lambda: _copied(self.tuner.ask()))
         if proposal is not None:
-            self._check(proposal, context)
+            self._check("ask", proposal, context)
         self._asked = True
         return proposal
 
@@ -69,13 +72,11 @@ class GuardedTuner:
         self._call("tell", lambda: self.tuner.tell(outcome))
         self._asked = False
 
-    def recommend(self) -> Setting:
+    def recommend(self) -> Proposal:
         """Return the tuner's checked recommendation."""
         context = self._started()
-        setting = self._call("recommend", self.tuner.recommend)
-        if not isinstance(setting, Setting):
-            raise TunerError(self._wrong(setting, "recommend", _SETTING))
-        self._check(setting, context)
+        setting: Proposal = self._call("recommend", lambda: _copied(self.tuner.recommend()))
+        self._check("recommend", setting, context)
         return setting
 
     @property
@@ -97,14 +98,29 @@ class GuardedTuner:
             raise StateError(f"tuner {self.name!r} has not started; call start() first")
         return self._context
 
-    def _check(self, proposal: Proposal, context: TunerContext) -> None:
-        for where, setting in _settings(proposal):
-            if not isinstance(setting, Setting):
-                raise TunerError(self._wrong(setting, "ask", _SETTING))
-            try:
-                setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
-            except ConfigError as error:
-                raise TunerError(f"{error} (a setting it proposed)") from None
+    def _check(self, call: str, proposal: Proposal, context: TunerContext) -> None:
+        groups = _groups(proposal)
+        if groups is None:
+            self._check_setting(call, proposal, context, "")
+            return
+        try:
+            check_group_names(groups, context.devices)
+            for name, setting in groups.items():
+                self._check_setting(call, setting, context, f", group {name!r}")
+            cluster_setting(proposal)
+        except ConfigError as error:
+            raise TunerError(f"tuner {self.name!r}: {call}() returned groups: {error}") from None
+
+    def _check_setting(self, call: str, setting: object, context: TunerContext, where: str) -> None:
+        if not isinstance(setting, Setting):
+            raise TunerError(self._wrong(setting, call, _SETTING))
+        odd = next((v for v in setting.values_si if not isinstance(v, Real)), 0.0)
+        if not isinstance(odd, Real):
+            raise TunerError(self._wrong(odd, call, f"{_SETTING} of numbers") + where)
+        try:
+            setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
+        except ConfigError as error:
+            raise TunerError(f"{error} (a setting it proposed)") from None
 
     def _wrong(self, value: object, call: str, expected: str) -> str:
         found = type(value).__name__
@@ -130,8 +146,16 @@ class GuardedTuner:
             self.cpu_s += time.thread_time() - begin
 
 
-def _settings(proposal: object) -> Iterator[tuple[str, object]]:
-    if isinstance(proposal, Mapping) and "cluster" in proposal:
-        yield from ((f", group {group!r}", value) for group, value in proposal.items())
-    else:
-        yield "", proposal
+def _groups(proposal: object) -> Mapping[object, object] | None:
+    """Return the groups of a proposal, or None if it is no setting per group."""
+    if isinstance(proposal, Setting) or not isinstance(proposal, Mapping):
+        return None
+    meant = "cluster" in proposal or any(isinstance(v, Setting) for v in proposal.values())
+    return proposal if meant else None
+
+
+def _copied(proposal: C) -> C:
+    """Return a proposal that the tuner cannot change any more."""
+    if isinstance(proposal, Mapping) and not isinstance(proposal, Setting):
+        return dict(proposal)  # type: ignore[return-value]
+    return proposal

@@ -97,7 +97,7 @@ def test_a_setting_per_device_group_is_applied_and_recorded(
     assert done.intervals[0]["setting"]["tor"]["kmin"] == 50
     assert probe[1].setting["tor"].to_nvidia()["kmin"] == 50
     assert done.end is not None
-    assert done.end["recommended"] == done.intervals[0]["setting"]["cluster"]
+    assert done.end["recommended"] == done.intervals[0]["setting"]
 
 
 def test_a_cadence_holds_the_setting_and_tells_the_mean(tmp_path: Path, probe: list[Any]) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
-from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
 from dcqcn_gym.core.knobs import KNOBS, Setting
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
@@ -106,7 +106,8 @@ def decode_box(container: pb.DataContainer, size: int) -> npt.NDArray[np.float64
 
 def encode_setting(setting: DeviceSetting) -> list[pb.GroupSetting]:
     """Write a setting group by group, in SI units and full precision."""
-    groups = {"cluster": setting} if isinstance(setting, Setting) else setting
+    groups = dict(by_group(setting))
+    check_group_names(groups)  # the other end knows which devices there are
     return [pb.GroupSetting(group=g, values=s.values_si) for g, s in groups.items()]
 
 

@@ -32,7 +32,7 @@ def simulate(
     ] = None,
     assign: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KNOB=VALUE", help="Set a knob, in NVIDIA's units."),
+        typer.Option("--set", metavar="[GROUP:]KNOB=VALUE", help="Set a knob, in NVIDIA's units."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the traffic.")] = 1,
     intervals: Annotated[

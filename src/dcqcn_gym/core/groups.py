@@ -124,8 +124,11 @@ def setting_of(values: Mapping[str, float] | Mapping[str, Mapping[str, float]]) 
     return found
 
 
-def check_group_names(names: Iterable[object], devices: Devices) -> None:
-    """Raise :class:`ConfigError` for a group that is not text or names no device of the network."""
+def check_group_names(names: Iterable[object], devices: Devices | None = None) -> None:
+    """Raise :class:`ConfigError` for a group that is not text or names no device of the network.
+
+    Without ``devices`` the numbers of hosts, switches and ports are not checked.
+    """
     for name in names:
         if not isinstance(name, str):
             raise ConfigError(
@@ -138,7 +141,7 @@ def check_group_names(names: Iterable[object], devices: Devices) -> None:
         if kind not in ("nic", "switch", "port"):
             known = ("cluster", "hosts", "switches", *TIERS, "nic:HOST", "switch:NODE")
             raise UnknownNameError("group of devices", name, (*known, "port:NODE:PORT"))
-        if rest not in _members(kind, devices):
+        if devices is not None and rest not in _members(kind, devices):
             raise ConfigError(f"group {name!r} names no device of this network: {_have(devices)}")
 
 

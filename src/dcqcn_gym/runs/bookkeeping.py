@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.runs.log import Line, setting_json
 from dcqcn_gym.tuners.base import Outcome, Proposal
@@ -61,7 +60,7 @@ class Summary:
         if not line["idle"]:
             self._utilities[line["i"]] = line["utility"]
 
-    def end(self, recommended: Setting) -> Line:
+    def end(self, recommended: Proposal) -> Line:
         """Return what the last line holds."""
         scored = self._utilities
         best = max(scored, key=scored.__getitem__, default=None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dcqcn_gym
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -43,9 +43,12 @@ class RunSpec:
             "backend": self.backend,
         }
 
-    def with_setting(self, setting: Setting, seed: int, intervals: int) -> RunSpec:
-        """Return the spec of a run that only measures one setting."""
-        arguments = setting_json(setting)
+    def with_setting(self, setting: DeviceSetting, seed: int, intervals: int) -> RunSpec:
+        """Return the spec of a run that only measures one setting, or one per group."""
+        groups = {name: setting_json(value) for name, value in by_group(setting)}
+        arguments = groups.pop("cluster")
+        if groups:
+            arguments["groups"] = groups
         return replace(self, tuner="fixed", tuner_args=arguments, seed=seed, intervals=intervals)
 
     def context(self, env: DcqcnEnv) -> TunerContext:
@@ -58,6 +61,8 @@ class RunSpec:
             cadence=self.scenario.cadence,
             trigger=self.scenario.trigger,
             observation_version=OBSERVATION_VERSION,
+            groups=self.scenario.groups,
+            devices=self.scenario.fabric.devices,
         )
 
     def check(self) -> None:
