@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dcqcn_gym.core.config import CONFIGS, export_schemas
+from dcqcn_gym.core.config import CONFIGS, export_schemas, read_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.network import Network
@@ -237,3 +239,32 @@ def test_ports_are_numbered_as_in_reports() -> None:
     names = [(p.node, p.index) for p in port_names(fabric_)]
     assert list(zip(devices.port_node, devices.port_index, strict=True)) == names
     assert devices.tiers == {16: 0, 17: 0, 18: 1, 19: 1}
+
+
+def _tables(value: object, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every table of a file with its place."""
+    if isinstance(value, dict):
+        yield place, value
+        for name, inner in value.items():
+            yield from _tables(inner, f"{place}.{name}")
+    if isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from _tables(inner, f"{place}[{i}]")
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: p.stem)
+def test_an_unknown_key_in_any_table_comes_with_a_near_match(path: Path) -> None:
+    places = [place for place, _ in _tables(read_toml(path))]
+    for place in places:
+        data = {"name": path.stem, **read_toml(path)}
+        table = dict(_tables(data))[place]
+        known = "description" if not place else max(table, key=len)
+        table[f"{known}x"] = 1
+        with pytest.raises(ConfigError, match=rf"{known}x'.*did you mean.*'{known}'"):
+            validate(data, Scenario, source="it", folder=path.parent)
+
+
+def test_tables_of_any_depth_were_looked_into() -> None:
+    places = [place for path in GOOD for place, _ in _tables(read_toml(path))]
+    wanted = {"", ".topology", ".weights", ".monitor", ".initial", ".scheme"}
+    assert wanted | {".workloads[0]", ".workloads[0].cdf", ".topology.links[0]"} <= set(places)
