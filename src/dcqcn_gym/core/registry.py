@@ -119,10 +119,10 @@ class Registry(Generic[T]):
             return f"is not a subclass of {base}"
         if protocol:
             members = [member for member in vars(self.base) if not member.startswith("_")]
-            own = [getattr(found, member, None) for member in members]
-            theirs = [None if found is self.base else getattr(self.base, m) for m in members]
             missing = [
-                m for m, a, b in zip(members, own, theirs, strict=True) if a is None or a is b
+                name
+                for name in members
+                if not hasattr(found, name) or getattr(found, name) is getattr(self.base, name)
             ]
         else:
             missing = sorted(getattr(found, "__abstractmethods__", ()))
