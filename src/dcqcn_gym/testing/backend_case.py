@@ -10,6 +10,7 @@ import pytest
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.interval import FSD_BINS, IntervalReport
 from dcqcn_gym.core.knobs import expert_setting
+from dcqcn_gym.core.needs import check_figures, check_needs
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import terms
 from dcqcn_gym.envs.backends import Backend
@@ -51,6 +52,12 @@ class BackendCase:
     def test_is_a_backend(self) -> None:
         """It has the methods of the contract."""
         assert isinstance(self.new_backend(), Backend)
+
+    def test_says_what_it_offers_and_cannot_know(self) -> None:
+        """Both are sets of names that exist."""
+        backend = self.new_backend()
+        check_needs("the backend", "offers", backend.offers)
+        check_figures("the backend", "unknown", backend.unknown)
 
     def test_calls_out_of_order_name_the_missing_call(self, scenario: Scenario) -> None:
         """A StateError says what to call first."""
