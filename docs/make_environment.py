@@ -19,7 +19,7 @@ INFO = ("<!-- generated info table -->", "<!-- end of generated info table -->")
 
 
 def observation_table() -> str:
-    """Return one line per entry of the observation; the 20 knobs of the setting as one."""
+    """Return one line per entry of the observation; all knobs of the setting as one."""
     lines = ["| at | entry | range | meaning |", "|---|---|---|---|"]
     slots = list(enumerate(layout()))
     for i, slot in slots:
@@ -27,7 +27,7 @@ def observation_table() -> str:
             lines.append(f"| {i} | `{slot.name}` | {slot.low:g}..{slot.high:g} | {slot.meaning} |")
     first = next(i for i, slot in slots if slot.name.startswith("setting/"))
     lines.append(
-        f"| {first}..{len(slots) - 1} | `setting/KNOB` | -1..1 | place of each of the 20 knobs in "
+        f"| {first}..{len(slots) - 1} | `setting/KNOB` | -1..1 | place of each observed knob in "
         "its tuned range, in the order of the knob table |"
     )
     return "\n".join(lines)

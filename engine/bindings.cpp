@@ -1,4 +1,5 @@
 // The nanobind module dcqcn_gym._core.
+#include "knob_surface.hpp"
 #include "monitor_surface.hpp"
 #include "python_surface.hpp"
 #include "trace_surface.hpp"
@@ -10,7 +11,7 @@ NB_MODULE(_core, m) {
   using dcqcn::Simulation;
   m.doc() = "The native packet engine.";
   m.attr("ENGINE_VERSION") = 1;
-  dcqcn::python::bind_knob_names(m);
+  dcqcn::python::bind_knobs(m);
   nb::class_<Simulation> simulation(m, "Simulation",
                                     "One network: built from a compiled scenario and a seed.");
   simulation.def(nb::init<const std::string&, std::uint64_t, const std::string&>(), "compiled"_a,

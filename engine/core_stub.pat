@@ -3,11 +3,13 @@
 dcqcn_gym._core.__prefix__:
     from typing import Any
 
-dcqcn_gym._core.NIC_KNOBS:
-    NIC_KNOBS: tuple[str, ...]
+dcqcn_gym._core.schemes:
+    def schemes() -> tuple[str, ...]:
+        \doc
 
-dcqcn_gym._core.ECN_KNOBS:
-    ECN_KNOBS: tuple[str, ...]
+dcqcn_gym._core.knob_rows:
+    def knob_rows(scheme: str) -> list[dict[str, Any]]:
+        \doc
 
 dcqcn_gym._core.flow_keys:
     def flow_keys(

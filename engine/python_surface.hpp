@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include "model/knob_tables.hpp"
 #include "sim/simulation.hpp"
 
 namespace dcqcn::python {
@@ -115,8 +116,11 @@ inline nb::dict report_of(Simulation& sim) {
 }
 
 inline void apply(Simulation& sim, const Table& nic, const Table& ecn) {
-  if (nic.shape(1) != kNicKnobs.size() || ecn.shape(1) != kEcnKnobs.size()) {
-    throw nb::value_error("apply: expected 17 NIC columns and 3 ECN columns");
+  const std::size_t nic_columns = scheme_knobs().front().nic.size();
+  const std::size_t ecn_columns = ecn_knobs().size();
+  if (nic.shape(1) != nic_columns || ecn.shape(1) != ecn_columns) {
+    throw std::invalid_argument("apply: expected " + std::to_string(nic_columns) +
+                                " NIC columns and " + std::to_string(ecn_columns) + " ECN columns");
   }
   std::vector<NicSetting> nics;
   for (std::size_t i = 0; i < nic.shape(0); ++i) {
@@ -184,7 +188,9 @@ inline nb::dict live_flows_of(const TransportLayer& transport) {
 inline void bind_methods(nb::class_<Simulation>& simulation) {
   simulation
       .def("apply", &apply, nb::arg("nic"), nb::arg("ecn"),
-           "Put settings in force: SI rows of NIC_KNOBS per host and of ECN_KNOBS per port.")
+           "Put settings in force, in SI units and the order of the knob table: a row per host, a "
+           "row "
+           "per port.")
       .def("advance", &Simulation::advance, nb::arg("until_ps"),
            nb::call_guard<nb::gil_scoped_release>(), "Run everything that happens before until_ps.")
       .def("report", &report_of, "Close the interval since the last report and return its figures.")
@@ -206,14 +212,6 @@ inline void bind_methods(nb::class_<Simulation>& simulation) {
       .def_prop_ro("n_hosts", [](const Simulation& s) { return s.topology().hosts(); })
       .def_prop_ro("n_nodes", [](const Simulation& s) { return s.topology().nodes(); })
       .def_prop_ro("n_ports", [](const Simulation& s) { return s.topology().port_count(); });
-}
-
-inline void bind_knob_names(nb::module_& m) {
-  nb::list nic_knobs, ecn_knobs;
-  for (const char* name : kNicKnobs) nic_knobs.append(name);
-  for (const char* name : kEcnKnobs) ecn_knobs.append(name);
-  m.attr("NIC_KNOBS") = nb::tuple(nic_knobs);
-  m.attr("ECN_KNOBS") = nb::tuple(ecn_knobs);
 }
 
 }  // namespace dcqcn::python

@@ -95,12 +95,14 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
                 f"render_mode = {render_mode!r}: expected None, 'ansi' or 'rgb_array'"
             )
         self.render_mode = render_mode
-        self.space = KnobSpace(
-            self.scenario.knobs if knobs is None else tuple(knobs), self.scenario.line_rate_bps
-        )
         self.initial_setting = self.scenario.initial_setting()
+        self.space = KnobSpace(
+            self.scenario.knobs if knobs is None else tuple(knobs),
+            self.scenario.line_rate_bps,
+            self.initial_setting.table,
+        )
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
-        self.observation_space = gymnasium.spaces.Box(*bounds(), dtype=np.float32)
+        self.observation_space = gymnasium.spaces.Box(*bounds(self.space.table), dtype=np.float32)
         self.backend = make_backend(backend) if isinstance(backend, str) else backend
         self.history: list[Info] = []
         """One info per step of the episode; kept only with ``render_mode="rgb_array"``."""

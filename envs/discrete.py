@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.wrappers import Env, _SettingAction
 
@@ -31,7 +31,7 @@ def ladder(space: KnobSpace, nic: int = 5, ecn: int = 5) -> npt.NDArray[np.float
     for name, rungs in (("nic", nic), ("ecn", ecn)):
         if rungs < 2:
             raise ConfigError(f"{name} = {rungs} rungs: expected at least 2")
-    rows = [KNOBS[name] for name in space.knobs]
+    rows = [space.table[name] for name in space.knobs]
     is_ecn = np.array([row.is_ecn for row in rows])
     direction = np.array([row.direction for row in rows], dtype=np.float32)
     places = [

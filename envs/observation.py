@@ -4,7 +4,8 @@ No running statistics: the same report gives the same vector in training, evalua
 another machine. Every entry lies in its bounds by construction. Counts and ratios with a large
 range go through :func:`log2p1`, a piecewise-linear log2 that needs no libm, so the bytes are the
 same on every machine. A change of this file's layout bumps :data:`OBSERVATION_VERSION` and the
-environment ids.
+environment ids. The slots ``setting/KNOB`` are the ``observed`` rows of the scheme's knob table, so
+every scheme has a layout of its own, named by :func:`layout_name`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution, IntervalReport
-from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, terms
@@ -36,6 +37,7 @@ __all__ = [
     "bounds",
     "idle_observation",
     "layout",
+    "layout_name",
     "log2p1",
     "observe",
 ]
@@ -103,38 +105,50 @@ _NETWORK_SLOTS = (
     Slot("flows/idle", 0, 1, "1: nothing was sent and nobody waits to send"),
 )
 
-_LAYOUT: tuple[Slot, ...] = (
-    *_fsd_slots(),
-    *_NETWORK_SLOTS,
-    *(Slot(f"setting/{n}", -1, 1, f"{n}, place in its tuned range") for n in KNOBS),
-)
 
-OBSERVATION_SIZE = len(_LAYOUT)
+@lru_cache(maxsize=16)
+def _layout(table: KnobTable) -> tuple[Slot, ...]:
+    shown = (Slot(f"setting/{n}", -1, 1, f"{n}, place in its tuned range") for n in table.observed)
+    return (*_fsd_slots(), *_NETWORK_SLOTS, *shown)
 
 
-def layout() -> list[Slot]:
-    """Return (name, low, high, meaning) of every entry, in order; frozen per version."""
-    return list(_LAYOUT)
+OBSERVATION_SIZE = len(_layout(DCQCN))
+"""Length of the observation of DCQCN."""
 
 
-def bounds() -> tuple[Observation, Observation]:
+def layout(table: KnobTable = DCQCN) -> list[Slot]:
+    """Return (name, low, high, meaning) of every entry, in order; frozen per version and table."""
+    return list(_layout(table))
+
+
+def layout_name(space: KnobSpace) -> str:
+    """Return ``"VERSION/SCHEME/DIGEST"``: what an observation and an action of ``space`` mean.
+
+    The digest names the rows that the observation shows or the action moves. A policy holds only
+    for the layout that it was trained for; a knob that is neither shown nor moved changes nothing.
+    """
+    table = space.table
+    return f"{OBSERVATION_VERSION}/{table.scheme}/{table.digest((*table.observed, *space.knobs))}"
+
+
+def bounds(table: KnobTable = DCQCN) -> tuple[Observation, Observation]:
     """Return the lowest and highest value of every entry as float32 vectors."""
-    low = np.array([s.low for s in _LAYOUT], dtype=np.float32)
-    return low, np.array([s.high for s in _LAYOUT], dtype=np.float32)
+    slots = _layout(table)
+    low = np.array([s.low for s in slots], dtype=np.float32)
+    return low, np.array([s.high for s in slots], dtype=np.float32)
 
 
-def as_groups(vector: npt.NDArray[np.floating]) -> dict[str, Observation]:
+def as_groups(vector: npt.NDArray[np.floating], table: KnobTable = DCQCN) -> dict[str, Observation]:
     """Split a vector into its groups (``"fsd"``, ``"bins"``, ..., ``"setting"``), in order."""
-    return {
-        group: np.asarray(vector[a:b], dtype=np.float32) for group, (a, b) in group_slices().items()
-    }
+    slices = group_slices(table)
+    return {group: np.asarray(vector[a:b], dtype=np.float32) for group, (a, b) in slices.items()}
 
 
-@lru_cache(maxsize=1)
-def group_slices() -> Mapping[str, tuple[int, int]]:
+@lru_cache(maxsize=16)
+def group_slices(table: KnobTable = DCQCN) -> Mapping[str, tuple[int, int]]:
     """Return the (start, stop) of every group of the layout."""
     slices: dict[str, tuple[int, int]] = {}
-    for i, slot in enumerate(_LAYOUT):
+    for i, slot in enumerate(_layout(table)):
         group = slot.name.split("/")[0]
         slices[group] = (slices.get(group, (i, i))[0], i + 1)
     return slices
@@ -191,13 +205,14 @@ def _network(report: IntervalReport, value: Terms) -> Iterable[float]:
 
 
 @lru_cache(maxsize=16)
-def _whole_space(line_rate_bps: float) -> KnobSpace:
-    return KnobSpace(tuple(KNOBS), line_rate_bps)
+def _shown_space(line_rate_bps: float, table: KnobTable) -> KnobSpace:
+    return KnobSpace(table.observed, line_rate_bps, table)
 
 
 @lru_cache(maxsize=256)
 def _setting(setting: Setting, line_rate_bps: float) -> tuple[float, ...]:
-    return tuple(float(u) for u in _whole_space(line_rate_bps).encode(setting))
+    space = _shown_space(line_rate_bps, setting.table)
+    return tuple(float(u) for u in space.encode(setting))
 
 
 @dataclass(frozen=True)
@@ -206,14 +221,14 @@ class _Bounds:
     high: Observation
 
 
-@lru_cache(maxsize=1)
-def _frozen_bounds() -> _Bounds:
-    return _Bounds(*bounds())
+@lru_cache(maxsize=16)
+def _frozen_bounds(table: KnobTable) -> _Bounds:
+    return _Bounds(*bounds(table))
 
 
-def _vector(entries: Iterable[float]) -> Observation:
-    vector = np.fromiter(entries, dtype=np.float32, count=OBSERVATION_SIZE)
-    limit = _frozen_bounds()
+def _vector(entries: Iterable[float], table: KnobTable) -> Observation:
+    limit = _frozen_bounds(table)
+    vector = np.fromiter(entries, dtype=np.float32, count=len(limit.low))
     return np.clip(vector, limit.low, limit.high, out=vector)
 
 
@@ -228,20 +243,24 @@ def observe(
 ) -> Observation:
     """Return the float32 observation of one interval under ``setting``.
 
-    ``space`` gives the line rate only: the layout always shows all 20 knobs, whichever of them
-    an agent may turn. ``active_share`` and ``pfc_over`` are the scenario's (see
+    ``space`` gives line rate and knob table only: the layout always shows every ``observed`` knob,
+    whichever of them an agent may turn, and a setting of another table raises ConfigError.
+    ``active_share`` and ``pfc_over`` are the scenario's (see
     :func:`dcqcn_gym.core.utility.terms`); ``value`` are the report's terms where they are known
     already.
     """
+    space.table.require(setting, "an observation")
     if value is None:
         value = terms(report, active_share=active_share, pfc_over=pfc_over)
     return _vector(
-        (*_fsd(report.fsd), *_network(report, value), *_setting(setting, space.line_rate_bps))
+        (*_fsd(report.fsd), *_network(report, value), *_setting(setting, space.line_rate_bps)),
+        space.table,
     )
 
 
 def idle_observation(setting: Setting, space: KnobSpace) -> Observation:
     """Return the observation of a network that has not moved a packet yet."""
+    space.table.require(setting, "an observation")
     network = [0.0] * len(_NETWORK_SLOTS)
     names = [s.name for s in _NETWORK_SLOTS]
     for name, entry in (
@@ -252,5 +271,6 @@ def idle_observation(setting: Setting, space: KnobSpace) -> Observation:
     ):
         network[names.index(name)] = entry
     return _vector(
-        (*_fsd(FlowSizeDistribution()), *network, *_setting(setting, space.line_rate_bps))
+        (*_fsd(FlowSizeDistribution()), *network, *_setting(setting, space.line_rate_bps)),
+        space.table,
     )

@@ -16,7 +16,7 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import as_groups, bounds, group_slices
@@ -70,7 +70,8 @@ class DictAction(_SettingAction):
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)
-        ranges = {n: KNOBS[n].tuned_at(self.space.line_rate_bps) for n in self.space.knobs}
+        rate, rows = self.space.line_rate_bps, self.space.table.knobs
+        ranges = {n: rows[n].tuned_at(rate) for n in self.space.knobs}
         self.action_space = spaces.Dict(
             {n: spaces.Box(low, high, (), np.float64) for n, (low, high) in ranges.items()}
         )
@@ -82,7 +83,8 @@ class DictAction(_SettingAction):
         missing = [n for n in self.space.knobs if n not in action]
         if missing:
             raise ConfigError(f"the action lacks {', '.join(missing)}; every knob must be given")
-        return self._near({n: KNOBS[n].to_si(_number(n, action[n])) for n in self.space.knobs})
+        rows = self.space.table.knobs
+        return self._near({n: rows[n].to_si(_number(n, action[n])) for n in self.space.knobs})
 
 
 class DeltaAction(_SettingAction):
@@ -98,7 +100,7 @@ class DeltaAction(_SettingAction):
         if not (np.isfinite(scale) and scale > 0):
             raise ConfigError(f"scale = {scale}: expected a positive number")
         rate = self.space.line_rate_bps
-        rows = [KNOBS[n] for n in self.space.knobs]
+        rows = [self.space.table[n] for n in self.space.knobs]
         self._step = np.array([r.direction * r.step_at(rate) * scale for r in rows])
         self.action_space = spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
 
@@ -110,8 +112,9 @@ class DeltaAction(_SettingAction):
             _number(name, by)
         start = self.space.clip({n: self._inner.setting[n] for n in self.space.knobs})
         steps = zip(self.space.knobs, np.clip(move, -1, 1) * self._step, strict=True)
-        moved = {n: KNOBS[n].to_nvidia(start[n]) + float(by) for n, by in steps}
-        return self._near({n: KNOBS[n].to_si(value) for n, value in moved.items()})
+        rows = self.space.table.knobs
+        moved = {n: rows[n].to_nvidia(start[n]) + float(by) for n, by in steps}
+        return self._near({n: rows[n].to_si(value) for n, value in moved.items()})
 
 
 class KnobSubset(_SettingAction):
@@ -125,7 +128,7 @@ class KnobSubset(_SettingAction):
         for name in knobs:
             if name not in self.space.knobs:
                 raise UnknownNameError("knob of this environment", name, self.space.knobs)
-        self.space = KnobSpace(tuple(knobs), self.space.line_rate_bps)
+        self.space = KnobSpace(tuple(knobs), self.space.line_rate_bps, self.space.table)
         self.action_space = spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
 
     def _setting(self, action: npt.ArrayLike) -> Setting:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import DeviceSetting, by_group
-from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, Setting
+from dcqcn_gym.core.knobs import Knob, Setting
 
 __all__ = ["FORMS", "emit"]
 
@@ -15,44 +15,58 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
+def _nic_rows(setting: Setting) -> list[Knob]:
+    return [setting.table[name] for name in setting.table.nic]
+
+
+def _unnamed(rows: list[Knob]) -> list[str]:
+    """Return a comment on knobs that the device does not have."""
+    return [f"# Left out, no such name here: {', '.join(r.name for r in rows)}."] if rows else []
+
+
 def _mlxconfig(setting: Setting) -> list[str]:
-    values = setting.to_nvidia()
-    pairs = [f"{KNOBS[n].mlxconfig}_P${{PORT:-1}}={_number(values[n])}" for n in NIC_KNOBS]
+    values, rows = setting.to_nvidia(), _nic_rows(setting)
+    named = [row for row in rows if row.mlxconfig]
+    pairs = [f"{row.mlxconfig}_P${{PORT:-1}}={_number(values[row.name])}" for row in named]
+    if not pairs:
+        raise ConfigError(f"mlxconfig has none of the knobs of scheme {setting.table.scheme!r}")
     return [
         "# NIC part, persistent: run on every host, then reset the NIC or reboot.",
         "# DEV is the PCI device or mst device, PORT the port (1 by default).",
         'mlxconfig -y -d "${DEV:?set DEV, for example 0000:3b:00.0}" set \\',
         *(f"  {pair} \\" for pair in pairs[:-1]),
         f"  {pairs[-1]}",
+        *_unnamed([row for row in rows if not row.mlxconfig]),
         "# The ECN part belongs to the switches: --emit sonic.",
     ]
 
 
 def _debugfs(setting: Setting) -> list[str]:
-    values = setting.to_nvidia()
-    writes = [f'echo {_number(values[n])} > "$CC/{KNOBS[n].debugfs}"' for n in NIC_KNOBS]
+    values, rows = setting.to_nvidia(), _nic_rows(setting)
+    named = [row for row in rows if row.debugfs]
+    writes = [f'echo {_number(values[row.name])} > "$CC/{row.debugfs}"' for row in named]
     return [
         "# NIC part, in force at once and until the next reset: run as root on every host.",
         "# A file that is missing means that the kernel or the firmware lacks that knob.",
         "CC=/sys/kernel/debug/mlx5/${BDF:?set BDF, for example 0000:3b:00.0}/cc_params",
         *writes,
+        *_unnamed([row for row in rows if not row.debugfs]),
         "# The ECN part belongs to the switches: --emit sonic.",
     ]
 
 
 def _sonic(setting: Setting) -> list[str]:
-    values = {n: setting[n] for n in ECN_KNOBS}
-    low, high = round(values["kmin"]), round(values["kmax"])
-    percent = round(values["pmax"] * 100)
-    if values["pmax"] > 0:
+    low, high, pmax = round(setting["kmin"]), round(setting["kmax"]), setting["pmax"]
+    percent = round(pmax * 100)
+    if pmax > 0:
         percent = max(percent, 1)
     lines = [
         "# Switch part: run on every SONiC switch. PROFILE must be the one that the RoCE queues",
         "# use (the field wred_profile of QUEUE|<port>|3).",
         "KEY='WRED_PROFILE|'${PROFILE:-AZURE_LOSSLESS}",
     ]
-    if percent != values["pmax"] * 100:
-        lines.append(f"# Pmax {values['pmax']:g} is rounded: SONiC takes whole percents.")
+    if percent != pmax * 100:
+        lines.append(f"# Pmax {pmax:g} is rounded: SONiC takes whole percents.")
     lines.append('sonic-db-cli CONFIG_DB hset "$KEY" ecn ecn_all \\')
     for colour in ("green", "yellow", "red"):
         end = "" if colour == "red" else " \\"
@@ -78,8 +92,9 @@ def emit(setting: DeviceSetting, form: str) -> str:
     """Return shell commands that put ``setting`` in force; forms: :data:`FORMS`.
 
     Device names stay shell variables, because only the operator knows them. Values are in the
-    units that the tool expects. A setting per group gives one section per group that has such
-    devices; the variable GROUP chooses one. Raises UnknownNameError for another form.
+    units that the tool expects; a knob that the tool does not know is left out, with a comment. A
+    setting per group gives one section per group that has such devices; the variable GROUP chooses
+    one. Raises UnknownNameError for another form, ConfigError if the tool knows no knob at all.
     """
     if form not in FORMS:
         raise UnknownNameError("form of --emit", form, FORMS)

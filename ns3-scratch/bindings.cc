@@ -13,7 +13,6 @@ NB_MODULE(_ns3, m) {
   // before any Time is used
   ns3::Time::SetResolution(ns3::Time::PS);
   m.doc() = "The network on ns-3.";
-  ::dcqcn::python::bind_knob_names(m);
   nb::class_<Simulation> simulation(
       m, "Simulation", "The one network of this process: a compiled scenario and a seed.");
   simulation.def(

@@ -8,6 +8,8 @@
 #include <iostream>
 #include <sstream>
 
+#include "knob-attributes.h"
+#include "model/knob_tables.hpp"
 #include "ns3-engine.h"
 #include "ns3/command-line.h"
 #include "ns3/config.h"
@@ -47,19 +49,15 @@ std::string Read(const std::string& path) {
 
 // the scenario's initial setting becomes the default of the attributes
 void SetDefaults(const ns3::RunInfo& info) {
-  for (std::size_t i = 0; i < ::dcqcn::kNicKnobs.size(); ++i) {
-    const auto at = info.setting.find(::dcqcn::kNicKnobs[i]);
-    if (at == info.setting.end()) continue;
-    ns3::Config::SetDefault("ns3::RdmaHost::" + ns3::RdmaHost::KnobName(i),
-                            ns3::DoubleValue(at->second));
-  }
-  const char* names[] = {"Kmin", "Kmax", "Pmax"};
-  for (std::size_t i = 0; i < ::dcqcn::kEcnKnobs.size(); ++i) {
-    const auto at = info.setting.find(::dcqcn::kEcnKnobs[i]);
-    if (at == info.setting.end()) continue;
-    ns3::Config::SetDefault(std::string("ns3::PfcDevice::") + names[i],
-                            ns3::DoubleValue(at->second));
-  }
+  const auto set = [&info](const std::string& type, std::span<const ::dcqcn::KnobRow> rows) {
+    for (const ::dcqcn::KnobRow& row : rows) {
+      const auto at = info.setting.find(row.name);
+      if (at == info.setting.end()) continue;
+      ns3::Config::SetDefault(type + "::" + ns3::KnobAttribute(row), ns3::DoubleValue(at->second));
+    }
+  };
+  set("ns3::RdmaHost", ::dcqcn::scheme_knobs().front().nic);
+  set("ns3::PfcDevice", ::dcqcn::ecn_knobs());
 }
 
 int Run(int argc, char* argv[]) {

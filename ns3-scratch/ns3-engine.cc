@@ -182,18 +182,16 @@ std::vector<::dcqcn::NicSetting> Ns3Engine::NicAttributes() const {
 std::vector<::dcqcn::EcnSetting> Ns3Engine::EcnAttributes() const {
   std::vector<::dcqcn::EcnSetting> settings;
   for (const Ptr<PfcDevice>& port : m_ports) {
-    double row[3];
-    port->EcnAttributes(row);
-    settings.push_back(::dcqcn::EcnSetting::from_si(row));
+    settings.push_back(::dcqcn::EcnSetting::from_si(port->Knobs().data()));
   }
   return settings;
 }
 
 std::vector<double> Ns3Engine::SettingSi() const {
-  const auto& knobs = m_hosts.front()->Knobs();
-  std::vector<double> row(knobs.begin(), knobs.end());
-  row.resize(knobs.size() + 3);
-  m_ports.front()->EcnAttributes(row.data() + knobs.size());
+  const auto& nic = m_hosts.front()->Knobs();
+  const auto& ecn = m_ports.front()->Knobs();
+  std::vector<double> row(nic.begin(), nic.end());
+  row.insert(row.end(), ecn.begin(), ecn.end());
   return row;
 }
 

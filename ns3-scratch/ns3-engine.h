@@ -30,7 +30,7 @@ class Ns3Engine : public ::dcqcn::Engine {
   /// The settings that the attributes of hosts and ports hold.
   std::vector<::dcqcn::NicSetting> NicAttributes() const;
   std::vector<::dcqcn::EcnSetting> EcnAttributes() const;
-  /// All 20 knobs of the first host and the first port, SI.
+  /// Every knob of the first host and the first port, SI.
   std::vector<double> SettingSi() const;
 
  private:

@@ -11,16 +11,13 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "model/knob_tables.hpp"
+
 namespace ns3 {
 namespace {
 
 constexpr double kClassesPerE = 1000, kTop = 30;
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-
-// NVIDIA's units of the knobs, in the order of the knob table; integer but for the ECN knobs
-constexpr double kSiPerUnit[20] = {1,    1,          1e-6, 64,  1,   1e6,  1e6,
-                                   1e6,  1,          0.01, 1e6, 1e6, 1e-6, 1.0 / 1024,
-                                   1e-6, 1.0 / 1024, 1e-6, 1e3, 1e3, 1};
 
 double Mean(const std::vector<double>& values) {
   double sum = 0;
@@ -313,13 +310,12 @@ void Outputs::Finish(uint64_t seed, const std::vector<double>& setting_si, doubl
   std::ofstream summary = Open("summary.json");
   summary << "{\n  \"scenario\": \"" << m_info.name << "\",\n  \"seed\": " << seed
           << ",\n  \"version\": \"" << m_info.version << "\",\n  \"setting\": {";
-  for (std::size_t i = 0; i < 20; ++i) {
-    const bool nic = i < ::dcqcn::kNicKnobs.size();
-    const double value = setting_si[i] / kSiPerUnit[i];
-    const char* name =
-        nic ? ::dcqcn::kNicKnobs[i] : ::dcqcn::kEcnKnobs[i - ::dcqcn::kNicKnobs.size()];
-    summary << (i ? "," : "") << "\n    \"" << name
-            << "\": " << Repr(nic ? std::round(value) : value);
+  std::vector<::dcqcn::KnobRow> rows = ::dcqcn::scheme_knobs().front().nic;
+  rows.insert(rows.end(), ::dcqcn::ecn_knobs().begin(), ::dcqcn::ecn_knobs().end());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double value = setting_si[i] / rows[i].unit.si_per_unit;
+    summary << (i ? "," : "") << "\n    \"" << rows[i].name
+            << "\": " << Repr(rows[i].integer ? std::round(value) : value);
   }
   const auto line = [&summary](const char* key, const std::string& value) {
     summary << ",\n  \"" << key << "\": " << value;

@@ -5,8 +5,8 @@
 
 #include "dcqcn-node.h"
 #include "frame.h"
+#include "knob-attributes.h"
 #include "model/ecn.hpp"
-#include "ns3/double.h"
 #include "ns3/make-event.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
@@ -19,34 +19,29 @@ using ::dcqcn::kNever;
 NS_OBJECT_ENSURE_REGISTERED(PfcDevice);
 
 TypeId PfcDevice::GetTypeId() {
-  static TypeId tid =
-      TypeId("ns3::PfcDevice")
-          .SetParent<NetDevice>()
-          .SetGroupName("Dcqcn")
-          .AddConstructor<PfcDevice>()
-          .AddAttribute("Kmin", "ECN: queue in bytes up to which nothing is marked",
-                        DoubleValue(400e3), MakeDoubleAccessor(&PfcDevice::m_kmin),
-                        MakeDoubleChecker<double>(0))
-          .AddAttribute("Kmax", "ECN: queue in bytes above which every packet is marked",
-                        DoubleValue(1600e3), MakeDoubleAccessor(&PfcDevice::m_kmax),
-                        MakeDoubleChecker<double>(0))
-          .AddAttribute("Pmax", "ECN: probability of a mark at Kmax", DoubleValue(0.2),
-                        MakeDoubleAccessor(&PfcDevice::m_pmax), MakeDoubleChecker<double>(0, 1))
-          .AddTraceSource("PhyTxBegin", "A frame starts on the wire",
-                          MakeTraceSourceAccessor(&PfcDevice::m_txBegin),
-                          "ns3::Packet::TracedCallback")
-          .AddTraceSource("PhyRxEnd", "A frame has been received whole",
-                          MakeTraceSourceAccessor(&PfcDevice::m_rxEnd),
-                          "ns3::Packet::TracedCallback")
-          .AddTraceSource("Drop", "The shared buffer had no room for a packet for this port",
-                          MakeTraceSourceAccessor(&PfcDevice::m_drop),
-                          "ns3::Packet::TracedCallback")
-          .AddTraceSource("EcnMark", "A packet was marked as it left the queue",
-                          MakeTraceSourceAccessor(&PfcDevice::m_mark),
-                          "ns3::Packet::TracedCallback")
-          .AddTraceSource("Pause", "A priority of this port was paused (true) or resumed",
-                          MakeTraceSourceAccessor(&PfcDevice::m_pauseChange),
-                          "ns3::PfcDevice::PauseCallback");
+  static TypeId tid = [] {
+    TypeId id = TypeId("ns3::PfcDevice")
+                    .SetParent<NetDevice>()
+                    .SetGroupName("Dcqcn")
+                    .AddConstructor<PfcDevice>()
+                    .AddTraceSource("PhyTxBegin", "A frame starts on the wire",
+                                    MakeTraceSourceAccessor(&PfcDevice::m_txBegin),
+                                    "ns3::Packet::TracedCallback")
+                    .AddTraceSource("PhyRxEnd", "A frame has been received whole",
+                                    MakeTraceSourceAccessor(&PfcDevice::m_rxEnd),
+                                    "ns3::Packet::TracedCallback")
+                    .AddTraceSource(
+                        "Drop", "The shared buffer had no room for a packet for this port",
+                        MakeTraceSourceAccessor(&PfcDevice::m_drop), "ns3::Packet::TracedCallback")
+                    .AddTraceSource("EcnMark", "A packet was marked as it left the queue",
+                                    MakeTraceSourceAccessor(&PfcDevice::m_mark),
+                                    "ns3::Packet::TracedCallback")
+                    .AddTraceSource("Pause", "A priority of this port was paused (true) or resumed",
+                                    MakeTraceSourceAccessor(&PfcDevice::m_pauseChange),
+                                    "ns3::PfcDevice::PauseCallback");
+    AddKnobs(id, ::dcqcn::kEcnKnobs, &PfcDevice::m_knobs);
+    return id;
+  }();
   return tid;
 }
 
@@ -73,12 +68,6 @@ void PfcDevice::SetChannel(Ptr<PfcChannel> channel) {
 
 void PfcDevice::SeedMarking(uint64_t seed) {
   m_draws = ::dcqcn::RandomStream(seed, ::dcqcn::Purpose::kMarking, m_global);
-}
-
-void PfcDevice::EcnAttributes(double* row) const {
-  row[0] = m_kmin;
-  row[1] = m_kmax;
-  row[2] = m_pmax;
 }
 
 void PfcDevice::EnablePcap(Ptr<PcapFileWrapper> file) { m_pcap = file; }

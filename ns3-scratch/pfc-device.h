@@ -3,11 +3,11 @@
 #ifndef DCQCN_PFC_DEVICE_H
 #define DCQCN_PFC_DEVICE_H
 
+#include "model/ecn_knobs.hpp"
 #include "model/metrics.hpp"
 #include "model/packet.hpp"
 #include "model/random_stream.hpp"
 #include "model/ring.hpp"
-#include "model/settings.hpp"
 #include "ns3/net-device.h"
 #include "ns3/pcap-file-wrapper.h"
 #include "ns3/traced-callback.h"
@@ -22,6 +22,7 @@ class DcqcnNode;
 /// class moves packets and time.
 class PfcDevice : public NetDevice {
  public:
+  using KnobValues = std::array<double, ::dcqcn::kEcnKnobs.size()>;
   static TypeId GetTypeId();
   PfcDevice();
   ~PfcDevice() override;
@@ -32,8 +33,8 @@ class PfcDevice : public NetDevice {
   void SetChannel(Ptr<PfcChannel> channel);
   void SeedMarking(uint64_t seed);
   void SetEcn(const ::dcqcn::EcnSetting& ecn) { m_ecn = ecn; }
-  /// kmin, kmax in bytes and pmax, as the attributes hold them.
-  void EcnAttributes(double* row) const;
+  /// The attributes, in the order of the rows in model/ecn_knobs.hpp.
+  const KnobValues& Knobs() const { return m_knobs; }
   void EnablePcap(Ptr<PcapFileWrapper> file);
 
   // ---- egress, called by the node ----
@@ -130,7 +131,7 @@ class PfcDevice : public NetDevice {
   int64_t m_pauseSum[8] = {};
 
   ::dcqcn::EcnSetting m_ecn;
-  double m_kmin, m_kmax, m_pmax;  // attributes
+  KnobValues m_knobs{};
   ::dcqcn::RandomStream m_draws;
   ::dcqcn::PortCounters m_counters;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "rdma-host.h"
 
-#include "ns3/double.h"
+#include "knob-attributes.h"
 #include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 
@@ -11,46 +11,6 @@ using ::dcqcn::kNever;
 using ::dcqcn::kNone;
 
 NS_OBJECT_ENSURE_REGISTERED(RdmaHost);
-
-namespace {
-
-struct KnobText {
-  const char* name;
-  const char* help;
-  double initial;
-};
-
-// in the order of dcqcn::kNicKnobs; defaults are NVIDIA's
-constexpr std::array<KnobText, RdmaHost::kKnobs> kKnobTexts = {{
-    {"ClampTgtRate", "1: every cut sets the target rate to the current rate", 0},
-    {"ClampTgtRateAfterTimeInc", "1: a cut after a timer increase does so", 1},
-    {"RpgTimeReset", "Increase timer [s]", 300e-6},
-    {"RpgByteReset", "Increase byte counter [B]; 0: follows the timer", 32767 * 64},
-    {"RpgThreshold", "Stages of fast recovery", 1},
-    {"RpgMaxRate", "Rate above which the limiter lets go [bit/s]; 0: line rate", 0},
-    {"RpgAiRate", "Additive increase of the target rate [bit/s]", 5e6},
-    {"RpgHaiRate", "Hyper increase of the target rate [bit/s]", 50e6},
-    {"RpgGd", "log2 of the divisor of alpha in a cut", 11},
-    {"RpgMinDecFac", "A cut leaves at least this share of the rate", 0.5},
-    {"RpgMinRate", "Smallest rate [bit/s]", 1e6},
-    {"RateToSetOnFirstCnp", "Rate after the first CNP [bit/s]; 0: unchanged", 0},
-    {"RateReduceMonitorPeriod", "Shortest time between two cuts [s]", 4e-6},
-    {"DceTcpG", "Weight of the old alpha in an update, 0..1", 1019.0 / 1024.0},
-    {"DceTcpRtt", "Period of the alpha update [s]", 1e-6},
-    {"InitialAlphaValue", "Alpha at the first CNP, 0..1", 1023.0 / 1024.0},
-    {"MinTimeBetweenCnps", "Shortest time between two CNPs of a queue pair [s]", 4e-6},
-}};
-
-}  // namespace
-
-template <std::size_t... I>
-void RdmaHost::AddKnobs(TypeId& tid, std::index_sequence<I...>) {
-  ((tid =
-        tid.AddAttribute(kKnobTexts[I].name, kKnobTexts[I].help, DoubleValue(kKnobTexts[I].initial),
-                         MakeDoubleAccessor(&RdmaHost::SetKnob<I>, &RdmaHost::GetKnob<I>),
-                         MakeDoubleChecker<double>(0))),
-   ...);
-}
 
 TypeId RdmaHost::GetTypeId() {
   static TypeId tid = [] {
@@ -69,15 +29,13 @@ TypeId RdmaHost::GetTypeId() {
                     .AddTraceSource("Cnp", "A CNP came: queue pair and its rate now [bit/s]",
                                     MakeTraceSourceAccessor(&RdmaHost::m_cnp),
                                     "ns3::RdmaHost::CnpCallback");
-    AddKnobs(id, std::make_index_sequence<kKnobs>());
+    AddKnobs(id, ::dcqcn::kDcqcnKnobs, &RdmaHost::m_knobs);
     return id;
   }();
   return tid;
 }
 
 RdmaHost::RdmaHost() = default;
-
-std::string RdmaHost::KnobName(std::size_t i) { return kKnobTexts[i].name; }
 
 // ---- sending ----
 

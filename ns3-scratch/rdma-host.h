@@ -7,13 +7,15 @@
 #include <functional>
 
 #include "dcqcn-node.h"
+#include "model/schemes/dcqcn_knobs.hpp"
 
 namespace ns3 {
 
-/// Every NIC knob of DCQCN is an attribute, in SI units, with NVIDIA's default.
+/// Every NIC knob of DCQCN is an attribute, in SI units, with NVIDIA's default: the rows of
+/// model/schemes/dcqcn_knobs.hpp.
 class RdmaHost : public DcqcnNode {
  public:
-  static constexpr std::size_t kKnobs = 17;
+  using KnobValues = std::array<double, ::dcqcn::kDcqcnKnobs.size()>;
   static TypeId GetTypeId();
   RdmaHost();
 
@@ -25,8 +27,7 @@ class RdmaHost : public DcqcnNode {
   /// Looks again at what may be sent (a setting has changed).
   void SettingsChanged(int64_t now) { m_ports[0]->Wake(now); }
   /// The attributes, in the order of the knob table.
-  const std::array<double, kKnobs>& Knobs() const { return m_knobs; }
-  static std::string KnobName(std::size_t i);
+  const KnobValues& Knobs() const { return m_knobs; }
 
   bool NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t& next) override;
   void Departed(const ::dcqcn::Packet&, int64_t) override {}
@@ -37,17 +38,6 @@ class RdmaHost : public DcqcnNode {
   void HandleFlows(int64_t now) override;
 
  private:
-  template <std::size_t I>
-  void SetKnob(double value) {
-    m_knobs[I] = value;
-  }
-  template <std::size_t I>
-  double GetKnob() const {
-    return m_knobs[I];
-  }
-  template <std::size_t... I>
-  static void AddKnobs(TypeId& tid, std::index_sequence<I...>);
-
   void HandleData(const ::dcqcn::Packet& packet, int64_t now);
   void HandleReply(const ::dcqcn::Packet& packet, int64_t now);
   void StartFlow(const ::dcqcn::FlowStart& flow, int64_t now);
@@ -57,7 +47,7 @@ class RdmaHost : public DcqcnNode {
   void ReportFinished(std::size_t before);
 
   std::function<void()> m_onFinished;
-  std::array<double, kKnobs> m_knobs{};
+  KnobValues m_knobs{};
   std::vector<uint32_t> m_slots;  // QP slot or kNone: the places of the round robin
   uint32_t m_lastServed = 0;
   ::dcqcn::Ring<::dcqcn::Packet> m_delayedCnps;

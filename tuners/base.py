@@ -54,9 +54,10 @@ class TunerContext:
     ``intervals`` the budget in monitor intervals, ``cadence`` how many of them one proposal
     lasts. ``trigger`` says when to tune: ``"always"``, or ``"kl"``: from the first interval with
     data, and anew whenever the flow-size distribution has changed. ``observation`` is what the
-    network looked like at the end of the warm-up, ``observation_version`` its layout (0: unknown).
-    ``groups`` are the groups of devices that the scenario has set apart, ``devices`` what the
-    network has, so that a proposal's groups can be named (None: not known).
+    network looked like at the end of the warm-up; ``observation_version`` and
+    ``observation_layout`` say what its numbers mean (0 and "": unknown). ``groups`` are the groups
+    of devices that the scenario has set apart, ``devices`` what the network has, so that a
+    proposal's groups can be named (None: not known).
     """
 
     space: KnobSpace
@@ -67,6 +68,7 @@ class TunerContext:
     trigger: Literal["always", "kl"] = "always"
     observation: Observation = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     observation_version: int = 0
+    observation_layout: str = ""
     groups: tuple[str, ...] = ()
     devices: Devices | None = None
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, cast
 
 from pydantic import Field
 
-from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.steps import moved, whole_step
 
@@ -72,8 +72,9 @@ class ChameleonTuner(Tuner):
         self._parameter += 1
         self._small = 0
         if not self.finished:
-            row = KNOBS[self.context.space.knobs[self._parameter]]
-            self._step = row.step_at(self.context.space.line_rate_bps)
+            space = self.context.space
+            row = space.table[space.knobs[self._parameter]]
+            self._step = row.step_at(space.line_rate_bps)
             self._direction: int = row.direction
 
     @property
@@ -126,7 +127,7 @@ class ChameleonTuner(Tuner):
     def _moved(self) -> Setting:
         space = self.context.space
         name = space.knobs[self._parameter]
-        row = KNOBS[name]
+        row = space.table[name]
         by = self._direction * whole_step(row, self._step)
         values = {name: moved(row, self._setting, by, space.line_rate_bps)}
         if name == "kmin":  # a threshold that passes the other one takes it along

@@ -53,7 +53,7 @@ class DefaultTuner(StaticTuner):
     summary = "NVIDIA's default setting, never changed"
 
     def _choose(self, context: TunerContext) -> Setting:
-        return default_setting(context.space.line_rate_bps)
+        return default_setting(context.space.line_rate_bps, context.space.table)
 
 
 class ExpertTuner(StaticTuner):
@@ -63,7 +63,7 @@ class ExpertTuner(StaticTuner):
     summary = "the experts' setting of PARALEON (ICNP'24) Table I, never changed"
 
     def _choose(self, context: TunerContext) -> Setting:
-        return expert_setting(context.space.line_rate_bps)
+        return expert_setting(context.space.line_rate_bps, context.space.table)
 
 
 class DoNothingTuner(StaticTuner):

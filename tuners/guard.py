@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Real
 from typing import Any, TypeVar
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
@@ -114,10 +113,8 @@ class GuardedTuner:
     def _check_setting(self, call: str, setting: object, context: TunerContext, where: str) -> None:
         if not isinstance(setting, Setting):
             raise TunerError(self._wrong(setting, call, _SETTING))
-        odd = next((v for v in setting.values_si if not isinstance(v, Real)), 0.0)
-        if not isinstance(odd, Real):
-            raise TunerError(self._wrong(odd, call, f"{_SETTING} of numbers") + where)
         try:
+            context.space.table.require(setting, f"tuner {self.name!r}{where}")
             setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
         except ConfigError as error:
             raise TunerError(f"{error} (a setting it proposed)") from None

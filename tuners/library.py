@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.config import read_toml
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import TunerContext
 from dcqcn_gym.tuners.pretrained import FOLDER, pretrained_setting
@@ -32,11 +32,11 @@ LADDER: Mapping[str, int] = {
 
 def default_library(space: KnobSpace) -> dict[str, Setting]:
     """Return the built-in arms for a knob space, by name, in a fixed order."""
-    rate = space.line_rate_bps
-    start = default_setting(rate)
-    arms = {"default": start, "expert": expert_setting(rate)}
+    rate, table = space.line_rate_bps, space.table
+    start = default_setting(rate, table)
+    arms = {"default": start, "expert": expert_setting(rate, table)}
     for name in ("pretrained-alltoall", "pretrained-fbhadoop"):
-        arms[name] = pretrained_setting(FOLDER / f"{name}.toml", rate)
+        arms[name] = pretrained_setting(FOLDER / f"{name}.toml", rate, table)
     for name, steps in LADDER.items():
         arms[name] = _rung(start, steps, space)
     return arms
@@ -45,7 +45,7 @@ def default_library(space: KnobSpace) -> dict[str, Setting]:
 def _rung(start: Setting, steps: int, space: KnobSpace) -> Setting:
     values: dict[str, float] = {}
     for name in space.knobs:
-        row = KNOBS[name]
+        row = space.table[name]
         by = steps * row.direction * row.step_at(space.line_rate_bps)
         values[name] = moved(row, start, by, space.line_rate_bps)
     return start.replace(space.clip(values))

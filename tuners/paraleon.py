@@ -27,7 +27,7 @@ import numpy as np
 from pydantic import Field, create_model
 
 from dcqcn_gym.core.interval import FlowSizeDistribution
-from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.steps import moved, whole_step
@@ -125,16 +125,17 @@ class ParaleonTuner(Tuner):
             return self._leap(origin)
         self._mu = fsd.mu if fsd.known else 0.5
         guided = min(self._mu, self._options.eta)
-        rate = self.context.space.line_rate_bps
+        space = self.context.space
+        rate = space.line_rate_bps
         values: dict[str, float] = {}
-        for name in self.context.space.knobs:
-            row = KNOBS[name]
+        for name in space.knobs:
+            row = space.table[name]
             step = whole_step(row, row.step_at(rate) * self._random.uniform(0.5, 1.0))
             dominant = self._random.random() < guided
             towards_throughput = dominant == fsd.elephants_dominate
             sign = row.direction if towards_throughput else -row.direction
             values[name] = moved(row, origin, sign * step, rate)
-        return origin.replace(self.context.space.clip(values))
+        return origin.replace(space.clip(values))
 
     def _leap(self, origin: Setting) -> Setting:
         """Return a candidate of naive annealing; two draws per knob, distance first."""

@@ -40,6 +40,9 @@ FOLDER = CONFIGS / "policies"
 DIGITS = 6
 """Actions are rounded to so many digits, so that the last bit of a tanh never matters."""
 
+FIRST_LAYOUT = "1/dcqcn/745b1213aff0"
+"""Layout of the policies that name none: what there was before files said so."""
+
 Array: TypeAlias = npt.NDArray[np.float32]
 
 
@@ -49,6 +52,11 @@ class PolicyMeta(StrictModel):
     format: Literal[1] = 1
     algo: str
     observation_version: int
+    layout: str = Field(
+        default=FIRST_LAYOUT,
+        pattern=r"^\d+/[^/]+/[0-9a-f]+$",
+        description="dcqcn_gym.envs.observation.layout_name of the training",
+    )
     knobs: tuple[str, ...]
     output: Literal["clip", "tanh", "argmax"]
     steps: int = Field(ge=0)
@@ -239,6 +247,12 @@ def _check_fits(policy: Policy, source: str, context: TunerContext) -> None:
             f"{meta.observation_version}, this environment gives version "
             f"{context.observation_version}; train it again with: {meta.command}"
         )
+    if context.observation_layout and meta.layout != context.observation_layout:
+        ours, theirs = _table(context.observation_layout), _table(meta.layout)
+        raise ConfigError(
+            f"policy {source!r} was trained for {theirs}, this environment has {ours}; "
+            f"train it again with: {meta.command}"
+        )
     if size and size != policy.inputs:
         raise ConfigError(
             f"policy {source!r} expects observations of {policy.inputs} numbers, this "
@@ -250,6 +264,11 @@ def _check_fits(policy: Policy, source: str, context: TunerContext) -> None:
             f"policy {source!r} was trained for other knobs than this environment turns "
             f"({', '.join(other) or 'the same in another order'}); train it for these knobs"
         )
+
+
+def _table(layout: str) -> str:
+    _, scheme, digest = layout.split("/")
+    return f"the knob table of scheme {scheme!r} ({digest})"
 
 
 class _ShippedTuner(PolicyTuner):

@@ -14,7 +14,8 @@ from typing import ClassVar, cast
 from pydantic import Field
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
-from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.tuners.base import TunerContext, TunerSettings
 from dcqcn_gym.tuners.fixed import StaticTuner
 
@@ -39,25 +40,35 @@ class Search(StrictModel):
     line_rate_bps: float = Field(gt=0)
     best_utility: float
     version: str
+    scheme: str = Field(default="dcqcn", description="whose knobs these are")
+    table_version: int = Field(default=1, ge=1, description="of the scheme's knob table")
 
 
 class PretrainedFile(StrictModel):
-    """A file of ``configs/tuners``: the search and the 20 knobs in NVIDIA's units."""
+    """A file of ``configs/tuners``: the search and every knob in NVIDIA's units."""
 
     search: Search
     setting: dict[str, float]
 
 
-def pretrained_setting(path: Path, line_rate_bps: float) -> Setting:
-    """Return the setting of a file for a line rate; raise ConfigError for a bad file."""
+def pretrained_setting(path: Path, line_rate_bps: float, table: KnobTable = DCQCN) -> Setting:
+    """Return the setting of a file for a line rate; knobs newer than the file have their default.
+
+    Raises ConfigError for a bad file and for one of another scheme.
+    """
     file = load_toml(path, PretrainedFile)
-    found = Setting.from_nvidia(file.setting)
+    if file.search.scheme != table.scheme:
+        raise ConfigError(
+            f"{path} holds knobs of scheme {file.search.scheme!r}, not of {table.scheme!r}; "
+            "search again on a scenario of that scheme: dcqcn-gym pretrain"
+        )
+    found = Setting.from_nvidia(file.setting, table, file.search.table_version)
     found.check(file.search.line_rate_bps, str(path))
     ratio = line_rate_bps / file.search.line_rate_bps
     if ratio == 1.0:
         return found
     changed: dict[str, float] = {}
-    for row in KNOBS.values():
+    for row in table.rows:
         value = row.to_nvidia(found[row.name])
         if row.off is not None and value == row.off:
             continue
@@ -80,7 +91,7 @@ class PretrainedTuner(StaticTuner):
     def _choose(self, context: TunerContext) -> Setting:
         given = cast(_FileSettings, self.settings).file
         path = Path(given) if given else FOLDER / self.built_in
-        return pretrained_setting(path, context.space.line_rate_bps)
+        return pretrained_setting(path, context.space.line_rate_bps, context.space.table)
 
 
 class PretrainedAlltoallTuner(PretrainedTuner):

@@ -29,7 +29,7 @@ class Simulation {
   Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine);
   Simulation(const std::string& compiled, std::uint64_t seed, const EngineFactory& make);
 
-  // rows of kNicKnobs per host and of kEcnKnobs per port, SI units; in force from now on, or
+  // one setting per host and one per port; in force from now on, or
   // dispatch_delay later
   void apply(std::vector<NicSetting> nics, std::vector<EcnSetting> ecns);
   // run everything that happens before `until`

@@ -120,6 +120,21 @@ void test_configuration() {
   CHECK(b.should_resume(0, kData));  // 5000 + 50,000 <= 55,000
 }
 
+// Exactly at the threshold an ingress is paused, a byte below it is not: alpha 1, no reserve, pool
+// 2000; with s bytes queued the threshold is 2000 - s, so s = 1000 meets it.
+void test_pause_at_the_threshold() {
+  PfcConfig c;
+  c.alpha = 1.0;
+  c.reserve = 0;
+  SharedBuffer b(c, 2000, {0});
+  CHECK(b.admit(0, kData, 999));
+  CHECK(!b.should_pause(0, kData));
+  CHECK(b.admit(0, kData, 1));
+  CHECK_EQ(b.threshold(), 1000);
+  CHECK_EQ(b.ingress(0, kData).headroom, 0);
+  CHECK(b.should_pause(0, kData));
+}
+
 // N ports that fill until they are paused end at s = S0 / (8 + N): from s = (S0 - N s) / 8
 void test_pfc_fixed_point() {
   for (int n : {1, 2, 4, 8, 16, 32}) {
@@ -194,6 +209,7 @@ int main() {
   test_two_ports();
   test_lossy();
   test_configuration();
+  test_pause_at_the_threshold();
   test_pfc_fixed_point();
   test_bookkeeping();
   return check::result("shared_buffer");

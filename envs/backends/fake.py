@@ -24,7 +24,7 @@ from dcqcn_gym.core.interval import (
     IntArray,
     IntervalReport,
 )
-from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS
+from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, KNOBS, NIC_KNOBS
 from dcqcn_gym.envs.backends.base import SIMULATED
 
 if TYPE_CHECKING:
@@ -137,7 +137,9 @@ def _push(nic: FloatArray, ecn: FloatArray, line_rate_bps: float) -> float:
             _place(ecn, ECN_KNOBS, line_rate_bps).mean(axis=0),
         ]
     )
-    weight = np.array([KNOBS[n].tuned_by_default / (1.0 + i % 4) for i, n in enumerate(names)])
+    # by the place among the observed knobs: a knob nobody tunes or sees changes nothing here
+    at = {name: i for i, name in enumerate(DCQCN.observed)}
+    weight = np.array([KNOBS[n].tuned_by_default / (1.0 + at.get(n, 0) % 4) for n in names])
     return float(np.sum(weight * places) / np.sum(weight))
 
 

@@ -12,6 +12,7 @@ from dcqcn_gym import _core
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
 from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.backends.base import SIMULATED, Look
 from dcqcn_gym.envs.backends.replay import report_from_dict
 from dcqcn_gym.envs.scenario.compile import compile_scenario
@@ -62,6 +63,7 @@ class _Open:
 
     simulation: _core.Simulation
     devices: Devices
+    table: KnobTable
     interval_ps: int
     applied: bool = False
     index: int = 0
@@ -104,7 +106,8 @@ class NativeBackend:
             port_index=[int(i) for i in ports["index"]],
             tiers=scenario.fabric.tier_of,
         )
-        self._open = _Open(simulation, devices, scenario.monitor_interval_ps)
+        table = scenario.initial_setting().table
+        self._open = _Open(simulation, devices, table, scenario.monitor_interval_ps)
 
     def _simulate(self, compiled: str, seed: int) -> _core.Simulation:
         return _core.Simulation(compiled, seed)
@@ -112,7 +115,7 @@ class NativeBackend:
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""
         opened = self._opened("apply")
-        nic, ecn = resolve(setting, opened.devices)
+        nic, ecn = resolve(setting, opened.devices, opened.table)
         try:
             opened.simulation.apply(nic, ecn)
         except ValueError as error:

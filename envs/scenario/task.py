@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -22,8 +23,11 @@ from dcqcn_gym.envs.scenario.topology import us_to_ps
 
 __all__ = ["Task", "UtilityWeights"]
 
-_PRESETS = {"default": default_setting, "expert": expert_setting}
-_PRESETS["dcqcn-paper"] = dcqcn_paper_setting
+_PRESETS: Mapping[str, Callable[[float], Setting]] = {
+    "default": default_setting,
+    "expert": expert_setting,
+    "dcqcn-paper": dcqcn_paper_setting,
+}
 
 
 class UtilityWeights(StrictModel):

@@ -9,9 +9,13 @@ from typing import Any
 
 ENGINE_VERSION: int = 1
 
-NIC_KNOBS: tuple[str, ...]
+def schemes() -> tuple[str, ...]:
+    """The names of all schemes; the first one is the default."""
 
-ECN_KNOBS: tuple[str, ...]
+def knob_rows(scheme: str) -> list[dict[str, Any]]:
+    """
+    The knob table of a scheme: the rows of its NIC, then those of a switch port.
+    """
 
 class Simulation:
     """One network: built from a compiled scenario and a seed."""
@@ -29,7 +33,7 @@ class Simulation:
         ],
     ) -> None:
         """
-        Put settings in force: SI rows of NIC_KNOBS per host and of ECN_KNOBS per port.
+        Put settings in force, in SI units and the order of the knob table: a row per host, a row per port.
         """
 
     def advance(self, until_ps: int) -> None:

@@ -87,3 +87,9 @@ def test_a_line_that_is_no_digest_is_named(tmp_path: Path) -> None:
     path.write_text("# nothing\nmini-storm random 12\n")
     with pytest.raises(DcqcnGymError, match=r"runs\.txt:2: expected"):
         recorded(path)
+
+
+def test_without_a_file_nothing_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--file", str(tmp_path / "none.txt")])
+    assert "none.txt" in capsys.readouterr().err

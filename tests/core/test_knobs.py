@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import math
+import pickle
+import re
+from dataclasses import replace
+from typing import Any, get_args
 
 import pytest
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.knobs import (
+    DCQCN,
     ECN_KNOBS,
     KNOBS,
     NIC_KNOBS,
     TUNED_KNOBS,
+    Group,
+    KnobTable,
+    Scaling,
     Setting,
     dcqcn_paper_setting,
     default_setting,
     expert_setting,
     knob,
+    knob_table,
+    schemes,
 )
+from dcqcn_gym.core.space import KnobSpace
+from toy_tables import OTHER_SCHEME, WITH_TOY
 
 RATES = (10e9, 25e9, 40e9, 100e9, 200e9, 400e9, 800e9)
 
@@ -112,3 +124,127 @@ def test_unknown_knob_and_incomplete_setting() -> None:
         Setting.from_nvidia({"kmin": 1})
     with pytest.raises(ConfigError, match="20 values"):
         Setting((1.0,))
+
+
+def test_a_table_lists_its_rows() -> None:
+    assert DCQCN is knob_table("dcqcn") is knob_table()
+    assert (DCQCN.scheme, DCQCN.version) == ("dcqcn", 1)
+    assert (DCQCN.nic, DCQCN.ecn, DCQCN.tuned) == (NIC_KNOBS, ECN_KNOBS, TUNED_KNOBS)
+    assert DCQCN.observed == tuple(KNOBS)
+    assert [DCQCN.index[name] for name in KNOBS] == list(range(20))
+    assert WITH_TOY.nic == (*NIC_KNOBS, "toy_gap")
+    assert (WITH_TOY.version, WITH_TOY.tuned, WITH_TOY.observed) == (2, TUNED_KNOBS, tuple(KNOBS))
+    with pytest.raises(UnknownNameError, match=r"unknown scheme 'dcqn'; did you mean 'dcqcn'"):
+        knob_table("dcqn")
+
+
+@pytest.mark.parametrize("scheme", schemes())
+def test_rows_are_well_formed(scheme: str) -> None:
+    table = knob_table(scheme)
+    assert table.ecn == ECN_KNOBS
+    for row in table.rows:
+        assert row.group in get_args(Group)
+        assert row.scaling in get_args(Scaling)
+        assert row.direction in (1, -1)
+        assert row.observed or not row.tuned_by_default
+        assert row.help
+        assert row.source
+
+
+def test_equal_tables_are_the_same_whoever_made_them() -> None:
+    copy = KnobTable("dcqcn", tuple(replace(row) for row in DCQCN.rows))
+    assert copy == DCQCN
+    assert hash(copy) == hash(DCQCN)
+    assert Setting(default_setting().values_si, copy) == default_setting()
+    assert pickle.loads(pickle.dumps(DCQCN)) is DCQCN
+    assert pickle.loads(pickle.dumps(default_setting())) == default_setting()
+    for table in (WITH_TOY, OTHER_SCHEME):
+        assert pickle.loads(pickle.dumps(table)) == table != DCQCN
+
+
+def test_a_digest_names_what_values_mean() -> None:
+    row = DCQCN["kmin"]
+    said_otherwise = replace(row, help="x", source="y", default=7.0, sonic=None)
+    assert KnobTable("dcqcn", (said_otherwise,)).digest() == KnobTable("dcqcn", (row,)).digest()
+    changes: list[dict[str, Any]] = [
+        {"log": False}, {"tuned": (1.0, 2.0)}, {"si_per_unit": 1024.0}, {"off": 0.0},
+        {"observed": False},
+    ]  # fmt: skip
+    for change in changes:
+        other = KnobTable("dcqcn", (replace(row, **change),))
+        assert other.digest() != KnobTable("dcqcn", (row,)).digest()
+    assert WITH_TOY.digest() != DCQCN.digest()
+    assert WITH_TOY.digest(KNOBS) == DCQCN.digest()
+
+
+def test_settings_of_two_tables_never_mix() -> None:
+    ours, theirs = default_setting(), default_setting(table=OTHER_SCHEME)
+    both = rf"scheme 'toy' \(knob table {OTHER_SCHEME.digest()}\).*scheme 'dcqcn' \(knob table"
+    with pytest.raises(ConfigError, match=both):
+        ours.replace(theirs)
+    with pytest.raises(ConfigError, match=both):
+        KnobSpace().encode(theirs)
+    with pytest.raises(ConfigError, match=both):
+        KnobSpace().setting([0.0] * 14, theirs)
+    assert ours != theirs
+    assert {ours: 1}.get(theirs) is None
+    with pytest.raises(ConfigError, match=r"'dcqcn' \(knob table \w+\) cannot stand for one of"):
+        KnobSpace(table=WITH_TOY).encode(ours)  # the same scheme, a row more
+    with pytest.raises(ConfigError, match="a setting has 4 values, one per knob; got 20"):
+        Setting(ours.values_si, OTHER_SCHEME)
+
+
+def test_a_setting_of_another_table() -> None:
+    setting = Setting.from_nvidia({"toy_gap": 7, "kmin": 5, "kmax": 9, "pmax": 1}, OTHER_SCHEME)
+    assert list(setting) == ["toy_gap", "kmin", "kmax", "pmax"]
+    assert setting["toy_gap"] == pytest.approx(7e-6)
+    assert setting.to_nvidia() == {"toy_gap": 7, "kmin": 5, "kmax": 9, "pmax": 1}
+    highest = KnobSpace(table=OTHER_SCHEME).setting([1, 1, 1, 1], setting)
+    assert highest.to_nvidia() == {"toy_gap": 50, "kmin": 1600, "kmax": 6400, "pmax": 1}
+    with pytest.raises(ConfigError, match="toy_gap = 101 us is out of range; expected 0 to 100"):
+        setting.replace_nvidia({"toy_gap": 101}).check(100e9)
+    with pytest.raises(UnknownNameError, match="did you mean 'toy_gap'"):
+        setting.replace({"toy_gp": 1.0})
+
+
+def test_values_written_before_a_knob_came_have_its_default() -> None:
+    old = expert_setting().to_nvidia()
+    assert Setting.from_nvidia(old, WITH_TOY, version=1).to_nvidia() == {**old, "toy_gap": 5}
+    with pytest.raises(ConfigError, match=r"missing: toy_gap$"):
+        Setting.from_nvidia(old, WITH_TOY)
+    del old["rp_threshold"]
+    with pytest.raises(ConfigError, match=r"missing: rp_threshold$"):
+        Setting.from_nvidia(old, WITH_TOY, version=1)
+
+
+@pytest.mark.parametrize("bad", [None, "50", [1.0], 1j])
+def test_a_value_that_is_no_number_is_named(bad: Any) -> None:
+    expected = f"rp_clamp_tgt_rate = {bad!r}: expected a number"
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        Setting((bad,) * 20)
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        default_setting().replace({"rp_clamp_tgt_rate": bad})
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        default_setting().replace_nvidia({"rp_clamp_tgt_rate": bad})
+    with pytest.raises(ConfigError, match="20 values, one per knob; got"):
+        Setting(bad)
+
+
+def test_a_long_value_is_quoted_in_part() -> None:
+    with pytest.raises(ConfigError) as caught:
+        default_setting().replace({"kmin": "9" * 1000})  # type: ignore[dict-item]
+    assert len(str(caught.value)) < 120
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("RPG_AI_RATE", "rp_ai_rate"),
+        ("DCE_TCP_G_P1", "rp_dce_tcp_g"),
+        ("MIN_TIME_BETWEEN_CNP", "np_min_time_between_cnps"),
+        ("green_min_threshold", "kmin"),
+    ],
+)
+def test_a_devices_name_leads_to_the_knob(name: str, meant: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"unknown knob '{name}'; did you mean '{meant}'"):
+        knob(name)

@@ -67,6 +67,22 @@ def test_o_rtt_means_per_pair_before_the_pairs() -> None:
     assert o_rtt(report) == pytest.approx((0.5 + 1.0) / 2)
 
 
+def test_a_pair_faster_than_its_base_counts_as_one() -> None:
+    # ACKs may come back by a shorter way than the data took: base 30, means 20, 25 and 60;
+    # the ratios 1.5, 1.2 and 0.5 count as 1, 1 and 0.5
+    report = busy(
+        rtt_src=[0, 1, 2],
+        rtt_dst=[1, 2, 3],
+        rtt_count=[2, 1, 1],
+        rtt_sum_ps=[40, 25, 60],
+        rtt_base_ps=[30, 30, 30],
+    )
+    assert o_rtt(report) == (1.0 + 1.0 + 0.5) / 3
+    one = busy(rtt_src=[0], rtt_dst=[1], rtt_count=[1], rtt_sum_ps=[20], rtt_base_ps=[30])
+    assert o_rtt(one) == 1.0
+    assert terms(one).rtt == 1.0
+
+
 def test_o_rtt_without_samples() -> None:
     assert o_rtt(busy(host_tx_bytes=[1000, 0, 0, 0])) == 1.0
     assert o_rtt(blank_report(active_flows=3)) == 0.0  # flows wait, nothing was sent

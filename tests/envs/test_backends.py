@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,14 @@ import pytest
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import Devices, resolve
-from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS, default_setting, expert_setting
+from dcqcn_gym.core.knobs import (
+    DCQCN,
+    ECN_KNOBS,
+    NIC_KNOBS,
+    KnobTable,
+    default_setting,
+    expert_setting,
+)
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends import Backend, backend_names, make_backend
 from dcqcn_gym.envs.backends.fake import FakeBackend
@@ -21,6 +29,7 @@ from dcqcn_gym.envs.backends.replay import (
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.testing.backend_case import BackendCase, check_report
+from toy_tables import OTHER_SCHEME
 
 IN_PROCESS = [name for name in backend_names() if name != "ns3"]
 
@@ -80,6 +89,28 @@ def test_a_more_specific_group_wins() -> None:
     assert ecn.shape == (5, len(ECN_KNOBS))
     assert nic[:, NIC_KNOBS.index("rp_ai_rate")].tolist() == [1.0, 2.0]
     assert ecn[:, ECN_KNOBS.index("kmin")].tolist() == [0.0, 0.0, 4.0, 5.0, 3.0]
+
+
+def test_groups_of_two_knob_tables_are_refused() -> None:
+    devices = Devices(n_hosts=1, port_node=[0], port_index=[0], tiers={})
+    other = default_setting(table=OTHER_SCHEME)
+    with pytest.raises(ConfigError, match=r"group 'hosts': .*scheme 'toy'.*scheme 'dcqcn'"):
+        resolve({"cluster": default_setting(), "hosts": other}, devices)
+    with pytest.raises(ConfigError, match=r"the network: .*scheme 'toy'.*scheme 'dcqcn'"):
+        resolve(other, devices)
+    nic, ecn = resolve(other, devices, OTHER_SCHEME)
+    assert (nic.tolist(), ecn.shape) == ([[other["toy_gap"]]], (1, 3))
+
+
+@pytest.mark.parametrize("name", IN_PROCESS)
+def test_a_network_refuses_settings_of_another_knob_table(name: str) -> None:
+    scenario = load_scenario("mini-fb-hadoop")
+    same_length = KnobTable("toy", DCQCN.rows)
+    with closing(make_backend(name)) as backend:
+        backend.open(scenario, 1)
+        for table in (OTHER_SCHEME, same_length):
+            with pytest.raises(ConfigError, match=r"scheme 'toy'.*scheme 'dcqcn'"):
+                backend.apply(default_setting(scenario.line_rate_bps, table))
 
 
 def test_the_fake_backend_answers_to_the_knobs() -> None:

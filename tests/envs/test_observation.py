@@ -11,8 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FlowSizeDistribution
-from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.core.knobs import (
+    DCQCN,
+    KNOBS,
+    TUNED_KNOBS,
+    KnobTable,
+    Setting,
+    default_setting,
+    expert_setting,
+)
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.observation import (
     OBSERVATION_SIZE,
@@ -21,10 +30,12 @@ from dcqcn_gym.envs.observation import (
     bounds,
     idle_observation,
     layout,
+    layout_name,
     log2p1,
     observe,
 )
 from dcqcn_gym.testing.reports import blank_report
+from toy_tables import OTHER_SCHEME, WITH_TOY
 
 SPACE = KnobSpace()
 
@@ -158,3 +169,43 @@ def test_same_report_same_bytes() -> None:
     assert report == again
     setting = default_setting()
     assert observe(report, setting, SPACE).tobytes() == observe(again, setting, SPACE).tobytes()
+
+
+def test_a_knob_that_is_neither_tuned_nor_observed_changes_no_layout() -> None:
+    wider = KnobSpace(table=WITH_TOY)
+    assert layout(WITH_TOY) == layout()
+    assert layout_name(wider) == layout_name(SPACE) == "1/dcqcn/745b1213aff0"
+    setting = expert_setting(table=WITH_TOY)
+    seen = observe(blank_report(), setting.replace({"toy_gap": 1e-6}), wider)
+    assert np.array_equal(seen, observe(blank_report(), expert_setting(), SPACE))
+
+
+def test_a_knob_that_is_moved_or_shown_gives_the_layout_another_name() -> None:
+    moved = KnobSpace((*TUNED_KNOBS, "toy_gap"), table=WITH_TOY)
+    assert layout_name(moved).startswith("1/dcqcn/")
+    rows = tuple(replace(r, observed=True) for r in WITH_TOY.rows)
+    shown = KnobSpace(table=KnobTable("dcqcn", rows))
+    assert len(layout(shown.table)) == OBSERVATION_SIZE + 1
+    log_scale = tuple(replace(r, log=not r.log) if r.name == "pmax" else r for r in DCQCN.rows)
+    scaled = KnobSpace(table=KnobTable("dcqcn", log_scale))
+    names = [layout_name(space) for space in (SPACE, moved, shown, scaled)]
+    assert len(set(names)) == 4
+    # fewer knobs to turn, all of them shown: the same numbers mean the same
+    assert layout_name(KnobSpace(("kmin", "kmax"))) == names[0]
+
+
+def test_another_scheme_has_a_layout_of_its_own() -> None:
+    space = KnobSpace(table=OTHER_SCHEME)
+    assert [s.name for s in layout(OTHER_SCHEME)][-4:] == [
+        f"setting/{n}" for n in ("toy_gap", "kmin", "kmax", "pmax")
+    ]
+    assert layout_name(space).startswith("1/toy/")
+    setting = default_setting(table=OTHER_SCHEME)
+    vector = observe(blank_report(), setting, space)
+    assert len(vector) == len(bounds(OTHER_SCHEME)[0]) == OBSERVATION_SIZE - 20 + 4
+    assert vector[-4] == np.float32(space.encode(setting)[0])
+    assert len(idle_observation(setting, space)) == len(vector)
+    assert len(as_groups(vector, OTHER_SCHEME)["setting"]) == 4
+    for mixed in (observe, lambda report, *rest: idle_observation(*rest)):
+        with pytest.raises(ConfigError, match=r"an observation: .*'toy'.*'dcqcn'"):
+            mixed(blank_report(), setting, SPACE)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.core.errors import UnknownNameError
-from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, default_setting
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, KnobTable, default_setting
 from dcqcn_gym.hw.emit import FORMS, emit
+from toy_tables import ECN_ROWS, TOY, WITH_TOY
 
 SETTING = default_setting().replace_nvidia(
     {"rp_ai_rate": 87, "kmin": 631.5, "kmax": 2000, "pmax": 0.1875}
@@ -80,3 +82,15 @@ def test_every_knob_is_in_some_form() -> None:
 def test_unknown_form() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'sonic'"):
         emit(SETTING, "sonik")
+
+
+def test_a_knob_the_device_does_not_have_is_left_out_and_named(tmp_path: Path) -> None:
+    setting = default_setting(table=WITH_TOY)
+    lines = emit(setting, "debugfs").splitlines()
+    assert sum(line.startswith("echo ") for line in lines) == len(NIC_KNOBS)
+    assert "# Left out, no such name here: toy_gap." in lines
+    assert "  TOY_GAP_P${PORT:-1}=5" in emit(setting, "mlxconfig").splitlines()
+    assert "Left out" not in emit(setting, "mlxconfig") + emit(SETTING, "debugfs")
+    nameless = KnobTable("toy", (replace(TOY, mlxconfig=None), *ECN_ROWS))
+    with pytest.raises(ConfigError, match="mlxconfig has none of the knobs of scheme 'toy'"):
+        emit(default_setting(table=nameless), "mlxconfig")

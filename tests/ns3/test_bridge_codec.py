@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from google.protobuf import any_pb2
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.envs.backends.fake import FakeBackend
@@ -15,6 +16,7 @@ from dcqcn_gym.envs.backends.ns3_bridge import codec, report_codec, schema
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from toy_tables import OTHER_SCHEME
 
 GOLDEN_ACTION = bytes.fromhex(
     "0a46080212420a2f747970652e676f6f676c65617069732e636f6d2f6e73336f70656e67796d2e426f7844617461"
@@ -129,6 +131,10 @@ def test_wrong_messages_are_refused(report: IntervalReport) -> None:
         report_codec.decode_report(sent(broken))
     with pytest.raises(ProtocolError, match="'cluster' has 2 values; expected 20"):
         codec.decode_setting([pb.GroupSetting(group="cluster", values=[1, 2])])
+    with pytest.raises(ConfigError, match=r"group 'tor': .*scheme 'toy'.*scheme 'dcqcn'"):
+        codec.encode_setting(
+            {"cluster": default_setting(), "tor": default_setting(table=OTHER_SCHEME)}
+        )
 
 
 def test_schema_covers_every_field_and_names_the_first_difference() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.knobs import DCQCN
 from dcqcn_gym.envs.backends.ns3_bridge.build import Build, ensure_built
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.simulate.run import simulate
@@ -133,6 +135,13 @@ def test_every_knob_is_a_documented_attribute(build: Build) -> None:
     assert host.count("--ns3::RdmaHost::") == 17
     assert [f"--ns3::PfcDevice::{name}=" in port for name in ("Kmin", "Kmax", "Pmax")] == [True] * 3
     assert "--ns3::RdmaHost::RpgAiRate=[5e+06]" in host
+    for row in DCQCN.rows:
+        listed, text = (port, row.name) if row.is_ecn else (host, row.mlxconfig or row.name)
+        attribute = "".join(part.capitalize() for part in text.split("_"))
+        found = re.search(rf"::{attribute}=\[(.*)\]\s+(.*) \[SI: 1 (.*) = ", listed)
+        assert found is not None, attribute
+        assert float(found[1]) == pytest.approx(row.to_si(row.default), rel=1e-5)
+        assert (found[2], found[3]) == (row.help, row.unit)
 
 
 def test_attributes_on_the_command_line_win(build: Build, compiled: Path, tmp_path: Path) -> None:

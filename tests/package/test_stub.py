@@ -34,9 +34,14 @@ def test_stub_is_current(tmp_path: Path) -> None:
     ), "run: make stub"
 
 
-def test_engine_and_table_name_the_same_knobs() -> None:
+def test_the_table_is_the_engines() -> None:
     from dcqcn_gym import _core
-    from dcqcn_gym.core import knobs
+    from dcqcn_gym.core.knobs import knob_table, schemes
 
-    assert _core.NIC_KNOBS == knobs.NIC_KNOBS
-    assert _core.ECN_KNOBS == knobs.ECN_KNOBS
+    assert schemes() == _core.schemes()
+    assert schemes()[0] == "dcqcn"
+    for scheme in schemes():
+        handed = [row["name"] for row in _core.knob_rows(scheme)]
+        assert handed == list(knob_table(scheme).knobs)
+    with pytest.raises(ValueError, match=r"unknown scheme 'hpcc' \(known: dcqcn"):
+        _core.knob_rows("hpcc")

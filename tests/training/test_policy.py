@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,29 @@ import numpy as np
 import pytest
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.discrete import ladder
-from dcqcn_gym.envs.observation import OBSERVATION_SIZE, OBSERVATION_VERSION
+from dcqcn_gym.envs.observation import (
+    OBSERVATION_SIZE,
+    OBSERVATION_VERSION,
+    idle_observation,
+    layout_name,
+)
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.testing.tuner_case import TunerCase
-from dcqcn_gym.tuners.policy import FOLDER, Policy, PolicyMeta, load_policy, shipped_policies
+from dcqcn_gym.tuners import TunerContext, make_tuner
+from dcqcn_gym.tuners.policy import (
+    FIRST_LAYOUT,
+    FOLDER,
+    Policy,
+    PolicyMeta,
+    load_policy,
+    shipped_policies,
+)
+from toy_tables import OTHER_SCHEME, WITH_TOY
 
 SPACE = KnobSpace()
 
@@ -138,6 +154,57 @@ def test_a_policy_for_something_else_is_refused_at_the_start(
     path = write(tmp_path / "p.npz", network(OBSERVATION_SIZE, 8, 14, **changes))
     with pytest.raises(ConfigError, match=expected):
         spec(path).check()
+
+
+def test_a_policy_for_another_knob_table_is_refused_by_both_names(tmp_path: Path) -> None:
+    there = layout_name(KnobSpace(table=OTHER_SCHEME))
+    path = write(tmp_path / "p.npz", network(OBSERVATION_SIZE, 8, 14, layout=there))
+    digests = [name.split("/")[2] for name in (there, layout_name(SPACE))]
+    with pytest.raises(ConfigError) as caught:
+        spec(path).check()
+    assert (
+        f"was trained for the knob table of scheme 'toy' ({digests[0]}), this environment has "
+        f"the knob table of scheme 'dcqcn' ({digests[1]}); train it again with: dcqcn-gym train"
+    ) in str(caught.value)
+
+
+def test_the_shipped_policies_are_those_of_the_first_table() -> None:
+    """Their files say nothing; what that means is fixed, whatever becomes of the table."""
+    for name in shipped_policies():
+        assert load_policy(name).meta.layout == FIRST_LAYOUT
+        with np.load(FOLDER / f"{name}.npz") as file:
+            assert "layout" not in json.loads(file["meta"].tobytes())
+    assert layout_name(SPACE) == FIRST_LAYOUT, "the shipped policies have to be trained again"
+
+
+def test_a_knob_nobody_tunes_breaks_no_shipped_file() -> None:
+    space = KnobSpace(line_rate_bps=25e9, table=WITH_TOY)
+    base = default_setting(25e9, WITH_TOY)
+    context = TunerContext(
+        space=space,
+        base=base,
+        seed=1,
+        intervals=4,
+        observation=idle_observation(base, space),
+        observation_version=OBSERVATION_VERSION,
+        observation_layout=layout_name(space),
+    )
+    tuners = [*shipped_policies(), "pretrained-alltoall", "pretrained-fbhadoop"]
+    for name in tuners:
+        tuner = make_tuner(name, {})
+        tuner.start(context)
+        proposal = tuner.ask()
+        assert isinstance(proposal, Setting)
+        assert proposal.check(25e9).table == WITH_TOY
+        assert proposal["toy_gap"] == base["toy_gap"]
+    other = replace(
+        context,
+        space=KnobSpace(table=OTHER_SCHEME),
+        observation_layout=layout_name(KnobSpace(table=OTHER_SCHEME)),
+    )
+    for name in tuners:
+        with pytest.raises(ConfigError, match=r"'dcqcn'.*'toy'"):
+            make_tuner(name, {}).start(other)
 
 
 def test_another_length_of_observation_is_refused(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.tuners import Tuner, TunerContext, make_tuner
 from dcqcn_gym.tuners.base import Proposal
 from dcqcn_gym.tuners.guard import GuardedTuner
+from toy_tables import OTHER_SCHEME
 
 RATE = load_scenario("mini-fb-hadoop").line_rate_bps
 
@@ -90,6 +91,7 @@ def guarded(answer: object) -> GuardedTuner:
         ({"rp_ai_rate": 5.0}, r"ask\(\) returned dict"),
         ({"cluster": {"rp_ai_rate": 5.0}}, r"ask\(\) returned dict"),
         ({"cluster": default_setting().replace_nvidia({"pmax": -1})}, "group 'cluster'.*pmax"),
+        (default_setting(table=OTHER_SCHEME), r"a setting of scheme 'toy' .*scheme 'dcqcn'"),
         (7, r"ask\(\) returned int"),
         (ZeroDivisionError("oops"), r"failed in ask\(\): ZeroDivisionError: oops"),
     ],

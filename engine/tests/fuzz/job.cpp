@@ -3,6 +3,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "model/knob_tables.hpp"
 #include "model/random_stream.hpp"
 #include "report_fields.hpp"
 
@@ -65,8 +66,7 @@ Job Job::parse(const std::string& text) {
 Player::Player(const Job& job, const std::string& engine, int splits) : splits_(splits) {
   const std::uint64_t seed = std::stoull(job.script.at(0).substr(5));
   simulation_ = std::make_unique<Simulation>(job.compiled(), seed, engine);
-  nics_.assign(static_cast<std::size_t>(simulation_->topology().hosts()),
-               NicSetting::from_si(kDefaultNic));
+  nics_.resize(static_cast<std::size_t>(simulation_->topology().hosts()));
   ecns_.resize(static_cast<std::size_t>(simulation_->topology().port_count()));
 }
 
@@ -87,10 +87,11 @@ bool Player::play(const std::string& line) {
   in >> word;
   if (word == "nic") {
     in >> which;
-    assign(nics_, which, NicSetting::from_si(numbers(in, kNicKnobs.size()).data()));
+    assign(nics_, which,
+           NicSetting::from_si(numbers(in, scheme_knobs().front().nic.size()).data()));
   } else if (word == "ecn") {
     in >> which;
-    assign(ecns_, which, EcnSetting::from_si(numbers(in, kEcnKnobs.size()).data()));
+    assign(ecns_, which, EcnSetting::from_si(numbers(in, ecn_knobs().size()).data()));
   } else if (word == "apply") {
     simulation_->apply(nics_, ecns_);
   } else if (word == "run") {

@@ -2,7 +2,7 @@
 // can be kept as a file. After the scenario's `end` come, one a line:
 //
 //   seed N                 of the simulation (first line of the script)
-//   nic H|* v1 ... v17     SI values of one host or of all, in the order of kNicKnobs
+//   nic H|* v1 ... v17     SI values of one host or of all, in the order of the table
 //   ecn P|* kmin kmax pmax the same for one port or all
 //   apply                  put the rows into force
 //   run T                  advance to T picoseconds
@@ -17,17 +17,6 @@
 #include "sim/simulation.hpp"
 
 namespace dcqcn::fuzz {
-
-// NVIDIA's defaults in SI units, in the order of kNicKnobs
-inline constexpr double kDefaultNic[17] = {0,      1,
-                                           300e-6, 32767 * 64,
-                                           1,      0,
-                                           5e6,    50e6,
-                                           11,     0.5,
-                                           1e6,    0,
-                                           4e-6,   1019.0 / 1024,
-                                           1e-6,   1023.0 / 1024,
-                                           4e-6};
 
 struct Job {
   std::vector<std::string> scenario;  // lines, the last one is "end"

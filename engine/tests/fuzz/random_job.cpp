@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "model/det_math.hpp"
+#include "model/knob_tables.hpp"
 #include "model/random_stream.hpp"
 
 namespace dcqcn::fuzz {
@@ -313,30 +314,34 @@ class Maker {
   }
   double off_or(double low, double high) { return dice_.one_in(4) ? 0.0 : extreme(low, high); }
 
+  // anything the engine takes, in SI units: a rate is at most the line's, and a size, time or rate
+  // whose lowest legal value is 0 is now and then 0
+  double any_value(const KnobRow& row, double line) {
+    const KnobRange tried = row.tried();
+    const std::string_view unit = row.unit.name, si_unit = row.unit.si_unit;
+    if (unit == kFlag.name) return dice_.one_in(2) ? 1.0 : 0.0;
+    if (unit == kPercent.name) return dice_.one_in(3) ? 0.0 : dice_.real(tried.low, tried.high);
+    if (si_unit == "1") {
+      const double per_unit = row.unit.si_per_unit;
+      const double value = static_cast<double>(
+          dice_.whole(whole(tried.low / per_unit), whole(tried.high / per_unit)));
+      return value * per_unit;
+    }
+    const double high = si_unit == kMegabits.si_unit ? std::min(tried.high, line) : tried.high;
+    const double low = tried.low > 0 ? tried.low : high * 1e-6;
+    return row.legal.low > 0 ? extreme(low, high) : off_or(low, high);
+  }
   std::string nic_row() {
     const double line = 8e12 / static_cast<double>(rate_);
-    const double values[17] = {dice_.one_in(2) ? 1.0 : 0.0,
-                               dice_.one_in(2) ? 1.0 : 0.0,
-                               extreme(2e-7, 1e-3),
-                               off_or(1, 4e6),
-                               static_cast<double>(dice_.whole(0, 8)),
-                               off_or(1e6, line),
-                               extreme(1, line),
-                               extreme(1, line),
-                               static_cast<double>(dice_.whole(0, 15)),
-                               dice_.one_in(3) ? 0.0 : dice_.real(0, 1),
-                               extreme(1, line),
-                               off_or(1, line),
-                               extreme(2e-7, 2e-4),
-                               static_cast<double>(dice_.whole(0, 1024)) / 1024.0,
-                               extreme(1e-7, 1e-4),
-                               static_cast<double>(dice_.whole(0, 1023)) / 1024.0,
-                               off_or(1e-7, 1e-3)};
-    // half of the rows keep most knobs at NVIDIA's defaults
+    const std::vector<KnobRow>& rows = scheme_knobs().front().nic;
+    std::vector<double> values;
+    for (const KnobRow& row : rows) values.push_back(any_value(row, line));
+    // half of the rows keep most knobs at their defaults
     const bool mild = dice_.one_in(2);
     std::string s;
-    for (int i = 0; i < 17; ++i)
-      s += " " + text(mild && !dice_.one_in(4) ? kDefaultNic[i] : values[i]);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      s += " " + text(mild && !dice_.one_in(4) ? rows[i].initial_si() : values[i]);
+    }
     return s;
   }
   std::string ecn_row() {

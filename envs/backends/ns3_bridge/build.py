@@ -179,7 +179,7 @@ def _require_tools() -> None:
 def _source_files() -> list[tuple[str, Path]]:
     scratch, engine = source_dirs()
     files = [
-        f for f in (*scratch.iterdir(), *(engine / "model").iterdir()) if f.suffix in _SUFFIXES
+        f for f in (*scratch.iterdir(), *(engine / "model").rglob("*")) if f.suffix in _SUFFIXES
     ]
     files += [*engine.glob("*.hpp"), *(engine / name for name in _ENGINE_FILES)]
     return sorted((f"{f.parent.name}/{f.name}", f) for f in files)

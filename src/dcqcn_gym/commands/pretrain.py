@@ -65,6 +65,7 @@ def _toml(spec: RunSpec, end: Line) -> str:
             f"({', '.join(end['recommended'])}); a pretrained file holds one for all: give a tuner "
             "that sets no groups apart"
         )
+    table = spec.scenario.initial_setting().table
     command = ["dcqcn-gym", "pretrain", "--scenario", spec.scenario.name, "--tuner", spec.tuner]
     command += ["--seed", str(spec.seed), "--intervals", str(spec.intervals), "--out", "FILE"]
     lines = [
@@ -78,6 +79,8 @@ def _toml(spec: RunSpec, end: Line) -> str:
         f"line_rate_bps = {spec.scenario.line_rate_bps!r}",
         f"best_utility = {end['best_utility']!r}",
         f'version = "{dcqcn_gym.__version__}"',
+        f'scheme = "{table.scheme}"',
+        f"table_version = {table.version}",
         "",
         "[setting]",
         *(f"{name} = {value!r}" for name, value in end["recommended"].items()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 __all__ = [
     "BackendError",
@@ -28,11 +28,15 @@ class ConfigError(DcqcnGymError, ValueError):
 
 
 class UnknownNameError(ConfigError):
-    """A name is not registered; the message offers near matches and the known names."""
+    """A name is not registered; the message offers near matches and the known names.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        names = sorted(known)
-        super().__init__(f"unknown {kind} {name!r}{did_you_mean(name, names)}")
+    ``aliases`` are other names of known ones: a near match there is offered as the known name.
+    """
+
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(f"unknown {kind} {name!r}{did_you_mean(name, known, aliases)}")
 
 
 class StateError(DcqcnGymError, RuntimeError):
@@ -60,10 +64,12 @@ class MissingExtraError(DcqcnGymError, ImportError):
         )
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None) -> str:
     """Return ``"; did you mean ...? known: ..."`` for the end of a message about ``name``."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    meant = {**(aliases or {}), **{n: n for n in names}}
+    found = difflib.get_close_matches(name, meant, n=3, cutoff=0.5)
+    near = dict.fromkeys(meant[match] for match in found)
     hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     return f"{hint} (known: {', '.join(names)})"
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.interval import FloatArray
-from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS, Setting
+from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 
 __all__ = [
     "DeviceSetting",
@@ -63,29 +63,36 @@ def cluster_setting(setting: DeviceSetting) -> Setting:
     return cluster
 
 
-def resolve(setting: DeviceSetting, devices: Devices) -> tuple[FloatArray, FloatArray]:
-    """Return (nic[n_hosts, 17], ecn[n_ports, 3]) in SI units; the more specific group wins.
+def resolve(
+    setting: DeviceSetting, devices: Devices, table: KnobTable = DCQCN
+) -> tuple[FloatArray, FloatArray]:
+    """Return one row of NIC knobs per host and one of ECN knobs per port; the narrower group wins.
 
-    Raises :class:`ConfigError` for a group without "cluster" or for a device that does not exist.
+    Values are in SI units and in the order of ``table``, the network's. Raises
+    :class:`ConfigError` for a group without "cluster", for a device that does not exist and for a
+    setting of another table.
     """
     cluster = cluster_setting(setting)
+    table.require(cluster, "the network")
     if isinstance(setting, Setting):  # every step of a training comes here
         return same_everywhere(setting, devices.n_hosts, len(devices.port_node))
     groups: Mapping[str, Setting] = dict(setting)
     _check_values(groups)
     check_group_names(groups, devices)
+    for name, value in groups.items():
+        table.require(value, f"group {name!r}")
     hosts = [_first(groups, (f"nic:{h}", "hosts"), cluster) for h in range(devices.n_hosts)]
     ports = [
         _first(groups, _port_groups(node, index, devices), cluster)
         for node, index in zip(devices.port_node, devices.port_index, strict=True)
     ]
-    return _rows(hosts, NIC_KNOBS), _rows(ports, ECN_KNOBS)
+    return _rows(hosts, table.nic), _rows(ports, table.ecn)
 
 
 def same_everywhere(setting: Setting, n_hosts: int, n_ports: int) -> tuple[FloatArray, FloatArray]:
     """Return what :func:`resolve` does for one setting on every device of a network."""
-    nic = np.array([setting[k] for k in NIC_KNOBS], dtype=np.float64)
-    ecn = np.array([setting[k] for k in ECN_KNOBS], dtype=np.float64)
+    nic = np.array([setting[k] for k in setting.table.nic], dtype=np.float64)
+    ecn = np.array([setting[k] for k in setting.table.ecn], dtype=np.float64)
     return np.tile(nic, (n_hosts, 1)), np.tile(ecn, (n_ports, 1))
 
 

@@ -1,35 +1,42 @@
-"""THE knob table: every DCQCN and ECN knob, once, with its units, ranges, direction and names.
+"""THE knob table: every knob of a scheme and of the switches, with units, ranges and names.
 
-The action space, ``--set``, ``--emit``, the docs, the engine and the hardware writers all read
-this table. Inside the project a knob's value is in SI units (seconds, bit/s, bytes, plain
+The rows stand once, beside the model that gives them their meaning: those of a scheme's NIC in
+``engine/model/schemes``, those of a switch in ``engine/model/ecn_knobs.hpp``. The engine hands
+them over, and the action space, ``--set``, ``--emit``, the docs and the hardware writers read
+them here. Inside the project a knob's value is in SI units (seconds, bit/s, bytes, plain
 numbers); NVIDIA's units exist only at the edge (:meth:`Knob.to_nvidia`, :meth:`Knob.to_si`).
-
-Sources: NVIDIA "DCQCN CC Parameters", mstflint's firmware field layout, the kernel's mlx5
-``cong.c`` (file names), public mlxconfig dumps (defaults); PARALEON (ICNP'24) Table I (expert
-setting) and its authors' code (ranges and steps of the tuned knobs). docs/knobs.md explains them.
+docs/knobs.md explains the rows and their sources; the expert setting is PARALEON (ICNP'24)
+Table I.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from numbers import Real
+from typing import Any, Literal
 
+from dcqcn_gym import _core
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
 __all__ = [
+    "DCQCN",
     "ECN_KNOBS",
     "KNOBS",
     "NIC_KNOBS",
     "REFERENCE_RATE_BPS",
     "TUNED_KNOBS",
     "Knob",
+    "KnobTable",
     "Setting",
     "dcqcn_paper_setting",
     "default_setting",
     "expert_setting",
     "knob",
+    "knob_table",
+    "schemes",
 ]
 
 REFERENCE_RATE_BPS = 100e9
@@ -49,6 +56,8 @@ class Knob:
     only). ``direction`` is +1 if raising the knob favours throughput, -1 if lowering it does.
     ``off`` is a value that means "off" and is reachable only by an explicit setting;
     ``off_acts_like`` is where a search that starts there begins (fraction of the tuned range).
+    ``observed`` rows have a slot in the observation; ``since`` is the version of the table that
+    brought the row; ``source`` says where default and ranges come from.
     """
 
     name: str
@@ -68,9 +77,12 @@ class Knob:
     integer: bool = True
     log: bool = False
     tuned_by_default: bool = False
+    observed: bool = False
     scaling: Scaling = "none"
     off: float | None = None
     off_acts_like: float = 1.0
+    since: int = 1
+    source: str = ""
 
     @property
     def is_ecn(self) -> bool:
@@ -115,173 +127,233 @@ class Knob:
         return self.step * self._scale(line_rate_bps)
 
 
-US, MBPS, KB = 1e-6, 1e6, 1e3
+@dataclass(frozen=True, eq=False)
+class KnobTable:
+    """The rows of one scheme: those of its NIC, then those of a switch. Never changed once made.
 
-_TABLE = (
-    Knob("rp_clamp_tgt_rate", "rp_increase", "flag", 1, "1", 0, (0, 1), (0, 1), 1, -1,
-         "1: every cut sets the target rate to the current rate; "
-         "0: only if an increase happened since the last cut",
-         "CLAMP_TGT_RATE", "rp_clamp_tgt_rate"),
-    Knob("rp_clamp_tgt_rate_ati", "rp_increase", "flag", 1, "1", 1, (0, 1), (0, 1), 1, -1,
-         "1: a timer-driven increase counts for the rule above, not only a byte-counter one",
-         "CLAMP_TGT_RATE_AFTER_TIME_INC", "rp_clamp_tgt_rate_ati"),
-    Knob("rp_time_reset", "rp_increase", "us", US, "s", 300, (1, 131071), (1, 131071), 50, -1,
-         "time between two rate increases without a cut",
-         "RPG_TIME_RESET", "rp_time_reset", log=True, tuned_by_default=True),
-    # mlxconfig's field has 15 bits, the kernel's (cc_params) 32: DCQCN's published 10 MB needs more
-    # than the former.
-    Knob("rp_byte_reset", "rp_increase", "64 B", 64, "B", 32767, (0, 2**32 - 1), (1, 32767), 1024,
-         -1,
-         "bytes sent between two rate increases; 0: the byte stage follows the timer stage",
-         "RPG_BYTE_RESET", "rp_byte_reset", log=True, off=0),
-    Knob("rp_threshold", "rp_increase", "stages", 1, "1", 1, (0, 31), (1, 31), 1, -1,
-         "stages of fast recovery (F) before the target rate is raised",
-         "RPG_THRESHOLD", "rp_threshold"),
-    Knob("rp_max_rate", "rp_increase", "Mb/s", MBPS, "bit/s", 0, (0, 2**31 - 1), (10, 100), 10, 1,
-         "highest rate of a queue pair; 0: port speed",
-         "RPG_MAX_RATE", "rp_max_rate", scaling="line_fraction", off=0),
-    Knob("rp_ai_rate", "rp_increase", "Mb/s", MBPS, "bit/s", 5, (1, 131071), (1, 500), 50, 1,
-         "target-rate step of additive increase",
-         "RPG_AI_RATE", "rp_ai_rate", log=True, tuned_by_default=True),
-    Knob("rp_hai_rate", "rp_increase", "Mb/s", MBPS, "bit/s", 50, (1, 131071), (10, 5000), 100, 1,
-         "target-rate step of hyper increase",
-         "RPG_HAI_RATE", "rp_hai_rate", log=True, tuned_by_default=True),
-    Knob("rp_gd", "rp_decrease", "log2", 1, "1", 11, (0, 15), (10, 13), 1, 1,
-         "a cut multiplies the rate by 1 - alpha/2^gd, alpha in 0..1023",
-         "RPG_GD", "rp_gd", tuned_by_default=True),
-    Knob("rp_min_dec_fac", "rp_decrease", "%", 0.01, "1", 50, (0, 100), (10, 100), 10, 1,
-         "floor of one cut, percent of the rate before it",
-         "RPG_MIN_DEC_FAC", "rp_min_dec_fac", tuned_by_default=True),
-    Knob("rp_min_rate", "rp_decrease", "Mb/s", MBPS, "bit/s", 1, (1, 2**31 - 1), (1, 5000), 300, 1,
-         "lowest rate of a queue pair",
-         "RPG_MIN_RATE", "rp_min_rate", log=True, tuned_by_default=True),
-    Knob("rp_rate_to_set_on_first_cnp", "rp_decrease", "Mb/s", MBPS, "bit/s", 0,
-         (0, 2**31 - 1), (10, 100), 10, 1,
-         "current and target rate at the first CNP of a queue pair; 0: no change",
-         "RATE_TO_SET_ON_FIRST_CNP", "rp_rate_to_set_on_first_cnp",
-         tuned_by_default=True, scaling="line_fraction", off=0),
-    Knob("rp_rate_reduce_monitor_period", "rp_decrease", "us", US, "s", 4, (1, 131071), (1, 200),
-         10, 1, "shortest time between two cuts; a cut needs a CNP in the period",
-         "RATE_REDUCE_MONITOR_PERIOD", "rp_rate_reduce_monitor_period",
-         log=True, tuned_by_default=True),
-    Knob("rp_dce_tcp_g", "rp_alpha", "1/1024", 1 / 1024, "1", 1019, (0, 1023), (1, 1019), 16, -1,
-         "weight G of the old alpha: alpha = G/1024 * alpha (+ 1024 - G after a CNP)",
-         "DCE_TCP_G", "rp_dce_tcp_g", tuned_by_default=True),
-    Knob("rp_dce_tcp_rtt", "rp_alpha", "us", US, "s", 1, (1, 131071), (1, 131071), 5, -1,
-         "period of the alpha update",
-         "DCE_TCP_RTT", "rp_dce_tcp_rtt", log=True),
-    Knob("rp_initial_alpha_value", "rp_alpha", "1/1024", 1 / 1024, "1", 1023, (1, 1023),
-         (1, 1023), 16, -1, "alpha at the first CNP of a queue pair",
-         "INITIAL_ALPHA_VALUE", "rp_initial_alpha_value", tuned_by_default=True),
-    Knob("np_min_time_between_cnps", "np", "us", US, "s", 4, (0, 131071), (0, 4095), 16, 1,
-         "shortest gap between two CNPs of one queue pair",
-         "MIN_TIME_BETWEEN_CNPS", "np_min_time_between_cnps", log=True, tuned_by_default=True),
-    Knob("kmin", "ecn", "KB", KB, "B", 400, (0, 4e6), (10, 1600), 100, 1,
-         "queue length at which marking begins (1 KB = 1000 B)",
-         sonic="green_min_threshold", integer=False, log=True, tuned_by_default=True,
-         scaling="rate"),
-    Knob("kmax", "ecn", "KB", KB, "B", 1600, (0, 4e6), (40, 6400), 400, 1,
-         "queue length above which every packet is marked (1 KB = 1000 B)",
-         sonic="green_max_threshold", integer=False, log=True, tuned_by_default=True,
-         scaling="rate"),
-    Knob("pmax", "ecn", "probability", 1, "1", 0.2, (0, 1), (0.01, 1), 0.02, -1,
-         "marking probability at kmax",
-         sonic="green_drop_probability", integer=False, tuned_by_default=True),
-)  # fmt: skip
+    Two tables are equal if scheme and rows are. A :class:`Setting` knows its table, and settings
+    of two tables never mix (:meth:`require`).
+    """
 
-KNOBS: Mapping[str, Knob] = {row.name: row for row in _TABLE}
-NIC_KNOBS: tuple[str, ...] = tuple(k.name for k in _TABLE if not k.is_ecn)
-ECN_KNOBS: tuple[str, ...] = tuple(k.name for k in _TABLE if k.is_ecn)
-TUNED_KNOBS: tuple[str, ...] = tuple(k.name for k in _TABLE if k.tuned_by_default)
+    scheme: str
+    rows: tuple[Knob, ...]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KnobTable):
+            return NotImplemented
+        return self is other or (self.scheme, self.rows) == (other.scheme, other.rows)
+
+    def __hash__(self) -> int:
+        return hash(self.scheme)  # quick, and there is seldom more than one table of a scheme
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes by name, or by value if a caller has made the table."""
+        if self.scheme in schemes() and self is knob_table(self.scheme):
+            return knob_table, (self.scheme,)
+        return KnobTable, (self.scheme, self.rows)
+
+    @cached_property
+    def knobs(self) -> Mapping[str, Knob]:
+        """Every row by its name, in order."""
+        return {row.name: row for row in self.rows}
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """The place of every knob in ``rows``, and in the values of a setting."""
+        return {row.name: i for i, row in enumerate(self.rows)}
+
+    @cached_property
+    def nic(self) -> tuple[str, ...]:
+        """Names of the knobs of a NIC."""
+        return tuple(row.name for row in self.rows if not row.is_ecn)
+
+    @cached_property
+    def ecn(self) -> tuple[str, ...]:
+        """Names of the knobs of a switch."""
+        return tuple(row.name for row in self.rows if row.is_ecn)
+
+    @cached_property
+    def tuned(self) -> tuple[str, ...]:
+        """Names of the knobs that tuners move by default."""
+        return tuple(row.name for row in self.rows if row.tuned_by_default)
+
+    @cached_property
+    def observed(self) -> tuple[str, ...]:
+        """Names of the knobs that the observation shows, in the order of its slots."""
+        return tuple(row.name for row in self.rows if row.observed)
+
+    @property
+    def version(self) -> int:
+        """How often rows were added; older files of settings lack the newer rows."""
+        return max(row.since for row in self.rows)
+
+    def __getitem__(self, name: str) -> Knob:
+        """Return a row by name; raise :class:`UnknownNameError` with near matches."""
+        try:
+            return self.knobs[name]
+        except KeyError:
+            raise UnknownNameError("knob", name, self.knobs, self._other_names()) from None
+
+    def digest(self, names: Iterable[str] | None = None) -> str:
+        """Return 12 hexadecimal digits that name what values of these knobs (all) mean.
+
+        Units, ranges, scales and what the observation shows count; default, help, sources and
+        names on devices do not.
+        """
+        import hashlib
+
+        chosen = set(self.knobs if names is None else names)
+        text = "\n".join(
+            repr((r.name, r.is_ecn, r.observed, r.si_per_unit, r.si_unit, r.legal, r.tuned,
+                  r.integer, r.log, r.scaling, r.off, r.off_acts_like))
+            for r in self.rows if r.name in chosen
+        )  # fmt: skip
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def require(self, setting: Mapping[str, float], where: str) -> None:
+        """Raise ConfigError, naming both tables, if ``setting`` belongs to another one."""
+        other = getattr(setting, "table", self)
+        if other is not self and other != self:
+            raise ConfigError(
+                f"{where}: a setting of scheme {other.scheme!r} (knob table {other.digest()}) "
+                f"cannot stand for one of scheme {self.scheme!r} (knob table {self.digest()}); "
+                "build it from the knobs of that scheme"
+            )
+
+    def _other_names(self) -> dict[str, str]:
+        """Return {name on a device: knob}."""
+        pairs = ((other, row.name) for row in self.rows for other in (row.mlxconfig, row.sonic))
+        return {other: name for other, name in pairs if other}
+
+
+def schemes() -> tuple[str, ...]:
+    """Return the names of the schemes that have a table; the first one is the default."""
+    return _core.schemes()
+
+
+def knob_table(scheme: str = "dcqcn") -> KnobTable:
+    """Return the knob table of a scheme; raise :class:`UnknownNameError` with near matches."""
+    return _table(scheme)
+
+
+@cache
+def _table(scheme: str) -> KnobTable:
+    if scheme not in schemes():
+        raise UnknownNameError("scheme", scheme, schemes())
+    return KnobTable(scheme, tuple(Knob(**row) for row in _core.knob_rows(scheme)))
+
+
+DCQCN = knob_table()
+KNOBS: Mapping[str, Knob] = DCQCN.knobs
+NIC_KNOBS: tuple[str, ...] = DCQCN.nic
+ECN_KNOBS: tuple[str, ...] = DCQCN.ecn
+TUNED_KNOBS: tuple[str, ...] = DCQCN.tuned
 
 
 def knob(name: str) -> Knob:
-    """Return a row by name; raise :class:`UnknownNameError` with near matches."""
-    try:
-        return KNOBS[name]
-    except KeyError:
-        raise UnknownNameError("knob", name, KNOBS) from None
+    """Return a row of DCQCN's table by name; raise :class:`UnknownNameError`."""
+    return DCQCN[name]
 
 
 @dataclass(frozen=True)
 class Setting(Mapping[str, float]):
-    """One value per knob, in SI units: an immutable mapping from all 20 names to floats.
+    """One value per knob of a table, in SI units: an immutable mapping from every name to a float.
 
     Build it with :meth:`from_nvidia` or :func:`default_setting`; :meth:`replace` changes some
     knobs. :meth:`check` raises :class:`ConfigError` for values outside the legal range.
     """
 
     values_si: tuple[float, ...]
+    table: KnobTable = field(default=DCQCN, repr=False)
 
     def __post_init__(self) -> None:
-        if len(self.values_si) != len(KNOBS):
-            raise ConfigError(
-                f"a setting has {len(KNOBS)} values, one per knob; got {len(self.values_si)}"
-            )
+        values, rows = self.values_si, self.table.rows
+        if not isinstance(values, tuple) or len(values) != len(rows):
+            got = len(values) if isinstance(values, tuple) else type(values).__name__
+            raise ConfigError(f"a setting has {len(rows)} values, one per knob; got {got}")
+        if not all(type(value) is float for value in values):
+            for row, value in zip(rows, values, strict=True):
+                _number(row.name, value)
 
     def __getitem__(self, name: str) -> float:
-        try:
-            return self.values_si[_INDEX[name]]
-        except KeyError:
-            raise KeyError(name) from None
+        return self.values_si[self.table.index[name]]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(KNOBS)
+        return iter(self.table.knobs)
 
     def __len__(self) -> int:
-        return len(KNOBS)
+        return len(self.values_si)
 
     def replace(self, changes: Mapping[str, float]) -> Setting:
         """Return a copy with these knobs (SI units) changed; unknown names raise."""
-        for name in changes:
-            knob(name)
-        return Setting(tuple(float(changes.get(n, self[n])) for n in KNOBS))
+        self.table.require(changes, "replace")
+        values = list(self.values_si)
+        for name, value in changes.items():
+            values[self.table.index[self.table[name].name]] = _number(name, value)
+        return Setting(tuple(values), self.table)
 
     def replace_nvidia(self, changes: Mapping[str, float]) -> Setting:
         """Return a copy with these knobs, given in NVIDIA's units, changed."""
-        return self.replace({n: knob(n).to_si(float(v)) for n, v in changes.items()})
+        return self.replace({n: self.table[n].to_si(_number(n, v)) for n, v in changes.items()})
 
     def to_nvidia(self) -> dict[str, float]:
         """Return every knob in NVIDIA's units, in table order."""
-        return {name: KNOBS[name].to_nvidia(self[name]) for name in KNOBS}
+        rows = zip(self.table.rows, self.values_si, strict=True)
+        return {row.name: row.to_nvidia(value) for row, value in rows}
 
     @classmethod
-    def from_nvidia(cls, values: Mapping[str, float]) -> Setting:
-        """Build a setting from all 20 knobs in NVIDIA's units."""
-        missing = [n for n in KNOBS if n not in values]
+    def from_nvidia(
+        cls, values: Mapping[str, float], table: KnobTable = DCQCN, version: int | None = None
+    ) -> Setting:
+        """Build a setting from every knob in NVIDIA's units.
+
+        ``version`` is that of the table when ``values`` were written (default: the present one);
+        knobs that came later may be missing and then have their default.
+        """
+        for name in values:
+            table[name]  # raises for an unknown one
+        limit = table.version if version is None else version
+        missing = [r.name for r in table.rows if r.name not in values and r.since <= limit]
         if missing:
             raise ConfigError(f"a setting needs every knob; missing: {', '.join(missing)}")
-        return cls(tuple(KNOBS[n].to_si(float(values[n])) for n in KNOBS)).replace_nvidia(values)
+        given = ((row, values.get(row.name, row.default)) for row in table.rows)
+        return cls(tuple(row.to_si(_number(row.name, value)) for row, value in given), table)
 
     def check(self, line_rate_bps: float, where: str = "setting") -> Setting:
         """Return self if every knob is legal at this line rate, else raise ConfigError."""
         for name, value in self.to_nvidia().items():
-            row = KNOBS[name]
+            row = self.table.knobs[name]
             low, high = row.legal_at(line_rate_bps)
             if not low <= value <= high:  # also catches NaN
                 raise ConfigError(
                     f"{where}: {name} = {value:g} {row.unit} is out of range; "
                     f"expected {low:g} to {high:g} {row.unit}"
                 )
+        kmin, kmax = self.table.knobs["kmin"], self.table.knobs["kmax"]
         if self["kmin"] > self["kmax"]:
             raise ConfigError(
-                f"{where}: kmin = {self['kmin'] / KB:g} KB is larger than "
-                f"kmax = {self['kmax'] / KB:g} KB; kmin must be at most kmax"
+                f"{where}: kmin = {kmin.to_nvidia(self['kmin']):g} {kmin.unit} is larger than "
+                f"kmax = {kmax.to_nvidia(self['kmax']):g} {kmax.unit}; kmin must be at most kmax"
             )
         return self
 
 
-_INDEX = {name: i for i, name in enumerate(KNOBS)}
+def _number(name: str, value: object) -> float:
+    if type(value) is float:  # as nearly always: quicker than the question below
+        return value
+    if not isinstance(value, Real):
+        raise ConfigError(f"{name} = {value!r:.80}: expected a number")
+    return float(value)
 
 
-def default_setting(line_rate_bps: float = REFERENCE_RATE_BPS) -> Setting:
-    """Return NVIDIA's NIC defaults with ECN 400 KB / 1600 KB / 0.2 scaled from 100 Gb/s."""
-    return Setting(tuple(k.to_si(k.default_at(line_rate_bps)) for k in _TABLE))
+def default_setting(line_rate_bps: float = REFERENCE_RATE_BPS, table: KnobTable = DCQCN) -> Setting:
+    """Return the vendor's defaults: NVIDIA's for DCQCN, ECN 400 KB / 1600 KB / 0.2 at 100 Gb/s."""
+    return Setting(tuple(k.to_si(k.default_at(line_rate_bps)) for k in table.rows), table)
 
 
-def expert_setting(line_rate_bps: float = REFERENCE_RATE_BPS) -> Setting:
+def expert_setting(line_rate_bps: float = REFERENCE_RATE_BPS, table: KnobTable = DCQCN) -> Setting:
     """Return the experts' setting of PARALEON (ICNP'24) Table I, as printed at every speed."""
-    return default_setting(line_rate_bps).replace_nvidia(
+    return default_setting(line_rate_bps, table).replace_nvidia(
         {
             "rp_ai_rate": 50,
             "rp_hai_rate": 150,

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.knobs import REFERENCE_RATE_BPS, TUNED_KNOBS, Knob, Setting, knob
+from dcqcn_gym.core.knobs import DCQCN, REFERENCE_RATE_BPS, Knob, KnobTable, Setting
 
 __all__ = ["KnobSpace"]
 
@@ -85,18 +85,23 @@ class _Axis:
 class KnobSpace:
     """The tuned knobs in a fixed order, and the maps between unit actions and SI values.
 
-    ``knobs`` are names of the knob table, each at most once; ``line_rate_bps`` is the rate of the
-    host links, which scales ECN thresholds and the first-CNP rate. Unknown or repeated names and
-    a rate that is not positive raise :class:`ConfigError`.
+    ``knobs`` are names of the knob table, each at most once (default: those that tuners move);
+    ``line_rate_bps`` is the rate of the host links, which scales ECN thresholds and the first-CNP
+    rate. Unknown or repeated names and a rate that is not positive raise :class:`ConfigError`.
     """
 
     def __init__(
-        self, knobs: Sequence[str] = TUNED_KNOBS, line_rate_bps: float = REFERENCE_RATE_BPS
+        self,
+        knobs: Sequence[str] | None = None,
+        line_rate_bps: float = REFERENCE_RATE_BPS,
+        table: KnobTable = DCQCN,
     ) -> None:
+        knobs = table.tuned if knobs is None else knobs
         if not knobs or len(set(knobs)) != len(knobs):
             raise ConfigError(f"knobs = {list(knobs)}: expected at least one name, none repeated")
         if not (math.isfinite(line_rate_bps) and line_rate_bps > 0):
             raise ConfigError(f"line_rate_bps = {line_rate_bps}: expected a positive rate")
+        self.table = table
         self.knobs: tuple[str, ...] = tuple(knobs)
         self.line_rate_bps = float(line_rate_bps)
         self._axes = {name: self._axis(name) for name in self.knobs}
@@ -113,13 +118,14 @@ class KnobSpace:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KnobSpace):
             return NotImplemented
-        return (self.knobs, self.line_rate_bps) == (other.knobs, other.line_rate_bps)
+        ours = (self.knobs, self.line_rate_bps, self.table)
+        return ours == (other.knobs, other.line_rate_bps, other.table)
 
     def __hash__(self) -> int:
-        return hash((self.knobs, self.line_rate_bps))
+        return hash((self.knobs, self.line_rate_bps, self.table))
 
     def _axis(self, name: str) -> _Axis:
-        row = knob(name)
+        row = self.table[name]
         return _Axis(row, *row.tuned_at(self.line_rate_bps))
 
     def decode(self, unit: npt.ArrayLike) -> dict[str, float]:
@@ -142,8 +148,10 @@ class KnobSpace:
         """Return the action in [-1, 1], shape (n,), that is nearest to ``setting`` (SI units).
 
         Values outside the tuned range go to its edge; an "off" value is encoded as the value it
-        acts like. For a setting inside the space :meth:`decode` gives the same values back.
+        acts like. For a setting inside the space :meth:`decode` gives the same values back. A
+        Setting of another knob table raises :class:`ConfigError`.
         """
+        self.table.require(setting, "a space of knobs")
         values = {
             name: self._axes[name].row.to_nvidia(si)
             for name, si in self.clip({name: setting[name] for name in self.knobs}).items()
@@ -158,8 +166,10 @@ class KnobSpace:
     def setting(self, unit: npt.ArrayLike, base: Setting) -> Setting:
         """Return ``base`` with the tuned knobs taken from an action.
 
-        If only one ECN threshold is tuned, the other one of ``base`` bounds it.
+        If only one ECN threshold is tuned, the other one of ``base`` bounds it. A base of another
+        knob table raises :class:`ConfigError`.
         """
+        self.table.require(base, "a space of knobs")
         values = self.decode(unit)
         if not self._paired:
             if "kmin" in values:

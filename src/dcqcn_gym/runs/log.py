@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from dcqcn_gym.core.collectives import CollectiveRound
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.utility import Terms, device_pause_ps
 from dcqcn_gym.runs.upgrade import upgraded
 
@@ -319,7 +319,7 @@ def setting_json(setting: Setting | Mapping[str, Setting]) -> Line:
     """Return a setting, or one per device group, in NVIDIA's units for a JSON file."""
     if isinstance(setting, Setting):
         return {
-            name: int(value) if KNOBS[name].integer else value
+            name: int(value) if setting.table.knobs[name].integer else value
             for name, value in setting.to_nvidia().items()
         }
     return {group: setting_json(value) for group, value in setting.items()}

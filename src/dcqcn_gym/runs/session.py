@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
 from dcqcn_gym.core.groups import DeviceSetting, setting_of
-from dcqcn_gym.core.knobs import KNOBS, default_setting, expert_setting
+from dcqcn_gym.core.knobs import KnobTable, default_setting, expert_setting
 from dcqcn_gym.runs.log import Line, Run, RunDir, read_run, setting_json, write_json
 from dcqcn_gym.runs.loop import RunSpec, Timing, run
 from dcqcn_gym.runs.pool import step_back, worker_pool
@@ -214,7 +214,8 @@ def _end(path: Path) -> Line:
 def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the content of best.json, from the logs alone."""
     end = _end(out.log)
-    default = setting_json(default_setting(spec.scenario.line_rate_bps))
+    table = spec.scenario.initial_setting().table
+    default = setting_json(default_setting(spec.scenario.line_rate_bps, table))
     recommended = end["recommended"]
     names = ("recommended", *REFERENCES)
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
@@ -225,7 +226,7 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         "seed": spec.seed,
         "intervals": end["intervals"],
         "recommended": recommended,
-        "changed": _changed(recommended, default),
+        "changed": _changed(recommended, default, table),
         "utility_while_tuning": {
             "tuned": end["mean_utility"],
             **{n: _end(out.reference(n))["mean_utility"] for n in REFERENCES},
@@ -239,12 +240,12 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _changed(recommended: Line, default: Line) -> Line:
+def _changed(recommended: Line, default: Line, table: KnobTable) -> Line:
     """Return the knobs that differ from the default, per group if the recommendation is."""
     if "cluster" in recommended:
-        return {group: _changed(values, default) for group, values in recommended.items()}
+        return {group: _changed(values, default, table) for group, values in recommended.items()}
     return {
-        name: {"default": default[name], "recommended": value, "unit": KNOBS[name].unit}
+        name: {"default": default[name], "recommended": value, "unit": table[name].unit}
         for name, value in recommended.items()
         if value != default[name]
     }

@@ -9,7 +9,7 @@ from typing import Any
 import dcqcn_gym
 from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.observation import OBSERVATION_VERSION
+from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, Line, setting_json
 from dcqcn_gym.tuners import TunerContext, make_tuner
@@ -63,6 +63,7 @@ class RunSpec:
             observation_version=OBSERVATION_VERSION,
             groups=self.scenario.groups,
             devices=self.scenario.fabric.devices,
+            observation_layout=layout_name(env.space),
         )
 
     def check(self) -> None:

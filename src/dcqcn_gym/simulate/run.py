@@ -23,7 +23,7 @@ from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
 from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
-from dcqcn_gym.core.knobs import Setting, knob
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
 from dcqcn_gym.core.utility import IDLE_UTILITY, Terms, device_pause_ps, is_idle, terms, utility
 from dcqcn_gym.envs.backends import Backend, make_backend
@@ -73,7 +73,10 @@ def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float)
         if not separator:
             raise ConfigError(f"--set {text!r} is not of the form knob=value, as in rp_ai_rate=50")
         group, _, name = name.strip().rpartition(":")
-        row = knob(name)
+        row = base.table[name]
+        of_group = changes.setdefault(group or "cluster", {})
+        if row.name in of_group:
+            raise ConfigError(f"--set names {row.name} more than once; give each knob one value")
         try:
             number = float(value)
         except ValueError:
@@ -82,7 +85,7 @@ def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float)
         if not np.isfinite(number) or not whole:
             kind = "a whole number" if row.integer else "a number"
             raise ConfigError(f"--set {row.name} = {value.strip()!r}: expected {kind} ({row.unit})")
-        changes.setdefault(group or "cluster", {})[row.name] = number
+        of_group[row.name] = number
     cluster = base.replace_nvidia(changes.pop("cluster")).check(line_rate_bps, "--set")
     if not changes:
         return cluster

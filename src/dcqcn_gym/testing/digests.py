@@ -227,6 +227,11 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.check and options.write:
         parser.error("--check and --write exclude each other")
+    if not options.write:
+        try:
+            recorded(options.file)  # before anything runs
+        except (OSError, DcqcnGymError) as error:
+            parser.error(f"{error}; run it in the repository, or record with --write")
     chosen = cases(quick=options.quick)
     found: dict[Case, Digest] = {}
     with tempfile.TemporaryDirectory() as temporary:

@@ -10,7 +10,7 @@ import numpy as np
 import dcqcn_gym
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.discrete import ladder
-from dcqcn_gym.envs.observation import OBSERVATION_VERSION
+from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.training.algorithms import is_discrete
 from dcqcn_gym.tuners.policy import Policy, PolicyMeta
 
@@ -47,6 +47,7 @@ def export_policy(
         {
             "algo": algo,
             "observation_version": OBSERVATION_VERSION,
+            "layout": layout_name(space),
             "knobs": space.knobs,
             "output": output,
             "steps": int(model.num_timesteps),

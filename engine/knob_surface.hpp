@@ -1,0 +1,65 @@
+// The knob tables as Python reads them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "model/knob_tables.hpp"
+
+namespace dcqcn::python {
+
+namespace nb = nanobind;
+
+inline nb::object text_or_none(const char* text) {
+  return text ? nb::object(nb::str(text)) : nb::none();
+}
+
+// the names are the fields of dcqcn_gym's Knob
+inline nb::dict knob_row_of(const KnobRow& row) {
+  nb::dict d;
+  d["name"] = row.name;
+  d["group"] = row.group;
+  d["unit"] = row.unit.name;
+  d["si_per_unit"] = row.unit.si_per_unit;
+  d["si_unit"] = row.unit.si_unit;
+  d["default"] = row.initial;
+  d["legal"] = nb::make_tuple(row.legal.low, row.legal.high);
+  d["tuned"] = nb::make_tuple(row.tuned.low, row.tuned.high);
+  d["step"] = row.step;
+  d["direction"] = row.direction;
+  d["help"] = row.help;
+  d["mlxconfig"] = text_or_none(row.mlxconfig);
+  d["debugfs"] = text_or_none(row.debugfs);
+  d["sonic"] = text_or_none(row.sonic);
+  d["integer"] = row.integer;
+  d["log"] = row.log;
+  d["tuned_by_default"] = row.tuned_by_default;
+  d["observed"] = row.observed;
+  d["scaling"] = row.scaling;
+  d["off"] = row.off ? nb::object(nb::float_(*row.off)) : nb::none();
+  d["off_acts_like"] = row.off_acts_like;
+  d["since"] = row.since;
+  d["source"] = row.source;
+  return d;
+}
+
+inline nb::tuple schemes() {
+  nb::list names;
+  for (const SchemeKnobs& scheme : scheme_knobs()) names.append(scheme.name);
+  return nb::tuple(names);
+}
+
+inline nb::list knob_rows(const std::string& scheme) {
+  nb::list rows;
+  for (const KnobRow& row : scheme_knobs(scheme).nic) rows.append(knob_row_of(row));
+  for (const KnobRow& row : ecn_knobs()) rows.append(knob_row_of(row));
+  return rows;
+}
+
+inline void bind_knobs(nb::module_& m) {
+  m.def("schemes", &schemes, "The names of all schemes; the first one is the default.");
+  m.def("knob_rows", &knob_rows, nb::arg("scheme"),
+        "The knob table of a scheme: the rows of its NIC, then those of a switch port.");
+}
+
+}  // namespace dcqcn::python

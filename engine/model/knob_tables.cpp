@@ -1,0 +1,27 @@
+#include "model/knob_tables.hpp"
+
+#include "model/ecn_knobs.hpp"
+#include "model/schemes/dcqcn_knobs.hpp"
+
+namespace dcqcn {
+
+std::span<const SchemeKnobs> scheme_knobs() {
+  static const std::vector<SchemeKnobs> all = {{"dcqcn", rows_of(kDcqcnKnobs)}};
+  return all;
+}
+
+const SchemeKnobs& scheme_knobs(const std::string& name) {
+  std::string known;
+  for (const SchemeKnobs& scheme : scheme_knobs()) {
+    if (name == scheme.name) return scheme;
+    known += std::string(known.empty() ? "" : ", ") + scheme.name;
+  }
+  throw std::invalid_argument("unknown scheme '" + name + "' (known: " + known + ")");
+}
+
+std::span<const KnobRow> ecn_knobs() {
+  static const std::vector<KnobRow> rows = rows_of(kEcnKnobs);
+  return rows;
+}
+
+}  // namespace dcqcn
