@@ -10,7 +10,6 @@ using namespace nb::literals;
 NB_MODULE(_core, m) {
   using dcqcn::Simulation;
   m.doc() = "The native packet engine.";
-  m.attr("ENGINE_VERSION") = 1;
   dcqcn::python::bind_knobs(m);
   nb::class_<Simulation> simulation(m, "Simulation",
                                     "One network: built from a compiled scenario and a seed.");

@@ -116,23 +116,15 @@ inline nb::dict report_of(Simulation& sim) {
 }
 
 inline void apply(Simulation& sim, const Table& nic, const Table& ecn) {
-  const std::size_t nic_columns = scheme_knobs().front().nic.size();
-  const std::size_t ecn_columns = ecn_knobs().size();
-  if (nic.shape(1) != nic_columns || ecn.shape(1) != ecn_columns) {
-    throw std::invalid_argument("apply: expected " + std::to_string(nic_columns) +
-                                " NIC columns and " + std::to_string(ecn_columns) + " ECN columns");
-  }
-  std::vector<NicSetting> nics;
-  for (std::size_t i = 0; i < nic.shape(0); ++i) {
-    const double* row = nic.data() + i * nic.shape(1);
-    const bool same = i > 0 && std::equal(row, row + nic.shape(1), row - nic.shape(1));
-    nics.push_back(same ? nics.back() : NicSetting::from_si(row));
+  if (ecn.shape(1) != ecn_knobs().size()) {
+    throw std::invalid_argument("apply: expected " + std::to_string(ecn_knobs().size()) +
+                                " ECN columns, got " + std::to_string(ecn.shape(1)));
   }
   std::vector<EcnSetting> ecns;
   for (std::size_t i = 0; i < ecn.shape(0); ++i) {
     ecns.push_back(EcnSetting::from_si(ecn.data() + i * ecn.shape(1)));
   }
-  sim.apply(std::move(nics), std::move(ecns));
+  sim.apply({nic.data(), nic.shape(0), nic.shape(1)}, std::move(ecns));
 }
 
 inline nb::dict port_table(const Simulation& sim) {

@@ -42,6 +42,8 @@ class DcqcnNode : public Node {
   virtual bool NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t& next) = 0;
   /// A data packet has left a switch's queue.
   virtual void Departed(const ::dcqcn::Packet& packet, int64_t now) = 0;
+  /// A priority of a port was paused or resumed.
+  virtual void PauseChanged(unsigned /*priority*/, bool /*paused*/, int64_t /*now*/) {}
 
  protected:
   void DoDispose() override;

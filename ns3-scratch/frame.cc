@@ -78,7 +78,7 @@ Ptr<Packet> MakeFrame(const Flight& flight, const DcqcnNode& sender, uint32_t po
   if (flight.pfc != Flight::kNone) return PauseFrame(flight, from);
   const ::dcqcn::Packet& p = flight.packet;
   const ::dcqcn::World& world = sender.World();
-  const ::dcqcn::Qp& qp = world.transport.qp(::dcqcn::TransportLayer::slot_of(p.qp));
+  const ::dcqcn::Qp& qp = world.transport.qp(::dcqcn::slot_of(p.qp));
 
   uint32_t pad;
   Ptr<Packet> frame = Content(p, world.scenario.wire, pad);

@@ -76,7 +76,9 @@ int Run(int argc, char* argv[]) {
     return made;
   });
   if (!o.pcap.empty()) engine->EnablePcap(o.pcap);
-  simulation.apply(engine->NicAttributes(), engine->EcnAttributes());
+  const std::vector<double> rows = engine->NicRows(info.setting);
+  const std::size_t hosts = static_cast<std::size_t>(simulation.topology().hosts());
+  simulation.apply({rows.data(), hosts, rows.size() / hosts}, engine->EcnAttributes());
   ns3::Outputs outputs(o.out.empty() ? "." : o.out, info, simulation);
   const int64_t count = o.intervals > 0 ? o.intervals : info.intervals;
   const int64_t length = o.intervalPs > 0 ? o.intervalPs : info.interval_ps;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "ns3-engine.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "ns3/boolean.h"
@@ -46,7 +47,8 @@ Ns3Engine::~Ns3Engine() {
 
 void Ns3Engine::Build() {
   const ::dcqcn::Topology& t = m_world.topology;
-  const bool collect = m_world.transport.lossy() || m_world.transport.cnp_delay() > 0;
+  const ::dcqcn::TransportLayer& transport = m_world.transport;
+  const bool collect = transport.lossy() || transport.cnp_delay() > 0 || transport.ticks();
   std::vector<Ptr<DcqcnNode>> nodes;
   for (int n = 0; n < t.nodes(); ++n) {
     if (n < t.hosts()) {
@@ -71,6 +73,13 @@ void Ns3Engine::Build() {
     nodes[static_cast<std::size_t>(spec.node)]->AddPort(device);
     m_ports.push_back(device);
   }
+  JoinPorts();
+  SetBuffers();
+  for (const Ptr<RdmaHost>& host : m_hosts) host->ArmTick();
+}
+
+void Ns3Engine::JoinPorts() {
+  const ::dcqcn::Topology& t = m_world.topology;
   for (int p = 0; p < t.port_count(); ++p) {
     const int peer = t.port(p).peer_port;
     m_ports[static_cast<std::size_t>(p)]->SetPeer(
@@ -81,6 +90,10 @@ void Ns3Engine::Build() {
     m_ports[static_cast<std::size_t>(p)]->SetChannel(channel);
     m_ports[static_cast<std::size_t>(peer)]->SetChannel(channel);
   }
+}
+
+void Ns3Engine::SetBuffers() {
+  const ::dcqcn::Topology& t = m_world.topology;
   for (std::size_t s = 0; s < m_switches.size(); ++s) {
     std::vector<::dcqcn::Bytes> headrooms;
     const int node = t.hosts() + static_cast<int>(s);
@@ -132,23 +145,19 @@ void Ns3Engine::settings_changed(::dcqcn::Time now) {
 }
 
 void Ns3Engine::set_ecn(const std::vector<::dcqcn::EcnSetting>& per_port) {
-  for (std::size_t i = 0; i < m_ports.size(); ++i) m_ports[i]->SetEcn(per_port[i]);
+  ::dcqcn::set_curves([this](std::size_t i) -> PfcDevice::Figures& { return m_ports[i]->Model(); },
+                      per_port);
 }
 
 void Ns3Engine::report_ports(::dcqcn::Time now, std::vector<::dcqcn::PortReport>& out) {
-  out.resize(m_ports.size());
-  for (std::size_t i = 0; i < m_ports.size(); ++i) {
-    int64_t pause = 0;
-    m_ports[i]->Report(now, out[i].counters, out[i].queue, pause);
-    out[i].pause = static_cast<double>(pause) / ::dcqcn::lossless_count(m_world.scenario);
-  }
+  ::dcqcn::take_reports(
+      [this](std::size_t i) -> PfcDevice::Figures& { return m_ports[i]->Model(); }, m_world, now,
+      out);
 }
 
 ::dcqcn::PortSample Ns3Engine::sample_port(int port, ::dcqcn::Time now) const {
-  const PfcDevice& device = *m_ports[static_cast<std::size_t>(port)];
-  return {device.QueuedBytes(), device.SentBytes(),
-          static_cast<double>(device.PauseSoFar(now)) / ::dcqcn::lossless_count(m_world.scenario),
-          device.AnyPaused()};
+  return ::dcqcn::sample_of(m_ports[static_cast<std::size_t>(port)]->Model(), m_world.scenario,
+                            now);
 }
 
 void Ns3Engine::EnablePcap(const std::string& prefix) {
@@ -171,12 +180,27 @@ void Ns3Engine::EnablePcap(const std::string& prefix) {
   }
 }
 
-std::vector<::dcqcn::NicSetting> Ns3Engine::NicAttributes() const {
-  std::vector<::dcqcn::NicSetting> settings;
-  for (const Ptr<RdmaHost>& host : m_hosts) {
-    settings.push_back(::dcqcn::NicSetting::from_si(host->Knobs().data()));
+double Ns3Engine::KnobOf(std::size_t host, const ::dcqcn::KnobRow& knob,
+                         const std::map<std::string, double>& more) const {
+  const auto same = [&knob](const auto& k) { return std::string(knob.name) == k.row.name; };
+  const auto at = std::find_if(::dcqcn::kDcqcnKnobs.begin(), ::dcqcn::kDcqcnKnobs.end(), same);
+  if (at != ::dcqcn::kDcqcnKnobs.end()) {
+    return m_hosts[host]->Knobs()[static_cast<std::size_t>(at - ::dcqcn::kDcqcnKnobs.begin())];
   }
-  return settings;
+  const auto given = more.find(knob.name);
+  return given != more.end() ? given->second : knob.initial_si();
+}
+
+std::vector<double> Ns3Engine::NicRows(const std::map<std::string, double>& more) const {
+  const ::dcqcn::NicSchemes& schemes = m_world.transport.schemes();
+  std::vector<double> rows(m_hosts.size() * schemes.columns());
+  for (std::size_t host = 0; host < m_hosts.size(); ++host) {
+    double* row = rows.data() + host * schemes.columns();
+    for (const ::dcqcn::KnobRow& knob : schemes.of(static_cast<int>(host)).names().knobs) {
+      *row++ = KnobOf(host, knob, more);
+    }
+  }
+  return rows;
 }
 
 std::vector<::dcqcn::EcnSetting> Ns3Engine::EcnAttributes() const {

@@ -3,6 +3,7 @@
 #ifndef DCQCN_NS3_ENGINE_H
 #define DCQCN_NS3_ENGINE_H
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,13 +29,19 @@ class Ns3Engine : public ::dcqcn::Engine {
   /// Captures every frame of every port to PREFIX-NODE-PORT.pcap. Throws std::runtime_error.
   void EnablePcap(const std::string& prefix);
   /// The settings that the attributes of hosts and ports hold.
-  std::vector<::dcqcn::NicSetting> NicAttributes() const;
+  /// A row per host, as Simulation::apply takes them: knobs of DCQCN from the attributes, those of
+  /// another scheme from `more`, or else their defaults.
+  std::vector<double> NicRows(const std::map<std::string, double>& more) const;
   std::vector<::dcqcn::EcnSetting> EcnAttributes() const;
   /// Every knob of the first host and the first port, SI.
   std::vector<double> SettingSi() const;
 
  private:
   void Build();
+  void JoinPorts();
+  void SetBuffers();
+  double KnobOf(std::size_t host, const ::dcqcn::KnobRow& knob,
+                const std::map<std::string, double>& more) const;
   void ArmFlows();
   void OnFlows();
 

@@ -67,7 +67,7 @@ void PfcDevice::SetChannel(Ptr<PfcChannel> channel) {
 }
 
 void PfcDevice::SeedMarking(uint64_t seed) {
-  m_draws = ::dcqcn::RandomStream(seed, ::dcqcn::Purpose::kMarking, m_global);
+  m_model.draws = ::dcqcn::RandomStream(seed, ::dcqcn::Purpose::kMarking, m_global);
 }
 
 void PfcDevice::EnablePcap(Ptr<PcapFileWrapper> file) { m_pcap = file; }
@@ -80,11 +80,11 @@ void PfcDevice::QueueData(const ::dcqcn::Packet& packet) {
   const unsigned priority = packet.priority;
   m_data[priority].push(packet);
   m_queued[priority] += packet.bytes;
-  m_queuedTotal += packet.bytes;
+  m_model.queued_total += packet.bytes;
 }
 
 void PfcDevice::CountDrop(const ::dcqcn::Packet& packet) {
-  ++m_counters.dropped;
+  ++m_model.counters.dropped;
   if (!m_drop.IsEmpty()) m_drop(MakeFrame({packet, Flight::kNone}, *m_node, m_index));
 }
 
@@ -134,7 +134,7 @@ bool PfcDevice::HasWork() const {
 }
 
 bool PfcDevice::PickPriority(unsigned& priority) const {
-  if (m_queuedTotal == 0) return false;
+  if (m_model.queued_total == 0) return false;
   for (unsigned i = 1; i <= 8; ++i) {
     priority = (m_lastServed + i) & 7;
     if (!m_data[priority].empty() && !Paused(priority)) return true;
@@ -146,8 +146,8 @@ void PfcDevice::Transmit(::dcqcn::Packet packet, int64_t now) {
   m_busy = now + packet.bytes * m_psPerByte;
   packet.arrival = m_busy + m_delay;
   if (packet.is_data()) {
-    m_counters.tx_bytes += packet.bytes;
-    ++m_counters.tx_packets;
+    m_model.counters.tx_bytes += packet.bytes;
+    ++m_model.counters.tx_packets;
   }
   const Flight flight{packet, Flight::kNone};
   if (m_pcap || !m_txBegin.IsEmpty()) Observe(flight, true);
@@ -158,13 +158,10 @@ void PfcDevice::TransmitData(unsigned priority, int64_t now) {
   m_lastServed = priority;
   ::dcqcn::Packet packet = m_data[priority].pop();
   m_queued[priority] -= packet.bytes;
-  m_queuedTotal -= packet.bytes;
-  if (::dcqcn::ecn_marks(m_ecn, m_queued[priority], m_draws)) {
-    packet.ecn = 1;
-    ++m_counters.marked_packets;
-    m_counters.marked_bytes += packet.bytes;
-    ++m_node->World().log.totals.marks;
-    if (!m_mark.IsEmpty()) m_mark(MakeFrame({packet, Flight::kNone}, *m_node, m_index));
+  m_model.queued_total -= packet.bytes;
+  ::dcqcn::Totals& totals = m_node->World().log.totals;
+  if (::dcqcn::mark_departing(m_model, packet, m_queued[priority], totals) && !m_mark.IsEmpty()) {
+    m_mark(MakeFrame({packet, Flight::kNone}, *m_node, m_index));
   }
   Transmit(packet, now);
   m_node->Departed(packet, now);
@@ -191,16 +188,9 @@ void PfcDevice::Receive(const Flight& flight) {
 
 bool PfcDevice::TakePfc(const Flight& flight, int64_t now) {
   const unsigned priority = flight.packet.priority;
-  const uint8_t bit = static_cast<uint8_t>(1u << priority);
   const bool pause = flight.pfc == Flight::kPause;
-  if (pause == Paused(priority)) return false;
-  if (pause) {
-    m_paused |= bit;
-    m_pausedSince[priority] = now;
-  } else {
-    m_paused &= static_cast<uint8_t>(~bit);
-    m_pauseSum[priority] += now - m_pausedSince[priority];
-  }
+  if (!m_model.pause.take(priority, pause, now)) return false;
+  m_node->PauseChanged(priority, pause, now);
   m_pauseChange(static_cast<uint8_t>(priority), pause);
   return !pause;
 }
@@ -220,29 +210,6 @@ void PfcDevice::Observe(const Flight& flight, bool sent) {
   } else {
     m_rxEnd(frame);
   }
-}
-
-// ---- figures ----
-
-int64_t PfcDevice::PauseSoFar(int64_t now) const {
-  int64_t pause = 0;
-  for (unsigned p = 0; p < 8; ++p) {
-    pause += m_pauseSum[p] + (Paused(p) ? now - m_pausedSince[p] : 0);
-  }
-  return pause;
-}
-
-void PfcDevice::Report(int64_t now, ::dcqcn::PortCounters& counters, ::dcqcn::Bytes& queue,
-                       int64_t& pause) {
-  pause = PauseSoFar(now);
-  for (unsigned p = 0; p < 8; ++p) {
-    m_pauseSum[p] = 0;
-    if (Paused(p)) m_pausedSince[p] = now;
-  }
-  counters = m_counters;
-  queue = m_queuedTotal;
-  m_counters = {};
-  m_counters.max_queue = m_queuedTotal;
 }
 
 // ---- NetDevice ----

@@ -6,6 +6,7 @@
 #include "model/ecn_knobs.hpp"
 #include "model/metrics.hpp"
 #include "model/packet.hpp"
+#include "model/pause.hpp"
 #include "model/random_stream.hpp"
 #include "model/ring.hpp"
 #include "ns3/net-device.h"
@@ -32,7 +33,6 @@ class PfcDevice : public NetDevice {
   void Install(Ptr<DcqcnNode> node, uint32_t index, uint32_t global, int64_t psPerByte);
   void SetChannel(Ptr<PfcChannel> channel);
   void SeedMarking(uint64_t seed);
-  void SetEcn(const ::dcqcn::EcnSetting& ecn) { m_ecn = ecn; }
   /// The attributes, in the order of the rows in model/ecn_knobs.hpp.
   const KnobValues& Knobs() const { return m_knobs; }
   void EnablePcap(Ptr<PcapFileWrapper> file);
@@ -48,23 +48,27 @@ class PfcDevice : public NetDevice {
   void Wake(int64_t when);
   /// Starts the next frame if the port is free.
   void Serve(int64_t now);
-  void NoteQueue() { m_counters.max_queue = std::max(m_counters.max_queue, m_queuedTotal); }
+  void NoteQueue() {
+    m_model.counters.max_queue = std::max(m_model.counters.max_queue, m_model.queued_total);
+  }
 
   // ---- ingress ----
   void SetArrivalDue(int64_t when);
   void Receive(const Flight& flight);
   /// A pause frame takes effect; true if the port may have something to send now.
   bool TakePfc(const Flight& flight, int64_t now);
-  bool Paused(unsigned priority) const { return m_paused >> priority & 1; }
+  bool Paused(unsigned priority) const { return m_model.pause.paused(priority); }
 
   // ---- figures ----
-  /// Counters, queued bytes and summed pause (all priorities) of the interval that ends now.
-  void Report(int64_t now, ::dcqcn::PortCounters& counters, ::dcqcn::Bytes& queue, int64_t& pause);
-
-  ::dcqcn::Bytes QueuedBytes() const { return m_queuedTotal; }
-  ::dcqcn::Bytes SentBytes() const { return m_counters.tx_bytes; }
-  int64_t PauseSoFar(int64_t now) const;
-  bool AnyPaused() const { return m_paused != 0; }
+  /// Under the names by which the model reads and resets the figures of any port.
+  struct Figures {
+    ::dcqcn::Bytes queued_total = 0;
+    ::dcqcn::PauseClock pause;
+    ::dcqcn::PortCounters counters;
+    ::dcqcn::EcnSetting ecn;
+    ::dcqcn::RandomStream draws;
+  };
+  Figures& Model() { return m_model; }
 
   uint32_t Index() const { return m_index; }
   uint32_t Global() const { return m_global; }
@@ -124,16 +128,9 @@ class PfcDevice : public NetDevice {
   ::dcqcn::Ring<::dcqcn::Packet> m_control;
   ::dcqcn::Ring<::dcqcn::Packet> m_data[8];
   ::dcqcn::Bytes m_queued[8] = {};
-  ::dcqcn::Bytes m_queuedTotal = 0;
   unsigned m_lastServed = 7;
-  uint8_t m_paused = 0;
-  int64_t m_pausedSince[8] = {};
-  int64_t m_pauseSum[8] = {};
-
-  ::dcqcn::EcnSetting m_ecn;
+  Figures m_model;
   KnobValues m_knobs{};
-  ::dcqcn::RandomStream m_draws;
-  ::dcqcn::PortCounters m_counters;
 
   Ptr<EventImpl> m_wakeEvent;
   Ptr<PcapFileWrapper> m_pcap;

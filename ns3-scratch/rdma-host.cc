@@ -48,14 +48,14 @@ bool RdmaHost::NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t&
     if (++place >= n) place = 0;
     if (m_slots[place] == kNone) continue;
     ::dcqcn::Qp& qp = transport.qp(m_slots[place]);
-    if (!transport.may_send(qp) || m_ports[0]->Paused(qp.priority)) continue;
+    if (!qp.may_send() || m_ports[0]->Paused(qp.priority)) continue;
     if (qp.next_send > now) {
       next = std::min(next, qp.next_send);
       continue;
     }
     m_lastServed = place;
     packet = transport.send(qp, now);
-    if (transport.lossy()) ArmRto(qp);
+    if (transport.must_arm(qp)) ArmRto(qp);
     return true;
   }
   return false;
@@ -82,6 +82,7 @@ void RdmaHost::StartFlow(const ::dcqcn::FlowStart& flow, int64_t now) {
     qp.nic_slot = place;
   }
   m_flowStart(flow.src, flow.dst, flow.bytes);
+  ArmTick();
   m_ports[0]->Kick(now);
 }
 
@@ -101,6 +102,7 @@ void RdmaHost::HandlePacket(uint32_t, const ::dcqcn::Packet& packet, int64_t now
   } else {
     HandleReply(packet, now);
   }
+  ArmTick();
 }
 
 void RdmaHost::HandleData(const ::dcqcn::Packet& packet, int64_t now) {
@@ -109,37 +111,32 @@ void RdmaHost::HandleData(const ::dcqcn::Packet& packet, int64_t now) {
   transport.on_data(packet, static_cast<int>(GetId()), now, replies);
   m_chained.insert(m_chained.end(), transport.chained.begin(), transport.chained.end());
   transport.chained.clear();
-  for (int i = 0; i < replies.count; ++i) {
-    if (i == 0 && replies.cnp_delayed) {
-      m_delayedCnps.push(replies.packets[i]);
-      Simulator::Schedule(TimeStep(transport.cnp_delay()), &RdmaHost::OnDelayedCnp, this);
-    } else {
-      m_ports[0]->QueueControl(replies.packets[i]);
-    }
-  }
+  SendReplies(replies);
   m_ports[0]->Kick(now);
+}
+
+void RdmaHost::SendReplies(const ::dcqcn::Replies& replies) {
+  replies.hand_over(
+      [this](const ::dcqcn::Packet& cnp) {
+        m_delayedCnps.push(cnp);
+        Simulator::Schedule(TimeStep(World().transport.cnp_delay()), &RdmaHost::OnDelayedCnp, this);
+      },
+      [this](const ::dcqcn::Packet& packet) { m_ports[0]->QueueControl(packet); });
 }
 
 void RdmaHost::HandleReply(const ::dcqcn::Packet& packet, int64_t now) {
   ::dcqcn::TransportLayer& transport = World().transport;
   ::dcqcn::Qp* qp = transport.find(packet.qp);
   if (!qp) return;
-  if (packet.type() == ::dcqcn::Kind::kCnp) {
-    transport.on_cnp(*qp, now);
-    m_cnp(packet.qp, qp->rp.rate);
-    m_ports[0]->Kick(now);  // a window that follows the rate may have opened
-    return;
-  }
-  const uint32_t place = qp->nic_slot;
   const std::size_t before = World().log.finished.size();
-  const bool gone = transport.on_ack(*qp, packet, now);
+  const ::dcqcn::Then then = transport.on_control(*qp, packet, now);
+  if (packet.type() == ::dcqcn::Kind::kCnp) m_cnp(packet.qp, qp->rate);
   if (World().log.finished.size() != before) ReportFinished(before);
-  if (gone) {
-    m_slots[place] = kNone;
-    return;
+  if (then == ::dcqcn::Then::kGone) {
+    m_slots[qp->nic_slot] = kNone;
+  } else {
+    m_ports[0]->Kick(now);
   }
-  if (packet.cnp) transport.on_cnp(*qp, now);
-  m_ports[0]->Kick(now);  // a window may have opened, or the sender went back
 }
 
 void RdmaHost::ReportFinished(std::size_t before) {
@@ -157,9 +154,7 @@ void RdmaHost::OnDelayedCnp() {
   Collect();
 }
 
-void RdmaHost::ArmRto(::dcqcn::Qp& qp) {
-  if (qp.rto_armed) return;
-  qp.rto_armed = true;
+void RdmaHost::ArmRto(const ::dcqcn::Qp& qp) {
   Simulator::Schedule(TimeStep(qp.rto_at - Simulator::Now().GetTimeStep()), &RdmaHost::OnRto, this,
                       qp.ref);
 }
@@ -169,24 +164,48 @@ void RdmaHost::OnRto(uint32_t ref) {
   Collect();
 }
 
+void RdmaHost::HandleRto(uint32_t ref, int64_t now) {
+  ::dcqcn::Qp* qp = World().transport.find(ref);
+  if (!qp) return;
+  const ::dcqcn::Then then = World().transport.on_timer(*qp, now);
+  if (then == ::dcqcn::Then::kArm) ArmRto(*qp);
+  if (then == ::dcqcn::Then::kLookAgain) m_ports[0]->Wake(now);
+}
+
+void RdmaHost::ArmTick() {
+  const int64_t next = World().transport.next_tick(static_cast<int>(GetId()));
+  if (next >= m_tickDue) return;
+  m_tickDue = next;
+  Simulator::Schedule(TimeStep(next - Simulator::Now().GetTimeStep()), &RdmaHost::OnTick, this);
+}
+
+void RdmaHost::OnTick() {
+  if (m_tickDue == Simulator::Now().GetTimeStep()) m_tickDue = kNever;
+  Collect();
+}
+
+void RdmaHost::PauseChanged(unsigned priority, bool paused, int64_t now) {
+  World().transport.on_pause(static_cast<int>(GetId()), priority, paused, now);
+  ArmTick();
+  if (World().transport.windowed()) m_ports[0]->Wake(now);
+}
+
 void RdmaHost::HandleTimers(int64_t now) {
   std::sort(m_expired.begin(), m_expired.end());
-  for (uint32_t ref : m_expired) {
-    ::dcqcn::Qp* qp = World().transport.find(ref);
-    if (!qp) continue;
-    qp->rto_armed = false;
-    if (qp->unacked == qp->next_seq) continue;  // nothing in flight: the next packet arms it
-    if (World().transport.on_rto(*qp, now)) {
-      m_ports[0]->Wake(now);
-    } else {
-      ArmRto(*qp);
-    }
-  }
+  for (uint32_t ref : m_expired) HandleRto(ref, now);
   m_expired.clear();
   for (; m_cnpsDue > 0; --m_cnpsDue) {
     m_ports[0]->QueueControl(m_delayedCnps.pop());
     m_ports[0]->Wake(now);
   }
+  const int host = static_cast<int>(GetId());
+  if (World().transport.next_tick(host) == now) {
+    ::dcqcn::Replies replies;
+    World().transport.tick(host, now, replies);
+    SendReplies(replies);
+    m_ports[0]->Wake(now);
+  }
+  ArmTick();
 }
 
 }  // namespace ns3

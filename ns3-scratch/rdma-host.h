@@ -31,6 +31,9 @@ class RdmaHost : public DcqcnNode {
 
   bool NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t& next) override;
   void Departed(const ::dcqcn::Packet&, int64_t) override {}
+  void PauseChanged(unsigned priority, bool paused, int64_t now) override;
+  /// The NIC-wide timer of the scheme, as it stands.
+  void ArmTick();
 
  protected:
   void HandlePacket(uint32_t port, const ::dcqcn::Packet& packet, int64_t now) override;
@@ -41,8 +44,11 @@ class RdmaHost : public DcqcnNode {
   void HandleData(const ::dcqcn::Packet& packet, int64_t now);
   void HandleReply(const ::dcqcn::Packet& packet, int64_t now);
   void StartFlow(const ::dcqcn::FlowStart& flow, int64_t now);
-  void ArmRto(::dcqcn::Qp& qp);
+  void SendReplies(const ::dcqcn::Replies& replies);
+  void ArmRto(const ::dcqcn::Qp& qp);
   void OnRto(uint32_t ref);
+  void HandleRto(uint32_t ref, int64_t now);
+  void OnTick();
   void OnDelayedCnp();
   void ReportFinished(std::size_t before);
 
@@ -53,6 +59,7 @@ class RdmaHost : public DcqcnNode {
   ::dcqcn::Ring<::dcqcn::Packet> m_delayedCnps;
   std::vector<uint32_t> m_expired;
   uint32_t m_cnpsDue = 0;
+  int64_t m_tickDue = ::dcqcn::kNever;  // of the pending event
   std::vector<::dcqcn::FlowStart> m_chained, m_flows;
 
   TracedCallback<uint32_t, uint32_t, uint64_t> m_flowStart;

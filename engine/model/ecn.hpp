@@ -1,6 +1,8 @@
 // RED marking at dequeue, by the instantaneous queue that the packet leaves behind.
 #pragma once
 
+#include "model/metrics.hpp"
+#include "model/packet.hpp"
 #include "model/random_stream.hpp"
 #include "model/settings.hpp"
 
@@ -12,6 +14,18 @@ inline bool ecn_marks(const EcnSetting& s, Bytes left, RandomStream& draws) {
   if (left <= s.kmin) return false;
   if (left > s.kmax) return true;
   return draws.uniform() < s.slope * static_cast<double>(left - s.kmin);
+}
+
+// What a switch does about congestion as `p` leaves the queue of `port` and leaves `left` bytes
+// there: true if it was marked. For every port that has `ecn`, `draws` and `counters`.
+template <typename Port>
+inline bool mark_departing(Port& port, Packet& p, Bytes left, Totals& totals) {
+  if (!ecn_marks(port.ecn, left, port.draws)) return false;
+  p.ecn = 1;
+  ++port.counters.marked_packets;
+  port.counters.marked_bytes += p.bytes;
+  ++totals.marks;
+  return true;
 }
 
 }  // namespace dcqcn

@@ -1,14 +1,8 @@
 #include "model/knob_tables.hpp"
 
 #include "model/ecn_knobs.hpp"
-#include "model/schemes/dcqcn_knobs.hpp"
 
 namespace dcqcn {
-
-std::span<const SchemeKnobs> scheme_knobs() {
-  static const std::vector<SchemeKnobs> all = {{"dcqcn", rows_of(kDcqcnKnobs)}};
-  return all;
-}
 
 const SchemeKnobs& scheme_knobs(const std::string& name) {
   std::string known;

@@ -13,7 +13,7 @@ struct SchemeKnobs {
   std::vector<KnobRow> nic;  // the scheme's own rows, in the order of a NIC's columns
 };
 
-// every scheme; the first one is the default
+// every scheme of schemes/list.hpp; the first one is the default
 std::span<const SchemeKnobs> scheme_knobs();
 // throws std::invalid_argument for a name that is none
 const SchemeKnobs& scheme_knobs(const std::string& name);

@@ -27,6 +27,7 @@ class Line {
   }
 
   const std::string& word() const { return word_; }
+  int number() const { return number_; }
   const std::vector<std::string>& values() const { return values_; }
   const auto& pairs() const { return pairs_; }
 
@@ -130,6 +131,8 @@ class Parser {
       read_pfc(line);
     } else if (word == "transport") {
       read_transport(line);
+    } else if (word == "scheme") {
+      read_scheme(line);
     } else if (word == "cnp") {
       scenario_.transport.cnp_scope_port = line.text("scope", "qp") == "port";
       scenario_.transport.cnp_port_gap = line.whole("port_gap_ps", 0);
@@ -208,7 +211,10 @@ class Parser {
   }
   void read_transport(const Line& line) {
     Transport& t = scenario_.transport;
-    t.rp = line.text("rp", "nic") == "paper" ? RpMode::kPaper : RpMode::kNic;
+    // the old word for the scheme's mode
+    if (line.has("rp")) {
+      scenario_.schemes.push_back({"dcqcn", {{"mode", line.text("rp", "")}}, {}, line.number()});
+    }
     t.qp_per_pair = line.text("qp", "flow") == "pair";
     t.ack_every = static_cast<std::uint32_t>(line.whole("ack_every", 1));
     t.window = line.whole("window", 0);
@@ -216,6 +222,14 @@ class Parser {
     t.rto = line.whole("rto_ps", t.rto);
     t.dispatch_delay = line.whole("dispatch_delay_ps", 0);
     if (t.ack_every < 1) line.fail("ack_every must be at least 1");
+  }
+  void read_scheme(const Line& line) {
+    SchemeSpec scheme{line.text("name", "dcqcn"), {}, line.list("hosts"), line.number()};
+    for (const auto& [key, value] : line.pairs()) {
+      if (key != "name" && key != "hosts") scheme.options.emplace_back(key, value);
+    }
+    for (int h : scheme.hosts) host(line, h);
+    scenario_.schemes.push_back(std::move(scheme));
   }
   void read_cdf(const Line& line) {
     Cdf cdf;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/reaction_point.hpp"
+#include "model/schemes/scheme.hpp"
 #include "model/shared_buffer.hpp"
 #include "model/units.hpp"
 
@@ -35,7 +35,6 @@ struct Wire {
 };
 
 struct Transport {
-  RpMode rp = RpMode::kNic;
   bool qp_per_pair = false;
   std::uint32_t ack_every = 1;
   Bytes window = 0;            // bytes in flight; 0: no window
@@ -100,6 +99,7 @@ struct Scenario {
   Wire wire;
   PfcConfig pfc;
   Transport transport;
+  std::vector<SchemeSpec> schemes;  // none: dcqcn everywhere
   MonitorSpec monitor;
   std::vector<Cdf> cdfs;
   std::vector<WorkloadSpec> workloads;

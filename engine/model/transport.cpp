@@ -27,23 +27,33 @@ TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topolog
       wire_(scenario.wire),
       transport_(scenario.transport),
       lossy_(can_lose(scenario)),
-      settings_(static_cast<std::size_t>(scenario.hosts)),
-      next_ordinal_(settings_.size(), 0),
-      port_next_cnp_(settings_.size(), 0),
+      schemes_(scenario, receivers_),
+      windowed_(transport_.window > 0 || schemes_.any(&Scheme::windowed)),
+      ticks_(schemes_.any(&Scheme::ticks)),
+      hears_data_(schemes_.any(&Scheme::hears_data)),
+      hears_acks_(schemes_.any(&Scheme::hears_acks)),
+      writes_acks_(schemes_.any(&Scheme::writes_acks)),
+      hears_pauses_(schemes_.any(&Scheme::hears_pauses)),
+      next_ordinal_(static_cast<std::size_t>(scenario.hosts), 0),
+      tick_at_(next_ordinal_.size(), kNever),
       ring_received_(scenario.workloads.size()) {
+  for (int h = 0; h < scenario.hosts; ++h) {
+    line_.push_back(rate_of(topology.port(topology.first_port(h)).ps_per_byte));
+    note_tick(h, -1);
+  }
   for (std::size_t w = 0; w < scenario.workloads.size(); ++w) {
-    if (scenario.workloads[w].pattern == Pattern::kRing) ring_received_[w].resize(settings_.size());
+    if (scenario.workloads[w].pattern == Pattern::kRing) ring_received_[w].resize(line_.size());
   }
 }
 
-void TransportLayer::change_settings(const std::vector<NicSetting>& settings, Time now) {
+void TransportLayer::change_settings(const NicSettings& settings, Time now) {
   for (Qp& q : qps_) {
-    if (q.live) q.rp.change_setting(settings_[q.src], settings[q.src], now);
+    if (q.live) set_pace(q, schemes_.change_setting(q.src, slot_of(q.ref), settings, now));
   }
-  settings_ = settings;
+  schemes_.put_in_force(settings);
 }
 
-std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordinal) {
+std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordinal, Time now) {
   std::uint32_t slot;
   if (free_qps_.empty()) {
     slot = static_cast<std::uint32_t>(qps_.size());
@@ -66,14 +76,26 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   q.priority = flow.priority;
   q.entropy = flow_entropy(flow.src, flow.dst, ordinal, false);
   flow_keys_[slot] = flow_key_of(static_cast<std::uint32_t>(flow.src), ordinal);
-  q.rp.start(rate_of(topology_.port(topology_.first_port(flow.src)).ps_per_byte));
   receivers_[slot] = QpReceiver{};
   receivers_[slot].ref = ref;
   receivers_[slot].src = q.src;
   receivers_[slot].workload = flow.workload;
   receivers_[slot].messages_left = transport_.qp_per_pair ? 0 : flow.messages;
   receivers_[slot].entropy = flow_entropy(flow.src, flow.dst, ordinal, true);
+  start_scheme(q, flow.workload, now);
   return slot;
+}
+
+void TransportLayer::start_scheme(Qp& q, std::uint32_t workload, Time now) {
+  const std::uint32_t slot = slot_of(q.ref);
+  Scheme& sender = schemes_.of(q.src);
+  Scheme& receiver = schemes_.of(q.dst);
+  const Connection connection{
+      q.ref, q.src, q.dst, workload, q.priority, line_[q.src], &sender == &receiver};
+  sender.open(slot, connection);
+  if (!connection.same_ends) receiver.open(slot, connection);
+  set_pace(q, sender.start(slot, now));
+  note_tick(q.src, now);
 }
 
 std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
@@ -86,10 +108,10 @@ std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
         static_cast<std::uint64_t>(flow.src) << 48 | static_cast<std::uint64_t>(flow.dst) << 32 |
         static_cast<std::uint64_t>(ring ? flow.workload + 1 : 0) << 8 | flow.priority;
     const auto [at, fresh] = pairs_.try_emplace(pair, kNone);
-    if (fresh) at->second = open_qp(flow, ordinal);
+    if (fresh) at->second = open_qp(flow, ordinal, now);
     slot = at->second;
   } else {
-    slot = open_qp(flow, ordinal);
+    slot = open_qp(flow, ordinal, now);
   }
   for (std::uint32_t i = 0; i < flow.messages; ++i) {
     add_message(qps_[slot], flow, next_ordinal_[static_cast<std::size_t>(flow.src)]++, now);
@@ -132,56 +154,30 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   ++live_messages_;
 }
 
-bool TransportLayer::in_window(const Qp& q) const {
+// in packets: one more may start while what is in flight is below the window in bytes
+std::uint32_t TransportLayer::window_of(const Qp& q) const {
   Bytes window = transport_.window;
-  if (transport_.window_scales) {
-    const double share = static_cast<double>(q.rp.rate) / static_cast<double>(q.rp.line);
+  const Scheme& scheme = schemes_.of(q.src);
+  if (scheme.windowed) {
+    window = scheme.window(slot_of(q.ref));
+  } else if (transport_.window_scales) {
+    const double share = static_cast<double>(q.rate) / static_cast<double>(line_[q.src]);
     window = std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(window) * share));
   }
-  return static_cast<Bytes>(q.next_seq - q.unacked) * wire_.payload < window;
+  if (window == 0) return kNone;
+  return static_cast<std::uint32_t>(
+      std::min<Bytes>((window + wire_.payload - 1) / wire_.payload, kNone));
 }
 
-Packet TransportLayer::send(Qp& q, Time now) {
-  const Message& m = messages_[q.send_message];
-  const Bytes before = static_cast<Bytes>(q.next_seq - m.first_seq) * wire_.payload;
-  const Bytes payload = std::min(wire_.payload, m.bytes - before);
-  const Bytes bytes = payload + wire_.data_overhead;
-  const NicSetting& s = settings_[q.src];
-  q.rp.catch_up(s, now);
-  q.rp.on_sent(s, payload);
-  const Rate rate = q.rp.pacing_rate(s);
-  if (rate != q.gap_rate || bytes != q.gap_bytes) {
-    q.gap_rate = rate;
-    q.gap_bytes = bytes;
-    q.gap = pacing_gap(bytes, rate);
-  }
-  q.next_send = now + q.gap;
-
-  if (lossy_ && q.next_seq == q.unacked) q.rto_at = now + transport_.rto;
-
-  Packet p{};
-  p.sent = static_cast<std::uint64_t>(now);
-  p.kind = static_cast<std::uint64_t>(Kind::kData);
-  p.priority = q.priority & 7u;
-  p.qp = q.ref;
-  p.seq = q.next_seq++;
-  if (q.next_seq - q.sent_seq == 1) {
-    q.sent_seq = q.next_seq;
-  } else {
-    p.retransmit = 1;
-  }
-  p.dst = q.dst;
-  p.bytes = static_cast<std::uint16_t>(bytes);
-  p.entropy = q.entropy;
-  if (q.next_seq == m.end_seq) {
-    p.last = 1;
-    q.send_message = m.next;
-  }
-  ++log_.totals.data_packets;
-  return p;
+void TransportLayer::tell_ack(Qp& q, const Packet& p, Time now) {
+  const std::int32_t fresh = static_cast<std::int32_t>(p.seq - q.unacked);
+  const Acked acked{p.type() == Kind::kAck ? now - static_cast<Time>(p.sent) : 0,
+                    static_cast<std::uint32_t>(std::max(fresh, 0))};
+  set_pace(q, schemes_.of(q.src).on_ack(slot_of(q.ref), acked, static_cast<Time>(p.sent), now));
 }
 
 bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
+  if (hears_acks_) tell_ack(q, p, now);
   if (p.type() == Kind::kAck) {
     q.rtt_sum += now - static_cast<Time>(p.sent);
     ++q.rtt_count;
@@ -203,6 +199,8 @@ bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
   if (q.first_message != kNone || transport_.qp_per_pair) return false;
   flush_rtt(q);
   q.live = false;
+  schemes_.of(q.src).end(slot_of(q.ref));
+  note_tick(q.src, now);
   free_qps_.push_back(slot_of(q.ref));
   return true;
 }
@@ -211,6 +209,9 @@ void TransportLayer::complete(Qp& q, Message& m, Time now) {
   log_.finished.push_back(
       {q.src, q.dst, m.ordinal, m.workload, m.bytes, m.start, now - m.start, m.ideal});
   source_.finished(m.workload, now);
+  if (hears_acks_) {
+    set_pace(q, schemes_.of(q.src).on_message(slot_of(q.ref), {m.bytes, m.start, m.ideal}, now));
+  }
   --live_messages_;
   free_messages_.push_back(q.first_message);
   if (q.send_message == q.first_message) q.send_message = m.next;
@@ -235,15 +236,12 @@ bool TransportLayer::on_rto(Qp& q, Time now) {
   return true;
 }
 
-// NP: the first mark after the gaps of the QP and of the NIC sends a CNP at once
-bool TransportLayer::cnp_due(QpReceiver& r, int host, Time now) {
-  Time& port = port_next_cnp_[static_cast<std::size_t>(host)];
-  if (now < r.next_cnp || now < port) return false;
-  const Time gap = settings_[static_cast<std::size_t>(host)].cnp_gap;
-  r.next_cnp = now + gap;
-  port = now + std::max(transport_.cnp_port_gap, transport_.cnp_scope_port ? gap : 0);
-  ++log_.totals.cnps;
-  return true;
+Then TransportLayer::on_timer(Qp& q, Time now) {
+  q.rto_armed = false;
+  if (q.unacked == q.next_seq) return Then::kNothing;  // the next packet arms it again
+  if (on_rto(q, now)) return Then::kLookAgain;
+  q.rto_armed = true;
+  return Then::kArm;
 }
 
 // ring collectives: the k-th transfer received in a round starts the (k+1)-th transfer sent
@@ -257,35 +255,57 @@ void TransportLayer::chain(const QpReceiver& r, int host, Time now) {
                      static_cast<std::uint8_t>(w.priority)});
 }
 
+inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Time now) {
+  ++r.expected;
+  log_.totals.delivered += payload_of(p);
+  if (!p.last) return;
+  // once everything is here duplicates need no answer, since ACKs are never lost
+  if (r.messages_left > 0) r.complete = --r.messages_left == 0;
+  if (!ring_received_[r.workload].empty()) chain(r, host, now);
+}
+
+inline Packet TransportLayer::reply_to(const QpReceiver& r) const {
+  Packet reply{};
+  reply.qp = r.ref;
+  reply.dst = r.src;
+  reply.entropy = r.entropy;
+  return reply;
+}
+
+void TransportLayer::add_cnp(const QpReceiver& r, Time now, Replies& replies) {
+  Packet& cnp = replies.packets[replies.count++] = reply_to(r);
+  cnp.kind = static_cast<std::uint64_t>(Kind::kCnp);
+  cnp.bytes = static_cast<std::uint16_t>(wire_.cnp);
+  cnp.sent = static_cast<std::uint64_t>(now);
+  replies.cnp_delayed = transport_.cnp_delay > 0;
+}
+
+// does the scheme answer this packet with a CNP? One on its own, or in the ACK if there is one.
+[[gnu::noinline]] bool TransportLayer::wants_cnp(const QpReceiver& r, const Packet& p, int host,
+                                                 bool in_order, bool may_answer, Time now) {
+  const Arrived arrived{payload_of(p), p.ecn != 0, in_order, r.complete};
+  const Time key = static_cast<Time>(p.sent);
+  const bool cnp = schemes_.of(host).on_data(slot_of(p.qp), arrived, may_answer, key,
+                                             wire_.cnp_in_ack ? key : now, now);
+  log_.totals.cnps += cnp;
+  note_tick(host, now);
+  return cnp;
+}
+
 void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& replies) {
   replies.count = 0;
   replies.cnp_delayed = false;
   QpReceiver& r = receivers_[slot_of(p.qp)];
   if (r.ref != p.qp || r.complete) return;
   const bool in_order = p.seq == r.expected;
-  if (in_order) {
-    ++r.expected;
-    log_.totals.delivered += payload_of(p);
-    if (p.last) {
-      // once everything is here duplicates need no answer, since ACKs are never lost
-      if (r.messages_left > 0) r.complete = --r.messages_left == 0;
-      if (!ring_received_[r.workload].empty()) chain(r, host, now);
-    }
-  }
+  if (in_order) accept(r, p, host, now);
   const bool ahead = static_cast<std::int32_t>(p.seq - r.expected) > 0;  // a packet is missing
   const bool silent = ahead && r.nack_seq == r.expected && now < r.nack_again;
-  const bool cnp = p.ecn && !(silent && wire_.cnp_in_ack) && cnp_due(r, host, now);
-  Packet reply{};
-  reply.qp = p.qp;
-  reply.dst = r.src;
-  reply.entropy = r.entropy;
-  if (cnp && !wire_.cnp_in_ack) {
-    reply.kind = static_cast<std::uint64_t>(Kind::kCnp);
-    reply.bytes = static_cast<std::uint16_t>(wire_.cnp);
-    replies.packets[replies.count++] = reply;
-    replies.cnp_delayed = transport_.cnp_delay > 0;
-  }
+  const bool cnp =
+      (p.ecn || hears_data_) && wants_cnp(r, p, host, in_order, !(silent && wire_.cnp_in_ack), now);
+  if (cnp && !wire_.cnp_in_ack) add_cnp(r, now, replies);
   if (silent) return;
+  Packet reply = reply_to(r);
   reply.cnp = cnp && wire_.cnp_in_ack;
   if (ahead) {
     r.nack_seq = r.expected;
@@ -300,8 +320,41 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
   reply.bytes = static_cast<std::uint16_t>(wire_.ack);
   reply.seq = r.expected;
   reply.sent = p.sent;
+  if (writes_acks_) schemes_.of(host).on_reply(slot_of(p.qp), static_cast<Time>(p.sent), now);
   replies.packets[replies.count++] = reply;
   ++log_.totals.acks;
+}
+
+// ---- NIC ----
+
+void TransportLayer::refresh_senders(int host) {
+  const Scheme& scheme = schemes_.of(host);
+  for (const std::uint32_t slot : scheme.senders_of(host)) set_pace(qps_[slot], scheme.pace(slot));
+}
+
+// a tick in the past or at `now` would be for an instant whose timers have run
+void TransportLayer::note_next_tick(int host, Time now) {
+  tick_at_[static_cast<std::size_t>(host)] = std::max(schemes_.of(host).next_tick(host), now + 1);
+}
+
+void TransportLayer::on_pause(int host, unsigned priority, bool paused, Time now) {
+  Scheme& scheme = schemes_.of(host);
+  if (!hears_pauses_ || !scheme.hears_pauses) return;
+  scheme.on_pause(host, priority, paused, now);
+  refresh_senders(host);
+  note_tick(host, now);
+}
+
+void TransportLayer::tick(int host, Time now, Replies& replies) {
+  replies.count = 0;
+  replies.cnp_delayed = false;
+  const std::uint32_t ref = schemes_.of(host).tick(host, now);
+  if (ref != Scheme::kNoCnp) {
+    add_cnp(receivers_[slot_of(ref)], now, replies);
+    ++log_.totals.cnps;
+  }
+  refresh_senders(host);
+  note_tick(host, now);
 }
 
 void TransportLayer::flush_rtt(Qp& q) {

@@ -1,82 +1,46 @@
-// The end points: queue pairs with their messages, go-back-N, the notification point (NP), and
-// the hand-over to the reaction point. Engines move the packets; nothing here has a clock.
+// The end points: queue pairs with their messages, go-back-N, and the hand-over to the schemes of
+// the NICs. Engines move the packets; nothing here has a clock.
 #pragma once
 
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/metrics.hpp"
+#include "model/nic_schemes.hpp"
 #include "model/packet.hpp"
-#include "model/reaction_point.hpp"
+#include "model/queue_pair.hpp"
 #include "model/scenario.hpp"
 #include "model/topology.hpp"
 #include "model/workload.hpp"
 
 namespace dcqcn {
 
-inline constexpr std::uint32_t kNone = ~0u;
-
-// the sender's half of a queue pair
-struct Qp {
-  Time next_send = 0;  // pacing: no packet may start before
-  ReactionPoint rp;
-  std::uint32_t next_seq = 0;
-  std::uint32_t sent_seq = 0;     // one past the highest packet ever sent
-  std::uint32_t unacked = 0;      // oldest packet without an ACK
-  std::uint32_t message_end = 0;  // end_seq of first_message
-  Bytes gap_bytes = 0;            // cached pacing gap: of a packet of this size
-  Rate gap_rate = 0;              // at this rate
-  Time gap = 0;
-  std::uint32_t end_seq = 0;  // one past the last packet of all queued messages
-  std::uint32_t send_message = kNone;
-  std::uint32_t first_message = kNone;
-  std::uint32_t last_message = kNone;
-  std::uint32_t ref = 0;  // slot and generation, as in Packet::qp
-  std::uint16_t src = 0;
-  std::uint16_t dst = 0;
-  std::uint16_t entropy = 0;
-  std::uint16_t priority = 3;
-  std::uint32_t nic_slot = kNone;  // the engine's place for it in the round robin
-  bool live = false;
-  bool rto_armed = false;
-  Time rto_at = kNever;
-  Time base_rtt = 0;
-  Time rtt_sum = 0;  // of the interval
-  std::uint64_t rtt_count = 0;
-
-  bool has_bytes() const { return next_seq != end_seq; }
-};
-
-// the receiver's half; what it does depends on nothing but what has arrived
-struct QpReceiver {
-  std::uint32_t ref = 0;
-  std::uint32_t expected = 0;
-  std::uint32_t nack_seq = kNone;
-  Time nack_again = 0;
-  Time next_cnp = 0;
-  std::uint16_t entropy = 0;  // of the reverse direction
-  std::uint16_t src = 0;
-  std::uint32_t workload = 0;
-  std::uint32_t messages_left = 0;  // 0 on a kept QP
-  bool complete = false;            // everything has come; whatever else comes is a late duplicate
-};
-
-struct Message {
-  Bytes bytes = 0;
-  Time start = 0;
-  Time ideal = 0;
-  std::uint32_t first_seq = 0;
-  std::uint32_t end_seq = 0;
-  std::uint32_t ordinal = 0;
-  std::uint32_t workload = 0;
-  std::uint32_t next = kNone;
-};
-
-// control packets that an arrival makes the receiving host send, in this order
+// control packets that an arrival or a tick makes a host send, in this order
 struct Replies {
   Packet packets[2];
   int count = 0;
   bool cnp_delayed = false;  // packets[0] is a CNP that leaves Transport::cnp_delay later
+
+  // later(packet): cnp_delay from now; now(packet): at once
+  template <class Later, class Now>
+  void hand_over(Later&& later, Now&& now) const {
+    for (int i = 0; i < count; ++i) {
+      if (i == 0 && cnp_delayed) {
+        later(packets[i]);
+      } else {
+        now(packets[i]);
+      }
+    }
+  }
+};
+
+// what the engine has to do with a queue pair after a control packet or a timer
+enum class Then : std::uint8_t {
+  kNothing,
+  kGone,       // it has no work left: its place in the NIC is free
+  kLookAgain,  // it may send again, or may send more
+  kArm,        // its retransmission timer is to be armed for Qp::rto_at
 };
 
 class TransportLayer {
@@ -85,8 +49,11 @@ class TransportLayer {
                  IntervalLog& log);
 
   // ---- settings ----
-  const NicSetting& setting(int host) const { return settings_[static_cast<std::size_t>(host)]; }
-  void change_settings(const std::vector<NicSetting>& settings, Time now);
+  const NicSchemes& schemes() const { return schemes_; }
+  NicSchemes& schemes() { return schemes_; }
+  void change_settings(const NicSettings& settings, Time now);
+  // can anything but an ACK open the window of a queue pair?
+  bool windowed() const { return windowed_; }
 
   // ---- sender ----
   // queue the flow's messages; returns the slot of its QP
@@ -96,24 +63,38 @@ class TransportLayer {
     Qp& q = qps_[ref & kSlotMask];
     return q.ref == ref && q.live ? &q : nullptr;
   }
-  static std::uint32_t slot_of(std::uint32_t ref) { return ref & kSlotMask; }
   std::uint32_t slots() const { return static_cast<std::uint32_t>(qps_.size()); }
 
-  // may this QP start a packet, leaving pacing and pauses aside?
-  bool may_send(const Qp& q) const {
-    return q.has_bytes() && (transport_.window == 0 || in_window(q));
-  }
+  bool may_send(const Qp& q) const { return q.may_send(); }
   // the packet that starts on the wire at `now`; sets the time of the next one
-  Packet send(Qp& q, Time now);
+  Packet send(Qp& q, Time now) { return schemes_.of(q.src).send(*this, q, now); }
+  template <class Ask>
+  Packet send_asking(Qp& q, Time now, Ask&& ask);
+  // ACK, NACK or CNP for `q`, which find() gave
+  Then on_control(Qp& q, const Packet& p, Time now);
   // ACK or NACK: true if the QP has nothing left to do and is gone (its NIC place is free)
   bool on_ack(Qp& q, const Packet& p, Time now);
-  void on_cnp(Qp& q, Time now) { q.rp.on_cnp(settings_[q.src], transport_.rp, now); }
-  // retransmission timer (only where packets can be lost): true if the QP went back
-  bool on_rto(Qp& q, Time now);
+  void on_cnp(Qp& q, const Packet& p, Time now) {
+    set_pace(q, schemes_.of(q.src).on_cnp(slot_of(q.ref), static_cast<Time>(p.sent), now));
+  }
+  // retransmission timer (only where packets can be lost)
   bool lossy() const { return lossy_; }
+  // after a packet was sent: true if the timer has to be armed for Qp::rto_at
+  bool must_arm(Qp& q) const { return lossy_ && !std::exchange(q.rto_armed, true); }
+  // go back if nothing was acknowledged for so long: true if it did
+  bool on_rto(Qp& q, Time now);
+  // the armed timer ran out
+  Then on_timer(Qp& q, Time now);
 
   // ---- receiver ----
   void on_data(const Packet& p, int host, Time now, Replies& replies);
+  // ---- NIC ----
+  void on_pause(int host, unsigned priority, bool paused, Time now);
+  // when the scheme of this NIC wants tick() to be called; never in the past
+  const Time& next_tick(int host) const { return tick_at_[static_cast<std::size_t>(host)]; }
+  bool ticks() const { return ticks_; }
+  void tick(int host, Time now, Replies& replies);
+
   // ring collectives: what the arrivals so far make their hosts send; the engine takes it
   std::vector<FlowStart> chained;
 
@@ -130,10 +111,7 @@ class TransportLayer {
   }
   // the rate that paces a QP, up to everything before `now`; leaves the lazy timers alone
   Rate rate_at(const Qp& q, Time now) const {
-    ReactionPoint rp = q.rp;
-    const NicSetting& s = setting(q.src);
-    rp.catch_up(s, now - 1);
-    return rp.pacing_rate(s);
+    return schemes_.of(q.src).pace_at(slot_of(q.ref), now).pacing;
   }
   Time cnp_delay() const { return transport_.cnp_delay; }
   std::uint32_t flow_key(std::uint32_t ref) const { return flow_keys_[ref & kSlotMask]; }
@@ -142,17 +120,29 @@ class TransportLayer {
   void flush_rtts();
 
  private:
-  static constexpr std::uint32_t kSlotBits = 22;
-  static constexpr std::uint32_t kSlotMask = (1u << kSlotBits) - 1;
-
-  bool in_window(const Qp& q) const;
-  std::uint32_t open_qp(const FlowStart& flow, std::uint32_t ordinal);
+  void set_pace(Qp& q, const Pace& pace) {
+    q.rate = pace.rate;
+    if (windowed_) q.window = window_of(q);
+  }
+  std::uint32_t window_of(const Qp& q) const;
+  void refresh_senders(int host);
+  void note_tick(int host, Time now) {
+    if (ticks_) note_next_tick(host, now);
+  }
+  void note_next_tick(int host, Time now);
+  std::uint32_t open_qp(const FlowStart& flow, std::uint32_t ordinal, Time now);
+  void start_scheme(Qp& q, std::uint32_t workload, Time now);
+  void tell_ack(Qp& q, const Packet& p, Time now);
   void add_message(Qp& q, const FlowStart& flow, std::uint32_t ordinal, Time now);
   void complete(Qp& q, Message& m, Time now);
   void go_back(Qp& q);
   void flush_rtt(Qp& q);
   void chain(const QpReceiver& r, int host, Time now);
-  bool cnp_due(QpReceiver& r, int host, Time now);
+  void accept(QpReceiver& r, const Packet& p, int host, Time now);
+  bool wants_cnp(const QpReceiver& r, const Packet& p, int host, bool in_order, bool may_answer,
+                 Time now);
+  Packet reply_to(const QpReceiver& r) const;
+  void add_cnp(const QpReceiver& r, Time now, Replies& replies);
   Bytes payload_of(const Packet& p) const { return p.bytes - wire_.data_overhead; }
 
   const Scenario& scenario_;
@@ -162,18 +152,77 @@ class TransportLayer {
   Wire wire_;
   Transport transport_;
   bool lossy_;
-  std::vector<NicSetting> settings_;
   std::vector<Qp> qps_;
-  std::vector<QpReceiver> receivers_;     // same slots
+  std::vector<QpReceiver> receivers_;  // same slots
+  NicSchemes schemes_;
+  bool windowed_;
+  bool ticks_;
+  bool hears_data_;
+  bool hears_acks_;
+  bool writes_acks_;
+  bool hears_pauses_;
   std::vector<std::uint32_t> flow_keys_;  // same slots; what monitors know flows by, never 0
   std::vector<std::uint32_t> free_qps_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
   std::vector<std::uint32_t> next_ordinal_;                 // per source
-  std::vector<Time> port_next_cnp_;                         // per receiving NIC
+  std::vector<Rate> line_;                                  // per host
+  std::vector<Time> tick_at_;                               // per host
   std::unordered_map<std::uint64_t, std::uint32_t> pairs_;  // qp = "pair"
   std::vector<std::vector<std::uint32_t>> ring_received_;   // [workload][host], ring workloads
   std::uint64_t live_messages_ = 0;
 };
+
+// ask(Sent) tells the scheme and returns its pace. Inline, so that each scheme has a sender of its
+// own: this is the path that every packet takes.
+template <class Ask>
+[[gnu::always_inline]] inline Packet TransportLayer::send_asking(Qp& q, Time now, Ask&& ask) {
+  const Message& m = messages_[q.send_message];
+  const Bytes before = static_cast<Bytes>(q.next_seq - m.first_seq) * wire_.payload;
+  const Bytes payload = std::min(wire_.payload, m.bytes - before);
+  const Bytes bytes = payload + wire_.data_overhead;
+  const Pace pace = ask(Sent{payload, q.next_seq + 1 == m.end_seq, q.next_seq != q.sent_seq});
+  set_pace(q, pace);
+  if (pace.pacing != q.gap_rate || bytes != q.gap_bytes) {
+    q.gap_rate = pace.pacing;
+    q.gap_bytes = bytes;
+    q.gap = pacing_gap(bytes, pace.pacing);
+  }
+  q.next_send = now + q.gap;
+
+  if (lossy_ && q.next_seq == q.unacked) q.rto_at = now + transport_.rto;
+
+  Packet p{};
+  p.sent = static_cast<std::uint64_t>(now);
+  p.kind = static_cast<std::uint64_t>(Kind::kData);
+  p.priority = q.priority & 7u;
+  p.qp = q.ref;
+  p.seq = q.next_seq++;
+  if (q.next_seq - q.sent_seq == 1) {
+    q.sent_seq = q.next_seq;
+  } else {
+    p.retransmit = 1;
+  }
+  p.dst = q.dst;
+  p.bytes = static_cast<std::uint16_t>(bytes);
+  p.entropy = q.entropy;
+  if (q.next_seq == m.end_seq) {
+    p.last = 1;
+    q.send_message = m.next;
+  }
+  ++log_.totals.data_packets;
+  return p;
+}
+
+[[gnu::always_inline]] inline Then TransportLayer::on_control(Qp& q, const Packet& p, Time now) {
+  if (p.type() == Kind::kCnp) {
+    on_cnp(q, p, now);
+  } else {
+    if (on_ack(q, p, now)) return Then::kGone;
+    if (p.cnp) on_cnp(q, p, now);
+  }
+  note_tick(q.src, now);
+  return Then::kLookAgain;  // a window may have opened, or the sender went back
+}
 
 }  // namespace dcqcn

@@ -23,6 +23,7 @@ EventEngine::EventEngine(const World& world)
                           world.scenario.switches[static_cast<std::size_t>(n - t.hosts())].buffer,
                           headrooms);
   }
+  for (int h = 0; h < t.hosts(); ++h) arm_tick(h);
 }
 
 void EventEngine::schedule(What what, std::uint64_t id, Time when) {
@@ -43,31 +44,38 @@ void EventEngine::run(Time until) {
     }
     const Event e = events_.top();
     events_.pop();
-    const std::uint64_t id = e.order & ((1ull << 56) - 1);
-    switch (static_cast<What>(e.order >> 56)) {
-      case What::kPfc:
-        on_pfc(ports_[id], e.when);
-        break;
-      case What::kRto:
-        on_rto(static_cast<std::uint32_t>(id), e.when);
-        break;
-      case What::kDelayedCnp:
-        port_of(static_cast<int>(id), 0).control.push(nics_[id].delayed_cnps.pop());
-        wake(port_of(static_cast<int>(id), 0), e.when);
-        break;
-      case What::kDequeue:
-        if (ports_[id].wake == e.when) {
-          ports_[id].wake = kNever;
-          service(ports_[id], e.when);
-        }
-        break;
-      case What::kArrival:
-        on_arrival(ports_[id], e.when);
-        break;
-      case What::kFlow:
-        start_flow(chained_.pop(), e.when);
-        break;
-    }
+    handle(e);
+  }
+}
+
+void EventEngine::handle(const Event& e) {
+  const std::uint64_t id = e.order & ((1ull << 56) - 1);
+  switch (static_cast<What>(e.order >> 56)) {
+    case What::kPfc:
+      on_pfc(ports_[id], e.when);
+      break;
+    case What::kRto:
+      on_rto(static_cast<std::uint32_t>(id), e.when);
+      break;
+    case What::kDelayedCnp:
+      port_of(static_cast<int>(id), 0).control.push(nics_[id].delayed_cnps.pop());
+      wake(port_of(static_cast<int>(id), 0), e.when);
+      break;
+    case What::kTick:
+      on_tick(static_cast<int>(id), e.when);
+      break;
+    case What::kDequeue:
+      if (ports_[id].wake == e.when) {
+        ports_[id].wake = kNever;
+        service(ports_[id], e.when);
+      }
+      break;
+    case What::kArrival:
+      on_arrival(ports_[id], e.when);
+      break;
+    case What::kFlow:
+      start_flow(chained_.pop(), e.when);
+      break;
   }
 }
 
@@ -127,7 +135,7 @@ void EventEngine::transmit(Port& port, Packet p, Time now) {
 bool EventEngine::pick_priority(const Port& port, unsigned& priority) const {
   for (unsigned i = 1; i <= 8; ++i) {
     priority = (port.last_served + i) & 7;
-    if (!port.data[priority].empty() && !(port.paused >> priority & 1)) return true;
+    if (!port.data[priority].empty() && !port.pause.paused(priority)) return true;
   }
   return false;
 }
@@ -137,12 +145,7 @@ void EventEngine::transmit_data(Port& port, Time now) {
   Packet p = port.data[priority].pop();
   port.queued[priority] -= p.bytes;
   port.queued_total -= p.bytes;
-  if (ecn_marks(port.ecn, port.queued[priority], port.draws)) {
-    p.ecn = 1;
-    ++port.counters.marked_packets;
-    port.counters.marked_bytes += p.bytes;
-    ++world_.log.totals.marks;
-  }
+  mark_departing(port, p, port.queued[priority], world_.log.totals);
   transmit(port, p, now);
   SharedBuffer& shared = buffer(port.spec.node);
   shared.release(p.in_port, priority, p.bytes);
@@ -161,14 +164,14 @@ bool EventEngine::transmit_from_nic(Port& port, Time now) {
     const std::uint32_t place = (nic.last_served + i) % n;
     if (nic.slots[place] == kNone) continue;
     Qp& q = world_.transport.qp(nic.slots[place]);
-    if (!world_.transport.may_send(q) || (port.paused >> q.priority & 1)) continue;
+    if (!q.may_send() || port.pause.paused(q.priority)) continue;
     if (q.next_send > now) {
       soonest = std::min(soonest, q.next_send);
       continue;
     }
     nic.last_served = place;
     transmit(port, world_.transport.send(q, now), now);
-    if (world_.transport.lossy()) arm_rto(q);
+    if (world_.transport.must_arm(q)) schedule(What::kRto, q.ref, q.rto_at);
     return true;
   }
   if (soonest != kNever) wake(port, soonest);
@@ -186,15 +189,13 @@ void EventEngine::send_pfc(int node, unsigned in_port, unsigned priority, bool p
 
 void EventEngine::on_pfc(Port& port, Time now) {
   const PfcFrame frame = ports_[static_cast<std::size_t>(port.spec.peer_port)].pfc_wire.pop();
-  const std::uint8_t bit = static_cast<std::uint8_t>(1u << frame.priority);
-  if (frame.pause && !(port.paused & bit)) {
-    port.paused |= bit;
-    port.paused_since[frame.priority] = now;
-  } else if (!frame.pause && (port.paused & bit)) {
-    port.paused &= static_cast<std::uint8_t>(~bit);
-    port.pause_sum[frame.priority] += now - port.paused_since[frame.priority];
-    wake(port, now);
+  if (!port.pause.take(frame.priority, frame.pause, now)) return;
+  const int node = port.spec.node;
+  if (node < world_.topology.hosts()) {
+    world_.transport.on_pause(node, frame.priority, frame.pause, now);
+    arm_tick(node);
   }
+  if (!frame.pause || world_.transport.windowed()) wake(port, now);
 }
 
 void EventEngine::on_arrival(Port& port, Time now) {
@@ -245,36 +246,56 @@ void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
 void EventEngine::host_arrival(int host, const Packet& p, Time now) {
   TransportLayer& transport = world_.transport;
   Port& port = port_of(host, 0);
-  Nic& nic = nics_[static_cast<std::size_t>(host)];
   if (p.is_data()) {
     Replies replies;
     transport.on_data(p, host, now, replies);
     take_chained();
-    for (int i = 0; i < replies.count; ++i) {
-      if (i == 0 && replies.cnp_delayed) {
-        nic.delayed_cnps.push(replies.packets[i]);
-        schedule(What::kDelayedCnp, static_cast<std::uint64_t>(host), now + transport.cnp_delay());
-      } else {
-        port.control.push(replies.packets[i]);
-      }
-    }
+    send_replies(host, replies, now);
+    arm_tick(host);
     kick(port, now);
     return;
   }
   Qp* q = transport.find(p.qp);
   if (!q) return;
-  if (p.type() == Kind::kCnp) {
-    transport.on_cnp(*q, now);
-    kick(port, now);  // a window that follows the rate may have opened
-    return;
+  const Then then = transport.on_control(*q, p, now);
+  arm_tick(host);
+  if (then == Then::kGone) {
+    nics_[static_cast<std::size_t>(host)].slots[q->nic_slot] = kNone;
+  } else {
+    kick(port, now);
   }
-  const std::uint32_t place = q->nic_slot;
-  if (transport.on_ack(*q, p, now)) {
-    nic.slots[place] = kNone;
-    return;
+}
+
+void EventEngine::send_replies(int host, const Replies& replies, Time now) {
+  replies.hand_over(
+      [&](const Packet& cnp) {
+        nics_[static_cast<std::size_t>(host)].delayed_cnps.push(cnp);
+        schedule(What::kDelayedCnp, static_cast<std::uint64_t>(host),
+                 now + world_.transport.cnp_delay());
+      },
+      [&](const Packet& p) { port_of(host, 0).control.push(p); });
+}
+
+// ---- the NIC's scheme ----
+
+void EventEngine::arm_tick(int host) {
+  Nic& nic = nics_[static_cast<std::size_t>(host)];
+  const Time next = world_.transport.next_tick(host);
+  if (next >= nic.tick_due) return;
+  nic.tick_due = next;
+  schedule(What::kTick, static_cast<std::uint64_t>(host), next);
+}
+
+void EventEngine::on_tick(int host, Time now) {
+  Nic& nic = nics_[static_cast<std::size_t>(host)];
+  if (nic.tick_due == now) nic.tick_due = kNever;
+  if (world_.transport.next_tick(host) == now) {
+    Replies replies;
+    world_.transport.tick(host, now, replies);
+    send_replies(host, replies, now);
+    wake(port_of(host, 0), now);
   }
-  if (p.cnp) transport.on_cnp(*q, now);
-  kick(port, now);  // a window may have opened, or the sender went back
+  arm_tick(host);
 }
 
 // transfers of a ring that this arrival makes due: they start at the same instant, after arrivals
@@ -297,27 +318,18 @@ void EventEngine::start_flow(const FlowStart& flow, Time now) {
     nic.slots[place] = slot;
     q.nic_slot = place;
   }
+  arm_tick(flow.src);
   kick(port_of(flow.src, 0), now);
 }
 
 // ---- loss ----
 
-void EventEngine::arm_rto(Qp& q) {
-  if (q.rto_armed) return;
-  q.rto_armed = true;
-  schedule(What::kRto, q.ref, q.rto_at);
-}
-
 void EventEngine::on_rto(std::uint32_t ref, Time now) {
   Qp* q = world_.transport.find(ref);
   if (!q) return;
-  q->rto_armed = false;
-  if (q->unacked == q->next_seq) return;  // nothing in flight: the next packet arms it again
-  if (world_.transport.on_rto(*q, now)) {
-    wake(port_of(q->src, 0), now);
-  } else {
-    arm_rto(*q);
-  }
+  const Then then = world_.transport.on_timer(*q, now);
+  if (then == Then::kArm) schedule(What::kRto, ref, q->rto_at);
+  if (then == Then::kLookAgain) wake(port_of(q->src, 0), now);
 }
 
 // ---- settings and reports ----
@@ -327,7 +339,7 @@ void EventEngine::settings_changed(Time now) {
 }
 
 void EventEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
-  for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i].ecn = per_port[i];
+  set_curves([this](std::size_t i) -> Port& { return ports_[i]; }, per_port);
 }
 
 PortSample EventEngine::sample_port(int port, Time now) const {
@@ -335,10 +347,7 @@ PortSample EventEngine::sample_port(int port, Time now) const {
 }
 
 void EventEngine::report_ports(Time now, std::vector<PortReport>& out) {
-  out.resize(ports_.size());
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    out[i] = take_report(ports_[i], world_.scenario, now);
-  }
+  take_reports([this](std::size_t i) -> Port& { return ports_[i]; }, world_, now, out);
 }
 
 }  // namespace dcqcn

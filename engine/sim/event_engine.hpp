@@ -5,6 +5,7 @@
 #include <memory>
 #include <queue>
 
+#include "model/pause.hpp"
 #include "model/ring.hpp"
 #include "model/shared_buffer.hpp"
 #include "sim/engine.hpp"
@@ -21,18 +22,13 @@ class EventEngine final : public Engine {
   PortSample sample_port(int port, Time now) const override;
 
  private:
-  enum class What : std::uint64_t { kPfc, kRto, kDelayedCnp, kDequeue, kArrival, kFlow };
+  enum class What : std::uint64_t { kPfc, kRto, kDelayedCnp, kTick, kDequeue, kArrival, kFlow };
   struct Event {
     Time when;
     std::uint64_t order;  // what, then port, host or QP slot
     bool operator>(const Event& o) const {
       return when != o.when ? when > o.when : order > o.order;
     }
-  };
-  struct PfcFrame {
-    Time arrival = 0;
-    std::uint8_t priority = 0;
-    bool pause = false;
   };
   struct Port {
     PortSpec spec;
@@ -44,9 +40,7 @@ class EventEngine final : public Engine {
     Bytes queued[8] = {};
     Bytes queued_total = 0;
     unsigned last_served = 7;  // data priority, round robin
-    std::uint8_t paused = 0;   // bit per priority
-    Time paused_since[8] = {};
-    Time pause_sum[8] = {};
+    PauseClock pause;
     Ring<Packet> wire;
     Ring<PfcFrame> pfc_wire;
     EcnSetting ecn;
@@ -57,8 +51,10 @@ class EventEngine final : public Engine {
     std::vector<std::uint32_t> slots;  // QP slot or kNone, the round-robin order
     std::uint32_t last_served = 0;
     Ring<Packet> delayed_cnps;
+    Time tick_due = kNever;  // of the pending tick event
   };
 
+  void handle(const Event& e);
   void schedule(What what, std::uint64_t id, Time when);
   void wake(Port& port, Time when);
   void kick(Port& port, Time now);
@@ -75,8 +71,10 @@ class EventEngine final : public Engine {
   void start_flow(const FlowStart& flow, Time now);
   void take_chained();
   void send_pfc(int node, unsigned in_port, unsigned priority, bool pause, Time now);
-  void arm_rto(Qp& q);
   void on_rto(std::uint32_t ref, Time now);
+  void arm_tick(int host);
+  void on_tick(int host, Time now);
+  void send_replies(int host, const Replies& replies, Time now);
 
   Port& port_of(int node, unsigned index) {
     return ports_[static_cast<std::size_t>(world_.topology.first_port(node)) + index];

@@ -1,9 +1,10 @@
 // What an engine tells of its egress ports. One text for every engine whose ports keep their state
-// under these names: queued_total, counters, paused (a bit per priority), paused_since, pause_sum.
+// under these names: queued_total, counters, pause, ecn.
 #pragma once
 
 #include <algorithm>
 
+#include "model/pause.hpp"
 #include "sim/engine.hpp"
 
 namespace dcqcn {
@@ -13,34 +14,38 @@ inline int lossless_count(const Scenario& scenario) {
   return std::max(1, __builtin_popcount(scenario.pfc.lossless));
 }
 
-template <typename Port>
-Time paused_so_far(const Port& port, Time now) {
-  Time pause = 0;
-  for (unsigned p = 0; p < 8; ++p) {
-    pause += port.pause_sum[p];
-    if (port.paused >> p & 1) pause += now - port.paused_since[p];
-  }
-  return pause;
+inline double mean_pause(const PauseClock& pause, const Scenario& scenario, Time now) {
+  return static_cast<double>(pause.so_far(now)) / lossless_count(scenario);
 }
 
 template <typename Port>
 PortSample sample_of(const Port& port, const Scenario& scenario, Time now) {
-  const double pause = static_cast<double>(paused_so_far(port, now)) / lossless_count(scenario);
-  return {port.queued_total, port.counters.tx_bytes, pause, port.paused != 0};
+  return {port.queued_total, port.counters.tx_bytes, mean_pause(port.pause, scenario, now),
+          port.pause.any()};
 }
 
 // the interval's figures; the next interval begins
 template <typename Port>
 PortReport take_report(Port& port, const Scenario& scenario, Time now) {
-  const double pause = static_cast<double>(paused_so_far(port, now)) / lossless_count(scenario);
-  const PortReport report{port.counters, port.queued_total, pause};
-  for (unsigned p = 0; p < 8; ++p) {
-    port.pause_sum[p] = 0;
-    if (port.paused >> p & 1) port.paused_since[p] = now;
-  }
+  const PortReport report{port.counters, port.queued_total, mean_pause(port.pause, scenario, now)};
+  port.pause.begin_interval(now);
   port.counters = {};
   port.counters.max_queue = port.queued_total;
   return report;
+}
+
+// the same for all ports of an engine; port_at(i) is the i-th
+template <typename PortAt>
+void take_reports(PortAt&& port_at, const World& world, Time now, std::vector<PortReport>& out) {
+  out.resize(static_cast<std::size_t>(world.topology.port_count()));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = take_report(port_at(i), world.scenario, now);
+  }
+}
+
+template <typename PortAt>
+void set_curves(PortAt&& port_at, const std::vector<EcnSetting>& per_port) {
+  for (std::size_t i = 0; i < per_port.size(); ++i) port_at(i).ecn = per_port[i];
 }
 
 }  // namespace dcqcn

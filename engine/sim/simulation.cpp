@@ -13,12 +13,12 @@ Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const En
                static_cast<int>(scenario_.switches.size()), seed),
       engine_(make(World{scenario_, topology_, source_, transport_, log_, monitor_, seed})) {}
 
-void Simulation::apply(std::vector<NicSetting> nics, std::vector<EcnSetting> ecns) {
-  if (nics.size() != static_cast<std::size_t>(topology_.hosts()) ||
-      ecns.size() != static_cast<std::size_t>(topology_.port_count())) {
-    throw std::invalid_argument("apply: expected one row per host and one per port");
+void Simulation::apply(const SiRows& nics, std::vector<EcnSetting> ecns) {
+  if (ecns.size() != static_cast<std::size_t>(topology_.port_count())) {
+    throw std::invalid_argument("apply: expected one marking curve per port");
   }
-  Change change{now_ + scenario_.transport.dispatch_delay, std::move(nics), std::move(ecns)};
+  Change change{now_ + scenario_.transport.dispatch_delay, transport_.schemes().read_settings(nics),
+                std::move(ecns)};
   if (change.when == now_) {
     put_in_force(change);
   } else {
@@ -29,7 +29,7 @@ void Simulation::apply(std::vector<NicSetting> nics, std::vector<EcnSetting> ecn
 void Simulation::put_in_force(const Change& change) {
   transport_.change_settings(change.nics, change.when);
   engine_->set_ecn(change.ecns);
-  if (scenario_.transport.window > 0) engine_->settings_changed(change.when);
+  if (transport_.windowed()) engine_->settings_changed(change.when);
 }
 
 void Simulation::advance(Time until) {
@@ -50,6 +50,7 @@ const IntervalData& Simulation::report() {
   log_.sort();
   engine_->report_ports(now_, data_.ports);
   monitor_.end_interval(now_, data_.fsd);
+  transport_.schemes().take_counters(data_.schemes);
   data_.active_flows = transport_.live_flows();
   totals_.add(log_.totals);
   std::swap(data_.log, log_);

@@ -17,6 +17,7 @@ struct IntervalData {
   Time end = 0;
   std::vector<PortReport> ports;
   IntervalLog log;
+  std::vector<SchemeReport> schemes;
   FsdReport fsd;
   std::uint64_t active_flows = 0;
 };
@@ -29,9 +30,9 @@ class Simulation {
   Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine);
   Simulation(const std::string& compiled, std::uint64_t seed, const EngineFactory& make);
 
-  // one setting per host and one per port; in force from now on, or
+  // a row per host, of the knobs of its scheme, and a curve per port; in force from now on, or
   // dispatch_delay later
-  void apply(std::vector<NicSetting> nics, std::vector<EcnSetting> ecns);
+  void apply(const SiRows& nics, std::vector<EcnSetting> ecns);
   // run everything that happens before `until`
   void advance(Time until);
   // close the interval that began at the last report
@@ -47,12 +48,13 @@ class Simulation {
   const Totals& totals() const { return totals_; }
   Monitor& monitor() { return monitor_; }
   const TransportLayer& transport() const { return transport_; }
+  NicSchemes& schemes() { return transport_.schemes(); }
   bool done() const { return source_.exhausted() && transport_.live_flows() == 0; }
 
  private:
   struct Change {
     Time when;
-    std::vector<NicSetting> nics;
+    NicSettings nics;
     std::vector<EcnSetting> ecns;
   };
   void put_in_force(const Change& change);

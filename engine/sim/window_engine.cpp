@@ -31,9 +31,9 @@ WindowEngine::WindowEngine(const World& world, Time max_window)
     priority_ = w.priority;
     first = false;
   }
-  single_pause_ = one_priority_;
   build_ports();
   build_nodes();
+  for (std::uint32_t h = 0; h < nics_.size(); ++h) update_wake(h, host_wake(h, nics_[h]));
 }
 
 void WindowEngine::build_ports() {
@@ -118,15 +118,13 @@ void WindowEngine::run(Time until) {
 void WindowEngine::settings_changed(Time now) {
   for (std::uint32_t h = 0; h < nics_.size(); ++h) {
     Nic& nic = nics_[h];
-    for (std::size_t place = 0; place < nic.places.size(); ++place) {
-      if (nic.places[place] == Place::kIdle) reconsider(nic, world_.transport.qp(nic.qps[place]));
-    }
-    update_wake(h, std::max(now, host_wake(nic)));
+    reconsider_idle(nic);
+    update_wake(h, std::max(now, host_wake(h, nic)));
   }
 }
 
 void WindowEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
-  for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i].ecn = per_port[i];
+  set_curves([this](std::size_t i) -> Port& { return ports_[i]; }, per_port);
 }
 
 PortSample WindowEngine::sample_port(int port, Time now) const {
@@ -134,10 +132,7 @@ PortSample WindowEngine::sample_port(int port, Time now) const {
 }
 
 void WindowEngine::report_ports(Time now, std::vector<PortReport>& out) {
-  out.resize(ports_.size());
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    out[i] = take_report(ports_[i], world_.scenario, now);
-  }
+  take_reports([this](std::size_t i) -> Port& { return ports_[i]; }, world_, now, out);
 }
 
 }  // namespace dcqcn

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/pause.hpp"
 #include "model/ring.hpp"
 #include "model/shared_buffer.hpp"
 #include "sim/engine.hpp"
@@ -30,12 +31,6 @@ class WindowEngine final : public Engine {
   PortSample sample_port(int port, Time now) const override;
 
  private:
-  struct PfcFrame {
-    Time arrival = 0;
-    std::uint8_t priority = 0;
-    bool pause = false;
-  };
-
   // one egress port of a switch or NIC
   struct alignas(64) Port {
     Time busy = 0;  // free from this instant on
@@ -51,16 +46,13 @@ class WindowEngine final : public Engine {
     PortCounters counters;
     std::uint32_t last_served = 7;  // data priority, round robin
     std::uint8_t backlog = 0;       // bit per priority: data is queued
-    std::uint8_t paused = 0;        // bit per priority
     std::uint32_t peer_node = 0;
+    PauseClock pause;
     Ring<PfcFrame> pfc;  // waiting to be sent
     Ring<PfcFrame> pfc_wire;
-    Time paused_since[8] = {};
-    Time pause_sum[8] = {};
 
-    bool eligible() const {
-      return !pfc.empty() || !control.empty() || (backlog & static_cast<std::uint8_t>(~paused));
-    }
+    unsigned ready() const { return backlog & static_cast<std::uint8_t>(~pause.bits()); }
+    bool eligible() const { return !pfc.empty() || !control.empty() || ready(); }
   };
 
   struct Switch {
@@ -107,6 +99,8 @@ class WindowEngine final : public Engine {
 
   // ---- window_host.cpp ----
   void run_host(std::uint32_t host, Time begin, Time end);
+  template <bool ticking>  // does any scheme want NIC-wide ticks?
+  void run_host(std::uint32_t host, Time begin, Time end);
   void run_nic(Nic& nic, Time from, Time last);
   bool take_ready(Nic& nic, std::uint32_t& place);
   void send_from(Nic& nic, std::uint32_t place, Time now);
@@ -114,12 +108,18 @@ class WindowEngine final : public Engine {
   void wait_until_due(Nic& nic, std::uint32_t place, Time when);
   void release_due(Nic& nic, Time now);
   void reconsider(Nic& nic, Qp& q);
+  void reconsider_idle(Nic& nic);
   void host_packet(std::uint32_t host, Nic& nic, const Packet& p, Time now);
   void start_flow(Nic& nic, const FlowStart& flow, Time now);
-  void host_pfc(Nic& nic, const PfcFrame& frame, Time now);
+  void host_pfc(std::uint32_t host, Nic& nic, const PfcFrame& frame, Time now);
   void run_rto(Nic& nic, Time now);
+  void run_tick(std::uint32_t host, Nic& nic, Time now);
+  void run_timers(std::uint32_t host, Nic& nic, Time now);
+  void send_replies(Nic& nic, const Replies& replies, Time now);
+  void forget(Nic& nic, std::uint32_t place);
+  void arm_rto(Nic& nic, const Qp& q);
   void transmit(Port& port, const Packet& p, Time now);
-  Time host_wake(const Nic& nic) const;
+  Time host_wake(std::uint32_t host, const Nic& nic) const;
 
   // ---- window_fast.cpp ----
   bool pfc_cannot_fire(const Switch& sw, Time end) const;
@@ -149,9 +149,9 @@ class WindowEngine final : public Engine {
   Time window_;
   Time now_ = 0;
   Bytes max_packet_;
-  bool one_priority_ = true;  // the fast path knows a single data priority
+  // a single data priority: the fast path knows no other, and a pause stops all data of a NIC
+  bool one_priority_ = true;
   unsigned priority_ = 3;
-  bool single_pause_ = true;  // NICs: a pause stops all data
   std::vector<Port> ports_;
   std::vector<Switch> switches_;
   std::vector<Nic> nics_;

@@ -126,6 +126,7 @@ void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
   wakes_[static_cast<std::size_t>(node)] = wake;
 }
 
+// One long function on purpose: what it counts stays in registers, and it is where time goes.
 void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin,
                                    Time end) {
   Ring<Packet>& data = port.data[priority_];
@@ -158,12 +159,7 @@ void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Ti
     used_[w.in_port] -= w.bytes;
     sent_bytes += w.bytes;
     ++sent;
-    if (queue > kmin && ecn_marks(port.ecn, queue, port.draws)) {
-      w.ecn = 1;
-      ++port.counters.marked_packets;
-      port.counters.marked_bytes += w.bytes;
-      ++world_.log.totals.marks;
-    }
+    if (queue > kmin) mark_departing(port, w, queue, world_.log.totals);
   };
 
   const std::uint64_t* keys = arrivals.sorted(scratch_);

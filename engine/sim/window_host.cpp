@@ -31,8 +31,14 @@ void WindowEngine::release_due(Nic& nic, Time now) {
 
 // an idle QP that may send again gets its place in the schedule
 void WindowEngine::reconsider(Nic& nic, Qp& q) {
-  if (nic.places[q.nic_slot] == Place::kIdle && world_.transport.may_send(q)) {
+  if (nic.places[q.nic_slot] == Place::kIdle && q.may_send()) {
     wait_until_due(nic, q.nic_slot, q.next_send);
+  }
+}
+
+void WindowEngine::reconsider_idle(Nic& nic) {
+  for (std::size_t place = 0; place < nic.places.size(); ++place) {
+    if (nic.places[place] == Place::kIdle) reconsider(nic, world_.transport.qp(nic.qps[place]));
   }
 }
 
@@ -51,8 +57,8 @@ bool WindowEngine::take_ready(Nic& nic, std::uint32_t& place) {
       place = (word << 6) + static_cast<std::uint32_t>(std::countr_zero(bits));
       bits &= bits - 1;
       Qp& q = world_.transport.qp(nic.qps[place]);
-      if (nic.port->paused >> q.priority & 1) continue;
-      if (world_.transport.may_send(q)) return true;
+      if (nic.port->pause.paused(q.priority)) continue;
+      if (q.may_send()) return true;
       nic.places[place] = Place::kIdle;  // its window has closed since
       nic.ready[word] &= ~(1ull << (place & 63));
       --nic.ready_count;
@@ -78,7 +84,7 @@ void WindowEngine::send_from(Nic& nic, std::uint32_t place, Time now) {
   nic.port->counters.tx_bytes += p.bytes;
   ++nic.port->counters.tx_packets;
   nic.last_served = place;
-  if (!transport.may_send(q)) {
+  if (!q.may_send()) {
     nic.places[place] = Place::kIdle;
   } else if (q.next_send > nic.port->busy) {
     nic.places[place] = Place::kWaiting;
@@ -88,11 +94,7 @@ void WindowEngine::send_from(Nic& nic, std::uint32_t place, Time now) {
     --nic.ready_count;
     if (nic.places[place] == Place::kWaiting) wait_until_due(nic, place, q.next_send);
   }
-  if (transport.lossy() && !q.rto_armed) {
-    q.rto_armed = true;
-    nic.rtos.push_back({q.rto_at, q.ref});
-    std::push_heap(nic.rtos.begin(), nic.rtos.end());
-  }
+  if (transport.must_arm(q)) arm_rto(nic, q);
 }
 
 // start every frame that begins in [from, last]; `from` is the last instant anything changed
@@ -104,7 +106,7 @@ void WindowEngine::run_nic(Nic& nic, Time from, Time last) {
       transmit(port, port.control.front(), now);
       port.control.drop();
     } else {
-      if (single_pause_ && port.paused) return;
+      if (one_priority_ && port.pause.any()) return;
       release_due(nic, now);
       std::uint32_t place;
       if (nic.ready_count > 0 && take_ready(nic, place)) {
@@ -122,16 +124,15 @@ void WindowEngine::run_nic(Nic& nic, Time from, Time last) {
 
 // ---- what happens at a host in one window ----
 
-void WindowEngine::host_pfc(Nic& nic, const PfcFrame& frame, Time now) {
-  Port& port = *nic.port;
-  const std::uint8_t bit = static_cast<std::uint8_t>(1u << frame.priority);
-  if (frame.pause && !(port.paused & bit)) {
-    port.paused |= bit;
-    port.paused_since[frame.priority] = now;
-  } else if (!frame.pause && (port.paused & bit)) {
-    port.paused &= static_cast<std::uint8_t>(~bit);
-    port.pause_sum[frame.priority] += now - port.paused_since[frame.priority];
-  }
+void WindowEngine::host_pfc(std::uint32_t host, Nic& nic, const PfcFrame& frame, Time now) {
+  if (!nic.port->pause.take(frame.priority, frame.pause, now)) return;
+  world_.transport.on_pause(static_cast<int>(host), frame.priority, frame.pause, now);
+  if (world_.transport.windowed()) reconsider_idle(nic);
+}
+
+void WindowEngine::arm_rto(Nic& nic, const Qp& q) {
+  nic.rtos.push_back({q.rto_at, q.ref});
+  std::push_heap(nic.rtos.begin(), nic.rtos.end());
 }
 
 void WindowEngine::run_rto(Nic& nic, Time now) {
@@ -140,15 +141,52 @@ void WindowEngine::run_rto(Nic& nic, Time now) {
   nic.rtos.pop_back();
   Qp* q = world_.transport.find(ref);
   if (!q) return;
-  q->rto_armed = false;
-  if (q->unacked == q->next_seq) return;
-  if (world_.transport.on_rto(*q, now)) {
-    reconsider(nic, *q);
+  const Then then = world_.transport.on_timer(*q, now);
+  if (then == Then::kArm) arm_rto(nic, *q);
+  if (then == Then::kLookAgain) reconsider(nic, *q);
+}
+
+void WindowEngine::run_tick(std::uint32_t host, Nic& nic, Time now) {
+  Replies replies;
+  world_.transport.tick(static_cast<int>(host), now, replies);
+  send_replies(nic, replies, now);
+  if (world_.transport.windowed()) reconsider_idle(nic);
+}
+
+// the first of what is due before the dequeues of this instant: PFC, then timers
+void WindowEngine::run_timers(std::uint32_t host, Nic& nic, Time now) {
+  Ring<PfcFrame>& pfc = nic.from->pfc_wire;
+  if (!pfc.empty() && pfc.front().arrival == now) {
+    host_pfc(host, nic, pfc.pop(), now);
+  } else if (!nic.rtos.empty() && nic.rtos.front().when == now) {
+    run_rto(nic, now);
+  } else if (!nic.delayed_cnps.empty() && nic.delayed_cnps.front().arrival == now) {
+    nic.port->control.push(nic.delayed_cnps.pop());
   } else {
-    q->rto_armed = true;
-    nic.rtos.push_back({q->rto_at, ref});
-    std::push_heap(nic.rtos.begin(), nic.rtos.end());
+    run_tick(host, nic, now);
   }
+}
+
+inline void WindowEngine::send_replies(Nic& nic, const Replies& replies, Time now) {
+  replies.hand_over(
+      [&](const Packet& cnp) {
+        Packet& later = nic.delayed_cnps.push_slot();
+        later = cnp;
+        later.arrival = now + world_.transport.cnp_delay();
+      },
+      [&](const Packet& p) { nic.port->control.push(p); });
+}
+
+// a QP is gone: its place is free
+void WindowEngine::forget(Nic& nic, std::uint32_t place) {
+  if (nic.places[place] == Place::kReady) {  // a sender that went back and need not have
+    nic.ready[place >> 6] &= ~(1ull << (place & 63));
+    --nic.ready_count;
+  } else if (nic.places[place] == Place::kWaiting) {
+    std::erase_if(nic.waiting, [&](const Due& d) { return d.id == place; });
+    std::make_heap(nic.waiting.begin(), nic.waiting.end());
+  }
+  nic.places[place] = Place::kFree;
 }
 
 void WindowEngine::host_packet(std::uint32_t host, Nic& nic, const Packet& p, Time now) {
@@ -156,14 +194,7 @@ void WindowEngine::host_packet(std::uint32_t host, Nic& nic, const Packet& p, Ti
   if (p.is_data()) {
     Replies replies;
     transport.on_data(p, static_cast<int>(host), now, replies);
-    for (int i = 0; i < replies.count; ++i) {
-      if (i == 0 && replies.cnp_delayed) {
-        replies.packets[i].arrival = now + transport.cnp_delay();
-        nic.delayed_cnps.push(replies.packets[i]);
-      } else {
-        nic.port->control.push(replies.packets[i]);
-      }
-    }
+    send_replies(nic, replies, now);
     if (!transport.chained.empty()) {
       for (const FlowStart& f : transport.chained) nic.chained.push(f);
       transport.chained.clear();
@@ -172,24 +203,11 @@ void WindowEngine::host_packet(std::uint32_t host, Nic& nic, const Packet& p, Ti
   }
   Qp* q = transport.find(p.qp);
   if (!q) return;
-  if (p.type() == Kind::kCnp) {
-    transport.on_cnp(*q, now);
+  if (transport.on_control(*q, p, now) == Then::kGone) {
+    forget(nic, q->nic_slot);
   } else {
-    const std::uint32_t place = q->nic_slot;
-    if (transport.on_ack(*q, p, now)) {
-      if (nic.places[place] == Place::kReady) {  // a sender that went back and need not have
-        nic.ready[place >> 6] &= ~(1ull << (place & 63));
-        --nic.ready_count;
-      } else if (nic.places[place] == Place::kWaiting) {
-        std::erase_if(nic.waiting, [&](const Due& d) { return d.id == place; });
-        std::make_heap(nic.waiting.begin(), nic.waiting.end());
-      }
-      nic.places[place] = Place::kFree;
-      return;
-    }
-    if (p.cnp) transport.on_cnp(*q, now);
+    reconsider(nic, *q);
   }
-  reconsider(nic, *q);
 }
 
 void WindowEngine::start_flow(Nic& nic, const FlowStart& flow, Time now) {
@@ -210,8 +228,8 @@ void WindowEngine::start_flow(Nic& nic, const FlowStart& flow, Time now) {
   reconsider(nic, q);
 }
 
-Time WindowEngine::host_wake(const Nic& nic) const {
-  Time wake = kNever;
+Time WindowEngine::host_wake(std::uint32_t host, const Nic& nic) const {
+  Time wake = world_.transport.next_tick(static_cast<int>(host));
   const auto at = [&](Time t) { wake = std::min(wake, t); };
   if (!nic.from->wire.empty()) at(nic.from->wire.front().arrival);
   if (!nic.from->pfc_wire.empty()) at(nic.from->pfc_wire.front().arrival);
@@ -219,17 +237,19 @@ Time WindowEngine::host_wake(const Nic& nic) const {
   if (!nic.delayed_cnps.empty()) at(nic.delayed_cnps.front().arrival);
   if (!nic.rtos.empty()) at(nic.rtos.front().when);
   if (!nic.port->control.empty()) at(nic.port->busy);
-  if (!(single_pause_ && nic.port->paused)) {
+  if (!(one_priority_ && nic.port->pause.any())) {
     if (nic.ready_count > 0) at(nic.port->busy);
     if (!nic.waiting.empty()) at(std::max(nic.port->busy, nic.waiting.front().when));
   }
   return wake;
 }
 
+template <bool ticking>
 void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
   Nic& nic = nics_[host];
   Ring<Packet>& in = nic.from->wire;
   Ring<PfcFrame>& pfc = nic.from->pfc_wire;
+  const Time& tick = world_.transport.next_tick(static_cast<int>(host));
   Time changed = begin;
   while (true) {
     const Time arrival = in.empty() ? kNever : in.front().arrival;
@@ -238,19 +258,13 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
     const Time cnp = nic.delayed_cnps.empty() ? kNever : nic.delayed_cnps.front().arrival;
     const Time chained = nic.chained.empty() ? kNever : nic.chained.front().start;
     const Time start = nic.starts.empty() ? kNever : nic.starts.front().start;
-    const Time early = std::min({pause, rto, cnp});
+    const Time early = std::min({pause, rto, cnp, ticking ? tick : kNever});
     const Time late = std::min({arrival, chained, start});
     if (std::min(early, late) >= end) break;
     if (early <= late) {  // before the dequeues of its instant: PFC, then timers
       run_nic(nic, changed, early - 1);
       changed = early;
-      if (pause == early) {
-        host_pfc(nic, pfc.pop(), early);
-      } else if (rto == early) {
-        run_rto(nic, early);
-      } else {
-        nic.port->control.push(nic.delayed_cnps.pop());
-      }
+      run_timers(host, nic, early);
       continue;
     }
     run_nic(nic, changed, late);
@@ -265,9 +279,17 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
     run_nic(nic, changed, late);
   }
   run_nic(nic, changed, end - 1);
-  wakes_[host] = host_wake(nic);
+  wakes_[host] = host_wake(host, nic);
   const Port& out = *nic.port;
   if (!out.wire.empty()) update_wake(out.peer_node, out.wire.front().arrival);
+}
+
+void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
+  if (world_.transport.ticks()) {
+    run_host<true>(host, begin, end);
+  } else {
+    run_host<false>(host, begin, end);
+  }
 }
 
 }  // namespace dcqcn

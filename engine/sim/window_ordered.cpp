@@ -189,7 +189,7 @@ void WindowEngine::service(OrderedWindow& w, Port& port, Time now) {
     transmit(port, port.control.front(), now);
     port.control.drop();
   } else {
-    const unsigned ready = port.backlog & static_cast<std::uint8_t>(~port.paused);
+    const unsigned ready = port.ready();
     if (!ready) {
       if (!kicked) w.idle(port);
       return;
@@ -216,12 +216,7 @@ inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned p
   if (queue.empty()) port.backlog &= static_cast<std::uint8_t>(~(1u << priority));
   port.queued[priority] -= p.bytes;
   port.queued_total -= p.bytes;
-  if (ecn_marks(port.ecn, port.queued[priority], port.draws)) {
-    p.ecn = 1;
-    ++port.counters.marked_packets;
-    port.counters.marked_bytes += p.bytes;
-    ++world_.log.totals.marks;
-  }
+  mark_departing(port, p, port.queued[priority], world_.log.totals);
   port.counters.tx_bytes += p.bytes;
   ++port.counters.tx_packets;
   SharedBuffer& shared = w.sw.buffer;
@@ -243,14 +238,10 @@ inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned p
 }
 
 void WindowEngine::switch_pfc(OrderedWindow& w, Port& port, const PfcFrame& frame, Time now) {
-  const std::uint8_t bit = static_cast<std::uint8_t>(1u << frame.priority);
-  if (frame.pause && !(port.paused & bit)) {
-    port.paused |= bit;
-    port.paused_since[frame.priority] = now;
+  if (!port.pause.take(frame.priority, frame.pause, now)) return;
+  if (frame.pause) {
     ++w.sw.paused_egresses;
-  } else if (!frame.pause && (port.paused & bit)) {
-    port.paused &= static_cast<std::uint8_t>(~bit);
-    port.pause_sum[frame.priority] += now - port.paused_since[frame.priority];
+  } else {
     --w.sw.paused_egresses;
     if (port.eligible()) w.schedule(port, now);
   }

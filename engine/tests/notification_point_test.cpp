@@ -1,6 +1,7 @@
 // The notification point: which marked packets make a CNP. Tables worked out by hand, times in us.
 #include <stdexcept>
 
+#include "model/knob_tables.hpp"
 #include "model/transport.hpp"
 #include "tests/check.hpp"
 #include "tests/worlds.hpp"
@@ -28,9 +29,14 @@ struct Receiver {
     for (int src : {0, 1}) slots[src] = transport.start_flow({0, 1'000'000, src, 2, 0, 1, 3}, 0);
   }
   void set_gap(double gap_us, double t) {
-    NicSetting s;
-    s.cnp_gap = us(gap_us);
-    transport.change_settings(std::vector<NicSetting>(3, s), us(t));
+    const SchemeKnobs& dcqcn_table = scheme_knobs("dcqcn");
+    std::vector<double> rows;
+    for (int host = 0; host < 3; ++host) {
+      for (const KnobRow& knob : dcqcn_table.nic) rows.push_back(knob.initial_si());
+      rows.back() = gap_us * 1e-6;  // np_min_time_between_cnps
+    }
+    transport.change_settings(
+        transport.schemes().read_settings({rows.data(), 3, dcqcn_table.nic.size()}), us(t));
   }
   // the next packet of this sender arrives at t
   Replies arrive(int src, double t, bool marked = true) {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "model/reaction_point.hpp"
+#include "model/schemes/dcqcn.hpp"
 
 namespace dcqcn {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "model/random_stream.hpp"
-#include "model/reaction_point.hpp"
+#include "model/schemes/dcqcn.hpp"
 #include "tests/check.hpp"
 
 namespace dcqcn {

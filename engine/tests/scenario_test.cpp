@@ -64,7 +64,7 @@ void test_nothing_but_what_is_needed() {
   CHECK_EQ(s.pfc.alpha, 0.125);
   CHECK_EQ(s.pfc.reserve, 4096);
   CHECK_EQ(s.pfc.resume_offset, 3072);
-  CHECK(s.transport.rp == RpMode::kNic);
+  CHECK(s.schemes.empty());  // dcqcn everywhere
   CHECK(!s.transport.qp_per_pair);
   CHECK_EQ(s.transport.ack_every, 1);
   CHECK_EQ(s.transport.window, 0);
@@ -122,7 +122,8 @@ void test_wire_pfc_transport_cnp() {
   CHECK_EQ(s.pfc.alpha, 0.5);
   CHECK_EQ(s.pfc.reserve, 1);
   CHECK_EQ(s.pfc.resume_offset, 2);
-  CHECK(s.transport.rp == RpMode::kPaper);
+  CHECK_EQ(s.schemes.size(), 1);
+  CHECK(s.schemes[0].choice("mode", {"nic", "paper"}) == "paper");
   CHECK(s.transport.qp_per_pair);
   CHECK_EQ(s.transport.ack_every, 4);
   CHECK_EQ(s.transport.window, 5);

@@ -398,7 +398,7 @@ void test_window_follows_the_rate() {
   for (const bool scaling : {false, true}) {
     World w("transport rp=paper window=2500 window_scaling=" + std::to_string(scaling) + "\n");
     const std::uint32_t slot = w.start(9000);
-    w.transport.on_cnp(w.qp(slot), 0);
+    w.transport.on_cnp(w.qp(slot), Packet{}, 0);
     CHECK_EQ(w.transport.rate_at(w.qp(slot), us(1)), 50'048'828'125);
     CHECK_EQ(w.send_all(slot).size(), scaling ? 2 : 3);
   }

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from typing import Any
 
-ENGINE_VERSION: int = 1
 
 def schemes() -> tuple[str, ...]:
     """The names of all schemes; the first one is the default."""

@@ -53,7 +53,8 @@ def test_device_lines_of_the_defaults() -> None:
     for line in (
         "wire payload=1000 data=62 ack=66 cnp=78 pfc=64 cnp_in_ack=0",
         "pfc enabled=1 lossless=3 alpha=0.125 reserve=4096 resume_offset=3072",
-        "transport rp=nic qp=flow ack_every=1 window=0 window_scaling=0 rto_ps=4000000000 "
+        "scheme name=dcqcn mode=nic",
+        "transport qp=flow ack_every=1 window=0 window_scaling=0 rto_ps=4000000000 "
         "dispatch_delay_ps=0",
         "cnp scope=qp port_gap_ps=0 delay_ps=0",
         "monitor kind=elastic tau=1000000 delta=3 theta=0.01 pe_weight=ratio heavy_bytes=153600 "
@@ -69,7 +70,8 @@ def test_every_key_reaches_the_text() -> None:
         "link 0 4 ps_per_byte=200 delay_ps=1000000 headroom=0",
         "wire payload=4096 data=68 ack=84 cnp=80 pfc=63 cnp_in_ack=1",
         "pfc enabled=0 lossless=3,4 alpha=1.0 reserve=4096 resume_offset=3072",
-        "transport rp=paper qp=pair ack_every=1 window=100000 window_scaling=1 "
+        "scheme name=dcqcn mode=paper",
+        "transport qp=pair ack_every=1 window=100000 window_scaling=1 "
         "rto_ps=1000000000 dispatch_delay_ps=0",
         "cnp scope=port port_gap_ps=1000000 delay_ps=55000000",
         "monitor kind=elastic tau=500000 delta=2 theta=0.1 pe_weight=logistic heavy_bytes=4096 "

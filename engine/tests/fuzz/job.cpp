@@ -18,6 +18,16 @@ std::vector<double> numbers(std::istringstream& in, std::size_t expected) {
   return out;
 }
 
+// SI values of one NIC; schemes other than DCQCN need their own `nic` lines
+void assign_row(std::vector<double>& rows, std::size_t columns, const std::string& which,
+                const std::vector<double>& row) {
+  const std::size_t hosts = rows.size() / columns;
+  for (std::size_t h = 0; h < hosts; ++h) {
+    if (which != "*" && h != std::stoul(which)) continue;
+    std::copy(row.begin(), row.end(), rows.begin() + static_cast<std::ptrdiff_t>(h * columns));
+  }
+}
+
 template <class T>
 void assign(std::vector<T>& rows, const std::string& which, const T& value) {
   if (which == "*") {
@@ -66,7 +76,12 @@ Job Job::parse(const std::string& text) {
 Player::Player(const Job& job, const std::string& engine, int splits) : splits_(splits) {
   const std::uint64_t seed = std::stoull(job.script.at(0).substr(5));
   simulation_ = std::make_unique<Simulation>(job.compiled(), seed, engine);
-  nics_.resize(static_cast<std::size_t>(simulation_->topology().hosts()));
+  const NicSchemes& schemes = simulation_->schemes();
+  nics_.resize(static_cast<std::size_t>(simulation_->topology().hosts()) * schemes.columns());
+  for (int h = 0; h < simulation_->topology().hosts(); ++h) {
+    double* row = nics_.data() + static_cast<std::size_t>(h) * schemes.columns();
+    for (const KnobRow& knob : schemes.of(h).names().knobs) *row++ = knob.initial_si();
+  }
   ecns_.resize(static_cast<std::size_t>(simulation_->topology().port_count()));
 }
 
@@ -87,13 +102,14 @@ bool Player::play(const std::string& line) {
   in >> word;
   if (word == "nic") {
     in >> which;
-    assign(nics_, which,
-           NicSetting::from_si(numbers(in, scheme_knobs().front().nic.size()).data()));
+    const std::size_t columns = simulation_->schemes().columns();
+    assign_row(nics_, columns, which, numbers(in, columns));
   } else if (word == "ecn") {
     in >> which;
     assign(ecns_, which, EcnSetting::from_si(numbers(in, ecn_knobs().size()).data()));
   } else if (word == "apply") {
-    simulation_->apply(nics_, ecns_);
+    const std::size_t columns = simulation_->schemes().columns();
+    simulation_->apply({nics_.data(), nics_.size() / columns, columns}, ecns_);
   } else if (word == "run") {
     Time until = 0;
     in >> until;

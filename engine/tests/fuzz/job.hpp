@@ -41,7 +41,7 @@ class Player {
   void run(Time until);
 
   std::unique_ptr<Simulation> simulation_;
-  std::vector<NicSetting> nics_;
+  std::vector<double> nics_;  // rows of the knobs of the NICs' schemes
   std::vector<EcnSetting> ecns_;
   const IntervalData* report_ = nullptr;
   int splits_;

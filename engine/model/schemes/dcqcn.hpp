@@ -1,5 +1,6 @@
-// The DCQCN reaction point (RP): the rate of one queue pair. No clock of its own: callers bring
-// the time, and the timers are lazy, caught up tick by tick when the rate is needed.
+// DCQCN. Its reaction point (RP) is the rate of one queue pair. No clock of its own: callers bring
+// the time, and the timers are lazy, caught up tick by tick when the rate is needed. Its
+// notification point (NP) answers marks with CNPs, a gap apart.
 //
 // "nic" mode is the variant of NVIDIA NICs: free-running alpha and decrease tickers that start at
 // the first CNP; a cut happens at a decrease tick that follows a CNP. "paper" mode is DCQCN as
@@ -9,6 +10,9 @@
 
 #include <algorithm>
 
+#include "model/scenario.hpp"
+#include "model/schemes/dcqcn_knobs.hpp"
+#include "model/schemes/scheme_of.hpp"
 #include "model/settings.hpp"
 #include "model/units.hpp"
 
@@ -16,9 +20,9 @@ namespace dcqcn {
 
 enum class RpMode : std::uint8_t { kNic, kPaper };
 
-struct RpCounters {
-  std::uint64_t cuts = 0;
-  std::uint64_t increases = 0;
+// who looks on while a reaction point cuts and increases: here nobody
+struct Unwatched {
+  void operator()(const auto&, bool /*cut*/, Time) const {}
 };
 
 struct ReactionPoint {
@@ -37,6 +41,7 @@ struct ReactionPoint {
   bool active = false;  // a CNP has come
   bool cnp_for_alpha = false;
   bool cnp_for_cut = false;
+  bool paper = false;
 
   void start(Rate line_rate) {
     *this = ReactionPoint{};
@@ -51,31 +56,39 @@ struct ReactionPoint {
   double alpha(const NicSetting& s) const { return alpha_base * s.decay->power(alpha_idle); }
 
   // run every tick at or before `now`
-  void catch_up(const NicSetting& s, Time now) {
+  template <class Watch = Unwatched>
+  void catch_up(const NicSetting& s, Time now, Watch watch = {}) {
     while (timer_next <= now) {
       if (increase_next <= timer_next) {
         if (skip_idle_increases(s, now)) continue;
+        const Time when = increase_next;
         increase_next += s.time_reset;
         increase(s, /*by_timer=*/true);
+        watch(*this, false, when);
       } else {
-        cut(s, cut_next);
+        const Time when = cut_next;
+        cut(s, when);
+        watch(*this, true, when);
       }
       rearm();
     }
   }
 
   // count payload that starts on the wire at `now` (ticks already caught up)
-  void on_sent(const NicSetting& s, Bytes payload) {
+  template <class Watch = Unwatched>
+  void on_sent(const NicSetting& s, Bytes payload, Time now = 0, Watch watch = {}) {
     if (increase_next == kNever || s.byte_reset == 0) return;
     byte_count += payload;
     while (byte_count >= s.byte_reset) {
       byte_count -= s.byte_reset;
       increase(s, /*by_timer=*/false);
+      watch(*this, false, now);
     }
   }
 
-  void on_cnp(const NicSetting& s, RpMode mode, Time now) {
-    catch_up(s, now);
+  template <class Watch = Unwatched>
+  void on_cnp(const NicSetting& s, RpMode mode, Time now, Watch watch = {}) {
+    catch_up(s, now, watch);
     if (!active) {
       first_cnp(s, mode, now);
     } else if (mode == RpMode::kPaper) {
@@ -94,8 +107,10 @@ struct ReactionPoint {
   }
 
   // a setting changes at `now`: ticks before it ran with the old one, armed timers stay armed
-  void change_setting(const NicSetting& old_setting, const NicSetting& new_setting, Time now) {
-    catch_up(old_setting, now - 1);
+  template <class Watch = Unwatched>
+  void change_setting(const NicSetting& old_setting, const NicSetting& new_setting, Time now,
+                      Watch watch = {}) {
+    catch_up(old_setting, now - 1, watch);
     if (active) {
       alpha_catch_up(old_setting, now - 1);
       if (old_setting.g != new_setting.g) {
@@ -204,9 +219,84 @@ struct ReactionPoint {
     rearm();
     return true;
   }
+};
 
+class Dcqcn : public SchemeBase {
  public:
-  bool paper = false;
+  static constexpr const char* kName = "dcqcn";
+  static constexpr auto& kKnobs = kDcqcnKnobs;
+  enum Counter : unsigned { kCuts, kIncreases };
+  static constexpr std::array kCounters = {"cuts", "increases"};
+  enum Event : unsigned { kCut, kIncrease, kCnp };
+  static constexpr std::array kEvents = {"cut", "increase", "cnp"};
+  static constexpr std::array kEventValues = {"rate", "target", "alpha", "stage"};
+
+  using Setting = NicSetting;
+  using Sender = ReactionPoint;
+  struct Receiver {
+    Time next_cnp = 0;
+  };
+  struct Nic {
+    Time next_cnp = 0;
+  };
+
+  Dcqcn(const SchemeSpec& spec, const Transport& transport)
+      : mode_(spec.choice("mode", {"nic", "paper"}) == "paper" ? RpMode::kPaper : RpMode::kNic),
+        port_gap_(transport.cnp_port_gap),
+        scope_port_(transport.cnp_scope_port) {
+    spec.allow({"mode"});
+  }
+
+  // ---- RP ----
+  void start(ReactionPoint& rp, const Here<Dcqcn>& at) { rp.start(at.connection.line); }
+  Pace pace(const ReactionPoint& rp, const NicSetting& s) const {
+    return {rp.rate, rp.pacing_rate(s)};
+  }
+  void catch_up(ReactionPoint& rp, Time until, const Here<Dcqcn>& at) const {
+    rp.catch_up(at.setting, until);
+  }
+  void change_setting(ReactionPoint& rp, const NicSetting& before, const Here<Dcqcn>& at) {
+    rp.change_setting(before, at.setting, at.now, Watch{at});
+  }
+  void on_send(ReactionPoint& rp, const Sent& sent, NoFields&, const Here<Dcqcn>& at) {
+    if (rp.timer_next <= at.now) rp.catch_up(at.setting, at.now, Watch{at});
+    rp.on_sent(at.setting, sent.payload, at.now, Watch{at});
+  }
+  void on_cnp(ReactionPoint& rp, NoFields, const Here<Dcqcn>& at) {
+    rp.on_cnp(at.setting, mode_, at.now, Watch{at});
+    const Watch watch{at};
+    watch.trace(rp, kCnp, at.now);
+    if (mode_ == RpMode::kPaper) watch(rp, true, at.now);
+  }
+
+  // ---- NP: the first mark after the gaps of the queue pair and of the NIC sends a CNP at once
+  // ----
+  bool on_mark(Receiver& r, const Arrived&, NoFields&, const Here<Dcqcn>& at) {
+    if (at.now < r.next_cnp || at.now < at.nic.next_cnp) return false;
+    const Time gap = at.setting.cnp_gap;
+    r.next_cnp = at.now + gap;
+    at.nic.next_cnp = at.now + std::max(port_gap_, scope_port_ ? gap : 0);
+    return true;
+  }
+
+ private:
+  struct Watch {
+    Here<Dcqcn> at;  // a copy: nothing is kept in memory for the many packets that change nothing
+    void operator()(const ReactionPoint& rp, bool cut, Time when) const {
+      at.notes.count(cut ? kCuts : kIncreases);
+      if (at.notes.tracing) trace(rp, cut ? kCut : kIncrease, when);
+    }
+    void trace(const ReactionPoint& rp, Event what, Time when) const {
+      const double stage = std::max(rp.time_stage, rp.byte_stage);
+      at.notes.trace(at.connection, when, what,
+                     {static_cast<double>(rp.rate), static_cast<double>(rp.target),
+                      rp.alpha(at.setting), stage});
+    }
+  };
+
+  RpMode mode_;
+  Time port_gap_;
+  bool scope_port_;
 };
 
 }  // namespace dcqcn
