@@ -86,7 +86,7 @@ def _devices(scenario: Network) -> Iterator[str]:
         rto_ps=us_to_ps(transport.rto_us),
         dispatch_delay_ps=us_to_ps(transport.dispatch_delay_us),
     )
-    yield "scheme " + _items(name="dcqcn", mode=scenario.rp)
+    yield "scheme " + _items(name=scenario.scheme.name, mode=scenario.rp)
     yield "cnp " + _items(
         scope=scenario.cnp.scope,
         port_gap_ps=us_to_ps(scenario.cnp.port_gap_us),

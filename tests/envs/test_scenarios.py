@@ -229,7 +229,7 @@ def test_the_scheme_by_name_by_table_and_by_the_older_key() -> None:
     read = [Scenario.model_validate({**dump, **form}) for form in forms]
     assert {one.scheme.rp for one in read} == {"paper"}
     assert read[0] == read[1] == read[2]
-    assert "transport rp=paper " in compile_scenario(read[0])
+    assert "scheme name=dcqcn mode=paper" in compile_scenario(read[0])
     assert Scenario.model_validate({**dump, "scheme": "dcqcn"}).scheme.rp == "nic"
 
 
