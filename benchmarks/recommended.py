@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
-from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.groups import DeviceSetting, setting_of
+from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.core.statistics import ALL_SIZES, Estimate, estimate, paired_change, slowdown_by_seed
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.data import Series
@@ -115,12 +116,12 @@ def _recommendation_jobs(
         for tuner in plan.tuners:
             end = read_run(_tuned(out, name, tuner)).end
             assert end is not None  # the run before returned
-            setting = Setting.from_nvidia(end["recommended"])
+            setting = setting_of(end["recommended"])
             yield from _setting_jobs(plan, out, scenario, tuner, setting)
 
 
 def _setting_jobs(
-    plan: Plan, out: Path, scenario: Scenario, name: str, setting: Setting
+    plan: Plan, out: Path, scenario: Scenario, name: str, setting: DeviceSetting
 ) -> Iterable[_Job]:
     base = RunSpec(scenario, "fixed", plan.seed, plan.eval_intervals, plan.backend)
     for seed in plan.seeds():

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.groups import setting_of
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import Run, read_run, write_json
 from dcqcn_gym.runs.loop import RunSpec, run
@@ -233,7 +233,7 @@ def _evaluation(job: Job) -> Iterator[tuple[Path, RunSpec]]:
     """Yield the runs of the recommendation on fresh seeds, the same seeds for every tuner."""
     end = read_run(job.log).end
     assert end is not None  # the run returned
-    setting = Setting.from_nvidia(end["recommended"])
+    setting = setting_of(end["recommended"])
     seeds = evaluation_seeds(job.spec.seed, job.eval_seeds)
     for path, seed in zip(job.fresh, seeds, strict=True):
         yield path, job.spec.with_setting(setting, seed, job.eval_intervals)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dcqcn_gym import _core
 from dcqcn_gym.benchmarks.monitors.accuracy import Accuracy, Seen, accuracy, sizes_of
-from dcqcn_gym.envs.backends.groups import same_everywhere
+from dcqcn_gym.core.groups import same_everywhere
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario
 

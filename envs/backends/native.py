@@ -10,10 +10,10 @@ import numpy as np
 
 from dcqcn_gym import _core
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
+from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
-from dcqcn_gym.envs.backends.base import DeviceSetting, Look
-from dcqcn_gym.envs.backends.groups import Devices, resolve
+from dcqcn_gym.envs.backends.base import SIMULATED, Look
 from dcqcn_gym.envs.backends.report_dict import ReportReader
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
@@ -78,6 +78,9 @@ class NativeBackend:
     process, each in its own thread; ``advance`` releases the GIL.
     """
 
+    offers = SIMULATED
+    unknown: frozenset[str] = frozenset()
+
     def __init__(self) -> None:
         self._open: _Open | None = None
 
@@ -102,7 +105,7 @@ class NativeBackend:
             n_hosts=int(simulation.n_hosts),
             port_node=[int(n) for n in ports["node"]],
             port_index=[int(i) for i in ports["index"]],
-            tiers=_tiers(compiled),
+            tiers=scenario.fabric.tier_of,
         )
         table = scenario.initial_setting().table
         self._open = _Open(simulation, devices, table, scenario.monitor_interval_ps)
@@ -173,13 +176,3 @@ class NativeBackend:
         if self._open is None:
             raise StateError(f"{call}() on a closed backend; call open() first")
         return self._open
-
-
-def _tiers(compiled: str) -> dict[int, int]:
-    """Return {switch node: tier} from the ``switch`` lines of a compiled scenario."""
-    tiers: dict[int, int] = {}
-    for line in compiled.splitlines():
-        if line.startswith("switch "):
-            _, node, *pairs = line.split()
-            tiers[int(node)] = int(dict(p.split("=", 1) for p in pairs)["tier"])
-    return tiers

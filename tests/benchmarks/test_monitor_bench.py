@@ -19,7 +19,8 @@ from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.scenario.scenario import Monitor, load_scenario
+from dcqcn_gym.envs.scenario.monitor import Monitor
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 MS = 1_000_000_000
 PLAN = Plan(

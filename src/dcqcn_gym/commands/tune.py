@@ -88,7 +88,7 @@ def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
     if kind is None:
         return scenario
     from dcqcn_gym.core.config import validate
-    from dcqcn_gym.envs.scenario.scenario import Monitor
+    from dcqcn_gym.envs.scenario.monitor import Monitor
 
     data = {**scenario.monitor.model_dump(), "kind": kind}
     monitor = validate(data, Monitor, source="--monitor")
@@ -179,7 +179,7 @@ def _figure(value: float | None) -> str:
 
 
 def _emit(best: dict[str, Any], form: EmitForm) -> None:
-    from dcqcn_gym.core.knobs import Setting
+    from dcqcn_gym.core.groups import setting_of
     from dcqcn_gym.hw.emit import emit
 
-    typer.echo(emit(Setting.from_nvidia(best["recommended"]), form.value), nl=False)
+    typer.echo(emit(setting_of(best["recommended"]), form.value), nl=False)

@@ -18,8 +18,10 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
+from dcqcn_gym.runs.upgrade import upgraded
 
 __all__ = [
     "SCHEMA",
@@ -35,7 +37,7 @@ __all__ = [
     "write_json",
 ]
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the log's layout; a reader refuses a newer one."""
 
 WIRE_FIELDS = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes")
@@ -128,7 +130,7 @@ def _checked_header(path: Path, line: Line) -> Line:
             f"{path} has log schema {line['schema']}, this version reads up to {SCHEMA}; "
             "update dcqcn-gym to read it"
         )
-    return line
+    return upgraded(line)
 
 
 class LogWriter:
@@ -312,7 +314,7 @@ class RunDir:
                 folder.rmdir()
 
 
-def setting_json(setting: Setting | Mapping[str, Setting]) -> Line:
+def setting_json(setting: DeviceSetting) -> Line:
     """Return a setting, or one per device group, in NVIDIA's units for a JSON file."""
     if isinstance(setting, Setting):
         return {

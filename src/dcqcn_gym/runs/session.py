@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
-from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.groups import DeviceSetting, setting_of
+from dcqcn_gym.core.knobs import KnobTable, default_setting, expert_setting
 from dcqcn_gym.core.sums import count, mean, total
 from dcqcn_gym.runs.log import Line, Run, RunDir, read_run, setting_json, write_json
 from dcqcn_gym.runs.loop import RunSpec, Timing, run
@@ -103,7 +104,7 @@ def _simulate(
         with worker_pool() as pool:
             futures = _submit(pool, _fixed_jobs(spec, out, evaluation))
             tuned = _continue(_Job(spec, out.log), recorded, viewer)
-            recommended = Setting.from_nvidia(_end(out.log)["recommended"])
+            recommended = setting_of(_end(out.log)["recommended"])
             futures |= _submit(pool, _evaluation_jobs(spec, out, evaluation, recommended))
             viewer.waiting(0, len(futures))
             for future in as_completed(futures):
@@ -158,7 +159,7 @@ def _fixed_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[_Job
 
 
 def _evaluation_jobs(
-    spec: RunSpec, out: RunDir, evaluation: Evaluation, recommended: Setting
+    spec: RunSpec, out: RunDir, evaluation: Evaluation, recommended: DeviceSetting
 ) -> list[_Job]:
     return [
         _Job(
@@ -226,11 +227,7 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         "seed": spec.seed,
         "intervals": end["intervals"],
         "recommended": recommended,
-        "changed": {
-            name: {"default": default[name], "recommended": value, "unit": table[name].unit}
-            for name, value in recommended.items()
-            if value != default[name]
-        },
+        "changed": _changed(recommended, default, table),
         "utility_while_tuning": {
             "tuned": end["mean_utility"],
             **{n: _end(out.reference(n))["mean_utility"] for n in REFERENCES},
@@ -241,6 +238,17 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
             "mean": {n: _mean(fresh[n]) for n in names},
             "per_seed": fresh,
         },
+    }
+
+
+def _changed(recommended: Line, default: Line, table: KnobTable) -> Line:
+    """Return the knobs that differ from the default, per group if the recommendation is."""
+    if "cluster" in recommended:
+        return {group: _changed(values, default, table) for group, values in recommended.items()}
+    return {
+        name: {"default": default[name], "recommended": value, "unit": table[name].unit}
+        for name, value in recommended.items()
+        if value != default[name]
     }
 
 
