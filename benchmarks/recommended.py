@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
@@ -113,7 +113,7 @@ def produce(plan: Plan, out: Path, progress: Progress | None = None) -> None:
 
 
 def _judging(
-    plan: Plan, out: Path, scenario: Scenario, name: str, setting: Setting
+    plan: Plan, out: Path, scenario: Scenario, name: str, setting: DeviceSetting
 ) -> list[RunJob]:
     base = RunSpec(scenario, "fixed", plan.seed, plan.eval_intervals, plan.backend)
     return fresh_jobs(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
@@ -22,8 +23,7 @@ from dcqcn_gym.core.overhead import wire_cost
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import Terms
-from dcqcn_gym.envs.backends import Backend, DeviceSetting, make_backend
-from dcqcn_gym.envs.backends.groups import cluster_setting
+from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import Observation, bounds, idle_observation, observe
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -86,7 +86,11 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             )
         self.render_mode = render_mode
         self.initial_setting = self.scenario.initial_setting()
-        self.space = KnobSpace(knobs, self.scenario.line_rate_bps, self.initial_setting.table)
+        self.space = KnobSpace(
+            self.scenario.knobs if knobs is None else tuple(knobs),
+            self.scenario.line_rate_bps,
+            self.initial_setting.table,
+        )
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
         self.observation_space = gymnasium.spaces.Box(*bounds(self.space.table), dtype=np.float32)
         self.backend = make_backend(backend) if isinstance(backend, str) else backend
@@ -115,7 +119,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             seed = 0
         super().reset(seed=seed)
         traffic = int(self.np_random.integers(2**32)) if seed is None else int(seed)
-        tracker = RoundTracker(collectives_of(self.scenario.workloads, self.scenario.network))
+        tracker = RoundTracker(collectives_of(self.scenario.workloads, self.scenario.fabric))
         episode = _Episode(traffic, self._start_setting(options or {}), tracker)
         self._episode = None
         self.history.clear()

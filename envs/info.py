@@ -14,12 +14,12 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from dcqcn_gym.core.collectives import CollectiveRound
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.measured import Interval, mean_terms
 from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.utility import IDLE_UTILITY, Terms
-from dcqcn_gym.envs.backends.base import DeviceSetting
 
 __all__ = ["INFO_VERSION", "Info", "PlainInfo", "info_schema", "make_info", "plain_info"]
 

@@ -2,47 +2,73 @@
 
 An episode here is the episode of :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv` over the same world, so
 a client sees the same numbers as through Gymnasium (rewards rounded to float32 by the wire).
+``python -m dcqcn_gym.envs.ns3gym`` is the simulation process with this face.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends.base import Backend
-from dcqcn_gym.envs.backends.ns3_bridge import codec
+from dcqcn_gym.envs.backends.ns3_bridge import codec, simulation
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.observation import bounds, layout
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["serve_gym"]
+__all__ = ["GymFace", "main"]
 
 
-def serve_gym(ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int) -> None:
-    """Run one episode; the client ends it by a stop request, we by isGameOver."""
-    env = DcqcnEnv(scenario, backend=world)
-    observation, info = env.reset(seed=seed)
-    reward, terminated, truncated = 0.0, False, False
-    while True:
-        state = pb.EnvStateMsg(
-            obsData=codec.encode_box(observation),
-            reward=reward,
-            isGameOver=terminated or truncated,
-            reason=pb.EnvStateMsg.GameOver if terminated else pb.EnvStateMsg.SimulationEnd,
-            info=_info_text(info),
-        )
-        request = codec.decode(pb.EnvActMsg, ask(codec.encode(state)))
-        if request.stopSimReq or terminated or truncated:
-            return
-        action = codec.decode_box(request.actData, env.space.n)
-        # a float32 of the wire may lie a rounding error outside
-        observation, reward, terminated, truncated, info = env.step(np.clip(action, -1.0, 1.0))
+class GymFace:
+    """The environment over a world, as ns3-gym's client sees it."""
+
+    def spaces(self, scenario: Scenario) -> tuple[pb.SpaceDescription, pb.SpaceDescription]:
+        """Return the observation and the action space."""
+        low, high = bounds()
+        seen = codec.box_space("observation", low, high, [slot.name for slot in layout()])
+        space = KnobSpace(scenario.knobs, scenario.line_rate_bps)
+        ones = np.ones(space.n)
+        return seen, codec.box_space("action", -ones, ones, space.knobs)
+
+    def serve(
+        self, ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int
+    ) -> None:
+        """Run one episode; the client ends it by a stop request, we by isGameOver."""
+        env = DcqcnEnv(scenario, backend=world)
+        observation, info = env.reset(seed=seed)
+        reward, terminated, truncated = 0.0, False, False
+        while True:
+            state = pb.EnvStateMsg(
+                obsData=codec.encode_box(observation),
+                reward=reward,
+                isGameOver=terminated or truncated,
+                reason=pb.EnvStateMsg.GameOver if terminated else pb.EnvStateMsg.SimulationEnd,
+                info=_info_text(info),
+            )
+            request = codec.decode(pb.EnvActMsg, ask(codec.encode(state)))
+            if request.stopSimReq or terminated or truncated:
+                return
+            action = codec.decode_box(request.actData, env.space.n)
+            # a float32 of the wire may lie a rounding error outside
+            observation, reward, terminated, truncated, info = env.step(np.clip(action, -1.0, 1.0))
 
 
 def _info_text(info: dict[str, Any]) -> str:
     """Return what is plain in ``info`` as a JSON object."""
     plain = {k: v for k, v in info.items() if isinstance(v, bool | int | float | str)}
     return json.dumps(plain, sort_keys=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the ns-3 world to a client of ns3-gym, or to one of this project."""
+    return simulation.main(arguments, GymFace())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

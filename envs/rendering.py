@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.errors import MissingExtraError
+from dcqcn_gym.core.groups import cluster_setting
 from dcqcn_gym.core.knobs import KNOBS, TUNED_KNOBS
-from dcqcn_gym.envs.backends.groups import cluster_setting
 from dcqcn_gym.envs.info import Info
 
 __all__ = ["as_picture", "as_text"]

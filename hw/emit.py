@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.core.knobs import Knob, Setting
 
 __all__ = ["FORMS", "emit"]
@@ -77,6 +78,9 @@ def _sonic(setting: Setting) -> list[str]:
     return lines
 
 
+_NIC_GROUPS = ("cluster", "hosts", "nic")
+_SWITCH_GROUPS = ("cluster", "switches", "tor", "spine", "core", "switch", "port")
+
 FORMS: Mapping[str, Callable[[Setting], list[str]]] = {
     "mlxconfig": _mlxconfig,
     "debugfs": _debugfs,
@@ -84,13 +88,35 @@ FORMS: Mapping[str, Callable[[Setting], list[str]]] = {
 }
 
 
-def emit(setting: Setting, form: str) -> str:
+def emit(setting: DeviceSetting, form: str) -> str:
     """Return shell commands that put ``setting`` in force; forms: :data:`FORMS`.
 
     Device names stay shell variables, because only the operator knows them. Values are in the
-    units that the tool expects; a knob that the tool does not know is left out, with a comment.
-    Raises UnknownNameError for another form, ConfigError if the tool knows no knob at all.
+    units that the tool expects; a knob that the tool does not know is left out, with a comment. A
+    setting per group gives one section per group that has such devices; the variable GROUP chooses
+    one. Raises UnknownNameError for another form, ConfigError if the tool knows no knob at all.
     """
     if form not in FORMS:
         raise UnknownNameError("form of --emit", form, FORMS)
-    return "\n".join(FORMS[form](setting)) + "\n"
+    concerned = _SWITCH_GROUPS if form == "sonic" else _NIC_GROUPS
+    sections = {
+        group: FORMS[form](values)
+        for group, values in by_group(setting)
+        if group.partition(":")[0] in concerned
+    }
+    lines = sections["cluster"] if len(sections) == 1 else _sections(sections)
+    return "\n".join(lines) + "\n"
+
+
+def _sections(sections: Mapping[str, list[str]]) -> list[str]:
+    """Return one script that runs the section of the group that GROUP names."""
+    names = ", ".join(sections)
+    lines = [
+        "# One section per group of devices. Set GROUP to the most specific one that a device is",
+        f"# in, 'cluster' for all others: {names}.",
+        f'case "${{GROUP:?set GROUP to one of: {names}}}" in',
+    ]
+    for group, commands in sections.items():
+        lines += [f'"{group}")', *commands, ";;"]
+    refusal = f'echo "unknown GROUP $GROUP; expected one of: {names}" >&2'
+    return [*lines, f"*) {refusal}; exit 2 ;;", "esac"]

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from dcqcn_gym.core.errors import DcqcnGymError, TunerError, in_one_line
 from dcqcn_gym.core.registry import Registry
-from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings, parse_settings
+from dcqcn_gym.tuners.base import (
+    Outcome,
+    Tuner,
+    TunerContext,
+    TunerSettings,
+    check_class,
+    parse_settings,
+)
 
 __all__ = [
     "BUILTIN",
@@ -58,6 +65,7 @@ TUNERS: Registry[Tuner] = Registry(
     "dcqcn_gym.tuners",
     Tuner,  # type: ignore[type-abstract]  # only its subclasses are made
     BUILTIN,
+    check_class,
 )
 
 

@@ -10,15 +10,18 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, cast
 
 import numpy as np
-import numpy.typing as npt
+from typing_extensions import TypeVar
 
 from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.groups import Devices, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.needs import NEEDS, check_needs
+from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import Terms
 
@@ -30,21 +33,15 @@ __all__ = [
     "Tuner",
     "TunerContext",
     "TunerSettings",
+    "check_class",
     "parse_argument",
     "parse_settings",
 ]
 
-Observation: TypeAlias = npt.NDArray[np.float32]
+Proposal: TypeAlias = DeviceSetting
+"""What ``ask`` returns and ``recommend`` may return: one setting, or one per group of devices."""
 
-Proposal: TypeAlias = Setting | Mapping[str, Setting]
-"""One setting for every device, or one per device group with ``"cluster"`` for the rest."""
-
-NEEDS: Mapping[str, str] = {
-    "fsd": "the flow-size distribution of the interval",
-    "per_switch": "queue and ECN figures of every switch port",
-    "reset": "the same traffic again from its start, between two settings",
-}
-"""What a tuner may declare in :attr:`Tuner.needs`; the loop refuses what a world cannot show."""
+P = TypeVar("P", bound=Proposal, default=Setting)
 
 _RANDOM_STREAM = 0x74756E65  # keeps a tuner's draws apart from the traffic's with the same seed
 
@@ -58,7 +55,9 @@ class TunerContext:
     lasts. ``trigger`` says when to tune: ``"always"``, or ``"kl"``: from the first interval with
     data, and anew whenever the flow-size distribution has changed. ``observation`` is what the
     network looked like at the end of the warm-up; ``observation_version`` and
-    ``observation_layout`` say what its numbers mean (0 and "": unknown).
+    ``observation_layout`` say what its numbers mean (0 and "": unknown). ``groups`` are the groups
+    of devices that the scenario has set apart, ``devices`` what the network has, so that a
+    proposal's groups can be named (None: not known).
     """
 
     space: KnobSpace
@@ -70,6 +69,8 @@ class TunerContext:
     observation: Observation = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     observation_version: int = 0
     observation_layout: str = ""
+    groups: tuple[str, ...] = ()
+    devices: Devices | None = None
 
     def generator(self, stream: int = 0) -> np.random.Generator:
         """Return the tuner's own random stream; the same seed and number, the same draws."""
@@ -99,13 +100,14 @@ class TunerSettings(StrictModel):
     """Base of a tuner's typed options; the field descriptions are the help of ``--tuner-arg``."""
 
 
-class Tuner(ABC):
+class Tuner(ABC, Generic[P]):
     """Base class of every tuner: ``start``, then ``ask`` and ``tell`` in turn, then ``recommend``.
 
     ``ask`` may return None to keep the setting in force. An interval without data is not told:
     the same proposal stays in force until something was sent. A tuner draws random numbers only
     from ``context.generator()`` and reads no clock, so that a run can be repeated and resumed.
-    :mod:`dcqcn_gym.tuners.random_search` is the smallest one that searches: copy it.
+    :mod:`dcqcn_gym.tuners.random_search` is the smallest one that searches: copy it. One that
+    recommends a setting per group of devices is a ``Tuner[Proposal]``.
     """
 
     name: ClassVar[str] = ""
@@ -118,7 +120,7 @@ class Tuner(ABC):
     def __init__(self, settings: TunerSettings | None = None) -> None:
         self.settings = self.Settings() if settings is None else settings
         self.best_utility = -1.0
-        self.best_setting: Setting | None = None
+        self.best_setting: P | None = None
 
     def start(self, context: TunerContext) -> None:
         """Begin a run. Extend it, calling ``super().start(context)`` first."""
@@ -132,22 +134,33 @@ class Tuner(ABC):
 
     def tell(self, outcome: Outcome) -> None:
         """Learn what the last proposal did. The default remembers the best single outcome."""
-        if isinstance(outcome.setting, Setting) and outcome.utility > self.best_utility:
+        if outcome.utility > self.best_utility:
             self.best_utility = outcome.utility
-            self.best_setting = outcome.setting
+            self.best_setting = cast(P, outcome.setting)  # it was asked, so it is one
 
     @property
     def tuning(self) -> bool:
         """False while the tuner needs no utilities, so that a deployment need not send them."""
         return True
 
-    def recommend(self) -> Setting:
-        """Return the setting to deploy; allowed at any time after ``start``."""
-        return self.context.base if self.best_setting is None else self.best_setting
+    def recommend(self) -> P:
+        """Return what to deploy; allowed at any time after ``start``."""
+        return cast(P, self.context.base) if self.best_setting is None else self.best_setting
 
     def state(self) -> dict[str, Any]:
         """Return figures worth showing and logging (JSON values), for example a temperature."""
         return {}
+
+
+def check_class(found: type[Tuner], owner: str) -> None:
+    """Raise ConfigError, which begins with ``owner``, if needs or Settings of a class are wrong."""
+    check_needs(owner, "needs", found.needs)
+    settings: object = found.Settings
+    if not (isinstance(settings, type) and issubclass(settings, TunerSettings)):
+        raise ConfigError(
+            f"{owner}: its Settings are no {TunerSettings.__name__}; expected a class that extends "
+            f"dcqcn_gym.tuners.{TunerSettings.__name__}"
+        )
 
 
 def parse_settings(
@@ -157,9 +170,7 @@ def parse_settings(
 
     Raises ConfigError that names the argument, the value and what was expected.
     """
-    found = tuner_class.Settings
-    if not (isinstance(found, type) and issubclass(found, TunerSettings)):
-        raise ConfigError(f"tuner {name!r}: its Settings are no {TunerSettings.__name__}")
+    check_class(tuner_class, f"tuner {name!r}")
     if arguments and not tuner_class.Settings.model_fields:
         raise ConfigError(f"tuner {name!r} takes no arguments; got {', '.join(arguments)}")
     return validate(arguments, tuner_class.Settings, source=f"tuner {name!r}")

@@ -6,13 +6,15 @@ from typing import Any, ClassVar
 
 from pydantic import Field, create_model
 
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.groups import check_group_names
 from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
-from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 
 __all__ = ["DefaultTuner", "DoNothingTuner", "ExpertTuner", "FixedTuner", "StaticTuner"]
 
 
-class StaticTuner(Tuner):
+class StaticTuner(Tuner[Proposal]):
     """Puts one setting in force at the start and recommends it, whatever happens."""
 
     def start(self, context: TunerContext) -> None:
@@ -21,10 +23,10 @@ class StaticTuner(Tuner):
         self._setting = self._choose(context)
         self._sent = False
 
-    def _choose(self, context: TunerContext) -> Setting:
+    def _choose(self, context: TunerContext) -> Proposal:
         raise NotImplementedError
 
-    def ask(self) -> Setting | None:
+    def ask(self) -> Proposal | None:
         """Return the setting once."""
         if self._sent:
             return None
@@ -39,7 +41,7 @@ class StaticTuner(Tuner):
     def tell(self, outcome: Outcome) -> None:
         """Learn nothing."""
 
-    def recommend(self) -> Setting:
+    def recommend(self) -> Proposal:
         """Return the setting."""
         return self._setting
 
@@ -84,17 +86,37 @@ _FixedSettings = create_model(
         row.name: (float | None, Field(default=None, description=f"{row.help} [{row.unit}]"))
         for row in KNOBS.values()
     },
+    groups=(
+        dict[str, dict[str, float]],
+        Field(default={}, description='other values for a group of devices: {"tor": {"kmin": 50}}'),
+    ),
 )  # type: ignore[call-overload]
 
 
 class FixedTuner(StaticTuner):
-    """The scenario's initial setting with some knobs replaced, in NVIDIA's units."""
+    """The scenario's initial setting with some knobs replaced, in NVIDIA's units.
+
+    ``groups`` replaces more of them for groups of devices.
+    """
 
     name = "fixed"
     summary = "the initial setting with given knobs, e.g. --tuner-arg rp_ai_rate=50"
     Settings: ClassVar[type[TunerSettings]] = _FixedSettings
 
-    def _choose(self, context: TunerContext) -> Setting:
+    def _choose(self, context: TunerContext) -> Proposal:
         given: dict[str, Any] = self.settings.model_dump(exclude_none=True)
-        setting = context.base.replace_nvidia(given)
-        return setting.check(context.space.line_rate_bps, "tuner 'fixed'")
+        groups: dict[str, dict[str, float]] = given.pop("groups")
+        rate = context.space.line_rate_bps
+        cluster = context.base.replace_nvidia(given).check(rate, "tuner 'fixed'")
+        if not groups:
+            return cluster
+        if "cluster" in groups:
+            raise ConfigError("tuner 'fixed': the knobs of the group 'cluster' are given by name")
+        check_group_names(groups, context.devices)
+        return {
+            "cluster": cluster,
+            **{
+                name: cluster.replace_nvidia(knobs).check(rate, f"tuner 'fixed', group {name!r}")
+                for name, knobs in groups.items()
+            },
+        }

@@ -6,16 +6,18 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Real
 from typing import Any, TypeVar
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
+from dcqcn_gym.core.groups import check_group_names, cluster_setting
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.tuners.base import NEEDS, Outcome, Proposal, Tuner, TunerContext
+from dcqcn_gym.core.needs import NEEDS, check_needs
+from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 
 __all__ = ["GuardedTuner"]
 
 T = TypeVar("T")
+C = TypeVar("C")
 
 _SETTING = "dcqcn_gym.core.knobs.Setting"
 
@@ -29,7 +31,7 @@ class GuardedTuner:
     CPU time in seconds.
     """
 
-    def __init__(self, name: str, tuner: Tuner) -> None:
+    def __init__(self, name: str, tuner: Tuner[Any]) -> None:
         self.name = name
         self.tuner = tuner
         self.cpu_s = 0.0
@@ -38,10 +40,8 @@ class GuardedTuner:
 
     def start(self, context: TunerContext, offered: frozenset[str] = frozenset(NEEDS)) -> None:
         """Start the tuner; raise if it needs to see what this world does not offer."""
+        check_needs(f"tuner {self.name!r}", "needs", self.tuner.needs)
         for need in sorted(self.tuner.needs):
-            if need not in NEEDS:
-                known = ", ".join(NEEDS)
-                raise TunerError(f"tuner {self.name!r} needs {need!r}; known needs: {known}")
             if need not in offered:
                 raise ConfigError(
                     f"tuner {self.name!r} needs to see {NEEDS[need]}, "
@@ -58,8 +58,8 @@ class GuardedTuner:
         context = self._started()
         if self._asked:
             raise StateError(f"tuner {self.name!r}: ask() was called twice; call tell() first")
-        proposal = self._call("ask", self.tuner.ask)
-        legal = None if proposal is None else self._legal(proposal, context)
+        proposal = self._proposed("ask", self.tuner.ask)
+        legal = None if proposal is None else self._legal("ask", proposal, context)
         self._asked = True
         return legal
 
@@ -73,13 +73,11 @@ class GuardedTuner:
         self._call("tell", lambda: self.tuner.tell(outcome))
         self._asked = False
 
-    def recommend(self) -> Setting:
+    def recommend(self) -> Proposal:
         """Return the tuner's checked recommendation."""
         context = self._started()
-        setting = self._call("recommend", self.tuner.recommend)
-        if not isinstance(setting, Setting):
-            raise TunerError(self._wrong(setting, "recommend", _SETTING))
-        return self._canonical(setting, "", context)
+        proposal = self._proposed("recommend", self.tuner.recommend)
+        return self._legal("recommend", proposal, context)
 
     @property
     def tuning(self) -> bool:
@@ -100,28 +98,38 @@ class GuardedTuner:
             raise StateError(f"tuner {self.name!r} has not started; call start() first")
         return self._context
 
-    def _legal(self, proposal: object, context: TunerContext) -> Proposal:
-        if isinstance(proposal, Mapping) and "cluster" in proposal:
-            return {
-                group: self._canonical(setting, f", group {group!r}", context)
-                for group, setting in proposal.items()
-            }
-        return self._canonical(proposal, "", context)
+    def _proposed(self, call: str, function: Callable[[], T]) -> T:
+        """Return what a tuner proposes; a setting that it could not even make is its mistake."""
+        try:
+            return self._call(call, lambda: _copied(function()))
+        except ConfigError as error:
+            raise TunerError(f"tuner {self.name!r}: {error} (in {call}())") from error
 
-    def _canonical(self, setting: object, where: str, context: TunerContext) -> Setting:
+    def _legal(self, call: str, proposal: object, context: TunerContext) -> Proposal:
+        """Return a proposal in canonical form; raise :class:`TunerError` if it is not legal."""
+        groups = _groups(proposal)
+        if groups is None:
+            return self._canonical(call, proposal, context, "")
+        try:
+            check_group_names(groups, context.devices)
+            legal = {
+                str(name): self._canonical(call, setting, context, f", group {name!r}")
+                for name, setting in groups.items()
+            }
+            cluster_setting(legal)
+        except ConfigError as error:
+            raise TunerError(f"tuner {self.name!r}: {call}() returned groups: {error}") from None
+        return legal
+
+    def _canonical(self, call: str, setting: object, context: TunerContext, where: str) -> Setting:
         if not isinstance(setting, Setting):
-            raise TunerError(self._wrong(setting, "ask", _SETTING))
+            raise TunerError(self._wrong(setting, call, _SETTING))
         try:
             context.space.table.require(setting, f"tuner {self.name!r}{where}")
             legal = setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
             return legal.canonical()
         except ConfigError as error:
             raise TunerError(f"{error} (a setting it proposed)") from None
-        except TypeError:
-            told = ", ".join(f"{n} = {v!r}" for n, v in setting.items() if not _is_number(v))
-            raise TunerError(
-                f"tuner {self.name!r}{where}: {told[:80]}; expected numbers (a setting it proposed)"
-            ) from None
 
     def _wrong(self, value: object, call: str, expected: str) -> str:
         found = type(value).__name__
@@ -147,5 +155,16 @@ class GuardedTuner:
             self.cpu_s += time.thread_time() - begin
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real)
+def _groups(proposal: object) -> Mapping[object, object] | None:
+    """Return the groups of a proposal, or None if it is no setting per group."""
+    if isinstance(proposal, Setting) or not isinstance(proposal, Mapping):
+        return None
+    meant = "cluster" in proposal or any(isinstance(v, Setting) for v in proposal.values())
+    return proposal if meant else None
+
+
+def _copied(proposal: C) -> C:
+    """Return a proposal that the tuner cannot change any more."""
+    if isinstance(proposal, Mapping) and not isinstance(proposal, Setting):
+        return dict(proposal)  # type: ignore[return-value]
+    return proposal

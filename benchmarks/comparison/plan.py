@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
@@ -107,7 +107,7 @@ class Trial:
         """The tuned run."""
         return RunJob(self.spec, self.log, self.title, self.timing)
 
-    def judged(self, setting: Setting) -> list[RunJob]:
+    def judged(self, setting: DeviceSetting) -> list[RunJob]:
         """Return the runs of what the tuned run recommends, on seeds that all rows share."""
         seeds = evaluation_seeds(self.spec.seed, self.eval_seeds)
         paths = dict(zip(seeds, self.fresh, strict=True))

@@ -75,7 +75,7 @@ class Fluid:
     """
 
     def __init__(self, scenario: Scenario, flows: dict[str, IntArray], seed: int) -> None:
-        net = scenario.network
+        net = scenario.fabric
         if not set(net.tiers) <= {0, 1}:
             raise ConfigError(f"scenario {scenario.name!r}: the fluid knows networks of two tiers")
         sizes, payload = scenario.wire.sizes(), scenario.wire.payload_bytes
@@ -108,7 +108,7 @@ def _paths(
     numbers: dict[tuple[int, int], int],
     random: np.random.Generator,
 ) -> IntArray:
-    net = scenario.network
+    net = scenario.fabric
     tor = np.array([net.tor(host) for host in range(net.n_hosts)])
     spines = np.flatnonzero(np.array(net.tiers) == 1) + net.n_hosts
     place = np.full((net.n_nodes, net.n_nodes), len(numbers), dtype=np.int64)
@@ -135,7 +135,7 @@ def fluid_traffic(study: Study, slice_ps: int = SLICE_PS) -> Steps:
     flows = arrivals(study)
     fluid = Fluid(study.scenario, flows, study.seed)
     keys = keys_of(flows)
-    net = study.scenario.network
+    net = study.scenario.fabric
     tors = np.array([net.tor(host) - net.n_hosts for host in range(net.n_hosts)])[flows["src"]]
     end, payload = study.warmup_ps + study.length_ps, study.scenario.wire.payload_bytes
     before = flows["bytes"].copy()

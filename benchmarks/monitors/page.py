@@ -127,7 +127,7 @@ def _share(number: float | None) -> str:
 
 def overhead_table(scenario: Scenario) -> list[Cells]:
     """Return what crosses the wire per device and interval: ours beside PARALEON Table IV."""
-    net = scenario.network
+    net = scenario.fabric
     tors = {link.b if link.a < net.n_hosts else link.a for link in net.host_link}
     ports = count(tor in (link.a, link.b) for link in net.links for tor in list(tors)[:1])
     switch = LOCAL_FSD_BYTES + SWITCH_HEADER.size + ports * PORT_RECORD.size

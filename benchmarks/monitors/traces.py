@@ -18,8 +18,8 @@ import numpy.typing as npt
 from dcqcn_gym import _core
 from dcqcn_gym.benchmarks.monitors.accuracy import Accuracy, Seen, accuracy, sizes_of
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.envs.backends.groups import same_everywhere
-from dcqcn_gym.envs.monitors.reader import FlowLogReader, as_figures
+from dcqcn_gym.core.groups import same_everywhere
+from dcqcn_gym.envs.backends.flow_log import FlowLogReader, as_figures
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.monitor import KINDS, OwnMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -129,7 +129,7 @@ class Probe:
         counter = _core.Monitor(monitor_line(compiled, options), study.seed)
         if self.own is None:
             return counter
-        net = study.scenario.network
+        net = study.scenario.fabric
         switches = net.n_nodes - net.n_hosts
         return FedMonitor(counter, FlowLogReader(self.own, switches, self.interval_ps, study.seed))
 

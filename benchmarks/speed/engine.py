@@ -19,9 +19,9 @@ import numpy as np
 
 from dcqcn_gym import _core
 from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.groups import same_everywhere
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends.clocked import ClockedBackend
-from dcqcn_gym.envs.backends.groups import same_everywhere
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario

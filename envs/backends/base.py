@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import Setting
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["Backend", "DeviceSetting", "Look", "Watchable"]
+__all__ = ["SIMULATED", "Backend", "DeviceSetting", "Look", "TakesArgument", "Watchable"]
 
-DeviceSetting = Setting | Mapping[str, Setting]
-"""One setting for every device, or a setting per group: ``"cluster"`` (required), then any of
-``"hosts"``, ``"switches"``, ``"tor"``, ``"spine"``, ``"core"``, ``"nic:HOST"``, ``"switch:NODE"``,
-``"port:NODE:PORT"``; the more specific group wins."""
+SIMULATED = frozenset({"fsd", "per_switch"})
+"""What a world offers whose reports have every figure."""
 
 
 @runtime_checkable
@@ -26,6 +24,14 @@ class Backend(Protocol):
     ``open`` may be called again after ``close`` (a reset). A call out of order raises
     :class:`~dcqcn_gym.core.errors.StateError` that names the missing call.
     """
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """What it shows to tuners, of :data:`dcqcn_gym.core.needs.NEEDS`."""
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """Figures that its reports name in ``unknown``, of :data:`~core.interval.REPORT_FIELDS`."""
 
     def open(self, scenario: Scenario, seed: int) -> None:
         """Build the network of ``scenario`` at time 0 with this seed; no packet moves yet."""
@@ -42,6 +48,20 @@ class Backend(Protocol):
     @property
     def done(self) -> bool:
         """True once a finite scenario has delivered everything; False while closed."""
+
+
+@runtime_checkable
+class TakesArgument(Protocol):
+    """A class of backends that are named with an argument, as in ``replay:FILE``.
+
+    ``argument`` is what messages call it (``"FILE"``).
+    """
+
+    argument: str
+
+    @classmethod
+    def from_argument(cls, text: str) -> Backend:
+        """Return a new, closed backend; raise ConfigError if the text says nothing to it."""
 
 
 Look = Callable[[int, Mapping[str, Any], Mapping[str, Any]], None]

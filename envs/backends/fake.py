@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import (
     FSD_BINS,
     FinishedFlows,
@@ -24,8 +25,7 @@ from dcqcn_gym.core.interval import (
     IntervalReport,
 )
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, KNOBS, NIC_KNOBS
-from dcqcn_gym.envs.backends.base import DeviceSetting
-from dcqcn_gym.envs.backends.groups import Devices, resolve
+from dcqcn_gym.envs.backends.base import SIMULATED
 from dcqcn_gym.envs.scenario.monitor import OwnMonitor
 
 if TYPE_CHECKING:
@@ -60,6 +60,9 @@ class FakeBackend:
     ``work_intervals``: the network has delivered everything after so many intervals (``done``),
     and is idle from then on; None: never.
     """
+
+    offers = SIMULATED
+    unknown: frozenset[str] = frozenset()
 
     def __init__(self, work_intervals: int | None = None) -> None:
         self._work_intervals = work_intervals

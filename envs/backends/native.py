@@ -10,12 +10,12 @@ import numpy as np
 
 from dcqcn_gym import _core
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
+from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
-from dcqcn_gym.envs.backends.base import DeviceSetting, Look
-from dcqcn_gym.envs.backends.groups import Devices, resolve
+from dcqcn_gym.envs.backends.base import SIMULATED, Look
+from dcqcn_gym.envs.backends.flow_log import FlowLogReader, as_figures, reader_of
 from dcqcn_gym.envs.backends.report_dict import ReportReader
-from dcqcn_gym.envs.monitors.reader import FlowLogReader, as_figures, reader_of
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 if TYPE_CHECKING:
@@ -81,6 +81,9 @@ class NativeBackend:
     process, each in its own thread; ``advance`` releases the GIL.
     """
 
+    offers = SIMULATED
+    unknown: frozenset[str] = frozenset()
+
     def __init__(self) -> None:
         self._open: _Open | None = None
 
@@ -106,7 +109,7 @@ class NativeBackend:
             n_hosts=int(simulation.n_hosts),
             port_node=[int(n) for n in ports["node"]],
             port_index=[int(i) for i in ports["index"]],
-            tiers=_tiers(compiled),
+            tiers=scenario.fabric.tier_of,
         )
         table = scenario.initial_setting().table
         self._open = _Open(simulation, devices, table, scenario.monitor_interval_ps, flow_log)
@@ -181,13 +184,3 @@ class NativeBackend:
         if self._open is None:
             raise StateError(f"{call}() on a closed backend; call open() first")
         return self._open
-
-
-def _tiers(compiled: str) -> dict[int, int]:
-    """Return {switch node: tier} from the ``switch`` lines of a compiled scenario."""
-    tiers: dict[int, int] = {}
-    for line in compiled.splitlines():
-        if line.startswith("switch "):
-            _, node, *pairs = line.split()
-            tiers[int(node)] = int(dict(p.split("=", 1) for p in pairs)["tier"])
-    return tiers

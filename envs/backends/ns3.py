@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, MissingExtraError, StateError
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import KNOBS, Setting
-from dcqcn_gym.envs.backends.base import DeviceSetting, Look
+from dcqcn_gym.envs.backends.base import SIMULATED, Look
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 try:
@@ -107,6 +108,9 @@ class Ns3Backend:
     messages to a file; ``pcap`` is the prefix of capture files, one per port; ``command`` replaces
     the simulation process (tests). Picklable before ``open``; usable in the process that opened it.
     """
+
+    offers = SIMULATED
+    unknown: frozenset[str] = frozenset()
 
     def __init__(
         self,

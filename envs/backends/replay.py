@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dcqcn_gym.core.errors import BackendError, StateError
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.envs.backends.base import Backend, DeviceSetting
+from dcqcn_gym.envs.backends.base import SIMULATED, Backend
 from dcqcn_gym.envs.backends.report_dict import read_reports, write_reports
 
 if TYPE_CHECKING:
@@ -29,10 +30,23 @@ __all__ = [
 class ReplayBackend:
     """A :class:`~dcqcn_gym.envs.backends.base.Backend` that plays reports in their order."""
 
+    argument = "FILE"
+    offers = SIMULATED
+
+    @classmethod
+    def from_argument(cls, text: str) -> ReplayBackend:
+        """Return one that plays the reports of a file (:func:`write_reports`)."""
+        return cls(read_reports(text))
+
     def __init__(self, reports: Sequence[IntervalReport]) -> None:
         self._reports = tuple(reports)
         self._next: int | None = None
         self._applied = False
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """What any of the reports does not know."""
+        return frozenset().union(*(report.unknown for report in self._reports))
 
     @property
     def done(self) -> bool:
@@ -82,6 +96,16 @@ class RecordingBackend:
     def __init__(self, inner: Backend) -> None:
         self.inner = inner
         self.reports: list[IntervalReport] = []
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """What ``inner`` offers."""
+        return self.inner.offers
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """What ``inner`` cannot know."""
+        return self.inner.unknown
 
     @property
     def done(self) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.tables import Cdf
-from dcqcn_gym.envs.scenario.topology import Network, us_to_ps
+from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
 from dcqcn_gym.envs.scenario.workloads import (
     AllToAll,
     Flows,
@@ -28,7 +28,7 @@ __all__ = ["FORMAT_VERSION", "compile_scenario"]
 FORMAT_VERSION = 1
 
 
-def compile_scenario(scenario: Scenario) -> str:
+def compile_scenario(scenario: Network) -> str:
     """Return the flat text of a scenario (format ``dcqcn-gym-scenario 1 complete``)."""
     lines = [f"dcqcn-gym-scenario {FORMAT_VERSION} complete"]
     lines += _network(scenario)
@@ -53,8 +53,8 @@ def _mixed(x: int) -> int:
     return x ^ (x >> 16)
 
 
-def _network(scenario: Scenario) -> Iterator[str]:
-    net = scenario.network
+def _network(scenario: Network) -> Iterator[str]:
+    net = scenario.fabric
     yield f"nodes hosts={net.n_hosts} switches={len(net.tiers)}"
     for node in range(net.n_hosts, net.n_nodes):
         salt = _salt(node, scenario.switch.ecmp_salt)
@@ -67,7 +67,7 @@ def _network(scenario: Scenario) -> Iterator[str]:
         )
 
 
-def _next_hops(scenario: Scenario) -> Iterator[str]:
+def _next_hops(scenario: Network) -> Iterator[str]:
     for row in scenario.switch.ecmp_table:
         yield "next_hop " + " ".join(map(str, row))
 
@@ -80,7 +80,7 @@ def _list(values: Iterable[object]) -> str:
     return ",".join(map(str, values))
 
 
-def _devices(scenario: Scenario) -> Iterator[str]:
+def _devices(scenario: Network) -> Iterator[str]:
     wire, switch, transport = scenario.wire, scenario.switch, scenario.transport
     yield "wire " + _items(payload=wire.payload_bytes, **wire.sizes())
     yield "pfc " + _items(
@@ -99,7 +99,7 @@ def _devices(scenario: Scenario) -> Iterator[str]:
         rto_ps=us_to_ps(transport.rto_us),
         dispatch_delay_ps=us_to_ps(transport.dispatch_delay_us),
     )
-    yield "scheme " + _items(name="dcqcn", mode=scenario.rp)
+    yield "scheme " + _items(name=scenario.scheme.name, mode=scenario.rp)
     yield "cnp " + _items(
         scope=scenario.cnp.scope,
         port_gap_ps=us_to_ps(scenario.cnp.port_gap_us),
@@ -108,14 +108,14 @@ def _devices(scenario: Scenario) -> Iterator[str]:
     yield _monitor(scenario)
 
 
-def _monitor(scenario: Scenario) -> str:
+def _monitor(scenario: Network) -> str:
     words = scenario.monitor.words()
     if scenario.monitor.distribution is not None:
         words["sizes_cdf"] = _cdfs(scenario).index(scenario.monitor.distribution)
     return "monitor " + _items(**words)
 
 
-def _cdfs(scenario: Scenario) -> list[Cdf]:
+def _cdfs(scenario: Network) -> list[Cdf]:
     """Return every flow-size distribution of the scenario once, in the order of its number."""
     cdfs: list[Cdf] = []
     wanted = [w.cdf for w in scenario.workloads if isinstance(w, Poisson)]
@@ -127,8 +127,8 @@ def _cdfs(scenario: Scenario) -> list[Cdf]:
     return cdfs
 
 
-def _workloads(scenario: Scenario) -> Iterator[str]:
-    net = scenario.network
+def _workloads(scenario: Network) -> Iterator[str]:
+    net = scenario.fabric
     cdfs = _cdfs(scenario)
     for i, cdf in enumerate(cdfs):
         points = dict.fromkeys(cdf.points)  # each once: a repeated row of a table says nothing
@@ -149,7 +149,7 @@ def _stop(stop_us: float | None) -> int:
     return -1 if stop_us is None else us_to_ps(stop_us)
 
 
-def _poisson(workload: Poisson, net: Network, cdf: int) -> str:
+def _poisson(workload: Poisson, net: Fabric, cdf: int) -> str:
     hosts, dsts = workload.resolve(net)
     return "workload poisson " + _items(
         cdf=cdf,
@@ -163,7 +163,7 @@ def _poisson(workload: Poisson, net: Network, cdf: int) -> str:
     )
 
 
-def _rounds(workload: AllToAll | Ring | Permutation | Incast | Pairs, net: Network) -> str:
+def _rounds(workload: AllToAll | Ring | Permutation | Incast | Pairs, net: Fabric) -> str:
     extra: dict[str, object] = {}
     if isinstance(workload, Pairs):
         what = _items(pairs=_list(f"{a}>{b}:{size}" for a, b, size in workload.resolve(net)))

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean
 from dcqcn_gym.envs.scenario.tables import lines_of, numbers_of, path_of
-from dcqcn_gym.envs.scenario.topology import Network
+from dcqcn_gym.envs.scenario.topology import Fabric
 
 __all__ = ["NextHop", "NextHopsField", "check_next_hops", "read_next_hops"]
 
@@ -40,7 +40,7 @@ class NextHop(NamedTuple):
 class _Paths:
     """Ports of switches on shortest paths, by destination."""
 
-    def __init__(self, net: Network) -> None:
+    def __init__(self, net: Fabric) -> None:
         self._net = net
         self._peers: list[list[int]] = [[] for _ in range(net.n_nodes)]
         for link in net.links:
@@ -91,7 +91,7 @@ class _Paths:
         return ""
 
 
-def check_next_hops(rows: Iterable[tuple[str, NextHop]], net: Network) -> None:
+def check_next_hops(rows: Iterable[tuple[str, NextHop]], net: Fabric) -> None:
     """Raise :class:`ConfigError` for the first row that does not fit; each comes with its place."""
     paths = _Paths(net)
     seen: dict[tuple[int, ...], str] = {}
@@ -119,7 +119,7 @@ def _is_header(path: Path, line: int, text: str) -> bool:
     return True
 
 
-def read_next_hops(path: Path, net: Network | None = None) -> tuple[NextHop, ...]:
+def read_next_hops(path: Path, net: Fabric | None = None) -> tuple[NextHop, ...]:
     """Read ``switch,src,dst,ordinal,port`` rows; ``#`` lines are comments, a header is optional.
 
     With ``net`` the rows are checked as well. Raises :class:`ConfigError` with the line.
@@ -139,7 +139,7 @@ def read_next_hops(path: Path, net: Network | None = None) -> tuple[NextHop, ...
 
 def _to_rows(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, str):
-        return read_next_hops(path_of(value, info), (info.context or {}).get("network"))
+        return read_next_hops(path_of(value, info), (info.context or {}).get("fabric"))
     return value
 
 

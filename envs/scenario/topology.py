@@ -15,20 +15,21 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.envs.scenario.rates import DelayUs, Gbps, PsPerByte, Rated, ps_per_byte, us_to_ps
 
 __all__ = [
     "Dumbbell",
+    "Fabric",
     "FatTree",
     "Gbps",
     "Graph",
     "GraphLink",
     "LeafSpine",
     "Link",
-    "Network",
     "SingleSwitch",
     "Topology",
-    "network",
+    "fabric",
     "ps_per_byte",
     "us_to_ps",
 ]
@@ -52,7 +53,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Network:
+class Fabric:
     """An expanded topology: hosts ``0..n_hosts-1``, then one tier per switch, then the links."""
 
     n_hosts: int
@@ -71,6 +72,22 @@ class Network:
     def tier(self, node: int) -> int:
         """Tier of a switch: 0 ToR, 1 spine or aggregation, 2 core."""
         return self.tiers[node - self.n_hosts]
+
+    @cached_property
+    def tier_of(self) -> dict[int, int]:
+        """Tier of every switch, by its node number."""
+        return {node: self.tier(node) for node in range(self.n_hosts, self.n_nodes)}
+
+    @cached_property
+    def devices(self) -> Devices:
+        """Hosts, switches and egress ports, ports numbered node by node as in reports."""
+        degree = [0] * self.n_nodes
+        for link in self.links:
+            degree[link.a] += 1
+            degree[link.b] += 1
+        ports = [(node, index) for node, n in enumerate(degree) for index in range(n)]
+        nodes, indices = zip(*ports, strict=True)
+        return Devices(self.n_hosts, nodes, indices, self.tier_of)
 
     @cached_property
     def host_link(self) -> tuple[Link, ...]:
@@ -125,11 +142,11 @@ class SingleSwitch(Rated):
     ps_per_byte: PsPerByte = None
     delay_us: DelayUs = 5.0
 
-    def expand(self) -> Network:
+    def expand(self) -> Fabric:
         """Return the plain network."""
         step, delay = self.step_of(), us_to_ps(self.delay_us)
         links = tuple(Link(h, self.hosts, step, delay) for h in range(self.hosts))
-        return Network(self.hosts, (0,), links)
+        return Fabric(self.hosts, (0,), links)
 
 
 class LeafSpine(Rated):
@@ -176,7 +193,7 @@ class LeafSpine(Rated):
             )
         return round(exact)
 
-    def expand(self) -> Network:
+    def expand(self) -> Fabric:
         """Return the plain network."""
         n, spines = self.tors * self.hosts_per_tor, self.n_spines
         down, up = self.step_of("host_"), self.step_of("uplink_")
@@ -188,7 +205,7 @@ class LeafSpine(Rated):
             for spine in range(spines)
             for _ in range(self.links_per_spine)
         ]
-        return Network(n, (0,) * self.tors + (1,) * spines, tuple(links))
+        return Fabric(n, (0,) * self.tors + (1,) * spines, tuple(links))
 
 
 class Dumbbell(Rated):
@@ -204,14 +221,14 @@ class Dumbbell(Rated):
     host_delay_us: DelayUs = 5.0
     bottleneck_delay_us: DelayUs = 5.0
 
-    def expand(self) -> Network:
+    def expand(self) -> Fabric:
         """Return the plain network."""
         n = self.left + self.right
         step, delay = self.step_of("host_"), us_to_ps(self.host_delay_us)
         links = [Link(h, n if h < self.left else n + 1, step, delay) for h in range(n)]
         middle = us_to_ps(self.bottleneck_delay_us)
         links.append(Link(n, n + 1, self.step_of("bottleneck_"), middle))
-        return Network(n, (0, 0), tuple(links))
+        return Fabric(n, (0, 0), tuple(links))
 
 
 class FatTree(Rated):
@@ -231,7 +248,7 @@ class FatTree(Rated):
     core_ps_per_byte: PsPerByte = None
     delay_us: DelayUs = 5.0
 
-    def expand(self) -> Network:
+    def expand(self) -> Fabric:
         """Return the plain network."""
         half, delay = self.k // 2, us_to_ps(self.delay_us)
         per_edge = self.hosts_per_edge or half
@@ -245,7 +262,7 @@ class FatTree(Rated):
         for agg in range(edges):
             first = n + 2 * edges + agg % half * half
             links += [Link(n + edges + agg, first + j, top, delay) for j in range(half)]
-        return Network(n, (0,) * edges + (1,) * edges + (2,) * cores, tuple(links))
+        return Fabric(n, (0,) * edges + (1,) * edges + (2,) * cores, tuple(links))
 
 
 class GraphLink(Rated):
@@ -321,7 +338,7 @@ class Graph(StrictModel):
     def _name(self, node: int) -> str:
         return f"h{node}" if node < self.hosts else f"s{node - self.hosts}"
 
-    def expand(self) -> Network:
+    def expand(self) -> Fabric:
         """Return the plain network; host links first, so that port 0 of a host is its link."""
         links = [
             Link(self._node(i, 0), self._node(i, 1), x.step_of(), us_to_ps(x.delay_us))
@@ -331,7 +348,7 @@ class Graph(StrictModel):
         near = {max(x.a, x.b) for x in links if min(x.a, x.b) < self.hosts}
         every = range(self.hosts, self.hosts + self.switches)
         tiers = self.tiers or tuple(0 if switch in near else 1 for switch in every)
-        return Network(self.hosts, tiers, tuple(links))
+        return Fabric(self.hosts, tiers, tuple(links))
 
 
 Topology = Annotated[
@@ -340,6 +357,6 @@ Topology = Annotated[
 
 
 @lru_cache(maxsize=64)
-def network(topology: SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph) -> Network:
+def fabric(topology: SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph) -> Fabric:
     """Return the expanded network of a topology (cached; a network is immutable)."""
     return topology.expand()

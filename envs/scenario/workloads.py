@@ -18,7 +18,7 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import mean, total
 from dcqcn_gym.envs.scenario.tables import CdfField, FlowsField
-from dcqcn_gym.envs.scenario.topology import Network, us_to_ps
+from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
 
 __all__ = [
     "AllToAll",
@@ -57,7 +57,7 @@ TimeUs = Annotated[float, Field(ge=0, le=1e12, description="a time in us")]
 
 
 def select_hosts(
-    net: Network,
+    net: Fabric,
     hosts: Literal["all"] | int | tuple[int, ...],
     *,
     placement: str = "round-robin",
@@ -158,7 +158,7 @@ class Poisson(_Timed):
             )
         return self
 
-    def resolve(self, net: Network) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def resolve(self, net: Fabric) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the sending and the receiving hosts."""
         hosts = select_hosts(net, self.hosts, placement=self.placement)
         if self.dsts is None:
@@ -179,7 +179,7 @@ class AllToAll(_Rounds):
     hosts: HostSet = "all"
     placement: Literal["round-robin", "packed"] = "round-robin"
 
-    def resolve(self, net: Network) -> tuple[int, ...]:
+    def resolve(self, net: Fabric) -> tuple[int, ...]:
         """Return the workers."""
         return _workers(self, net)
 
@@ -204,7 +204,7 @@ class Ring(_Closed):
     hosts: HostSet = "all"
     placement: Literal["round-robin", "packed"] = "round-robin"
 
-    def resolve(self, net: Network) -> tuple[int, ...]:
+    def resolve(self, net: Fabric) -> tuple[int, ...]:
         """Return the ranks in ring order."""
         return _workers(self, net)
 
@@ -217,7 +217,7 @@ class Ring(_Closed):
         return (ranks - 1) * (2 if self.collective == "all-reduce" else 1)
 
 
-def _workers(workload: AllToAll | Ring, net: Network) -> tuple[int, ...]:
+def _workers(workload: AllToAll | Ring, net: Fabric) -> tuple[int, ...]:
     hosts = select_hosts(net, workload.hosts, placement=workload.placement)
     if len(hosts) < 2:
         raise ConfigError(f"hosts has {len(hosts)} worker; expected at least 2")
@@ -233,7 +233,7 @@ class Incast(_Rounds):
     hosts: HostSet = "all"
     placement: Literal["round-robin", "packed"] = "round-robin"
 
-    def resolve(self, net: Network) -> tuple[int, ...]:
+    def resolve(self, net: Fabric) -> tuple[int, ...]:
         """Return the senders."""
         if self.dst >= net.n_hosts:
             raise ConfigError(
@@ -254,7 +254,7 @@ class Pairs(_Rounds):
     )
     rounds: int = Field(default=1, ge=0, description="the number of rounds, 0 for no end")
 
-    def resolve(self, net: Network) -> tuple[tuple[int, int, int], ...]:
+    def resolve(self, net: Fabric) -> tuple[tuple[int, int, int], ...]:
         """Return the transfers."""
         for i, (src, dst, _) in enumerate(self.pairs):
             for host in (src, dst):
@@ -275,7 +275,7 @@ class Flows(StrictModel):
     flows: FlowsField = Field(min_length=1)
     priority: Priority = 3
 
-    def resolve(self, net: Network) -> None:
+    def resolve(self, net: Fabric) -> None:
         """Check every flow against the topology."""
         for i, flow in enumerate(self.flows):
             problem = flow.problem(net.n_hosts)
@@ -288,7 +288,7 @@ Workload = Annotated[
 ]
 
 
-def collectives_of(workloads: Sequence[object], net: Network) -> list[Collective]:
+def collectives_of(workloads: Sequence[object], net: Fabric) -> list[Collective]:
     """Return what each all-to-all and ring among these workloads is as a collective operation."""
     found = []
     for i, workload in enumerate(workloads):
@@ -307,7 +307,7 @@ def collectives_of(workloads: Sequence[object], net: Network) -> list[Collective
     return found
 
 
-def mean_gap_ps(workload: Poisson, net: Network) -> float:
+def mean_gap_ps(workload: Poisson, net: Fabric) -> float:
     """Return the mean gap between two flows of one host, in picoseconds.
 
     Host load r: mean size x 8 / (r x rate); hosts of different rates share one gap, from their
@@ -331,7 +331,7 @@ def mean_gap_ps(workload: Poisson, net: Network) -> float:
     return bits * crossing / (load * capacity) * 1e12
 
 
-def _crossing(net: Network, hosts: tuple[int, ...], dsts: tuple[int, ...]) -> float:
+def _crossing(net: Fabric, hosts: tuple[int, ...], dsts: tuple[int, ...]) -> float:
     """Return the sum over senders of the chance that a destination is in another rack."""
     per_rack: dict[int, int] = {}
     for dst in dsts:

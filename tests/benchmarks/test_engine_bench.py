@@ -24,7 +24,7 @@ def test_every_job_is_finite_traffic_on_the_fabric_it_names() -> None:
 
 
 def test_jobs_differ_from_their_base_as_they_say() -> None:
-    assert {link.delay_ps for link in JOBS["short-links"].scenario().network.links} == {1_000_000}
+    assert {link.delay_ps for link in JOBS["short-links"].scenario().fabric.links} == {1_000_000}
     for kind in ("none", "exact", "elastic"):
         assert JOBS[f"monitor-{kind}"].scenario().monitor.kind == kind
 

@@ -159,8 +159,8 @@ def test_a_world_changes_what_it_says() -> None:
     base = load_scenario("fb-hadoop")
     assert WORLDS["engine"].scenario(base) == base
     one = WORLDS["one-pfc"].scenario(base)
-    assert one.network.uplink_bps == base.network.uplink_bps
-    assert [link.rate_bps for link in one.network.links[-8:]] == [400e9] * 8
+    assert one.fabric.uplink_bps == base.fabric.uplink_bps
+    assert [link.rate_bps for link in one.fabric.links[-8:]] == [400e9] * 8
     assert one.initial_setting()["kmin"] == 4e9
     sizes = WORLDS["bare"].scenario(base).wire.sizes()
     assert (sizes["data"], sizes["ack"], sizes["cnp"]) == (0, 1, 1)

@@ -79,7 +79,7 @@ def scenario_of(*workloads: dict[str, Any]) -> Scenario:
 
 def run(scenario: Scenario) -> RoundTracker:
     pytest.importorskip("dcqcn_gym._core")
-    tracker = RoundTracker(collectives_of(scenario.workloads, scenario.network))
+    tracker = RoundTracker(collectives_of(scenario.workloads, scenario.fabric))
     backend = make_backend("native")
     backend.open(scenario, 1)
     backend.apply(scenario.initial_setting())
@@ -98,7 +98,7 @@ def test_what_counts_as_a_collective() -> None:
     alltoall = {"kind": "alltoall", "bytes": 1000, "hosts": 3, "messages": 2, "off_us": 7}
     ring = {"kind": "ring", "bytes": 1001, "collective": "all-gather"}
     scenario = scenario_of(poisson, incast, alltoall, permutation, ring)
-    assert collectives_of(scenario.workloads, scenario.network) == [
+    assert collectives_of(scenario.workloads, scenario.fabric) == [
         Collective(2, "all-to-all", 3, bytes=6000, flows=12, pause_ps=7_000_000),
         Collective(4, "all-gather", 4, bytes=1001, flows=12, pause_ps=1_000_000),
     ]
@@ -127,5 +127,5 @@ def test_ring_all_reduce_takes_its_steps() -> None:
 
 def test_mini_llm_alltoall_counts_iterations() -> None:
     scenario = load_scenario("mini-llm-alltoall")
-    (job,) = collectives_of(scenario.workloads, scenario.network)
+    (job,) = collectives_of(scenario.workloads, scenario.fabric)
     assert (job.kind, job.ranks, job.bytes, job.flows) == ("all-to-all", 8, 8_000_000, 56)

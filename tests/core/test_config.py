@@ -89,3 +89,34 @@ def test_schemas_are_written(tmp_path: Path) -> None:
     (path,) = export_schemas(tmp_path / "new", {"outer": Outer})
     assert path.name == "outer.json"
     assert '"additionalProperties": false' in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('name = "x"\n[inner]\nsize = 1\nsize = 2', "the key 'size' of line 4 is given twice"),
+        ('name = "x"\n[inner]\nsize = 1\n[inner]', "Cannot declare ('inner',) twice (at line 4"),
+        ('name = "x"\n[inner]\nsize = true', "inner: size = true: expected something else than"),
+        ('name = "x"\nshare = false\n[inner]\nsize = 1', "share = false: expected something else"),
+        ('name = "x"\n[inner]\nsize = 9223372036854775808', "inner.size is too large a number"),
+        ('name = "x"\n[inner]\nsize = 1\n[[more]]\nsize = -1' + "0" * 30, "more[0].size is too"),
+        ('name = "x"\n[inner]\nsize = 1' + "0" * 5001, "line 3 has too large a number"),
+        ('name = "x"\ny = ' + "[" * 50_000, "nested too deeply"),
+        ('nam = "x"\n[inner]\nsize = 1', "missing; the unknown key 'nam' may be meant for it"),
+        ('name = "x"\n[inner]\nsiz = 1', "bytes; the unknown key 'siz' may be meant for it"),
+    ],
+)
+def test_bad_toml_is_one_sentence(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        _load(tmp_path, text)
+    message = str(caught.value)
+    assert expected in message
+    assert message.startswith(f"{tmp_path / 'it.toml'}: ")
+    assert "\n" not in message
+    assert len(message) < 300
+
+
+def test_a_byte_order_mark_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "it.toml"
+    path.write_bytes(b'\xef\xbb\xbfname = "x"\n[inner]\nsize = 9223372036854775807\n')
+    assert load_toml(path, Outer).inner.size == 2**63 - 1

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym._core import Simulation  # noqa: TID251 - the tests of this folder are about it
+from dcqcn_gym.core.groups import same_everywhere
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
-from dcqcn_gym.envs.backends.groups import same_everywhere
 
 US, MS = 1_000_000, 1_000_000_000
 ENGINES = ("event", "window")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, UnknownNameError
+from dcqcn_gym.core.groups import Devices, resolve
 from dcqcn_gym.core.knobs import (
     DCQCN,
     ECN_KNOBS,
@@ -20,7 +21,6 @@ from dcqcn_gym.core.knobs import (
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends import Backend, backend_names, make_backend
 from dcqcn_gym.envs.backends.fake import FakeBackend
-from dcqcn_gym.envs.backends.groups import Devices, resolve
 from dcqcn_gym.envs.backends.replay import (
     RecordingBackend,
     ReplayBackend,

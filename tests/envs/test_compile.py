@@ -204,5 +204,5 @@ def test_the_engine_reads_it(source: str | Path) -> None:
     backend.apply(scenario.initial_setting())
     report = backend.advance(1_000_000)  # 1 us
     assert report.host_rate_bps.shape == (scenario.n_hosts,)
-    assert report.port_node.shape == (2 * len(scenario.network.links),)
+    assert report.port_node.shape == (2 * len(scenario.fabric.links),)
     backend.close()

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dcqcn_gym.core.config import CONFIGS, export_schemas
+from dcqcn_gym.core.config import CONFIGS, export_schemas, read_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.scenario import SCHEMAS, Scenario, load_scenario, scenario_names
 from dcqcn_gym.envs.scenario.tables import Cdf, cdf_names, read_cdf, read_flows
-from dcqcn_gym.envs.scenario.topology import Network, network, ps_per_byte
+from dcqcn_gym.envs.scenario.task import Task
+from dcqcn_gym.envs.scenario.topology import Fabric, fabric, ps_per_byte
 from dcqcn_gym.envs.scenario.workloads import Poisson, mean_gap_ps, select_hosts
+from dcqcn_gym.simulate.trace import port_names
 
 FILES = Path(__file__).parent.parent / "schemas"
 GOOD = sorted((FILES / "good").glob("*.toml"))
@@ -70,13 +76,13 @@ def test_shared_scenarios_are_those_of_the_docs() -> None:
 
 def test_paper_fabric() -> None:
     scenario = load_scenario("fb-hadoop")
-    assert (scenario.n_hosts, scenario.network.n_nodes) == (128, 140)
+    assert (scenario.n_hosts, scenario.fabric.n_nodes) == (128, 140)
     assert scenario.line_rate_bps == 100e9
     assert scenario.buffer_bytes == 12 * 2**20
     assert scenario.monitor_interval_ps == 10**9
     assert scenario.warmup_ps == 5 * 10**9
     assert scenario.headroom_bytes(80, 5_000_000) == 187_500
-    assert scenario.network.uplink_bps == dict.fromkeys(range(128, 136), 400000000000.0)
+    assert scenario.fabric.uplink_bps == dict.fromkeys(range(128, 136), 400000000000.0)
     assert scenario.initial_setting() == scenario.default_setting()
 
 
@@ -137,25 +143,25 @@ def _poisson(scenario: Scenario) -> Poisson:
 
 def test_host_load_is_of_one_host_link() -> None:
     scenario = load_scenario("fb-hadoop")
-    gap = mean_gap_ps(_poisson(scenario), scenario.network)
+    gap = mean_gap_ps(_poisson(scenario), scenario.fabric)
     assert 120_420.75 * 80 / gap == pytest.approx(0.3, rel=1e-12)
 
 
 def test_uplink_load_is_85_permille_of_host_load() -> None:
     scenario = load_scenario("fb-hadoop-uplink30")
-    gap = mean_gap_ps(_poisson(scenario), scenario.network)
+    gap = mean_gap_ps(_poisson(scenario), scenario.fabric)
     host_load = 120_420.75 * 80 / gap
     assert host_load == pytest.approx(0.085, abs=5e-5)
     crossing = host_load * 16 * 112 / 127  # in host links, per rack
     assert crossing / 4 == pytest.approx(0.3, rel=1e-12)
 
 
-def _net(name: str) -> Network:
-    return network(load_scenario(FILES / "good" / name).topology)
+def _net(name: str) -> Fabric:
+    return fabric(load_scenario(FILES / "good" / name).topology)
 
 
 def test_workers_go_round_the_racks() -> None:
-    net = load_scenario("llm-alltoall").network
+    net = load_scenario("llm-alltoall").fabric
     assert select_hosts(net, 20)[:10] == (0, 16, 32, 48, 64, 80, 96, 112, 1, 17)
     assert select_hosts(net, 3, placement="packed") == (0, 1, 2)
     assert select_hosts(net, (5, 2)) == (5, 2)
@@ -192,7 +198,7 @@ def test_oversubscription_gives_the_spines() -> None:
 def test_fat_tree_counts(k: int) -> None:
     scenario = load_scenario(FILES / "good" / "fat_tree.toml")
     topology = type(scenario.topology).model_validate({"kind": "fat-tree", "k": k})
-    net = network(topology)
+    net = fabric(topology)
     half = k // 2
     assert net.n_hosts == k**3 // 4
     assert [net.tiers.count(t) for t in (0, 1, 2)] == [k * half, k * half, half * half]
@@ -203,3 +209,68 @@ def test_fat_tree_counts(k: int) -> None:
     assert set(degree[: net.n_hosts]) == {1}
     assert set(degree[net.n_hosts :]) == {k}
     assert len({(link.a, link.b) for link in net.links}) == len(net.links)
+
+
+def test_a_scenario_is_a_task_on_a_network() -> None:
+    scenario = load_scenario(FILES / "good" / "scheme_and_groups.toml")
+    assert scenario.task == Task(
+        knobs=("kmin", "kmax", "pmax"), groups=("tor", "switch:4", "port:4:0", "nic:1")
+    )
+    assert isinstance(scenario.network, Network)
+    assert not isinstance(scenario.network, Task)
+    assert compile_scenario(scenario.network) == compile_scenario(scenario)
+    halves = {**scenario.task.model_dump(), **scenario.network.model_dump()}
+    assert halves == scenario.model_dump(exclude={"name", "description"})
+    changed = scenario.model_copy(update={"cadence": 7})
+    assert (changed.task.cadence, scenario.task.cadence) == (7, 1)
+
+
+def test_the_scheme_by_name_by_table_and_by_the_older_key() -> None:
+    dump = load_scenario("mini-fb-hadoop").model_dump(mode="json")
+    forms: list[dict[str, object]] = [
+        {"scheme": {"name": "dcqcn", "rp": "paper"}},
+        {"scheme": {"rp": "paper"}},
+        {"scheme": "dcqcn", "rp": "paper"},
+    ]
+    read = [Scenario.model_validate({**dump, **form}) for form in forms]
+    assert {one.scheme.rp for one in read} == {"paper"}
+    assert read[0] == read[1] == read[2]
+    assert "scheme name=dcqcn mode=paper" in compile_scenario(read[0])
+    assert Scenario.model_validate({**dump, "scheme": "dcqcn"}).scheme.rp == "nic"
+
+
+def test_ports_are_numbered_as_in_reports() -> None:
+    fabric_ = load_scenario("mini-fb-hadoop").fabric
+    devices = fabric_.devices
+    names = [(p.node, p.index) for p in port_names(fabric_)]
+    assert list(zip(devices.port_node, devices.port_index, strict=True)) == names
+    assert devices.tiers == {16: 0, 17: 0, 18: 1, 19: 1}
+
+
+def _tables(value: object, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every table of a file with its place."""
+    if isinstance(value, dict):
+        yield place, value
+        for name, inner in value.items():
+            yield from _tables(inner, f"{place}.{name}")
+    if isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from _tables(inner, f"{place}[{i}]")
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: p.stem)
+def test_an_unknown_key_in_any_table_comes_with_a_near_match(path: Path) -> None:
+    places = [place for place, _ in _tables(read_toml(path))]
+    for place in places:
+        data = {"name": path.stem, **read_toml(path)}
+        table = dict(_tables(data))[place]
+        known = "description" if not place else max(table, key=len)
+        table[f"{known}x"] = 1
+        with pytest.raises(ConfigError, match=rf"{known}x'.*did you mean.*'{known}'"):
+            validate(data, Scenario, source="it", folder=path.parent)
+
+
+def test_tables_of_any_depth_were_looked_into() -> None:
+    places = [place for path in GOOD for place, _ in _tables(read_toml(path))]
+    wanted = {"", ".topology", ".weights", ".monitor", ".initial", ".scheme"}
+    assert wanted | {".workloads[0]", ".workloads[0].cdf", ".topology.links[0]"} <= set(places)

@@ -142,8 +142,8 @@ def test_schema_covers_every_field_and_names_the_first_difference() -> None:
     assert [row[0] for row in ours["report"]] == list(schema.REPORT_FIELDS)
     theirs = schema.schema()
     assert schema.first_difference(ours, theirs) is None
-    theirs["observation"].append(["more", 0.0, 1.0])
-    assert "observation[" in (schema.first_difference(ours, theirs) or "")
+    theirs["report"].append(["more", "<i8", 1])
+    assert "report[" in (schema.first_difference(ours, theirs) or "")
 
 
 def test_the_box_tells_one_bound_to_ns3_gym_and_all_to_us() -> None:

@@ -98,7 +98,7 @@ def test_a_world_that_cannot_be_looked_into_says_so(toy: Callable[..., Ns3Backen
 
 def test_traces_on_ns3_are_those_of_the_native_engine(tmp_path: Path) -> None:
     words = ("queue,rate,pause", "10us", "all", "all", "csv")
-    trace = parse_trace(*words, STORM.network)
+    trace = parse_trace(*words, STORM.fabric)
     for backend in ("native", "ns3"):
         simulate(STORM, tmp_path / backend, intervals=2, seed=3, backend=backend, trace=trace)
     names = sorted(p.name for p in (tmp_path / "native").iterdir() if p.name != "timing.json")

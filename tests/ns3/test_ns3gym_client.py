@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from record_ns3gym_client import record
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import BackendError
 from dcqcn_gym.envs.backends.fake import FakeBackend
-from dcqcn_gym.envs.backends.ns3_bridge import codec
+from dcqcn_gym.envs.backends.ns3_bridge import codec, simulation
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 SCENARIO = "mini-llm-alltoall"
 RECORDED = [
@@ -41,7 +44,7 @@ def simulation_command(kind: str, *options: str) -> list[str]:
     if kind == "toy":
         return [*toy_command(), *common]
     build = ensure_built(say=lambda line: print(line, file=sys.stderr))
-    module = "dcqcn_gym.envs.backends.ns3_bridge.simulation"
+    module = "dcqcn_gym.envs.ns3gym"
     return [sys.executable, "-m", module, f"--module={build.folder}", *common]
 
 
@@ -198,3 +201,22 @@ def test_the_published_client_starts_our_simulation(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Start command") == len(EPISODES)
+
+
+def test_a_process_for_our_own_client_sends_another_one_to_the_command(client: _Client) -> None:
+    world, identity = FakeBackend(), simulation.Identity(load_scenario(SCENARIO), 3)
+    said: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            simulation.serve(world, identity, f"tcp://127.0.0.1:{client.port}")
+        except BackendError as error:
+            said.append(error)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    init = codec.decode(pb.SimInitMsg, client.receive())
+    client.socket.send(EPISODES[0][0])
+    thread.join(30)
+    assert not init.HasField("obsSpace")
+    assert "start `dcqcn-gym ns3 serve`" in str(said)

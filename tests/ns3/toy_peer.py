@@ -13,10 +13,11 @@ import time
 
 import zmq
 
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import schema, simulation
+from dcqcn_gym.envs.ns3gym import GymFace
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
 FAULT_STEP = 2
@@ -79,7 +80,7 @@ def main() -> int:
             return description
 
         simulation.schema = changed  # type: ignore[attr-defined]
-    return simulation.run(lambda _: FaultyWorld(own.fault), rest)
+    return simulation.run(lambda _: FaultyWorld(own.fault), rest, GymFace())
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ SAME = ("flows.csv", "intervals.csv", "summary.json")
 def trace_of(scenario: Scenario, **changes: str) -> Trace:
     options = {"what": "queue,rate,pause", "every": "10us", "ports": "switches", "flows": "all"}
     options |= {"file_format": "csv", **changes}
-    return parse_trace(**options, net=scenario.network)
+    return parse_trace(**options, net=scenario.fabric)
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -62,7 +62,7 @@ def test_ports_add_up_to_the_interval_reports(tmp_path: Path) -> None:
     trace = trace_of(STORM, ports="all", flows="none")
     simulate(STORM, tmp_path, intervals=3, trace=trace)
     table = rows(tmp_path / "trace_ports.csv")
-    names = port_names(STORM.network)
+    names = port_names(STORM.fabric)
     assert len(table) == 3 * 25 * len(names)
     assert not (tmp_path / "trace_flows.csv").exists()
     by_sample = np.array(
@@ -110,7 +110,7 @@ def test_both_engines_look_the_same() -> None:
         world.engine = engine
         world.open(STORM, 2)
         world.apply(STORM.initial_setting())
-        n = len(port_names(STORM.network))
+        n = len(port_names(STORM.fabric))
 
         def look(now: int, ports: Any, flows: Any, samples: list[Any] = samples) -> None:
             samples.append((now, *(np.array(v).tolist() for v in (*ports.values(),))))
@@ -133,7 +133,7 @@ def test_port_numbers_are_those_of_the_engine() -> None:
         world.open(scenario, 1)
         assert world._open is not None
         table = world._open.simulation.port_table()
-        names = port_names(scenario.network)
+        names = port_names(scenario.fabric)
         assert [p.node for p in names] == table["node"].tolist()
         assert [p.index for p in names] == table["index"].tolist()
         assert [p.peer for p in names] == table["peer"].tolist()

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
+from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
 from dcqcn_gym.core.knobs import DCQCN, KNOBS, Setting
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 
@@ -107,7 +107,8 @@ def decode_box(container: pb.DataContainer, size: int) -> npt.NDArray[np.float64
 
 def encode_setting(setting: DeviceSetting) -> list[pb.GroupSetting]:
     """Write a setting group by group, in SI units and full precision."""
-    groups = {"cluster": setting} if isinstance(setting, Setting) else setting
+    groups = dict(by_group(setting))
+    check_group_names(groups)  # the other end knows which devices there are
     for name, value in groups.items():
         DCQCN.require(value, f"group {name!r}")
     return [pb.GroupSetting(group=g, values=s.values_si) for g, s in groups.items()]

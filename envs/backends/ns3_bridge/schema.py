@@ -18,7 +18,7 @@ __all__ = [
     "schema",
 ]
 
-PROTOCOL = (1, 1)
+PROTOCOL = (1, 2)
 """Major and minor version of our extra fields; another major is refused."""
 
 _DTYPES = {"IntArray": ("<i8", 1), "FloatArray": ("<f8", 1), "int": ("<i8", 0)} | {
@@ -33,13 +33,9 @@ REPORT_FIELDS: dict[str, tuple[str, int]] = {
 
 
 def schema() -> dict[str, Any]:
-    """Return the description: observation slots, knobs with units and bounds, report fields."""
-    from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout
-
+    """Return the description: knobs with units and bounds, report fields."""
     return {
         "protocol": list(PROTOCOL),
-        "observation_version": OBSERVATION_VERSION,
-        "observation": [[s.name, float(s.low), float(s.high)] for s in layout()],
         "knobs": [[k.name, k.si_unit, k.unit, *map(float, k.legal)] for k in KNOBS.values()],
         "report": [[name, dtype, ndim] for name, (dtype, ndim) in REPORT_FIELDS.items()],
     }

@@ -1,7 +1,8 @@
-"""The simulation process: a world behind ns3-gym's protocol. Started by Ns3Backend or by hand.
+"""The simulation process: a world behind ns3-gym's protocol. Started by Ns3Backend.
 
-A client of this project gets interval reports and sends settings; ns3-gym's own client gets the
-observations, rewards and actions of the environment. The dialogue is in ``ns3gym.proto``.
+A client of this project gets interval reports and sends settings. What ns3-gym's own client gets,
+observations and rewards, is made above the backends: :mod:`dcqcn_gym.envs.ns3gym` starts this
+process with its :class:`Face`. The dialogue is in ``ns3gym.proto``.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
-import numpy as np
 import zmq
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError
-from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends.base import Backend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
@@ -36,14 +35,26 @@ from dcqcn_gym.envs.backends.ns3_bridge.process import (
     PARENT_VARIABLE,
 )
 from dcqcn_gym.envs.backends.ns3_bridge.schema import PROTOCOL, canonical, digest, schema
-from dcqcn_gym.envs.observation import bounds, layout
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
-__all__ = ["Identity", "World", "main", "run", "serve"]
+__all__ = ["Face", "Identity", "World", "main", "run", "serve"]
 
 World = Callable[[argparse.Namespace], Backend]
 """Makes the world from the command line."""
+
+
+class Face(Protocol):
+    """What a client that is not ours sees of a world."""
+
+    def spaces(self, scenario: Scenario) -> tuple[pb.SpaceDescription, pb.SpaceDescription]:
+        """Return the observation and the action space."""
+
+    def serve(
+        self, ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int
+    ) -> None:
+        """Hold the dialogue after the handshake, until the client stops or the episode ends."""
+
 
 CLIENT_WAIT_S = 60.0
 """So long a simulation waits for a client to answer at all; later on a client may take its time."""
@@ -121,27 +132,39 @@ class Peer:
         self._context.term()
 
 
-def serve(world: Backend, identity: Identity, endpoint: str, wait_s: float = CLIENT_WAIT_S) -> None:
+def serve(
+    world: Backend,
+    identity: Identity,
+    endpoint: str,
+    wait_s: float = CLIENT_WAIT_S,
+    face: Face | None = None,
+) -> None:
     """Hold the whole dialogue with one client; returns when the client is done or gone.
 
-    Raises :class:`BackendError` if no client answers within ``wait_s``.
+    Raises :class:`BackendError` if no client answers within ``wait_s``, or if the client is not
+    ours and there is no ``face`` for it.
     """
     peer = Peer(endpoint)
     try:
         init = pb.SimInitMsg(
             simProcessId=os.getpid(),
             wafShellProcessId=os.getppid(),
-            obsSpace=_observation_space(),
-            actSpace=_action_space(identity.scenario),
             handshake=identity.handshake(),
         )
+        if face is not None:
+            observation, action = face.spaces(identity.scenario)
+            init.obsSpace.CopyFrom(observation)
+            init.actSpace.CopyFrom(action)
         ack = codec.decode(pb.SimInitAck, peer.ask(codec.encode(init), wait_s))
         if ack.stopSimReq:
             return
         if not ack.HasField("handshake"):
-            from dcqcn_gym.envs.ns3gym import serve_gym
-
-            serve_gym(peer.ask, world, identity.scenario, identity.seed)
+            if face is None:
+                raise BackendError(
+                    "the client does not speak this project's part of the protocol; for a client "
+                    "of ns3-gym start `dcqcn-gym ns3 serve`"
+                )
+            face.serve(peer.ask, world, identity.scenario, identity.seed)
         elif ack.handshake.protocol_major == PROTOCOL[0]:
             serve_backend(peer.ask, world, identity.scenario, identity.seed)
     except ClientGoneError:
@@ -150,17 +173,6 @@ def serve(world: Backend, identity: Identity, endpoint: str, wait_s: float = CLI
     finally:
         world.close()
         peer.close()
-
-
-def _observation_space() -> pb.SpaceDescription:
-    low, high = bounds()
-    return codec.box_space("observation", low, high, [slot.name for slot in layout()])
-
-
-def _action_space(scenario: Scenario) -> pb.SpaceDescription:
-    space = KnobSpace(line_rate_bps=scenario.line_rate_bps)
-    ones = np.ones(space.n)
-    return codec.box_space("action", -ones, ones, space.knobs)
 
 
 def end_with_parent() -> None:
@@ -192,7 +204,7 @@ def _remove_folder() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(world: World, arguments: Sequence[str] | None = None) -> int:
+def run(world: World, arguments: Sequence[str] | None = None, face: Face | None = None) -> int:
     """Read the command line, make the world and serve; returns the exit status."""
     options = _parse(arguments)
     end_with_parent()
@@ -201,7 +213,7 @@ def run(world: World, arguments: Sequence[str] | None = None) -> int:
         seed = options.simSeed
         identity = Identity(scenario, seed, options.build_id, options.ns3_version)
         endpoint = options.endpoint or f"tcp://127.0.0.1:{options.openGymPort}"
-        serve(world(options), identity, endpoint, options.wait)
+        serve(world(options), identity, endpoint, options.wait, face)
     except DcqcnGymError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -229,11 +241,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, face: Face | None = None) -> int:
     """Serve the ns-3 world."""
     from dcqcn_gym.envs.backends.ns3_bridge.world import make_world
 
-    return run(make_world, arguments)
+    return run(make_world, arguments, face)
 
 
 if __name__ == "__main__":

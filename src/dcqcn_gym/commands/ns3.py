@@ -94,7 +94,7 @@ def serve(
     ns3: _PathOption = None,
 ) -> None:
     """Run one episode for any client that speaks ns3-gym's protocol; the client binds first."""
-    from dcqcn_gym.envs.backends.ns3_bridge import simulation
+    from dcqcn_gym.envs import ns3gym
     from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
 
     done = ensure_built(ns3, say=lambda line: typer.echo(line, err=True))
@@ -105,7 +105,7 @@ def serve(
         arguments.append(f"--endpoint={endpoint}")
     if pcap is not None:
         arguments.append(f"--pcap={pcap}")
-    raise typer.Exit(simulation.main(arguments))
+    raise typer.Exit(ns3gym.main(arguments))
 
 
 @app.command()
@@ -120,7 +120,7 @@ def launcher(
         f"#!{sys.executable}\n"
         '"""Stands in for ns-3\'s own `ns3`: run "SCENARIO --openGymPort=P --simSeed=S"."""\n'
         "import shlex\nimport sys\n\n"
-        "from dcqcn_gym.envs.backends.ns3_bridge.simulation import main\n\n"
+        "from dcqcn_gym.envs.ns3gym import main\n\n"
         'if len(sys.argv) != 3 or sys.argv[1] != "run":\n'
         "    sys.exit('usage: ns3 run \"SCENARIO --openGymPort=PORT --simSeed=SEED\"')\n"
         "name, *options = shlex.split(sys.argv[2])\n"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError
+
 if TYPE_CHECKING:
     from dcqcn_gym.runs.log import Line
     from dcqcn_gym.runs.loop import RunSpec
@@ -57,6 +59,12 @@ def pretrain(
 def _toml(spec: RunSpec, end: Line) -> str:
     import dcqcn_gym
 
+    if "cluster" in end["recommended"]:
+        raise ConfigError(
+            f"tuner {spec.tuner!r} recommended a setting per group of devices "
+            f"({', '.join(end['recommended'])}); a pretrained file holds one for all: give a tuner "
+            "that sets no groups apart"
+        )
     table = spec.scenario.initial_setting().table
     command = ["dcqcn-gym", "pretrain", "--scenario", spec.scenario.name, "--tuner", spec.tuner]
     command += ["--seed", str(spec.seed), "--intervals", str(spec.intervals), "--out", "FILE"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dcqcn_gym.core.interval import IntervalReport
     from dcqcn_gym.envs.scenario.scenario import Scenario
-    from dcqcn_gym.envs.scenario.topology import Network
+    from dcqcn_gym.envs.scenario.topology import Fabric
     from dcqcn_gym.simulate.trace import Trace
 
 __all__ = ["simulate"]
@@ -33,7 +33,7 @@ def simulate(
     ] = None,
     assign: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KNOB=VALUE", help="Set a knob, in NVIDIA's units."),
+        typer.Option("--set", metavar="[GROUP:]KNOB=VALUE", help="Set a knob, in NVIDIA's units."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the traffic.")] = 1,
     intervals: Annotated[
@@ -99,7 +99,7 @@ def simulate(
         return None if quiet else _tell(out, summary)
     setting = parse_assignments(assign or (), chosen.initial_setting(), chosen.line_rate_bps)
     options = (every, trace_ports, trace_flows, trace_format)
-    tracing = _trace(trace, options, chosen.network)
+    tracing = _trace(trace, options, chosen.fabric)
     if intervals is None and not until_done and flows is None:
         intervals = chosen.intervals
     status = Console(stderr=True).status(f"simulating {chosen.name}")
@@ -150,7 +150,7 @@ def _tell(out: Path, summary: Mapping[str, Any]) -> None:
     )
 
 
-def _trace(trace: str | None, options: tuple[str | None, ...], network: Network) -> Trace | None:
+def _trace(trace: str | None, options: tuple[str | None, ...], fabric: Fabric) -> Trace | None:
     from dcqcn_gym.simulate.trace import parse_trace
 
     if trace is None:
@@ -162,7 +162,7 @@ def _trace(trace: str | None, options: tuple[str | None, ...], network: Network)
         return None
     defaults = ("10us", "switches", "all", "csv")
     every, ports, flows, kind = (o or d for o, d in zip(options, defaults, strict=True))
-    return parse_trace(trace, every, ports, flows, kind, network)
+    return parse_trace(trace, every, ports, flows, kind, fabric)
 
 
 def _progress(status: Status, name: str) -> Callable[[int, IntervalReport], None]:

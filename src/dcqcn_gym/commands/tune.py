@@ -177,7 +177,7 @@ def _figure(value: float | None) -> str:
 
 
 def _emit(best: dict[str, Any], form: EmitForm) -> None:
-    from dcqcn_gym.core.knobs import Setting
+    from dcqcn_gym.core.groups import setting_of
     from dcqcn_gym.hw.emit import emit
 
-    typer.echo(emit(Setting.from_nvidia(best["recommended"]), form.value), nl=False)
+    typer.echo(emit(setting_of(best["recommended"]), form.value), nl=False)

@@ -6,14 +6,17 @@ Every file a person writes is read through :func:`load_toml` into a subclass of
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean
 
@@ -39,21 +42,78 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 class StrictModel(BaseModel):
-    """A frozen model that refuses unknown keys, NaN and infinity."""
+    """A frozen model that refuses unknown keys, NaN and infinity, and true or false as numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_flag_as_number(cls, data: Any) -> Any:
+        for name, value in data.items() if isinstance(data, Mapping) else ():
+            given = value if isinstance(value, list | tuple) else (value,)
+            flag = next((v for v in given if isinstance(v, bool)), None)
+            field = cls.model_fields.get(name)
+            if flag is not None and field is not None and not _takes_flag(field.annotation):
+                word = str(flag).lower()
+                raise ConfigError(f"{name} = {word}: expected something else than true or false")
+        return data
+
+
+def _takes_flag(annotation: Any) -> bool:
+    return annotation in (bool, Any) or any(_takes_flag(arg) for arg in get_args(annotation))
+
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; raise :class:`ConfigError` naming file and line."""
+    """Return the tables of a TOML file; raise :class:`ConfigError` naming file and line or key.
+
+    A byte order mark at the begin is left out; whole numbers are of 64 bits, as TOML says.
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as a text file ({error})") from None
+    try:
+        tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        raise ConfigError(f"{path}: not valid TOML: {_in_words(str(error), text)}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: its values are nested too deeply to be read") from None
+    except ValueError:  # Python does not convert a number of thousands of digits
+        before = re.split(r"[\d_]{1000}", text, maxsplit=1)[0]
+        line = before.count("\n") + 1
+        raise ConfigError(f"{path}: line {line} has {_TOO_LARGE}") from None
+    for key, value in _numbers(tables, ""):
+        if not -(2**63) <= value < 2**63:
+            raise ConfigError(f"{path}: {key} is {_TOO_LARGE}")
+    return tables
+
+
+_TOO_LARGE = "too large a number; expected whole numbers from -2^63 to 2^63 - 1"
+
+
+def _numbers(value: Any, key: str) -> Iterator[tuple[str, int]]:
+    """Yield every whole number with the place where it stands."""
+    if isinstance(value, int):
+        yield key, value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _numbers(inner, f"{key}.{name}".lstrip("."))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from _numbers(inner, f"{key}[{i}]")
+
+
+def _in_words(problem: str, text: str) -> str:
+    """Return the parser's words; a key that is given twice is named with its line."""
+    if "overwrite" not in problem:
+        return problem
+    lines = text.rstrip().splitlines()
+    found = re.search(r"at line (\d+)", problem)  # none where the file ends with that line
+    number = int(found[1]) if found else len(lines)
+    key = lines[number - 1].partition("=")[0].strip()
+    return f"the key {_short(key)} of line {number} is given twice; expected every key once"
 
 
 def load_toml(
@@ -80,7 +140,8 @@ def validate(
 
 def describe(error: ValidationError, model: type[BaseModel], source: str) -> str:
     """Return one sentence for the first problem of a pydantic error: place, value, expectation."""
-    first = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)
+    first = errors[0]
     kind, ctx, value = first["type"], first.get("ctx", {}), first.get("input")
     spot = _locate(model, first["loc"])
     where = f"{source}: {spot.place}" if spot.place else source
@@ -95,7 +156,7 @@ def describe(error: ValidationError, model: type[BaseModel], source: str) -> str
         row, _, _ = where.rpartition("[")
         return f"{row}: wrong number of values{spot.meaning()}"
     if kind == "missing":
-        return f"{where}: this key is missing{spot.meaning()}"
+        return f"{where}: this key is missing{spot.meaning()}{_misspelt(errors)}"
     if kind == "union_tag_not_found":
         return f"{where}: the key 'kind' is missing; expected one of {_tags(spot.inside)}"
     if kind == "union_tag_invalid":
@@ -107,6 +168,18 @@ def describe(error: ValidationError, model: type[BaseModel], source: str) -> str
         return f"{where}: unknown value {value!r}{hint}"
     expected = first["msg"].replace("Input should be", "expected")
     return f"{where} = {_short(value)}: {expected}"
+
+
+def _misspelt(errors: Sequence[ErrorDetails]) -> str:
+    """Return words for an unknown key in the table whose key, by the first error, is missing."""
+    *table, key = errors[0]["loc"]
+    unknown = [
+        str(e["loc"][-1])
+        for e in errors
+        if e["type"] == "extra_forbidden" and list(e["loc"][:-1]) == table
+    ]
+    near = difflib.get_close_matches(str(key), unknown, n=1)
+    return f"; the unknown key {near[0]!r} may be meant for it" if near else ""
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,21 @@ one place, :func:`figures_of`, so that a name means the same number everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.core.collectives import CollectiveRound
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import IDLE_TERMS, Rules, Terms, device_pause_ps, judge
 
-__all__ = ["Figures", "Interval", "Observation", "figures_of", "mean_terms", "measure"]
-
-Observation: TypeAlias = npt.NDArray[np.float32]
+__all__ = ["Figures", "Interval", "figures_of", "mean_terms", "measure"]
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ class Interval:
     """Intervals since the start of the run, this one included; 0 in a warm-up."""
     report: IntervalReport
     """Everything that the backend measured."""
-    setting: Setting | Mapping[str, Setting]
+    setting: DeviceSetting
     """The setting in force, or one per group of devices."""
     terms: Terms
     """O_TP, O_RTT and O_PFC, each in 0..1."""
@@ -138,7 +135,7 @@ def measure(
     rules: Rules,
     *,
     number: int,
-    setting: Setting | Mapping[str, Setting],
+    setting: DeviceSetting,
     rounds: Sequence[CollectiveRound] = (),
     cost: WireCost | None = None,
     observe: Callable[[IntervalReport, Terms], Observation] | None = None,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
-from importlib.metadata import entry_points
+from collections.abc import Callable, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError, in_one_line
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "is_file"]
 
 T = TypeVar("T")
 
@@ -25,29 +26,43 @@ class Registry(Generic[T]):
     ``builtin`` maps a name to ``"module:Class"``; packages add names by the entry-point group
     ``group``; a name of the form ``path.py:Class`` loads that file. A built-in name wins over an
     entry point of the same name, so that results of built-ins cannot be changed from outside.
+
+    A class must extend ``base``; where that is a Protocol, it must have every member of it.
+    ``check`` is called with what is loaded and ``kind 'name'`` and raises for anything else that is
+    wrong with it.
     """
 
-    def __init__(self, kind: str, group: str, base: type[T], builtin: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        base: type[T],
+        builtin: Mapping[str, str],
+        check: Callable[[type[T], str], None] | None = None,
+    ) -> None:
         self.kind = kind
         self.group = group
         self.base = base
         self.builtin = dict(builtin)
+        self._check = check
 
     def names(self) -> list[str]:
         """Return every name: built-ins in table order, then installed ones, sorted."""
-        return [*self.builtin, *sorted(set(self._installed()) - set(self.builtin))]
+        installed = {point.name for point in entry_points(group=self.group)}
+        return [*self.builtin, *sorted(installed - set(self.builtin))]
 
     def load(self, name: str) -> type[T]:
-        """Return the class for a name or ``path.py:Class``; raise ConfigError if there is none."""
-        if ".py:" in name:
+        """Return the class for a name or ``path.py:Class``.
+
+        Raises ConfigError, in one sentence, if there is none, if two packages register the name, or
+        if what is there is not such a plug-in.
+        """
+        if is_file(name):
             path, _, attribute = name.rpartition(":")
             return self._checked(_load_file(self.kind, Path(path)), attribute, name)
         if name.endswith(".py"):
             raise ConfigError(f"{self.kind} {name!r} is a file; name its class: {name}:Class")
-        target = self.builtin.get(name) or self._installed().get(name)
-        if target is None:
-            raise UnknownNameError(self.kind, name, self.names())
-        module_name, _, attribute = target.partition(":")
+        module_name, attribute = self._target(name)
         try:
             module = importlib.import_module(module_name)
         except DcqcnGymError:
@@ -58,25 +73,81 @@ class Registry(Generic[T]):
             ) from error
         return self._checked(module, attribute, name)
 
-    def _installed(self) -> dict[str, str]:
-        return {point.name: point.value for point in entry_points(group=self.group)}
+    def _target(self, name: str) -> tuple[str, str]:
+        """Return module and class of a registered name."""
+        if name in self.builtin:
+            module, _, attribute = self.builtin[name].partition(":")
+            return module, attribute
+        points = [point for point in entry_points(group=self.group) if point.name == name]
+        values = sorted({point.value for point in points})
+        if not values:
+            raise UnknownNameError(self.kind, name, self.names())
+        if len(values) > 1:
+            owners = " and ".join(sorted(f"{_owner(p)} ({p.value})" for p in points))
+            raise ConfigError(
+                f"{self.kind} {name!r} is registered twice, by {owners}; remove one of the packages"
+            )
+        module, _, rest = values[0].partition(":")
+        attribute = rest.split("[")[0].strip()
+        if not module.strip() or not attribute:
+            raise ConfigError(
+                f"{self.kind} {name!r}: the entry point {values[0]!r} of {_owner(points[0])} names "
+                "no class; expected module:Class"
+            )
+        return module.strip(), attribute
 
     def _checked(self, module: ModuleType, attribute: str, name: str) -> type[T]:
         found = getattr(module, attribute, None)
         if found is None:
-            known = [
-                key
-                for key, value in vars(module).items()
-                if isinstance(value, type) and issubclass(value, self.base)
-            ]
-            unknown = UnknownNameError("class", attribute, known)
+            fitting = [key for key, value in vars(module).items() if self._misfit(value) is None]
+            unknown = UnknownNameError("class", attribute, fitting)
             raise ConfigError(f"{self.kind} {name!r}: {unknown}")
-        if not (isinstance(found, type) and issubclass(found, self.base)):
-            raise ConfigError(
-                f"{self.kind} {name!r}: {attribute} is not a subclass of "
-                f"{self.base.__module__}.{self.base.__qualname__}"
-            )
-        return found
+        misfit = self._misfit(found)
+        if misfit is not None:
+            raise ConfigError(f"{self.kind} {name!r}: {attribute} {misfit}")
+        if self._check is not None:
+            self._check(found, f"{self.kind} {name!r}")
+        return found  # type: ignore[no-any-return]
+
+    def _misfit(self, found: object) -> str | None:
+        """Return why this is not such a plug-in, or None."""
+        base = f"{self.base.__module__}.{self.base.__qualname__}"
+        if not isinstance(found, type):
+            return f"is of type {type(found).__name__}; expected a class as {base}"
+        protocol = getattr(self.base, "_is_protocol", False)
+        if not protocol and not issubclass(found, self.base):
+            return f"is not a subclass of {base}"
+        if protocol:
+            members = [member for member in vars(self.base) if not member.startswith("_")]
+            missing = [
+                name
+                for name in members
+                if not hasattr(found, name) or getattr(found, name) is getattr(self.base, name)
+            ]
+        else:
+            missing = sorted(getattr(found, "__abstractmethods__", ()))
+        return _lacks(found, missing, base) if missing else None
+
+
+def is_file(name: str) -> bool:
+    """True for a name of the form ``path.py:Class``."""
+    return ".py:" in name
+
+
+def _lacks(found: type, missing: list[str], base: str) -> str:
+    """Return the words for a class without some members, with the ones it may have meant."""
+    own = [key for key in vars(found) if not key.startswith("_") and key not in missing]
+    meant = [
+        f"its {near[0]!r} may be meant as {member!r}"
+        for member in missing
+        if (near := difflib.get_close_matches(member, own, n=1))
+    ]
+    hint = f" ({', '.join(meant)})" if meant else ""
+    return f"is abstract: it lacks {', '.join(missing)} of {base}{hint}"
+
+
+def _owner(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "a package"
 
 
 def _load_file(kind: str, path: Path) -> ModuleType:

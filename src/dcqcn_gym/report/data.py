@@ -204,7 +204,13 @@ def _evaluation(directory: Path, notes: list[str]) -> dict[str, dict[int, Series
 
 def _recommended(run: Series, notes: list[str]) -> Mapping[str, float] | None:
     if run.end is not None and "recommended" in run.end:
-        return cluster_setting(run.end["recommended"])
+        found = run.end["recommended"]
+        if "cluster" in found:
+            notes.append(
+                "The recommendation sets groups of devices apart: the table shows the group "
+                f"'cluster', best.json all of them ({', '.join(found)})."
+            )
+        return cluster_setting(found)
     scored = [r for r in run.records if not r.get("idle")]
     if not scored:
         return None

@@ -18,9 +18,10 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
-from dcqcn_gym.envs.scenario.monitor import own_options
+from dcqcn_gym.runs.upgrade import upgraded
 
 __all__ = [
     "SCHEMA",
@@ -36,7 +37,7 @@ __all__ = [
     "write_json",
 ]
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the log's layout; a reader refuses a newer one."""
 
 WIRE_FIELDS = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes")
@@ -129,15 +130,7 @@ def _checked_header(path: Path, line: Line) -> Line:
             f"{path} has log schema {line['schema']}, this version reads up to {SCHEMA}; "
             "update dcqcn-gym to read it"
         )
-    return _with_own_options(line)
-
-
-def _with_own_options(header: Line) -> Line:
-    """Return a header whose monitor has the options of its kind alone, as it is written today."""
-    scenario = header.get("scenario")
-    if not isinstance(scenario, dict) or not isinstance(scenario.get("monitor"), dict):
-        return header
-    return {**header, "scenario": {**scenario, "monitor": own_options(scenario["monitor"])}}
+    return upgraded(line)
 
 
 class LogWriter:
@@ -324,7 +317,7 @@ class RunDir:
                 folder.rmdir()
 
 
-def setting_json(setting: Setting | Mapping[str, Setting]) -> Line:
+def setting_json(setting: DeviceSetting) -> Line:
     """Return a setting, or one per device group, in NVIDIA's units for a JSON file."""
     if isinstance(setting, Setting):
         return {

@@ -16,10 +16,10 @@ from typing import TypeAlias
 
 from dcqcn_gym.runs.bookkeeping import Summary, Window
 from dcqcn_gym.runs.log import Line, LogWriter, Run, interval_line
-from dcqcn_gym.runs.spec import OFFERED, RunSpec
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 
-__all__ = ["OFFERED", "RunSpec", "Timing", "Watch", "run"]
+__all__ = ["RunSpec", "Timing", "Watch", "run"]
 
 Watch: TypeAlias = Callable[[Line, Line, bool], None]
 """Called after every interval: its log line, the tuner's state, True if it was a repetition."""
@@ -48,7 +48,7 @@ def run(
     summary = Summary()
     with closing(spec.make_env()) as env:
         observation, _ = env.reset(seed=spec.seed)
-        tuner.start(replace(spec.context(env), observation=observation), OFFERED)
+        tuner.start(replace(spec.context(env), observation=observation), env.backend.offers)
         setting: Proposal = env.initial_setting.canonical()
         window = Window(spec.scenario.cadence)
         with LogWriter(path, spec.header(), replay) as log:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.groups import DeviceSetting, setting_of
 from dcqcn_gym.runs.log import Line, Run, read_run, write_json
 from dcqcn_gym.runs.loop import RunSpec, Timing, Watch, run
 from dcqcn_gym.runs.pool import step_back
@@ -30,9 +30,9 @@ class Ran:
     end: Line
 
     @property
-    def recommended(self) -> Setting:
+    def recommended(self) -> DeviceSetting:
         """What its tuner recommends."""
-        return Setting.from_nvidia(self.end["recommended"])
+        return setting_of(self.end["recommended"])
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def end_of(path: Path) -> Line:
 
 def fresh_jobs(
     spec: RunSpec,
-    setting: Setting,
+    setting: DeviceSetting,
     seeds: Sequence[int],
     intervals: int,
     path_of: Callable[[int], Path],

@@ -12,7 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count, mean, total
 from dcqcn_gym.runs.campaign import Campaign, raise_failures
 from dcqcn_gym.runs.log import Line, RunDir, setting_json, write_json
@@ -114,7 +115,7 @@ def _reference_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[
 
 
 def _judging_jobs(
-    spec: RunSpec, out: RunDir, evaluation: Evaluation, name: str, setting: Setting
+    spec: RunSpec, out: RunDir, evaluation: Evaluation, name: str, setting: DeviceSetting
 ) -> list[RunJob]:
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
     return fresh_jobs(
@@ -146,11 +147,7 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         "seed": spec.seed,
         "intervals": end["intervals"],
         "recommended": recommended,
-        "changed": {
-            name: {"default": default[name], "recommended": value, "unit": table[name].unit}
-            for name, value in recommended.items()
-            if value != default[name]
-        },
+        "changed": _changed(recommended, default, table),
         "utility_while_tuning": {
             "tuned": end["mean_utility"],
             **{n: end_of(out.reference(n))["mean_utility"] for n in REFERENCES},
@@ -163,6 +160,17 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         },
         "scenario_sha256": scenario_digest(spec.scenario),
         "tuner_sha256": tuner_digest(spec.tuner, spec.tuner_args),
+    }
+
+
+def _changed(recommended: Line, default: Line, table: KnobTable) -> Line:
+    """Return the knobs that differ from the default, per group if the recommendation is."""
+    if "cluster" in recommended:
+        return {group: _changed(values, default, table) for group, values in recommended.items()}
+    return {
+        name: {"default": default[name], "recommended": value, "unit": table[name].unit}
+        for name, value in recommended.items()
+        if value != default[name]
     }
 
 

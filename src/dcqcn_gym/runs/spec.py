@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dcqcn_gym
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -15,10 +15,7 @@ from dcqcn_gym.runs.log import SCHEMA, Line, setting_json
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.guard import GuardedTuner
 
-__all__ = ["OFFERED", "RunSpec"]
-
-OFFERED = frozenset({"fsd", "per_switch"})
-"""What simulated worlds show a tuner (see :data:`dcqcn_gym.tuners.base.NEEDS`)."""
+__all__ = ["RunSpec"]
 
 
 @dataclass(frozen=True)
@@ -46,9 +43,12 @@ class RunSpec:
             "backend": self.backend,
         }
 
-    def with_setting(self, setting: Setting, seed: int, intervals: int) -> RunSpec:
-        """Return the spec of a run that only measures one setting."""
-        arguments = setting_json(setting)
+    def with_setting(self, setting: DeviceSetting, seed: int, intervals: int) -> RunSpec:
+        """Return the spec of a run that only measures one setting, or one per group."""
+        groups = {name: setting_json(value) for name, value in by_group(setting)}
+        arguments = groups.pop("cluster")
+        if groups:
+            arguments["groups"] = groups
         return replace(self, tuner="fixed", tuner_args=arguments, seed=seed, intervals=intervals)
 
     def context(self, env: DcqcnEnv) -> TunerContext:
@@ -61,6 +61,8 @@ class RunSpec:
             cadence=self.scenario.cadence,
             trigger=self.scenario.trigger,
             observation_version=OBSERVATION_VERSION,
+            groups=self.scenario.groups,
+            devices=self.scenario.fabric.devices,
             observation_layout=layout_name(env.space),
         )
 
@@ -68,7 +70,7 @@ class RunSpec:
         """Raise what a run would raise at its start; simulates and writes nothing."""
         with closing(self.make_env()) as env:
             env.backend.open(self.scenario, self.seed)
-            self.make_tuner().start(self.context(env), OFFERED)
+            self.make_tuner().start(self.context(env), env.backend.offers)
 
     def make_env(self) -> DcqcnEnv:
         """Return the environment, not yet reset."""

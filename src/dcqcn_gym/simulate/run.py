@@ -21,6 +21,7 @@ import numpy as np
 import dcqcn_gym
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
 from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
@@ -61,18 +62,21 @@ STUCK_INTERVALS = 10_000
 Progress = Callable[[int, IntervalReport], None]
 
 
-def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float) -> Setting:
+def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float) -> DeviceSetting:
     """Return ``base`` with ``knob=value`` texts applied; values are in NVIDIA's units.
 
-    Raises ConfigError (form, value, range) or UnknownNameError with near matches.
+    ``group:knob=value`` is for a group of devices, on top of what holds for all of them. Raises
+    ConfigError (form, value, range) or UnknownNameError with near matches.
     """
-    changes: dict[str, float] = {}
+    changes: dict[str, dict[str, float]] = {"cluster": {}}
     for text in texts:
         name, separator, value = text.partition("=")
         if not separator:
             raise ConfigError(f"--set {text!r} is not of the form knob=value, as in rp_ai_rate=50")
-        row = base.table[name.strip()]
-        if row.name in changes:
+        group, _, name = name.strip().rpartition(":")
+        row = base.table[name]
+        of_group = changes.setdefault(group or "cluster", {})
+        if row.name in of_group:
             raise ConfigError(f"--set names {row.name} more than once; give each knob one value")
         try:
             number = float(value)
@@ -82,8 +86,15 @@ def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float)
         if not np.isfinite(number) or not whole:
             kind = "a whole number" if row.integer else "a number"
             raise ConfigError(f"--set {row.name} = {value.strip()!r}: expected {kind} ({row.unit})")
-        changes[row.name] = number
-    return base.replace_nvidia(changes).check(line_rate_bps, "--set")
+        of_group[row.name] = number
+    cluster = base.replace_nvidia(changes.pop("cluster")).check(line_rate_bps, "--set")
+    if not changes:
+        return cluster
+    check_group_names(changes)
+    own = {
+        g: cluster.replace_nvidia(c).check(line_rate_bps, f"--set {g}") for g, c in changes.items()
+    }
+    return {"cluster": cluster, **own}
 
 
 def with_flows(scenario: Scenario, path: Path) -> Scenario:
@@ -169,7 +180,7 @@ def simulate(
     scenario: Scenario,
     out: Path,
     *,
-    setting: Setting | None = None,
+    setting: DeviceSetting | None = None,
     seed: int = 1,
     intervals: int | None = None,
     backend: str | Backend = "native",
@@ -178,8 +189,9 @@ def simulate(
     trace: Trace | None = None,
     spent: Spent | None = None,
 ) -> Mapping[str, Any]:
-    """Run a scenario from time 0 under one setting, write :data:`FILES` and return the summary.
+    """Run a scenario from time 0, write :data:`FILES` and return the summary.
 
+    ``setting`` is one for all devices or one per group; None: the scenario's initial setting.
     ``trace`` adds time series (:data:`~dcqcn_gym.simulate.trace.TRACE_FILES`) and changes nothing
     else. ``intervals``: how many monitor intervals; None: until every flow is delivered, which
     needs traffic that ends. There is no warm-up: the first interval starts with the first packet.
@@ -193,7 +205,7 @@ def simulate(
     _check_out(out, force)
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
-    totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.network)))
+    totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.fabric)))
     wall, cpu = time.perf_counter(), time.process_time()
     try:
         world.open(scenario, seed)
@@ -257,7 +269,7 @@ def _check_out(out: Path, force: bool) -> None:
 def _run(
     scenario: Scenario,
     world: Backend,
-    setting: Setting,
+    setting: DeviceSetting,
     totals: _Totals,
     files: ResultFiles,
     intervals: int | None,
@@ -326,13 +338,16 @@ def _interval_row(interval: Interval) -> list[object]:
     ]  # fmt: skip
 
 
-def _summary(scenario: Scenario, setting: Setting, seed: int, totals: _Totals) -> dict[str, Any]:
+def _summary(
+    scenario: Scenario, setting: DeviceSetting, seed: int, totals: _Totals
+) -> dict[str, Any]:
     start = totals.first_start_ps
+    plain = {group: values.to_nvidia() for group, values in by_group(setting)}
     return {
         "scenario": scenario.name,
         "seed": seed,
         "version": dcqcn_gym.__version__,
-        "setting": setting.to_nvidia(),
+        "setting": plain["cluster"] if len(plain) == 1 else plain,
         "intervals": totals.intervals,
         "simulated_ns": totals.end_ps / 1000,
         "finished_flows": totals.flows,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError
-from dcqcn_gym.envs.scenario.topology import Network
+from dcqcn_gym.envs.scenario.topology import Fabric
 
 __all__ = ["QUANTITIES", "TRACE_FILES", "PortName", "Trace", "need_pyarrow", "parse_trace"]
 
@@ -60,7 +60,7 @@ class Trace:
 
 
 def parse_trace(
-    what: str, every: str, ports: str, flows: str, file_format: str, net: Network
+    what: str, every: str, ports: str, flows: str, file_format: str, net: Fabric
 ) -> Trace:
     """Read the options of ``simulate --trace``; raise ConfigError with one sentence.
 
@@ -102,7 +102,7 @@ def _time_ps(text: str) -> int:
     return ps
 
 
-def port_names(net: Network) -> list[PortName]:
+def port_names(net: Fabric) -> list[PortName]:
     """Return every egress port in the order of reports: node by node, links in their order."""
     peers: list[list[int]] = [[] for _ in range(net.n_nodes)]
     for link in net.links:
@@ -112,7 +112,7 @@ def port_names(net: Network) -> list[PortName]:
     return [PortName(number, *row) for number, row in enumerate(rows)]
 
 
-def _choose_ports(text: str, net: Network) -> tuple[PortName, ...]:
+def _choose_ports(text: str, net: Fabric) -> tuple[PortName, ...]:
     every = port_names(net)
     chosen: set[PortName] = set()
     for item in _items(text):

@@ -10,8 +10,9 @@ import pytest
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.interval import FSD_BINS, IntervalReport
 from dcqcn_gym.core.knobs import expert_setting
+from dcqcn_gym.core.needs import check_figures, check_needs
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.sums import count
+from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.core.utility import terms
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.observation import observe
@@ -52,6 +53,13 @@ class BackendCase:
     def test_is_a_backend(self) -> None:
         """It has the methods of the contract."""
         assert isinstance(self.new_backend(), Backend)
+
+    def test_says_what_it_offers_and_cannot_know(self, backend: Backend) -> None:
+        """Both are sets of names that exist, and its reports say the same."""
+        new = self.new_backend()
+        check_needs("the backend", "offers", new.offers)
+        check_figures("the backend", "unknown", new.unknown)
+        assert backend.advance().unknown == backend.unknown == new.unknown
 
     def test_calls_out_of_order_name_the_missing_call(self, scenario: Scenario) -> None:
         """A StateError says what to call first."""
@@ -173,9 +181,9 @@ def check_report(report: IntervalReport, n_hosts: int) -> None:
     assert len({len(getattr(report, name)) for name in PER_PORT}) == 1
     assert len({len(getattr(report, f"rtt_{n}")) for n in ("src", "dst", "count", "sum_ps")}) == 1
     for name in COUNTS:
-        count = getattr(report, name)
-        assert type(count) is int, f"{name} is {type(count).__name__}, expected int"
-        assert count >= 0, name
+        value = getattr(report, name)
+        assert type(value) is int, f"{name} is {type(value).__name__}, expected int"
+        assert value >= 0, name
     assert np.all(report.rtt_count > 0)
     assert np.all(report.rtt_base_ps * report.rtt_count <= report.rtt_sum_ps)
     assert np.all(report.port_pause_ps <= report.duration_ps)
@@ -183,8 +191,8 @@ def check_report(report: IntervalReport, n_hosts: int) -> None:
     assert np.all(report.port_queue_bytes <= report.port_max_queue_bytes)
     assert int(np.sum(report.port_dropped_packets)) == report.drops
     assert int(np.sum(report.port_pfc_sent)) == report.pauses + report.resumes
-    assert int(np.sum(report.port_pfc_received)) == sum(report.pfc_received_by_kind())
-    assert sum(report.pause_ps_by_kind()) == pytest.approx(float(np.sum(report.port_pause_ps)))
+    assert int(np.sum(report.port_pfc_received)) == count(report.pfc_received_by_kind())
+    assert total(report.pause_ps_by_kind()) == pytest.approx(float(np.sum(report.port_pause_ps)))
     _check_flows(report)
 
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.envs.backends import make_backend
+from dcqcn_gym.envs.backends.flow_log import FlowLogReader
 from dcqcn_gym.envs.monitors import MONITORS, FlowMonitor, MonitorSettings
-from dcqcn_gym.envs.monitors.reader import FlowLogReader
 from dcqcn_gym.envs.scenario.monitor import OwnMonitor, monitor_of
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run

@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from dcqcn_gym.core.needs import NEEDS
 from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import Run, read_run
-from dcqcn_gym.runs.loop import OFFERED, RunSpec, run
+from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.tuners import TUNERS, Tuner, TunerSettings, make_tuner
-from dcqcn_gym.tuners.base import NEEDS
 
 __all__ = ["TunerCase"]
 
@@ -65,7 +65,7 @@ class TunerCase:
         spec = self.spec()
         tuner = spec.make_tuner()
         env = spec.make_env()
-        tuner.start(spec.context(env), OFFERED)
+        tuner.start(spec.context(env), env.backend.offers)
         tuner.recommend()
         env.close()
 

@@ -58,7 +58,7 @@ def reader_of(scenario: Scenario, seed: int) -> FlowLogReader | None:
 
     if not isinstance(scenario.monitor, OwnMonitor):
         return None
-    switches = scenario.network.n_nodes - scenario.n_hosts
+    switches = scenario.fabric.n_nodes - scenario.n_hosts
     return FlowLogReader(scenario.monitor, switches, scenario.monitor_interval_ps, seed)
 
 

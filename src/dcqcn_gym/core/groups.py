@@ -1,18 +1,37 @@
-"""From one setting per group of devices to one row of knob values per NIC and per port."""
+"""A setting per group of devices: what it is, which groups a network has, who gets which values.
+
+A tuner proposes one, the log and ``best.json`` hold it, a backend puts it in force: this is its one
+definition.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
-from dcqcn_gym.envs.backends.base import DeviceSetting
 
-__all__ = ["Devices", "cluster_setting", "resolve", "same_everywhere"]
+__all__ = [
+    "DeviceSetting",
+    "Devices",
+    "by_group",
+    "check_group_names",
+    "cluster_setting",
+    "resolve",
+    "same_everywhere",
+    "setting_of",
+]
+
+DeviceSetting: TypeAlias = Setting | Mapping[str, Setting]
+"""One setting for every device, or a setting per group: ``"cluster"`` (required), then any of
+``"hosts"``, ``"switches"``, ``"tor"``, ``"spine"``, ``"core"``, ``"nic:HOST"``, ``"switch:NODE"``,
+``"port:NODE:PORT"``; the more specific group wins. NICs take only the NIC knobs of a group, ports
+only its ECN knobs."""
 
 TIERS = ("tor", "spine", "core")
 
@@ -58,7 +77,8 @@ def resolve(
     if isinstance(setting, Setting):  # every step of a training comes here
         return same_everywhere(setting, devices.n_hosts, len(devices.port_node))
     groups: Mapping[str, Setting] = dict(setting)
-    _check_names(groups, devices)
+    _check_values(groups)
+    check_group_names(groups, devices)
     for name, value in groups.items():
         table.require(value, f"group {name!r}")
     hosts = [_first(groups, (f"nic:{h}", "hosts"), cluster) for h in range(devices.n_hosts)]
@@ -93,18 +113,49 @@ def _rows(settings: Sequence[Setting], knobs: Sequence[str]) -> FloatArray:
     return np.array(rows, dtype=np.float64).reshape(len(settings), len(knobs))
 
 
-def _check_names(groups: Mapping[str, Setting], devices: Devices) -> None:
-    for name, value in groups.items():
-        if not isinstance(value, Setting):
-            raise ConfigError(f"group {name!r} needs a Setting; got {type(value).__name__}")
+def by_group(setting: DeviceSetting) -> Iterator[tuple[str, Setting]]:
+    """Yield (group, setting); one setting for every device is that of the group ``"cluster"``."""
+    yield from ({"cluster": setting} if isinstance(setting, Setting) else setting).items()
+
+
+def setting_of(values: Mapping[str, float] | Mapping[str, Mapping[str, float]]) -> DeviceSetting:
+    """Return the setting that a log or ``best.json`` holds: knobs in NVIDIA's units, or per group.
+
+    Raises :class:`ConfigError` for a missing knob or a missing group ``"cluster"``.
+    """
+    groups = {name: value for name, value in values.items() if isinstance(value, Mapping)}
+    if not groups:
+        return Setting.from_nvidia({n: v for n, v in values.items() if not isinstance(v, Mapping)})
+    found = {name: Setting.from_nvidia(value) for name, value in groups.items()}
+    cluster_setting(found)
+    return found
+
+
+def check_group_names(names: Iterable[object], devices: Devices | None = None) -> None:
+    """Raise :class:`ConfigError` for a group that is not text or names no device of the network.
+
+    Without ``devices`` the numbers of hosts, switches and ports are not checked.
+    """
+    for name in names:
+        if not isinstance(name, str):
+            raise ConfigError(
+                f"group {name!r} is of type {type(name).__name__}; expected a text such as "
+                "'tor', 'switch:NODE' or 'nic:HOST'"
+            )
         kind, _, rest = name.partition(":")
         if name in ("cluster", "hosts", "switches", *TIERS):
             continue
         if kind not in ("nic", "switch", "port"):
             known = ("cluster", "hosts", "switches", *TIERS, "nic:HOST", "switch:NODE")
             raise UnknownNameError("group of devices", name, (*known, "port:NODE:PORT"))
-        if rest not in _members(kind, devices):
+        if devices is not None and rest not in _members(kind, devices):
             raise ConfigError(f"group {name!r} names no device of this network: {_have(devices)}")
+
+
+def _check_values(groups: Mapping[str, object]) -> None:
+    for name, value in groups.items():
+        if not isinstance(value, Setting):
+            raise ConfigError(f"group {name!r} needs a Setting; got {type(value).__name__}")
 
 
 def _members(kind: str, devices: Devices) -> set[str]:

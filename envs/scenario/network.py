@@ -1,0 +1,241 @@
+"""What is simulated: topology, frames, switches, hosts, the scheme, the monitor and the traffic."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from typing_extensions import Self
+
+from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
+from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
+from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
+from dcqcn_gym.envs.scenario.topology import Fabric, Topology, fabric
+from dcqcn_gym.envs.scenario.workloads import Poisson, Workload, mean_gap_ps
+
+__all__ = ["Cnp", "Network", "Switch", "Transport", "Wire"]
+
+BUFFER_AT_100G = 12 * 2**20
+MAX_HOSTS = 65535
+
+
+class Wire(StrictModel):
+    """Frame sizes. A profile sets them all; single sizes can be overridden.
+
+    ``default``: RoCEv2 frames with all headers and FCS. ``hpcc``: the sizes of the public HPCC
+    simulator, where the CNP rides in the ACK. ``gap_bytes`` is added to every frame (20 for
+    preamble and inter-frame gap).
+    """
+
+    profile: Literal["default", "hpcc"] = "default"
+    payload_bytes: int = Field(default=1000, ge=64, le=4096)
+    gap_bytes: int = Field(default=0, ge=0, le=64)
+    data_overhead_bytes: int | None = Field(default=None, ge=0, le=512)
+    ack_bytes: int | None = Field(default=None, ge=1, le=512)
+    cnp_bytes: int | None = Field(default=None, ge=1, le=512)
+    pfc_bytes: int | None = Field(default=None, ge=1, le=512)
+
+    def sizes(self) -> dict[str, int]:
+        """Return data (overhead), ack, cnp, pfc in bytes and cnp_in_ack (0 or 1)."""
+        hpcc = self.profile == "hpcc"
+        base = (48, 60, 60, 43) if hpcc else (62, 66, 78, 64)
+        given = (self.data_overhead_bytes, self.ack_bytes, self.cnp_bytes, self.pfc_bytes)
+        names = ("data", "ack", "cnp", "pfc")
+        chosen = {
+            name: (own if own is not None else size) + self.gap_bytes
+            for name, own, size in zip(names, given, base, strict=True)
+        }
+        return {**chosen, "cnp_in_ack": int(hpcc)}
+
+
+class Switch(StrictModel):
+    """Shared buffer and PFC of every switch.
+
+    ``buffer_bytes`` is 12 MiB x (fastest rate / 100 Gb/s) if it is not given. The headroom of a
+    port is ``headroom_factor`` x rate x one-way delay, once per lossless priority. With
+    ``pfc = false`` nothing is paused and packets are dropped at the dynamic threshold.
+    ``ecmp_salt`` draws other paths for all flows; ``ecmp_table`` chooses those of single flows.
+    ``ack_class = "data"`` puts ACKs and CNPs into the class of their data at switches.
+    """
+
+    pfc: bool = True
+    buffer_bytes: int | None = Field(default=None, ge=1000, le=2**40)
+    lossless: tuple[Annotated[int, Field(ge=1, le=7)], ...] = (3,)
+    alpha: float = Field(default=0.125, gt=0, le=64)
+    reserve_bytes: int = Field(default=4096, ge=0)
+    resume_offset_bytes: int = Field(default=3072, ge=0)
+    headroom_factor: float = Field(default=3.0, ge=0, le=100)
+    ecmp_salt: int = Field(default=0, ge=0, lt=2**32, description="another draw of all paths")
+    ecmp_table: NextHopsField = ()
+    ack_class: Literal["control", "data"] = "control"
+
+
+class Transport(StrictModel):
+    """Acknowledgement, window and recovery of the hosts. ``window_bytes = 0`` is no window."""
+
+    ack_every: int = Field(default=1, ge=1, le=1024)
+    window_bytes: int = Field(default=0, ge=0, le=2**40)
+    window_scaling: bool = False
+    rto_us: float = Field(default=4000.0, gt=0, le=1e9)
+    dispatch_delay_us: float = Field(default=0.0, ge=0, le=1e6)
+
+    def check(self, payload_bytes: int) -> None:
+        """Raise :class:`ConfigError` if a window could wait for an ACK that never comes."""
+        if self.window_bytes == 0 or self.ack_every == 1:
+            return
+        if self.window_scaling:
+            raise ConfigError(
+                f"transport: window_scaling with ack_every = {self.ack_every}; expected "
+                "ack_every = 1, because a shrunken window could wait for an ACK that never comes"
+            )
+        need = self.ack_every * payload_bytes
+        if self.window_bytes < need:
+            raise ConfigError(
+                f"transport.window_bytes = {self.window_bytes} is smaller than the "
+                f"{self.ack_every} packets of one ACK; expected at least {need}, or 0 for no window"
+            )
+
+
+class Cnp(StrictModel):
+    """How NICs send CNPs: gap per queue pair or per port, a NIC-wide gap, an extra delay."""
+
+    scope: Literal["qp", "port"] = "qp"
+    port_gap_us: float = Field(default=0.0, ge=0, le=1e6)
+    delay_us: float = Field(default=0.0, ge=0, le=1e6)
+
+
+def _schema_of_rp(schema: dict[str, Any]) -> None:
+    """Add the key ``rp`` of older files, which :meth:`Network._options_of_scheme` reads."""
+    schema["properties"]["rp"] = {
+        "description": "as in the table scheme",
+        "enum": ["nic", "paper"],
+        "title": "Rp",
+        "type": "string",
+    }
+
+
+class Network(StrictModel):
+    """A network and its traffic, apart from the task; a world is built from it.
+
+    ``rp`` at the top level is read as the option of the scheme that it is.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_schema_of_rp)
+
+    scheme: Scheme = Dcqcn()
+    qp: Literal["flow", "pair"] = "flow"
+    topology: Topology
+    wire: Wire = Wire()
+    switch: Switch = Switch()
+    transport: Transport = Transport()
+    cnp: Cnp = Cnp()
+    monitor: MonitorField = ExactMonitor()
+    workloads: tuple[Workload, ...] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _options_of_scheme(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "rp" not in data:
+            return data
+        rest = {key: value for key, value in data.items() if key != "rp"}
+        scheme = rest.get("scheme", "dcqcn")
+        table = {"name": scheme} if isinstance(scheme, str) else scheme
+        if isinstance(table, dict) and table.get("rp", data["rp"]) != data["rp"]:
+            raise ConfigError(
+                f"rp = {data['rp']!r} and scheme.rp = {table['rp']!r}; expected one of them alone"
+            )
+        return {**rest, "scheme": {**table, "rp": data["rp"]} if isinstance(table, dict) else table}
+
+    @field_validator("topology")
+    @classmethod
+    def _share_hosts(cls, value: Any, info: ValidationInfo) -> Any:
+        # Tables are read after this and name the line of a row that the network does not fit.
+        if info.context is not None:
+            info.context["n_hosts"] = fabric(value).n_hosts
+            info.context["fabric"] = fabric(value)
+        return value
+
+    @model_validator(mode="after")
+    def _check_network(self) -> Self:
+        net = self.fabric
+        if net.n_hosts > MAX_HOSTS:
+            raise ConfigError(f"topology: {net.n_hosts} hosts; expected at most {MAX_HOSTS}")
+        for i, workload in enumerate(self.workloads):
+            try:
+                workload.resolve(net)
+                if isinstance(workload, Poisson):
+                    mean_gap_ps(workload, net)
+            except ConfigError as error:
+                raise ConfigError(f"workloads[{i}]: {error}") from None
+        table = self.switch.ecmp_table
+        check_next_hops(((f"switch.ecmp_table[{i}]", x) for i, x in enumerate(table)), net)
+        self._check_ack_class()
+        self.transport.check(self.wire.payload_bytes)
+        self._check_buffer(net)
+        return self
+
+    def _check_ack_class(self) -> None:
+        if self.switch.ack_class == "control":
+            return
+        for i, workload in enumerate(self.workloads):
+            if not self.switch.pfc or workload.priority not in self.switch.lossless:
+                raise ConfigError(
+                    f"switch.ack_class = 'data' with workloads[{i}], whose packets can be lost; "
+                    "expected 'pfc = true' and its priority in 'lossless', because a completed "
+                    "message is not acknowledged again"
+                )
+
+    def _check_buffer(self, net: Fabric) -> None:
+        if not self.switch.pfc:
+            return
+        classes = len(self.switch.lossless)
+        need = [0] * net.n_nodes
+        ports = [0] * net.n_nodes
+        for link in net.links:
+            for end in (link.a, link.b):
+                room = self.headroom_bytes(link.ps_per_byte, link.delay_ps)
+                need[end] += classes * (room + self.switch.reserve_bytes)
+                ports[end] += 1
+        for node in range(net.n_hosts, net.n_nodes):
+            if need[node] >= self.buffer_bytes:
+                raise ConfigError(
+                    f"switch.buffer_bytes = {self.buffer_bytes} is too small: headroom and "
+                    f"reserve of the {ports[node]} ports of switch {node} take {need[node]} "
+                    "bytes; expected a larger buffer, shorter links or a smaller headroom_factor"
+                )
+
+    def headroom_bytes(self, ps_per_byte: int, delay_ps: int) -> int:
+        """Return the headroom of a switch port on a link: factor x rate x one-way delay."""
+        if not self.switch.pfc:
+            return 0
+        return math.ceil(self.switch.headroom_factor * delay_ps / ps_per_byte)
+
+    @property
+    def fabric(self) -> Fabric:
+        """The expanded topology."""
+        return fabric(self.topology)
+
+    @property
+    def rp(self) -> Literal["nic", "paper"]:
+        """The reaction point of DCQCN."""
+        return self.scheme.rp
+
+    @property
+    def n_hosts(self) -> int:
+        """Number of hosts."""
+        return self.fabric.n_hosts
+
+    @property
+    def line_rate_bps(self) -> float:
+        """Rate of the host links in bit/s (the fastest one if they differ)."""
+        return max(link.rate_bps for link in self.fabric.host_link)
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Shared buffer of every switch in bytes."""
+        if self.switch.buffer_bytes is not None:
+            return self.switch.buffer_bytes
+        return round(BUFFER_AT_100G * self.fabric.fastest_bps / 100e9)

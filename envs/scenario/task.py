@@ -1,0 +1,117 @@
+"""What is asked of a tuner: the budget, what counts as good, what it may turn, where it starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+from typing_extensions import Self
+
+from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.knobs import (
+    TUNED_KNOBS,
+    Setting,
+    dcqcn_paper_setting,
+    default_setting,
+    expert_setting,
+    knob,
+)
+from dcqcn_gym.envs.scenario.topology import us_to_ps
+
+__all__ = ["Task", "UtilityWeights"]
+
+_PRESETS: Mapping[str, Callable[[float], Setting]] = {
+    "default": default_setting,
+    "expert": expert_setting,
+    "dcqcn-paper": dcqcn_paper_setting,
+}
+
+
+class UtilityWeights(StrictModel):
+    """Weights of throughput, round trip and pause in the utility (PARALEON eq. 1); sum 1."""
+
+    tp: float = Field(ge=0, le=1)
+    rtt: float = Field(ge=0, le=1)
+    pfc: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        total = self.tp + self.rtt + self.pfc
+        if abs(total - 1.0) > 1e-9:
+            raise ConfigError(f"tp + rtt + pfc = {total:g}; expected weights that add up to 1")
+        return self
+
+
+class Task(StrictModel):
+    """What a tuner is asked, apart from the network it is asked on.
+
+    ``knobs`` are those an action sets (the others stay as they start); ``groups`` the groups of
+    devices that a tuner which sets groups apart turns beside ``"cluster"``
+    (:data:`dcqcn_gym.core.groups.DeviceSetting`). Keys ending in ``_us`` are microseconds.
+    """
+
+    monitor_interval_us: float = Field(default=1000.0, ge=1, le=1e9)
+    intervals: int = Field(default=280, ge=1, description="budget in monitor intervals")
+    warmup_us: float = Field(default=5000.0, ge=0, le=1e9)
+    cadence: int = Field(default=1, ge=1, description="intervals per decision of a tuner")
+    trigger: Literal["always", "kl"] = "always"
+    active_share: float = Field(default=0.05, ge=0, le=1)
+    pfc_over: Literal["all", "paused"] = "all"
+    knobs: tuple[str, ...] = TUNED_KNOBS
+    groups: tuple[str, ...] = ()
+    initial: Literal["default", "expert", "dcqcn-paper"] | dict[str, float] = "default"
+    weights: UtilityWeights = UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3)
+
+    @field_validator("knobs")
+    @classmethod
+    def _check_knobs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            knob(name)
+        if not value or len(set(value)) != len(value):
+            raise ConfigError(f"{list(value)}; expected at least one knob, none repeated")
+        return value
+
+    @field_validator("groups")
+    @classmethod
+    def _check_groups(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(value)) != len(value) or "cluster" in value:
+            raise ConfigError(f"{list(value)}; expected groups beside 'cluster', none repeated")
+        return value
+
+    @field_validator("initial", mode="before")
+    @classmethod
+    def _check_initial(cls, value: Any) -> Any:
+        if isinstance(value, str) and value not in _PRESETS:
+            raise UnknownNameError("preset", value, _PRESETS)
+        if not isinstance(value, str | dict):
+            raise ConfigError(f"{value!r}; expected a preset or a table of knobs")
+        for name, number in value.items() if isinstance(value, dict) else ():
+            row = knob(name)
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise ConfigError(f"{name} = {number!r}; expected a number ({row.unit})")
+            if row.integer and math.isfinite(number) and number != int(number):
+                raise ConfigError(f"{name} = {number:g}; expected a whole number ({row.unit})")
+        return value
+
+    @property
+    def monitor_interval_ps(self) -> int:
+        """Length of a monitor interval in picoseconds."""
+        return us_to_ps(self.monitor_interval_us)
+
+    @property
+    def warmup_ps(self) -> int:
+        """Simulated time before the first step, in picoseconds."""
+        return us_to_ps(self.warmup_us)
+
+    def setting_at(self, line_rate_bps: float) -> Setting:
+        """Return the setting in force at time 0: a preset, or the default with some knobs changed.
+
+        Knobs in the file are in NVIDIA's units; a value out of range raises ConfigError.
+        """
+        if isinstance(self.initial, str):
+            return _PRESETS[self.initial](line_rate_bps)
+        setting = default_setting(line_rate_bps).replace_nvidia(dict(self.initial))
+        return setting.check(line_rate_bps, "initial")
