@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
-from dcqcn_gym.core.statistics import Estimate, have_scipy
+from dcqcn_gym.core.statistics import Estimate
 
 __all__ = ["COLUMNS", "cells", "markdown", "with_interval"]
 
@@ -74,8 +74,6 @@ def explain(plan: Plan) -> str:
     interval = (
         "± is a 95 % confidence interval over the seeds (Student's t below 20 seeds, BCa bootstrap "
         "from there on)"
-        if have_scipy()
-        else "confidence intervals need scipy"
     )
     return (
         f"{_count(plan.seeds, 'seed')}, {plan.intervals} intervals each; "
