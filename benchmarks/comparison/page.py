@@ -11,7 +11,6 @@ from dcqcn_gym.benchmarks.comparison.figures import dots_figure, standalone, uti
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
 from dcqcn_gym.benchmarks.comparison.text import explain, markdown, table
-from dcqcn_gym.core.statistics import have_scipy
 from dcqcn_gym.report.figures import have_matplotlib
 from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.log import write_atomically
@@ -32,8 +31,6 @@ def write_results(
     notes = list(notes)
     if not have_matplotlib():
         notes.append("The figures need matplotlib: pip install 'dcqcn-gym[report]'.")
-    if not have_scipy():
-        notes.append("Confidence intervals need scipy: pip install 'dcqcn-gym[report]'.")
     write_atomically(out / "table.md", markdown(plan, tables, notes, out).encode())
     sections = [
         {

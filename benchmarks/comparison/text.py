@@ -8,7 +8,6 @@ from pathlib import Path
 
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
-from dcqcn_gym.core.statistics import have_scipy
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval
 
@@ -66,8 +65,6 @@ def explain(plan: Plan) -> str:
     interval = (
         "± is a 95 % confidence interval over the seeds (Student's t below 20 seeds, BCa bootstrap "
         "from there on)"
-        if have_scipy()
-        else "confidence intervals need scipy"
     )
     return (
         f"{count_of(plan.seeds, 'seed')}, {plan.intervals} intervals each; "

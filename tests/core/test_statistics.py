@@ -61,8 +61,8 @@ def test_one_value_has_no_interval() -> None:
 
 def test_no_values_and_equal_values() -> None:
     assert estimate([]).n == 0
-    e = estimate([0.25, 0.25, 0.25])
-    assert (e.low, e.high) == (0.25, 0.25)
+    e = estimate([0.25, 0.25, 0.25])  # no spread is no evidence of a narrow interval
+    assert (e.mean, e.low, e.high, e.constant, e.sign) == (0.25, None, None, True, 0)
 
 
 def test_intervals_hold_the_mean_about_as_often_as_they_say() -> None:

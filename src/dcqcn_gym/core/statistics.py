@@ -6,7 +6,6 @@ network, so it is at least 1. Everything here is a pure function of its argument
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.core.confidence import bca_interval, student_interval
 from dcqcn_gym.core.errors import ConfigError
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "SlowdownCounter",
     "SlowdownRow",
     "estimate",
-    "have_scipy",
     "paired_change",
     "slowdown_by_seed",
     "slowdown_by_size",
@@ -88,13 +87,15 @@ class SlowdownRow:
 class Estimate:
     """A mean over seeds with a confidence interval; ``low``/``high`` are None if unknown.
 
-    They are unknown for a single value and where scipy is not installed.
+    They are unknown for a single value, and for values that are all the same (``constant``): seeds
+    that change nothing say nothing about other traffic.
     """
 
     mean: float
     low: float | None
     high: float | None
     n: int
+    constant: bool = False
 
     @property
     def known(self) -> bool:
@@ -107,11 +108,6 @@ class Estimate:
         if self.low is None or self.high is None:
             return 0
         return 1 if self.low > 0 else -1 if self.high < 0 else 0
-
-
-def have_scipy() -> bool:
-    """Return True if scipy, which computes the intervals, is installed."""
-    return importlib.util.find_spec("scipy") is not None
 
 
 def slowdowns(fct_ps: IntArray, ideal_fct_ps: IntArray) -> FloatArray:
@@ -205,32 +201,23 @@ def estimate(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> 
     """Return the mean of one value per seed with a two-sided confidence interval.
 
     Student's t below :data:`BOOTSTRAP_FROM` values, the BCa bootstrap from there on. NaN values
-    (seeds without such a flow) are left out.
+    (seeds without such a flow) are left out; values that are all the same have no interval.
     """
     x = np.asarray(values, dtype=np.float64)
     x = x[~np.isnan(x)]
     if not x.size:
         return Estimate(math.nan, None, None, 0)
     mean = float(np.mean(x))
-    if x.size < 2 or not have_scipy():
-        return Estimate(mean, None, None, int(x.size))
-    if np.all(x == x[0]):
-        return Estimate(mean, mean, mean, int(x.size))
+    if x.size < 2 or np.all(x == x[0]):
+        return Estimate(mean, None, None, int(x.size), constant=x.size > 1)
     low, high = _interval(x, confidence)
     return Estimate(mean, low, high, int(x.size))
 
 
 def _interval(x: FloatArray, confidence: float) -> tuple[float, float]:
-    from scipy import stats  # type: ignore[import-untyped, unused-ignore]
-
     if x.size < BOOTSTRAP_FROM:
-        half = float(stats.t.ppf(0.5 + confidence / 2, x.size - 1) * stats.sem(x))
-        return float(np.mean(x)) - half, float(np.mean(x)) + half
-    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([BOOTSTRAP_SEED])))
-    ci = stats.bootstrap(
-        (x,), np.mean, confidence_level=confidence, method="BCa", rng=rng
-    ).confidence_interval
-    return float(ci.low), float(ci.high)
+        return student_interval(x, confidence)
+    return bca_interval(x, confidence, BOOTSTRAP_SEED)
 
 
 def paired_change(
@@ -253,4 +240,4 @@ def paired_change(
     e = estimate(np.log(x) - np.log(y), confidence)
     low = None if e.low is None else math.expm1(e.low)
     high = None if e.high is None else math.expm1(e.high)
-    return Estimate(math.expm1(e.mean), low, high, e.n)
+    return Estimate(math.expm1(e.mean), low, high, e.n, e.constant)

@@ -100,13 +100,14 @@ def _from_seeds(data: ReportData, tuner: str) -> Headline:
     if gain.sign < 0:
         text = f"The setting that {tuner} found is worse than NVIDIA's default: {what}."
         return Headline("loss", text)
-    if gain.known:
+    if gain.known or (gain.constant and gain.mean == 0):
         text = (
             f"Nothing was measurably gained over NVIDIA's default: with the setting that {tuner} "
-            f"found, {what}; the interval of the utility includes zero."
+            f"found, {what}; "
+            + ("the interval of the utility includes zero." if gain.known else "no seed differs.")
         )
         return Headline("none", text)
-    why = "one seed may be chance" if gain.n == 1 else "no interval, since scipy is missing"
+    why = "one seed may be chance" if gain.n == 1 else "one trace, no interval"
     text = f"Against NVIDIA's default, the setting that {tuner} found gives {what} ({why})."
     return Headline("unknown", text)
 

@@ -14,7 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.core.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_setting, expert_setting
-from dcqcn_gym.core.statistics import have_scipy, slowdown_by_size
+from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures
@@ -83,8 +83,6 @@ def _context(data: ReportData) -> dict[str, Any]:
     notes = list(data.notes)
     if not figures.have_matplotlib():
         notes.append("The figures need matplotlib: pip install 'dcqcn-gym[report]', then rebuild.")
-    if not have_scipy():
-        notes.append("Confidence intervals need scipy: pip install 'dcqcn-gym[report]'.")
     header = data.run.header
     return {
         "scenario": _scenario(header),

@@ -1,0 +1,295 @@
+"""The verdict: what a setting gains over the default, what it costs, whether to deploy it.
+
+Everything is judged on fresh traffic, seed by seed against the default's run on the same traffic.
+The words follow from rules alone; docs/verdict.md publishes rules and limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from dcqcn_gym.core.score import (
+    CLASSES,
+    ClassFigures,
+    Flows,
+    class_figures,
+    flow_score,
+    geometric_ratio,
+    round_score,
+    score,
+)
+from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
+
+__all__ = [
+    "FEWEST_FLOWS",
+    "LIMITS",
+    "Change",
+    "Flag",
+    "Measured",
+    "Verdict",
+    "changes",
+    "flags",
+    "scores",
+    "verdict",
+]
+
+State = Literal["up", "open", "clear", "few"]
+"""up: harm beyond the limit is shown; open: it is not ruled out; clear: it is; few: no evidence."""
+
+LIMITS = {"class": 0.25, "unfinished": 0.005, "goodput": 0.03, "pause": 0.01}
+"""What a setting may cost: class slowdowns (relative), unfinished flows and pause (points of 1),
+goodput (relative). Limits are judgement; they change only with a line in the changelog."""
+
+FEWEST_FLOWS = 30
+"""A class with fewer flows than this, on any seed, carries no flag."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One setting on one fresh seed: what counts for the verdict, over the same window."""
+
+    flows: Flows
+    goodput_bps: float
+    """Payload delivered per second."""
+    rtt_s: float
+    """Mean round-trip time; NaN without samples."""
+    pause_share: float
+    """Share of time that the mean device was paused, in 0..1."""
+    utility: float
+    rounds_ps: Sequence[float] = ()
+    """Times of the rounds of collectives, the running one at its age."""
+
+    @property
+    def classes(self) -> list[ClassFigures]:
+        """Slowdowns by class of size."""
+        return class_figures(self.flows)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure under two settings: means over the seeds, and the paired change.
+
+    ``relative`` changes are ratios minus 1. ``lower_is_better`` says which way is worse.
+    """
+
+    key: str
+    ours: float
+    reference: float
+    change: Estimate
+    relative: bool
+    lower_is_better: bool
+
+    @property
+    def harm(self) -> Estimate:
+        """The change turned so that above 0 is worse."""
+        e = self.change
+        if self.lower_is_better:
+            return e
+        low, high = (None if x is None else -x for x in (e.high, e.low))
+        return Estimate(-e.mean, low, high, e.n, e.constant)
+
+    @property
+    def worse(self) -> bool:
+        """True if the interval, or the only value there is, is on the bad side."""
+        return _beyond(self.harm, 0.0)
+
+    @property
+    def better(self) -> bool:
+        """True if the interval, or the only value there is, is on the good side."""
+        e = self.harm
+        return e.n > 0 and (e.mean if e.high is None else e.high) < 0
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One safety limit and how the setting stands to it."""
+
+    key: str
+    name: str
+    state: State
+    limit: float
+    cost: Change
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``word`` is the rule that applied, ``text`` what a person reads, ``deploy`` the advice."""
+
+    word: str
+    text: str
+    deploy: Literal["yes", "no", "unknown"]
+    score: Estimate
+    flags: tuple[Flag, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def scores(ours: Sequence[Measured], default: Sequence[Measured]) -> Estimate:
+    """Return S over the seeds (:mod:`dcqcn_gym.core.score`); ``n`` is 0 where nothing can be said.
+
+    A seed that has open and closed loops counts the mean of both.
+    """
+    values = [
+        score([flow_score(a.flows, b.flows), round_score(a.rounds_ps, b.rounds_ps)])
+        for a, b in zip(ours, default, strict=True)
+    ]
+    return estimate([math.nan if v is None else v for v in values])
+
+
+def changes(ours: Sequence[Measured], reference: Sequence[Measured]) -> list[Change]:
+    """Return every figure of the verdict's table, in its order."""
+    rows = [
+        _change("goodput", ours, reference, lambda m: m.goodput_bps, relative=True, lower=False),
+        _change("rtt", ours, reference, lambda m: m.rtt_s, relative=True),
+        _change("pause", ours, reference, lambda m: m.pause_share),
+        _change("unfinished", ours, reference, lambda m: m.flows.unfinished_share),
+    ]
+    for i, flow_class in enumerate(CLASSES):
+        for what in ("mean", "p99"):
+            rows.append(
+                _change(
+                    f"{what} {flow_class.key}", ours, reference,
+                    lambda m, i=i, what=what: float(getattr(m.classes[i], what)),  # type: ignore[misc]
+                    relative=True,
+                )
+            )  # fmt: skip
+    if any(m.rounds_ps for m in ours):
+        rows.append(_change("round", ours, reference, _mean_round, relative=True))
+    rows.append(_change("utility", ours, reference, lambda m: m.utility, lower=False))
+    return rows
+
+
+def flags(ours: Sequence[Measured], default: Sequence[Measured]) -> tuple[Flag, ...]:
+    """Return every safety flag; classes with too few flows are ``few``."""
+    table = {row.key: row for row in changes(ours, default)}
+    found = []
+    for i, flow_class in enumerate(CLASSES):
+        count = min((m.classes[i].count for m in (*ours, *default)), default=0)
+        for what, words in (("mean", "mean slowdown"), ("p99", "99th percentile of slowdown")):
+            row = table[f"{what} {flow_class.key}"]
+            name = f"{words} of {flow_class.name}"
+            found.append(_flag(row, name, LIMITS["class"], enough=count >= FEWEST_FLOWS))
+    for key, name in (("unfinished", "unfinished flows"), ("goodput", "goodput"),
+                      ("pause", "pause")):  # fmt: skip
+        found.append(_flag(table[key], name, LIMITS[key]))
+    return tuple(found)
+
+
+def verdict(ours: Sequence[Measured], default: Sequence[Measured]) -> Verdict:
+    """Judge a setting by its fresh runs, paired with the default's on the same seeds.
+
+    The first rule that applies gives the word: ``no evidence``, ``one trace``, ``starves``,
+    ``trades``, ``worse``, ``better``, ``nothing gained``.
+    """
+    s = scores(ours, default)
+    if s.n == 0:
+        return Verdict(
+            "no evidence", "No flow finished in these runs, so nothing can be said.", "unknown", s
+        )
+    raised = flags(ours, default)
+    up = [flag for flag in raised if flag.state == "up"]
+    table = {row.key: row for row in changes(ours, default)}
+    notes = tuple(_open_note(flag) for flag in raised if flag.state == "open")
+    word, text = _words(s, up, table)
+    if not s.known and not (s.constant and s.mean == 0):
+        what = (
+            "every seed gives the same traffic: one trace, no interval"
+            if s.constant
+            else "one seed, no interval: it may be chance"
+        )
+        return Verdict("one trace", f"{text} ({what})", "unknown", s, raised, notes)
+    deploy: Literal["yes", "no"] = "yes" if word == "better" else "no"
+    return Verdict(word, text, deploy, s, raised, notes)
+
+
+def _words(s: Estimate, up: Sequence[Flag], table: dict[str, Change]) -> tuple[str, str]:
+    """Return the word and the sentence of the first rule that applies."""
+    classes = {c.key: c.name for c in CLASSES}
+    worse = _unique(classes[f.key.split()[1]] for f in up if " " in f.key)
+    better = _unique(
+        name
+        for key, name in classes.items()
+        if name not in worse and (table[f"mean {key}"].better or table[f"p99 {key}"].better)
+    )
+    keys = {flag.key for flag in up}
+    if "goodput" in keys:
+        lost = -table["goodput"].change.mean * 100
+        gains = [t for k, t in (("rtt", "shorter queues"), ("pause", "fewer pauses"))
+                 if table[k].better]  # fmt: skip
+        if gains:
+            return "trades", f"trades {lost:.0f} % throughput for {' and '.join(gains)}"
+        return "worse", f"worse: loses {lost:.0f} % throughput"
+    if worse and better:
+        return "starves", f"better for {_and(better)}, worse for {_and(worse)}"
+    if up:
+        return "worse", f"worse: {_and([flag.name for flag in up])} beyond the limit"
+    low, high = (s.mean if x is None else x for x in (s.low, s.high))
+    percent = abs(1 - geometric_ratio(s.mean)) * 100
+    if low > 0:
+        return "better", f"better: slowdowns are {percent:.0f} % lower"
+    if high < 0:
+        return "worse", f"worse: slowdowns are {percent:.0f} % higher"
+    return "nothing gained", "no measurable gain"
+
+
+def _change(
+    key: str,
+    ours: Sequence[Measured],
+    reference: Sequence[Measured],
+    of: Callable[[Measured], float],
+    *,
+    relative: bool = False,
+    lower: bool = True,
+) -> Change:
+    x, y = (np.array([of(m) for m in rows]) for rows in (ours, reference))
+    known = np.isfinite(x) & np.isfinite(y) & ((x > 0) & (y > 0) if relative else True)
+    return Change(
+        key,
+        ours=float(np.mean(x[known])) if known.any() else math.nan,
+        reference=float(np.mean(y[known])) if known.any() else math.nan,
+        change=paired_change(x[known], y[known], relative=relative),
+        relative=relative,
+        lower_is_better=lower,
+    )
+
+
+def _flag(row: Change, name: str, limit: float, *, enough: bool = True) -> Flag:
+    if not enough or row.change.n == 0:
+        state: State = "few"
+    elif _beyond(row.harm, limit):
+        state = "up"
+    else:
+        high = row.harm.mean if row.harm.high is None else row.harm.high
+        state = "open" if high > limit else "clear"
+    return Flag(row.key, name, state, limit, row)
+
+
+def _beyond(harm: Estimate, limit: float) -> bool:
+    """True if the near bound of the interval is beyond; without one, the value itself counts."""
+    return harm.n > 0 and (harm.mean if harm.low is None else harm.low) > limit
+
+
+def _open_note(flag: Flag) -> str:
+    high = flag.cost.harm.high
+    reach = flag.cost.harm.mean if high is None else high
+    unit = "%" if flag.cost.relative else "points"
+    return (
+        f"{flag.name}: up to {reach * 100:.1f} {unit} worse is not ruled out "
+        f"(limit {flag.limit * 100:g})"
+    )
+
+
+def _mean_round(m: Measured) -> float:
+    return float(np.mean(m.rounds_ps)) if m.rounds_ps else math.nan
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
