@@ -21,6 +21,7 @@ from dcqcn_gym.envs.backends.ns3_bridge.install import find_ns3
 ROOT = Path(__file__).parents[2]
 EXTRA = "-DDCQCN_GYM_EXTRA_SCHEMES=tests/toy/extra_schemes.hpp"
 TIME_PS = 900_000_000
+PFC = "pfc enabled=1 lossless=3 alpha=0.125 reserve=4096 resume_offset=3072\n"
 ECN = (20_000, 80_000, 0.5)
 TOY = (2e-6, 1e9)
 CASES = {
@@ -64,8 +65,7 @@ def scenario(lines: str) -> str:
 nodes hosts=8 switches=1
 switch 8 buffer=2000000
 {links}
-pfc enabled=1 lossless=3 alpha=0.125 reserve=4096 resume_offset=3072
-{lines}
+{"" if "pfc enabled" in lines else PFC}{lines}
 workload incast hosts=1,2,3,4,5,6 dst=0 bytes=300000 off_ps=10000000
 workload permutation hosts=0,1,2,3,4,5,6,7 bytes=200000
 end

@@ -72,12 +72,12 @@ Outcome same_everywhere(const Job& job) {
 }
 
 // Six hosts send to one; 100 Gb/s, a shallow buffer, so that there are marks and pauses.
-std::string incast(const std::string& lines) {
+std::string incast(const std::string& lines, const std::string& pfc = worlds::kPfc) {
   std::string text = "dcqcn-gym-scenario 1\nnodes hosts=8 switches=1\nswitch 8 buffer=2000000\n";
   for (int h = 0; h < 8; ++h) {
     text += "link " + std::to_string(h) + " 8 ps_per_byte=80 delay_ps=1000000 headroom=60000\n";
   }
-  return text + worlds::kPfc + lines +
+  return text + pfc + lines +
          "workload incast hosts=1,2,3,4,5,6 dst=0 bytes=300000 off_ps=10000000\n"
          "workload permutation hosts=0,1,2,3,4,5,6,7 bytes=200000\nend\n";
 }
@@ -94,9 +94,10 @@ std::string toy_rows(const std::string& hosts, std::size_t columns, const std::s
   return out;
 }
 
-Job toy_job(const std::string& lines, const std::string& values = "2e-6 1e9") {
+Job toy_job(const std::string& lines, const std::string& values = "2e-6 1e9",
+            const std::string& pfc = worlds::kPfc) {
   const std::string rows = toy_rows("*", 2, values);
-  return Job::parse(incast("scheme name=toy\n" + lines) + "seed 3\n" + rows +
+  return Job::parse(incast("scheme name=toy\n" + lines, pfc) + "seed 3\n" + rows +
                     "ecn * 20000 80000 0.5\napply\nrun 400000000\nreport\n" +
                     toy_rows("1,2", 2, "5e-6 3e9") + "apply\nrun 900000000\nreport\n");
 }
@@ -120,11 +121,13 @@ void test_alone() {
 
 void test_other_transports() {
   for (const char* lines : {"wire payload=1000 data=48 ack=60 cnp=60 pfc=43 cnp_in_ack=1\n",
-                            "cnp scope=qp delay_ps=3000000\n", "transport qp=pair ack_every=4\n",
-                            "pfc enabled=0 lossless=3 alpha=0.05 reserve=4096 resume_offset=3072\n"
-                            "transport qp=flow rto_ps=100000000\n"}) {
+                            "cnp scope=qp delay_ps=3000000\n",
+                            "transport qp=pair ack_every=4\n"}) {
     same_everywhere(toy_job(lines));
   }
+  same_everywhere(
+      toy_job("transport qp=flow rto_ps=100000000\n", "2e-6 1e9",
+              "pfc enabled=0 lossless=3 alpha=0.05 reserve=4096 resume_offset=3072\n"));
 }
 
 // half of the NICs run DCQCN; the rows have DCQCN's width
@@ -175,14 +178,16 @@ void refused(const std::string& lines, const std::string& part) {
 
 void test_refusals() {
   refused("scheme name=tou\n",
-          "line 13 (scheme): unknown scheme 'tou'; expected one of: dcqcn, toy");
-  refused("scheme name=toy mode=nic\n", "scheme toy has no option 'mode'; it has: pace");
-  refused("scheme name=toy pace=quick\n", "pace=quick of scheme toy; expected one of: fast, slow");
-  refused("scheme name=dcqcn mode=papr\n", "expected one of: nic, paper");
-  refused("transport rp=timely\n", "mode=timely of scheme dcqcn");
+          "line 13 (scheme): unknown scheme 'tou'; did you mean 'toy'? (known: dcqcn, toy)");
+  refused("scheme name=toy mode=nic\n", "scheme toy has no option 'mode' (known: pace)");
+  refused("scheme name=toy pace=quick\n",
+          "pace=quick of scheme toy is unknown (known: fast, slow)");
+  refused("scheme name=dcqcn mode=papr\n",
+          "mode=papr of scheme dcqcn is unknown; did you mean 'paper'? (known: nic, paper)");
+  refused("transport rp=timely\n", "unknown rp 'timely' (known: nic, paper)");
   refused("scheme name=toy\nscheme name=dcqcn\n", "a second scheme for all hosts");
   refused("scheme name=toy hosts=1,2\nscheme name=dcqcn hosts=2\n", "host 2 has a scheme already");
-  refused("scheme name=toy hosts=9\n", "host 9 does not exist");
+  refused("scheme name=toy hosts=9\n", "hosts = '9'; expected a whole number from 0 to 7");
 }
 
 int play(const char* file) {
