@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError
 from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
@@ -219,7 +220,7 @@ def carry_out(
         workers=workers,
         executor=executor,
         then=judge,
-        expected=len(todo) + sum(trial.eval_seeds for trial in todo),
+        expected=len(todo) + count(trial.eval_seeds for trial in todo),
         progress=progress,
     )
     owners = {path: trial.log for trial in todo for path in (trial.log, *trial.fresh)}

@@ -107,7 +107,7 @@ class MonitorCase:
         """Bytes on the wire: a distribution that is known has travelled at least once."""
         said = self.said(self.reader())
         if any(fsd.known for fsd in said):
-            assert sum(fsd.monitor_bytes for fsd in said) > 0
+            assert any(fsd.monitor_bytes > 0 for fsd in said)
 
     def test_judges_flows_one_by_one_or_not_at_all(self) -> None:
         """Shares are one per row, in 0..1 or NaN, and stay what they are when asked again."""
