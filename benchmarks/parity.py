@@ -177,6 +177,31 @@ CASES: Mapping[str, dict[str, Any]] = {
         "transport": {"rto_us": 200},
         "workloads": [_ALLTOALL],
     },
+    "acks-as-data": {
+        "topology": _FABRIC,
+        "switch": {"ack_class": "data", "buffer_bytes": 1_000_000},
+        "workloads": [{**_ALLTOALL, "hosts": 16, "bytes": 200_000, "off_us": 50}],
+    },
+    # every first flow from the first half to the second goes over one spine
+    "ecmp-table": {
+        "topology": _FABRIC,
+        "switch": {"ecmp_table": [(16, h, h + 8, 0, 8) for h in range(8)]},
+        "workloads": [
+            {"kind": "pairs", "pairs": [(h, h + 8, 500_000) for h in range(8)]},
+            {**_ALLTOALL, "start_us": 500, "hosts": 16, "bytes": 50_000},
+        ],
+    },
+    "odd-rates": {
+        "topology": {
+            "kind": "leaf-spine",
+            "tors": 2,
+            "hosts_per_tor": 8,
+            "spines": 2,
+            "host_ps_per_byte": 331,
+            "uplink_ps_per_byte": 127,
+        },
+        "workloads": [{**_ALLTOALL, "hosts": 16, "bytes": 100_000}, _incast(12, 300_000)],
+    },
 }
 """Small networks that cover what can differ; six intervals each are enough."""
 

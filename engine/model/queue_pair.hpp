@@ -35,6 +35,7 @@ struct Qp {
   std::uint16_t priority = 3;
   std::uint32_t nic_slot = kNone;  // the engine's place for it in the round robin
   bool live = false;
+  bool resting = false;  // sends change nothing in its scheme, which is not asked
   bool rto_armed = false;
   Time rto_at = kNever;
   Time base_rtt = 0;
@@ -58,6 +59,7 @@ struct QpReceiver {
   std::uint32_t workload = 0;
   std::uint32_t messages_left = 0;  // 0 on a kept QP
   bool complete = false;            // everything has come; whatever else comes is a late duplicate
+  Time quiet_until = 0;             // no mark is answered before
 };
 
 struct Message {

@@ -48,7 +48,10 @@ TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topolog
 
 void TransportLayer::change_settings(const NicSettings& settings, Time now) {
   for (Qp& q : qps_) {
-    if (q.live) set_pace(q, schemes_.change_setting(q.src, slot_of(q.ref), settings, now));
+    if (!q.live) continue;
+    const Pace pace = schemes_.change_setting(q.src, slot_of(q.ref), settings, now);
+    set_pace(q, pace);
+    let_rest(q, pace);
   }
   schemes_.put_in_force(settings);
 }
@@ -95,7 +98,9 @@ void TransportLayer::start_scheme(Qp& q, std::uint32_t workload, Time now) {
       q.ref, q.src, q.dst, workload, q.priority, line_[q.src], &sender == &receiver};
   sender.open(slot, connection);
   if (!connection.same_ends) receiver.open(slot, connection);
-  set_pace(q, sender.start(slot, now));
+  const Pace pace = sender.start(slot, now);
+  set_pace(q, pace);
+  let_rest(q, pace);
   note_tick(q.src, now);
 }
 
@@ -171,6 +176,7 @@ std::uint32_t TransportLayer::window_of(const Qp& q) const {
 }
 
 void TransportLayer::tell_ack(Qp& q, const Packet& p, Time now) {
+  q.resting = false;
   const std::int32_t fresh = static_cast<std::int32_t>(p.seq - q.unacked);
   const Acked acked{p.type() == Kind::kAck ? now - static_cast<Time>(p.sent) : 0,
                     static_cast<std::uint32_t>(std::max(fresh, 0))};
@@ -211,6 +217,7 @@ void TransportLayer::complete(Qp& q, Message& m, Time now) {
       {q.src, q.dst, m.ordinal, m.workload, m.bytes, m.start, now - m.start, m.ideal});
   source_.finished(m.workload, now);
   if (hears_acks_) {
+    q.resting = false;
     set_pace(q, schemes_.of(q.src).on_message(slot_of(q.ref), {m.bytes, m.start, m.ideal}, now));
   }
   --live_messages_;
@@ -283,15 +290,16 @@ void TransportLayer::add_cnp(const QpReceiver& r, Time now, Replies& replies) {
 }
 
 // does the scheme answer this packet with a CNP? One on its own, or in the ACK if there is one.
-[[gnu::noinline]] bool TransportLayer::wants_cnp(const QpReceiver& r, const Packet& p, int host,
+[[gnu::noinline]] bool TransportLayer::wants_cnp(QpReceiver& r, const Packet& p, int host,
                                                  bool in_order, bool may_answer, Time now) {
   const Arrived arrived{payload_of(p), p.ecn != 0, in_order, r.complete};
   const Time key = static_cast<Time>(p.sent);
-  const bool cnp = schemes_.of(host).on_data(slot_of(p.qp), arrived, may_answer, key,
-                                             wire_.cnp_in_ack ? key : now, now);
-  log_.totals.cnps += cnp;
+  const Answer answer = schemes_.of(host).on_data(slot_of(p.qp), arrived, may_answer, key,
+                                                  wire_.cnp_in_ack ? key : now, now);
+  r.quiet_until = answer.quiet_until;
+  log_.totals.cnps += answer.cnp;
   note_tick(host, now);
-  return cnp;
+  return answer.cnp;
 }
 
 void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& replies) {
@@ -303,8 +311,8 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
   if (in_order) accept(r, p, host, now);
   const bool ahead = static_cast<std::int32_t>(p.seq - r.expected) > 0;  // a packet is missing
   const bool silent = ahead && r.nack_seq == r.expected && now < r.nack_again;
-  const bool cnp =
-      (p.ecn || hears_data_) && wants_cnp(r, p, host, in_order, !(silent && wire_.cnp_in_ack), now);
+  const bool heard = (p.ecn && now >= r.quiet_until) || hears_data_;
+  const bool cnp = heard && wants_cnp(r, p, host, in_order, !(silent && wire_.cnp_in_ack), now);
   if (cnp && !wire_.cnp_in_ack) add_cnp(r, now, replies);
   if (silent) return;
   Packet reply = reply_to(r);
@@ -331,7 +339,10 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
 
 void TransportLayer::refresh_senders(int host) {
   const Scheme& scheme = schemes_.of(host);
-  for (const std::uint32_t slot : scheme.senders_of(host)) set_pace(qps_[slot], scheme.pace(slot));
+  for (const std::uint32_t slot : scheme.senders_of(host)) {
+    qps_[slot].resting = false;
+    set_pace(qps_[slot], scheme.pace(slot));
+  }
 }
 
 // a tick in the past or at `now` would be for an instant whose timers have run

@@ -67,7 +67,10 @@ class TransportLayer {
 
   bool may_send(const Qp& q) const { return q.may_send(); }
   // the packet that starts on the wire at `now`; sets the time of the next one
-  Packet send(Qp& q, Time now) { return schemes_.of(q.src).send(*this, q, now); }
+  Packet send(Qp& q, Time now) {
+    if (!q.resting) return schemes_.of(q.src).send(*this, q, now);
+    return send_asking(q, now, [&q](const Sent&) { return Pace{q.rate, q.rate}; });
+  }
   template <class Ask>
   Packet send_asking(Qp& q, Time now, Ask&& ask);
   // ACK, NACK or CNP for `q`, which find() gave
@@ -75,6 +78,7 @@ class TransportLayer {
   // ACK or NACK: true if the QP has nothing left to do and is gone (its NIC place is free)
   bool on_ack(Qp& q, const Packet& p, Time now);
   void on_cnp(Qp& q, const Packet& p, Time now) {
+    q.resting = false;
     set_pace(q, schemes_.of(q.src).on_cnp(slot_of(q.ref), static_cast<Time>(p.sent), now));
   }
   // retransmission timer (only where packets can be lost)
@@ -124,6 +128,10 @@ class TransportLayer {
     q.rate = pace.rate;
     if (windowed_) q.window = window_of(q);
   }
+  // its scheme lets it rest, and its rate says all about its pace
+  void let_rest(Qp& q, const Pace& pace) {
+    q.resting = pace.rate == pace.pacing && schemes_.of(q.src).resting(slot_of(q.ref));
+  }
   std::uint32_t window_of(const Qp& q) const;
   void refresh_senders(int host);
   void note_tick(int host, Time now) {
@@ -139,7 +147,7 @@ class TransportLayer {
   void flush_rtt(Qp& q);
   void chain(const QpReceiver& r, int host, Time now);
   void accept(QpReceiver& r, const Packet& p, int host, Time now);
-  bool wants_cnp(const QpReceiver& r, const Packet& p, int host, bool in_order, bool may_answer,
+  bool wants_cnp(QpReceiver& r, const Packet& p, int host, bool in_order, bool may_answer,
                  Time now);
   Packet reply_to(const QpReceiver& r) const;
   void add_cnp(const QpReceiver& r, Time now, Replies& replies);

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.parity import CASES, case, compare, differing_fields, run
 from dcqcn_gym.cli import app
-from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -37,6 +37,20 @@ def test_the_cases_are_what_they_say() -> None:
     assert totals("pfc-storm")[0] > 500
     assert totals("incast-32")[1] > 0
     assert totals("lossy")[2] > 0
+    for name in ("acks-as-data", "ecmp-table", "odd-rates"):
+        assert totals(name)[1] > 0
+    assert totals("acks-as-data")[0] > 0
+
+
+@pytest.mark.parametrize("name", ["acks-as-data", "ecmp-table"])
+def test_the_key_of_the_case_changes_what_happens(name: str) -> None:
+    values = case(name).model_dump(mode="json", exclude_unset=True)
+    for key in ("ack_class", "ecmp_table"):
+        values["switch"].pop(key, None)
+    scenarios = case(name), Scenario.model_validate(values)
+    setting = scenarios[0].initial_setting()
+    with_key, without = (run("native", s, 1, 6, setting) for s in scenarios)
+    assert list(differing_fields(with_key, without))
 
 
 @pytest.mark.slow

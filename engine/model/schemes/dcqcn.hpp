@@ -262,6 +262,7 @@ class Dcqcn : public SchemeBase {
     if (rp.timer_next <= at.now) rp.catch_up(at.setting, at.now, Watch{at});
     rp.on_sent(at.setting, sent.payload, at.now, Watch{at});
   }
+  bool resting(const ReactionPoint& rp) const { return !rp.active; }
   void on_cnp(ReactionPoint& rp, NoFields, const Here<Dcqcn>& at) {
     rp.on_cnp(at.setting, mode_, at.now, Watch{at});
     const Watch watch{at};
@@ -271,8 +272,11 @@ class Dcqcn : public SchemeBase {
 
   // ---- NP: the first mark after the gaps of the queue pair and of the NIC sends a CNP at once
   // ----
+  Time quiet_until(const Receiver& r, const Here<Dcqcn>& at) const {
+    return std::max(r.next_cnp, at.nic.next_cnp);
+  }
   bool on_mark(Receiver& r, const Arrived&, NoFields&, const Here<Dcqcn>& at) {
-    if (at.now < r.next_cnp || at.now < at.nic.next_cnp) return false;
+    if (at.now < quiet_until(r, at)) return false;
     const Time gap = at.setting.cnp_gap;
     r.next_cnp = at.now + gap;
     at.nic.next_cnp = at.now + std::max(port_gap_, scope_port_ ? gap : 0);

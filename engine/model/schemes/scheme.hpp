@@ -88,6 +88,12 @@ struct Arrived {
   bool done = false;  // nothing of this queue pair is missing any more
 };
 
+// what a receiver makes of a packet
+struct Answer {
+  bool cnp = false;      // one is to be sent
+  Time quiet_until = 0;  // marks before that change nothing and get no CNP
+};
+
 // one thing that a scheme traced; `what` and `values` are named by the scheme
 struct SchemeEvent {
   Time when = 0;
@@ -158,15 +164,17 @@ class Scheme {
   virtual Pace on_ack(std::uint32_t slot, const Acked& acked, Time key, Time now) = 0;
   virtual Pace on_message(std::uint32_t slot, const MessageDone& done, Time now) = 0;
   virtual Pace pace(std::uint32_t slot) const = 0;
+  // do sends change nothing until something else is heard?
+  virtual bool resting(std::uint32_t slot) const = 0;
   // bytes in flight, of a scheme that is `windowed`; else the scenario's transport says
   virtual Bytes window(std::uint32_t slot) const = 0;
   // what would pace it if all timers before `now` had run; changes nothing
   virtual Pace pace_at(std::uint32_t slot, Time now) const = 0;
 
   // ---- receiver ----
-  // true if a CNP (with `cnp_key`) is to be sent; never if `may_answer` is false
-  virtual bool on_data(std::uint32_t slot, const Arrived& arrived, bool may_answer, Time key,
-                       Time cnp_key, Time now) = 0;
+  // the CNP has `cnp_key`; there is none if `may_answer` is false
+  virtual Answer on_data(std::uint32_t slot, const Arrived& arrived, bool may_answer, Time key,
+                         Time cnp_key, Time now) = 0;
   virtual void on_reply(std::uint32_t slot, Time key, Time now) = 0;
 
   // ---- NIC ----

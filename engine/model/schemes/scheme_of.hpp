@@ -12,11 +12,13 @@
 //   void catch_up(Sender&, Time until, here) const      run lazy timers up to an instant
 //   void change_setting(Sender&, const Setting& before, here)
 //   void on_send(Sender&, const Sent&, DataFields& out, here)
+//   bool resting(const Sender&) const      on_send does nothing until something else is heard
 //   void on_cnp(Sender&, const CnpFields&, here)
 //   void on_ack(Sender&, const Acked&, const AckFields&, here)
 //   void on_message(Sender&, const MessageDone&, here)
 //   void on_data(Receiver&, const Arrived&, const DataFields&, here)
 //   bool on_mark(Receiver&, const Arrived&, CnpFields& out, here)     true: send a CNP
+//   Time quiet_until(const Receiver&, here) const       marks before that change nothing
 //   void on_reply(Receiver&, AckFields& out, here)                    an ACK or NACK leaves
 //   void on_pause(unsigned priority, bool paused, ends)
 //   Time next_tick(const Nic&) const; void tick(ends)                 NIC-wide timer
@@ -223,6 +225,13 @@ class SchemeOf final : public Scheme {
   Pace pace(std::uint32_t slot) const override {
     return scheme_.pace(senders_[slot], settings_[connections_[slot].src]);
   }
+  bool resting(std::uint32_t slot) const override {
+    if constexpr (requires(const S& s, const Sender& q) { s.resting(q); }) {
+      static_assert(std::is_same_v<DataFields, NoFields>, "every packet has its fields");
+      return scheme_.resting(senders_[slot]);
+    }
+    return !kHearsSends;
+  }
   Bytes window(std::uint32_t slot) const override {
     if constexpr (kWindowed) {
       return scheme_.window(senders_[slot], settings_[connections_[slot].src]);
@@ -242,21 +251,22 @@ class SchemeOf final : public Scheme {
   }
 
   // ---- receiver ----
-  bool on_data(std::uint32_t slot, const Arrived& arrived, bool may_answer, Time key, Time cnp_key,
-               Time now) override {
+  Answer on_data(std::uint32_t slot, const Arrived& arrived, bool may_answer, Time key,
+                 Time cnp_key, Time now) override {
     const Here<S> h = here(slot, connections_[slot].dst, now);
     if constexpr (kHearsData) {
       const bool known = connections_[slot].same_ends;
       scheme_.on_data(receivers_[slot], arrived, known ? data_.take(slot, key) : DataFields{}, h);
     }
     if constexpr (kMarks) {
-      if (!arrived.marked || !may_answer) return false;
+      if (!arrived.marked || !may_answer) return {};
       CnpFields fields{};
-      if (!scheme_.on_mark(receivers_[slot], arrived, fields, h)) return false;
-      if (h.connection.same_ends) cnps_.put(slot, cnp_key, fields);
-      return true;
+      const bool cnp = scheme_.on_mark(receivers_[slot], arrived, fields, h);
+      if (cnp && h.connection.same_ends) cnps_.put(slot, cnp_key, fields);
+      if constexpr (kQuiet) return {cnp, scheme_.quiet_until(receivers_[slot], h)};
+      return {cnp, 0};
     }
-    return false;
+    return {};
   }
   void on_reply(std::uint32_t slot, Time key, Time now) override {
     if constexpr (kWritesAcks) {
@@ -312,6 +322,8 @@ class SchemeOf final : public Scheme {
       requires(S& s, Receiver& r, Arrived x, DataFields f, Here<S> h) { s.on_data(r, x, f, h); };
   static constexpr bool kMarks =
       requires(S& s, Receiver& r, Arrived x, CnpFields& f, Here<S> h) { s.on_mark(r, x, f, h); };
+  static constexpr bool kQuiet =
+      requires(const S& s, const Receiver& r, Here<S> h) { s.quiet_until(r, h); };
   static constexpr bool kWritesAcks =
       requires(S& s, Receiver& r, AckFields& f, Here<S> h) { s.on_reply(r, f, h); };
   static constexpr bool kHearsPauses = requires(S& s, Ends<S>& e) { s.on_pause(0u, true, e); };
@@ -324,6 +336,7 @@ class SchemeOf final : public Scheme {
   static_assert(kHearsMessages || !requires { &S::on_message; });
   static_assert(kHearsData || !requires { &S::on_data; });
   static_assert(kMarks || !requires { &S::on_mark; });
+  static_assert(kQuiet || !requires { &S::quiet_until; });
   static_assert(kWritesAcks || !requires { &S::on_reply; });
   static_assert(kHearsPauses || !requires { &S::on_pause; });
   static_assert(kTicks || !requires { &S::tick; });
