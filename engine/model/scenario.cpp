@@ -9,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "model/nic_schemes.hpp"
 #include "model/scenario_lines.hpp"
 
 namespace dcqcn {
@@ -63,6 +64,7 @@ class Parser {
     check_buffers(end);
     check_ack_class(end);
     take_sizes(end);
+    NicSchemes(scenario_, {});  // throws if a scheme, an option or a host of one is not there
     return std::move(scenario_);
   }
 
