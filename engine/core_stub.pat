@@ -28,6 +28,10 @@ dcqcn_gym._core.Simulation.(report|port_table|totals|labels|take_trace|flow_log|
     def \1(self) -> dict[str, Any]:
         \doc
 
+dcqcn_gym._core.Simulation.take_scheme_trace:
+    def take_scheme_trace(self) -> list[dict[str, Any]]:
+        \doc
+
 dcqcn_gym._core.Monitor.(labels|flow_log):
     def \1(self) -> dict[str, Any]:
         \doc

@@ -111,6 +111,8 @@ inline nb::dict report_of(Simulation& sim) {
   d["port_dropped_packets"] = port_ints([](const PortReport& x) { return x.counters.dropped; });
   d["port_pfc_sent"] = port_ints([](const PortReport& x) { return x.counters.pfc_sent; });
   d["port_pfc_received"] = port_ints([](const PortReport& x) { return x.counters.pfc_received; });
+  d["rate_cuts"] = r.counted("cuts");
+  d["rate_increases"] = r.counted("increases");
   d["active_flows"] = r.active_flows;
   d["fsd"] = fsd_of(r.fsd);
   d["finished"] = finished_of(r.log.finished);

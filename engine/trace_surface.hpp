@@ -47,8 +47,38 @@ inline nb::dict flow_rates_of(const Simulation& sim) {
   return d;
 }
 
+// one dictionary a scheme: its names, and columns of what it traced since the last call
+inline nb::list scheme_trace_of(Simulation& sim) {
+  nb::list schemes;
+  for (const auto& [names, events] : sim.schemes().take_trace()) {
+    const std::vector<SchemeEvent>& e = events;
+    const std::size_t n = e.size();
+    nb::dict d;
+    nb::list event_names;
+    for (const char* name : names->events) event_names.append(name);
+    nb::dict values;
+    for (std::size_t v = 0; v < names->values.size(); ++v) {
+      values[names->values[v]] = reals(n, [&](std::size_t i) { return e[i].values[v]; });
+    }
+    d["scheme"] = names->name;
+    d["events"] = event_names;
+    d["time_ps"] = ints(n, [&](std::size_t i) { return e[i].when; });
+    d["src"] = ints(n, [&](std::size_t i) { return e[i].src; });
+    d["dst"] = ints(n, [&](std::size_t i) { return e[i].dst; });
+    d["event"] = ints(n, [&](std::size_t i) { return e[i].what; });
+    d["values"] = values;
+    schemes.append(d);
+  }
+  return schemes;
+}
+
 inline void bind_samples(nb::class_<Simulation>& simulation) {
   simulation
+      .def(
+          "trace_schemes", [](Simulation& s, bool wanted) { s.schemes().trace(wanted); },
+          nb::arg("wanted"), "Keep the events of the NICs' schemes from now on, or stop.")
+      .def("take_scheme_trace", &scheme_trace_of,
+           "By scheme: names, and columns of the events since the last call, by time and source.")
       .def("sample", &sample_of, nb::arg("ports"),
            "Queued bytes and pause state of these ports now; data bytes sent and time paused since "
            "the last report.")

@@ -177,6 +177,8 @@ void Outputs::Add(const ::dcqcn::IntervalData& data) {
   AddTotals(line, data.log.totals);
   AddPorts(line, m_simulation.topology(), data.ports);
   AddRoundTrips(line, data.log.rtts);
+  line.Add("rate_cuts", data.counted("cuts"));
+  line.Add("rate_increases", data.counted("increases"));
   line.Add("active_flows", data.active_flows);
   AddSizes(line, data.fsd);
   AddFinished(line, data.log.finished);

@@ -3,6 +3,17 @@
 #include <stdexcept>
 
 namespace dcqcn {
+
+std::uint64_t IntervalData::counted(std::string_view counter) const {
+  std::uint64_t sum = 0;
+  for (const SchemeReport& scheme : schemes) {
+    for (std::size_t i = 0; i < scheme.counters.size(); ++i) {
+      if (scheme.names->counters[i] == counter) sum += scheme.counters[i];
+    }
+  }
+  return sum;
+}
+
 Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const EngineFactory& make)
     : scenario_(Scenario::parse(compiled)),
       topology_(scenario_),

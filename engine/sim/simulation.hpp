@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "sim/engine.hpp"
 
@@ -20,6 +21,9 @@ struct IntervalData {
   std::vector<SchemeReport> schemes;
   FsdReport fsd;
   std::uint64_t active_flows = 0;
+
+  // sum over the schemes of their counters of this name
+  std::uint64_t counted(std::string_view counter) const;
 };
 
 using EngineFactory = std::function<std::unique_ptr<Engine>(const World&)>;

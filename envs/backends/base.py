@@ -11,7 +11,15 @@ from dcqcn_gym.core.interval import IntervalReport
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["SIMULATED", "Backend", "DeviceSetting", "Look", "TakesArgument", "Watchable"]
+__all__ = [
+    "SIMULATED",
+    "Backend",
+    "DeviceSetting",
+    "Eventful",
+    "Look",
+    "TakesArgument",
+    "Watchable",
+]
 
 SIMULATED = frozenset({"fsd", "per_switch"})
 """What a world offers whose reports have every figure."""
@@ -74,3 +82,18 @@ class Watchable(Protocol):
 
     def watch(self, every_ps: int, ports: Sequence[int], look: Look) -> None:
         """Call ``look`` at every multiple of ``every_ps`` from now on, until close."""
+
+
+@runtime_checkable
+class Eventful(Protocol):
+    """A backend whose NICs can tell what the scheme of each queue pair does, event by event."""
+
+    def trace_schemes(self) -> None:
+        """Keep events from now on, until close."""
+
+    def take_scheme_trace(self) -> Sequence[Mapping[str, Any]]:
+        """Return, for each scheme, the events since the last call, by time and source.
+
+        ``scheme`` is its name, ``events`` names what ``event`` counts; ``time_ps``, ``src``,
+        ``dst`` and ``event`` are columns, ``values`` holds further columns by name.
+        """

@@ -209,6 +209,8 @@ def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> Interv
         pauses=int(1000 * paused) * n,
         resumes=int(1000 * paused) * n,
         packet_hops=2 * packets,
+        rate_cuts=0,
+        rate_increases=0,
         active_flows=0 if silent else 4 * n,
         fsd=_fsd(world, share, 4 * n, silent=silent),
         finished=_finished(world, rng, span_ps, inflation, silent=silent),

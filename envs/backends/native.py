@@ -171,6 +171,20 @@ class NativeBackend:
         counts, pauses = np.zeros(n, np.int64), np.zeros(n, np.float64)
         opened.watch = _Watch(every_ps, chosen, look, counts, pauses)
 
+    def trace_schemes(self) -> None:
+        """Keep CNPs, cuts and increases of every queue pair from now on, until close."""
+        simulation = self._opened("trace_schemes").simulation
+        if not hasattr(simulation, "trace_schemes"):
+            raise ConfigError(f"{type(self).__name__} keeps no events; use the native one")
+        simulation.trace_schemes(True)
+
+    def take_scheme_trace(self) -> Sequence[Mapping[str, Any]]:
+        """Return the events since the last call, as the protocol ``Eventful`` says."""
+        taken: Sequence[Mapping[str, Any]] = self._opened(
+            "take_scheme_trace"
+        ).simulation.take_scheme_trace()
+        return taken
+
     def close(self) -> None:
         """Release everything; allowed in every state."""
         self._open = None

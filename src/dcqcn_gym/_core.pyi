@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from typing import Any
 
-
 def schemes() -> tuple[str, ...]:
     """The names of all schemes; the first one is the default."""
 
@@ -75,6 +74,14 @@ class Simulation:
     def n_nodes(self) -> int: ...
     @property
     def n_ports(self) -> int: ...
+    def trace_schemes(self, wanted: bool) -> None:
+        """Keep the events of the NICs' schemes from now on, or stop."""
+
+    def take_scheme_trace(self) -> list[dict[str, Any]]:
+        """
+        By scheme: names, and columns of the events since the last call, by time and source.
+        """
+
     def sample(
         self,
         ports: Annotated[

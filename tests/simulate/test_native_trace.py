@@ -15,7 +15,7 @@ from dcqcn_gym.core.errors import ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulate.run import parse_assignments, simulate
 from dcqcn_gym.simulate.trace import Trace, parse_trace, port_names
 from dcqcn_gym.simulate.tracer import Binned
 
@@ -243,3 +243,71 @@ def test_command(tmp_path: Path) -> None:
     done = command(*base, "--trace", "queue", "--every", "100us", "--trace-ports", "16")
     assert done.returncode == 0, done.stderr
     assert len(rows(tmp_path / "out" / "trace_ports.csv")) == 10 * 10
+
+
+def test_events_of_one_cnp_by_hand(tmp_path: Path) -> None:
+    """One CNP: the cut takes 1023/2048 of the rate, the timer halves the way back, twice."""
+    scenario = Scenario.model_validate(
+        {
+            "name": "two-to-one",
+            "topology": {"kind": "single-switch", "hosts": 3},
+            "workloads": [{"kind": "incast", "bytes": 12_000_000, "dst": 0, "hosts": [1, 2],
+                           "rounds": 1}],
+        }
+    )  # fmt: skip
+    setting = parse_assignments(
+        [
+            *("np_min_time_between_cnps=4095", "rp_dce_tcp_rtt=10000", "rp_gd=11"),
+            *("rp_initial_alpha_value=1023", "rp_clamp_tgt_rate=0", "rp_min_dec_fac=50"),
+            *("rp_rate_reduce_monitor_period=4", "rp_time_reset=300", "rp_byte_reset=0"),
+            *("rp_rate_to_set_on_first_cnp=0", "rp_max_rate=0"),
+        ],
+        scenario.initial_setting(),
+        scenario.line_rate_bps,
+    )
+    trace = trace_of(scenario, what="rp")
+    summary = simulate(scenario, tmp_path, setting=setting, intervals=1, trace=trace)
+    table = rows(tmp_path / "trace_rp.csv")
+    line = 100_000_000_000
+    cut = int(line * (1 - 1023 / 2048))  # 50048828125
+    first = (cut + line + 1) // 2
+    steps = [("cnp", 0, line, 0), ("cut", 4000, cut, 0), ("increase", 304_000, first, 1),
+             ("increase", 604_000, (first + line + 1) // 2, 2)]  # fmt: skip
+    for src in ("1", "2"):
+        mine = [r for r in table if r["src"] == src]
+        start = float(mine[0]["time_ns"])
+        assert start > 20_000  # two hops there, two back
+        told = [
+            (r["event"], float(r["time_ns"]) - start, float(r["rate"]), float(r["stage"]))
+            for r in mine[: len(steps)]
+        ]
+        assert told == steps
+        assert {(r["dst"], r["scheme"], r["target"], r["alpha"]) for r in mine} == {
+            ("0", "dcqcn", str(float(line)), "1023.0")
+        }
+    events = [r["event"] for r in table]
+    assert summary["rate_cuts"] == events.count("cut") == 2
+    assert summary["rate_increases"] == events.count("increase") >= 4
+    assert summary["cnps"] == events.count("cnp") == 2
+    assert not (tmp_path / "trace_ports.csv").exists()
+    assert not (tmp_path / "trace.png").exists()
+
+
+def test_events_beside_series_change_nothing(tmp_path: Path) -> None:
+    scenario = load_scenario("lossy-incast")
+    plain = simulate(scenario, tmp_path / "plain", intervals=3, seed=4)
+    trace = trace_of(scenario, what="queue,rp")
+    simulate(scenario, tmp_path / "traced", intervals=3, seed=4, trace=trace)
+    for file in SAME:
+        assert (tmp_path / "plain" / file).read_bytes() == (tmp_path / "traced" / file).read_bytes()
+    events = [r["event"] for r in rows(tmp_path / "traced" / "trace_rp.csv")]
+    assert events.count("cut") == plain["rate_cuts"] > 0
+    assert events.count("increase") == plain["rate_increases"] > 0
+    assert 0 < events.count("cnp") <= plain["cnps"]
+    assert (tmp_path / "traced" / "trace_ports.csv").exists()
+
+
+def test_a_backend_without_events_is_refused(tmp_path: Path) -> None:
+    trace = trace_of(STORM, what="rp")
+    with pytest.raises(ConfigError, match="FakeBackend cannot be looked into"):
+        simulate(STORM, tmp_path, intervals=1, backend="fake", trace=trace)

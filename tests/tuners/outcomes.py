@@ -25,7 +25,8 @@ def outcome(
     report = IntervalReport(
         0, 0, 10**9, INTS, FLOATS, INTS, INTS, INTS, INTS, INTS, INTS, FLOATS, FLOATS, INTS, INTS,
         INTS, INTS, INTS, INTS, INTS, INTS, INTS, retransmitted_packets=0, packet_hops=1,
-        active_flows=1, fsd=sizes, finished=FinishedFlows(), **counts,
+        rate_cuts=0, rate_increases=0, active_flows=1, fsd=sizes, finished=FinishedFlows(),
+        **counts,
     )  # fmt: skip
     terms = Terms(utility, utility, utility)
     return Outcome(setting, utility, terms, np.zeros(1, np.float32), report, triggered=triggered)

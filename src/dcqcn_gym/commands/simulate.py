@@ -55,7 +55,7 @@ def simulate(
     trace: Annotated[
         str | None,
         typer.Option(
-            metavar="LIST", help="Write time series and a plot: some of queue,rate,pause."
+            metavar="LIST", help="Write time series and a plot: some of queue,rate,pause,rp."
         ),
     ] = None,
     every: Annotated[

@@ -164,6 +164,10 @@ class IntervalReport(_ComparesArrays):
     pauses: int
     resumes: int
     packet_hops: int
+    rate_cuts: int
+    """Cuts of a sending rate, as the schemes of the NICs count them (their counter ``cuts``)."""
+    rate_increases: int
+    """Increases of a sending rate, likewise (``increases``); ticks at full rate are none."""
     active_flows: int
     """Flows that exist at the end of the interval."""
     fsd: FlowSizeDistribution

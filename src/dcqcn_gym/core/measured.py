@@ -62,6 +62,10 @@ class Figures:
     """Data packets sent again."""
     packet_hops: int
     """Packets times links, the engine's work."""
+    rate_cuts: int
+    """Cuts of sending rates."""
+    rate_increases: int
+    """Increases of sending rates."""
     max_queue_bytes: int
     """Longest queue of any port."""
     active_flows: int
@@ -95,6 +99,8 @@ def figures_of(report: IntervalReport) -> Figures:
         acks=int(report.acks),
         retransmitted_packets=int(report.retransmitted_packets),
         packet_hops=int(report.packet_hops),
+        rate_cuts=int(report.rate_cuts),
+        rate_increases=int(report.rate_increases),
         max_queue_bytes=int(report.port_max_queue_bytes.max(initial=0)),
         active_flows=int(report.active_flows),
         finished_flows=len(report.finished.src),

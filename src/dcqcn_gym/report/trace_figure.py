@@ -37,8 +37,8 @@ RATE_POINTS = 120
 
 
 def draw(tracer: Tracer) -> bytes | None:
-    """Return a PNG of the trace, or None if matplotlib is not installed."""
-    if not have_matplotlib():
+    """Return a PNG of the series, or None without one or if matplotlib is not installed."""
+    if not tracer.binned or not have_matplotlib():
         return None
     import matplotlib
     from matplotlib.figure import Figure

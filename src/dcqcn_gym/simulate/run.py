@@ -121,7 +121,7 @@ def endless(scenario: Scenario) -> list[str]:
 
 _COUNTED = (
     "delivered_bytes", "data_packets", "acks", "pauses", "marks", "cnps", "drops",
-    "retransmitted_packets", "packet_hops",
+    "retransmitted_packets", "packet_hops", "rate_cuts", "rate_increases",
 )  # fmt: skip
 
 

@@ -17,8 +17,9 @@ from dcqcn_gym.envs.scenario.topology import Fabric
 __all__ = ["QUANTITIES", "TRACE_FILES", "PortName", "Trace", "need_pyarrow", "parse_trace"]
 
 QUANTITIES = ("queue", "rate", "pause")
+EVENTS = "rp"
 TRACE_FILES = (
-    *(f"trace_{what}.{kind}" for what in ("ports", "flows") for kind in ("csv", "parquet")),
+    *(f"trace_{what}.{kind}" for what in ("ports", "flows", EVENTS) for kind in ("csv", "parquet")),
     "trace.png",
 )
 """Every file that a trace can write."""
@@ -41,7 +42,9 @@ class PortName:
 
 @dataclass(frozen=True)
 class Trace:
-    """What to trace: quantities, period, ports, a choice of flows, the file format.
+    """What to trace: quantities, period, ports, a choice of flows, the file format, events.
+
+    ``events``: every CNP, cut and increase of the queue pairs; it needs none of the choices.
 
     ``flows`` is ``"all"`` or (src, dst or None, ordinal or None) patterns; an empty tuple is none.
     """
@@ -51,6 +54,7 @@ class Trace:
     ports: tuple[PortName, ...]
     flows: Literal["all"] | tuple[tuple[int, int | None, int | None], ...]
     format: Literal["csv", "parquet"] = "csv"
+    events: bool = False
 
     def wanted(self, src: int, dst: int, ordinal: int) -> bool:
         """True if this flow is to be traced."""
@@ -64,16 +68,16 @@ def parse_trace(
 ) -> Trace:
     """Read the options of ``simulate --trace``; raise ConfigError with one sentence.
 
-    ``what``: some of queue, rate, pause. ``every``: a time such as 10us. ``ports``: all, hosts,
+    ``what``: some of queue, rate, pause, rp. ``every``: a time such as 10us. ``ports``: all, hosts,
     switches, NODE, NODE:PORT or NODE>PEER. ``flows``: all, none, SRC, SRC>DST or SRC:ORDINAL.
     Lists have commas.
     """
     quantities = _items(what)
     for name in quantities:
-        if name not in QUANTITIES:
-            raise UnknownNameError("quantity of --trace", name, QUANTITIES)
+        if name not in (*QUANTITIES, EVENTS):
+            raise UnknownNameError("quantity of --trace", name, (*QUANTITIES, EVENTS))
     if not quantities:
-        raise ConfigError("--trace '' names nothing; expected some of queue,rate,pause")
+        raise ConfigError("--trace '' names nothing; expected some of queue,rate,pause,rp")
     if file_format == "parquet":
         need_pyarrow("pyarrow")
     elif file_format != "csv":
@@ -84,6 +88,7 @@ def parse_trace(
         _choose_ports(ports, net),
         _choose_flows(flows, net.n_hosts),
         "parquet" if file_format == "parquet" else "csv",
+        events=EVENTS in quantities,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +12,7 @@ import numpy as np
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.envs.backends import Backend
-from dcqcn_gym.envs.backends.base import Watchable
+from dcqcn_gym.envs.backends.base import Eventful, Watchable
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.trace import Trace, need_pyarrow
 
@@ -23,6 +24,9 @@ _PORT_COLUMNS = {
     "rate": ("rate_bps",),
     "pause": ("paused", "paused_share"),
 }
+
+
+_EVENT_COLUMNS = ("time_ns", "src", "dst", "scheme", "event")
 
 
 class Binned:
@@ -129,7 +133,13 @@ class Tracer:
         columns = [c for q in trace.quantities for c in _PORT_COLUMNS[q]]
         self._port_columns = ["time_ns", "node", "port", "peer", *columns]
         self._flow_columns = ["time_ns", "src", "dst", "ordinal", "workload", "rate_bps"]
-        self._ports_table: _Table = kind(files, "trace_ports", self._port_columns)
+        self._table = partial(kind, files)
+        self._ports_table: _Table | None = None
+        if trace.quantities:
+            self._ports_table = kind(files, "trace_ports", self._port_columns)
+        self._world: Eventful | None = None
+        self._events_table: _Table | None = None
+        self._event_values: list[str] = []
         self._flows_table: _Table | None = None
         if self._with_flows:
             self._flows_table = kind(files, "trace_flows", self._flow_columns)
@@ -147,11 +157,43 @@ class Tracer:
 
     def attach(self, world: Backend) -> None:
         """Begin to look into an opened backend; raise ConfigError if it cannot be looked into."""
-        if not isinstance(world, Watchable):
+        needed = [Watchable] * bool(self.trace.quantities) + [Eventful] * self.trace.events
+        if not all(isinstance(world, protocol) for protocol in needed):
             raise ConfigError(
                 f"--trace: {type(world).__name__} cannot be looked into; use --backend native"
             )
+        if self.trace.events:
+            self._attach_events(world)
+        if self.trace.quantities:
+            self._attach_samples(world)
+
+    def _attach_samples(self, world: Any) -> None:
         world.watch(self.trace.every_ps, [port.number for port in self.trace.ports], self._look)
+
+    def _attach_events(self, world: Any) -> None:
+        self._world = world
+        world.trace_schemes()
+        values = [name for scheme in world.take_scheme_trace() for name in scheme["values"]]
+        self._event_values = list(dict.fromkeys(values))
+        columns = [*_EVENT_COLUMNS, *self._event_values]
+        self._events_table = self._table("trace_rp", columns)
+
+    def _write_events(self, table: _Table, world: Eventful) -> None:
+        """Write what the schemes traced in the interval; NaN is a value that a scheme lacks."""
+        for scheme in world.take_scheme_trace():
+            n = len(scheme["time_ps"])
+            if n == 0:
+                continue
+            columns = {
+                "time_ns": scheme["time_ps"] / 1000,
+                "src": scheme["src"],
+                "dst": scheme["dst"],
+                "scheme": np.full(n, scheme["scheme"]),
+                "event": np.array(scheme["events"])[scheme["event"]],
+            }
+            nothing = np.full(n, np.nan)
+            values = scheme["values"]
+            table.add({**columns, **{v: values.get(v, nothing) for v in self._event_values}})
 
     def _look(self, now_ps: int, ports: Mapping[str, Any], flows: Mapping[str, Any]) -> None:
         every_s = self.trace.every_ps * 1e-12
@@ -193,9 +235,12 @@ class Tracer:
 
     def end_interval(self) -> None:
         """Write the samples of the interval."""
-        self._flush(self._ports_table, self._port_columns, self._port_rows)
+        if self._ports_table is not None:
+            self._flush(self._ports_table, self._port_columns, self._port_rows)
         if self._flows_table is not None:
             self._flush(self._flows_table, self._flow_columns, self._flow_rows)
+        if self._events_table is not None and self._world is not None:
+            self._write_events(self._events_table, self._world)
 
     @staticmethod
     def _flush(table: _Table, names: Iterable[str], rows: list[tuple[Any, ...]]) -> None:
@@ -206,12 +251,17 @@ class Tracer:
 
     def close(self) -> None:
         """Close the tables."""
-        self._ports_table.close()
-        if self._flows_table is not None:
-            self._flows_table.close()
+        for table in (self._ports_table, self._flows_table, self._events_table):
+            if table is not None:
+                table.close()
 
     @property
     def files(self) -> list[Path]:
         """The tables that are written."""
-        names = ["trace_ports", "trace_flows"] if self._with_flows else ["trace_ports"]
+        there = {
+            "trace_ports": self._ports_table,
+            "trace_flows": self._flows_table,
+            "trace_rp": self._events_table,
+        }
+        names = [name for name, table in there.items() if table is not None]
         return [self._files.out / f"{name}.{self.trace.format}" for name in names]

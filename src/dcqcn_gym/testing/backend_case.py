@@ -165,6 +165,7 @@ PER_PORT = [f.name for f in fields(IntervalReport) if f.name.startswith("port_")
 COUNTS = (
     *("delivered_bytes", "data_packets", "acks", "cnps", "marks", "drops"),
     *("retransmitted_packets", "pauses", "resumes", "packet_hops", "active_flows"),
+    *("rate_cuts", "rate_increases"),
 )
 
 

@@ -58,6 +58,8 @@ def blank_report(n_hosts: int = 4, rate_bps: float = 100e9, **changes: Any) -> I
         retransmitted_packets=0,
         pauses=0,
         resumes=0,
+        rate_cuts=0,
+        rate_increases=0,
         packet_hops=0,
         active_flows=0,
         fsd=FlowSizeDistribution(),
