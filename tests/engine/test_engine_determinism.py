@@ -164,9 +164,9 @@ def test_settings_of_single_devices(engine: str) -> None:
 def test_bad_settings_are_refused() -> None:
     sim = start(one_switch(2, [flow_list([(0, 1, 1000, 0)])]))
     nic, ecn = np.ones((2, 17)), np.ones((sim.n_ports, 3))
-    with pytest.raises(ValueError, match="one row per host and one per port"):
+    with pytest.raises(ValueError, match="expected 2 NIC rows of 17 knobs, got 1 of 17"):
         sim.apply(nic[:1], ecn)
-    with pytest.raises(ValueError, match="17 NIC columns"):
+    with pytest.raises(ValueError, match="expected 2 NIC rows of 17 knobs, got 2 of 16"):
         sim.apply(np.ones((2, 16)), ecn)
     bad = nic.copy()
     bad[1, 2] = np.nan

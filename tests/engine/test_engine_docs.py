@@ -27,13 +27,13 @@ def test_the_example_runs() -> None:
     [
         ("dcqcn-gym-scenario 1", "dcqcn-gym-scenario 2", "expected 'dcqcn-gym-scenario 1'"),
         ("end\n", "", "'end' is missing"),
-        ("flow 0 2 ", "flow 0 9 ", "line 13.*host 9 does not exist; hosts are 0 to 2"),
+        ("flow 0 2 ", "flow 0 9 ", "line 14.*host 9 does not exist; hosts are 0 to 2"),
         ("link 0 3", "link 0 8", "line 4.*node 8 does not exist"),
         ("link 2 3", "# link 2 3", "host 2 has 0 links; a host has exactly one"),
         ("headroom=187500", "headroom=5000000", "headroom and reserve need"),
         ("ps_per_byte=80", "ps_per_byte=eighty", "'eighty' is not a whole number"),
         ("workload flows", "workload floods", "unknown pattern 'floods'"),
-        ("cnp scope", "cpn scope", "line 10.*unknown item"),
+        ("cnp scope", "cpn scope", "line 11.*unknown item"),
     ],
 )
 def test_mistakes_are_refused(old: str, new: str, message: str) -> None:

@@ -106,5 +106,5 @@ def _report(
         delivered_bytes=sent * 1000, data_packets=sent, acks=sent, cnps=0, marks=0, drops=0,
         retransmitted_packets=0, pauses=0, resumes=0, packet_hops=2 * sent,
         active_flows=len(packets), fsd=FlowSizeDistribution(known=False),
-        finished=FinishedFlows(), unknown=UNKNOWN,
+        rate_cuts=0, rate_increases=0, finished=FinishedFlows(), unknown=UNKNOWN,
     )  # fmt: skip
