@@ -6,7 +6,6 @@ can be replayed where the file does not exist.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -16,12 +15,16 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.files import read_text
 
 __all__ = ["Cdf", "CdfField", "Flow", "FlowsField", "cdf_names", "read_cdf", "read_flows"]
 
 CDF_HEADER = "bytes,cumulative_probability"
 FLOW_HEADER = "src,dst,bytes,start_ns"
+MOST = 2**63
+"""Of no number in a table can more be meant."""
+MOST_FLOW_BYTES = 2**50
 
 
 class Cdf(StrictModel):
@@ -68,8 +71,9 @@ def _cdf_problem(size: int, share: float, size_before: int, share_before: float)
     if not 0.0 <= share <= 1.0:
         hint = " (divide percent by 100)" if 1 < share <= 100 else ""
         return f"probability {share:g} is out of range; expected 0 to 1{hint}"
-    if size < 0:
-        return f"size {size} is negative; expected bytes"
+    if not 0 <= size <= MOST_FLOW_BYTES:
+        what = "is negative" if size < 0 else "is beyond any flow"
+        return f"size {size} {what}; expected 0 to {MOST_FLOW_BYTES} bytes"
     if size < size_before:
         return f"size {size} is smaller than {size_before} before it; expected ascending sizes"
     if share < share_before:
@@ -95,6 +99,8 @@ class Flow(NamedTuple):
             return f"src and dst are both {self.src}; expected two different hosts"
         if self.bytes < 1:
             return f"bytes = {self.bytes}; expected at least 1"
+        if self.bytes > MOST_FLOW_BYTES:
+            return f"bytes = {self.bytes}; expected at most {MOST_FLOW_BYTES}"
         if not 0 <= self.start_ns <= 9e15:
             return f"start_ns = {self.start_ns:g}; expected 0 or more"
         return ""
@@ -110,13 +116,7 @@ def cdf_names() -> list[str]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, text) of a file, comments included, blank lines left out."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as a text file ({error})") from None
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         if line.strip():
             yield number, line.strip()
 
@@ -125,17 +125,17 @@ def _numbers(path: Path, line: int, text: str, header: str, whole: tuple[bool, .
     cells = [cell.strip() for cell in text.split(",")]
     if len(cells) != len(whole):
         raise ConfigError(
-            f"{path} line {line}: {text!r} has {len(cells)} columns; expected {header}"
+            f"{path} line {line}: {quote(text)} has {len(cells)} columns; expected {header}"
         )
     values: list[Any] = []
     for cell, name, is_whole in zip(cells, header.split(","), whole, strict=True):
         try:
             value: float = int(cell) if is_whole else float(cell)
         except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
+            value = MOST
+        if not -MOST < value < MOST:  # also what is no number
             kind = "a whole number" if is_whole else "a number"
-            raise ConfigError(f"{path} line {line}: {name} = {cell!r}; expected {kind}")
+            raise ConfigError(f"{path} line {line}: {name} = {quote(cell)}; expected {kind}")
         values.append(value)
     return values
 
@@ -161,9 +161,13 @@ def read_cdf(path: Path) -> Cdf:
             raise ConfigError(f"{path} line {line}: {problem}")
         points.append((size, share))
         last_line = line
-    if not points or points[-1][1] != 1.0:
-        found = f"ends with {points[-1][1]:g}" if points else "has no points"
-        raise ConfigError(f"{path} line {last_line}: the table {found}; expected it to end with 1")
+    if not points:
+        raise ConfigError(f"{path}: holds no point; expected lines {CDF_HEADER}")
+    if points[-1][1] != 1.0:
+        raise ConfigError(
+            f"{path} line {last_line}: the table ends with {points[-1][1]:g}; expected it to end "
+            "with 1"
+        )
     return Cdf(name=path.stem, points=tuple(points), thinned=thinned)
 
 

@@ -7,20 +7,16 @@ Every file a person writes is read through :func:`load_toml` into a subclass of
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from dcqcn_gym.core.errors import ConfigError, did_you_mean
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
+from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.toml_text import parse_toml
 
 __all__ = [
     "CONFIGS",
@@ -39,21 +35,35 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 class StrictModel(BaseModel):
-    """A frozen model that refuses unknown keys, NaN and infinity."""
+    """A frozen model that refuses unknown keys, NaN, infinity, and true or false for a number."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, data: Any) -> Any:
+        for key, value in data.items() if isinstance(data, dict) else ():
+            if key in cls.model_fields and _holds_truth(value):
+                field = cls.model_fields[key]
+                if not _takes_truth(field.annotation):
+                    meaning = f", {field.description}" if field.description else ""
+                    raise ConfigError(f"{key} = {quote(value)}: expected no true or false{meaning}")
+        return data
+
+
+def _holds_truth(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_holds_truth(item) for item in value)
+    return isinstance(value, bool)
+
+
+def _takes_truth(annotation: Any) -> bool:
+    return annotation in (bool, Any, object) or any(map(_takes_truth, get_args(annotation)))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file; raise :class:`ConfigError` naming file and line."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as a text file ({error})") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    return parse_toml(read_text(path), str(path))
 
 
 def load_toml(
@@ -90,7 +100,7 @@ def describe(error: ValidationError, model: type[BaseModel], source: str) -> str
         table, _, key = spot.place.rpartition(".")
         known = sorted({name for owner in spot.owners for name in owner.model_fields})
         inside = f" in [{table}]" if table else ""
-        return f"{source}: unknown key {key!r}{inside}{did_you_mean(key, known)}"
+        return f"{source}: unknown key {quote(key)}{inside}{did_you_mean(key, known)}"
     if kind in ("missing", "unexpected_positional_argument") and spot.place.endswith("]"):
         row, _, _ = where.rpartition("[")
         return f"{row}: wrong number of values{spot.meaning()}"
@@ -100,13 +110,13 @@ def describe(error: ValidationError, model: type[BaseModel], source: str) -> str
         return f"{where}: the key 'kind' is missing; expected one of {_tags(spot.inside)}"
     if kind == "union_tag_invalid":
         tags = [tag.strip("'") for tag in str(ctx["expected_tags"]).split(", ")]
-        return f"{where}: unknown kind {ctx['tag']!r}{did_you_mean(str(ctx['tag']), tags)}"
+        return f"{where}: unknown kind {quote(ctx['tag'])}{did_you_mean(str(ctx['tag']), tags)}"
     if kind == "literal_error":
         names = str(ctx["expected"]).replace(" or ", ", ").split(", ")
         hint = did_you_mean(str(value), [name.strip(" '") for name in names])
-        return f"{where}: unknown value {value!r}{hint}"
+        return f"{where}: unknown value {quote(value)}{hint}"
     expected = first["msg"].replace("Input should be", "expected")
-    return f"{where} = {_short(value)}: {expected}"
+    return f"{where} = {quote(value)}: {expected}"
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,7 @@ def _locate(model: type[BaseModel], loc: Iterable[int | str]) -> _Spot:
             inside = tuple(x for m in having for x in _models(m.model_fields[item].annotation))
         else:
             place, key, owners = f"{place}.{item}", item, inside or owners
-    return _Spot(place.lstrip("."), key, owners, inside)
+    return _Spot(printable(place.lstrip(".")[:200]), key, owners, inside)
 
 
 def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
@@ -154,11 +164,6 @@ def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
 
 def _tags(models: Iterable[type[BaseModel]]) -> list[str]:
     return [m.model_fields["kind"].default for m in models if "kind" in m.model_fields]
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def export_schemas(directory: str | Path, models: Mapping[str, type[BaseModel]]) -> list[Path]:
