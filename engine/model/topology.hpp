@@ -2,6 +2,7 @@
 // globally, node by node, and within a node in the order of the scenario's link lines.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -57,6 +58,10 @@ class Topology {
  private:
   static constexpr std::uint32_t kMany = 1u << 31;
   void build_routes(const Scenario& scenario);
+  std::vector<int> distances_to(int to) const;
+  void require_reach() const;
+  std::uint32_t route_entry(int node, const std::vector<int>& distance,
+                            std::map<std::vector<std::uint32_t>, std::uint32_t>& known);
 
   int hosts_ = 0;
   Time smallest_delay_ = kNever;

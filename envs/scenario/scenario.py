@@ -15,7 +15,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.knob_names import by_knob_name
 from dcqcn_gym.core.knobs import (
     Setting,
     dcqcn_paper_setting,
@@ -23,6 +24,8 @@ from dcqcn_gym.core.knobs import (
     expert_setting,
     knob,
 )
+from dcqcn_gym.envs.scenario.limits import check_sketches
+from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.tables import CdfField
 from dcqcn_gym.envs.scenario.topology import Network, Topology, network, us_to_ps
 from dcqcn_gym.envs.scenario.workloads import Poisson, Workload, mean_gap_ps
@@ -41,7 +44,6 @@ __all__ = [
 ]
 
 BUFFER_AT_100G = 12 * 2**20
-MAX_HOSTS = 65535
 SKETCH_BUCKET_BYTES = 64
 
 
@@ -105,6 +107,13 @@ class Switch(StrictModel):
     resume_offset_bytes: int = Field(default=3072, ge=0)
     headroom_factor: float = Field(default=3.0, ge=0, le=100)
 
+    @field_validator("lossless")
+    @classmethod
+    def _check_lossless(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(value)) != len(value):
+            raise ConfigError(f"{quote(list(value))} names a priority twice; expected each once")
+        return value
+
 
 class Transport(StrictModel):
     """Acknowledgement, window and recovery of the hosts. ``window_bytes = 0`` is no window."""
@@ -158,8 +167,8 @@ class Monitor(StrictModel):
     pe_weight: Literal["ratio", "logistic", "survival"] = "ratio"
     sizes_cdf: CdfField | None = None
     max_flows: int = Field(default=65_536, ge=1, le=2**30, description="bound on the history")
-    heavy_bytes: int = Field(default=153_600, ge=1, le=2**34)
-    light_bytes: int = Field(default=460_800, ge=1, le=2**34)
+    heavy_bytes: int = Field(default=153_600, ge=1, le=2**28)
+    light_bytes: int = Field(default=460_800, ge=1, le=2**28)
     unit: Literal["bytes", "packets"] = "bytes"
     sample_one_in: int = Field(default=100, ge=1, le=1_000_000)
     export_us: float = Field(default=1e6, ge=1, le=1e9)
@@ -190,7 +199,7 @@ class Monitor(StrictModel):
 class Scenario(StrictModel):
     """A network, its traffic and the task. Keys ending in ``_us`` are microseconds."""
 
-    name: str = Field(default="scenario", min_length=1)
+    name: Name = "scenario"
     description: str = ""
     monitor_interval_us: float = Field(default=1000.0, ge=1, le=1e9)
     intervals: int = Field(default=280, ge=1, description="budget in monitor intervals")
@@ -226,11 +235,13 @@ class Scenario(StrictModel):
         if isinstance(value, str) and value not in presets:
             raise UnknownNameError("preset", value, presets)
         if not isinstance(value, str | dict):
-            raise ConfigError(f"{value!r}; expected a preset or a table of knobs")
+            raise ConfigError(f"{quote(value)}; expected a preset or a table of knobs")
+        if isinstance(value, dict):
+            value = by_knob_name(value)
         for name, number in value.items() if isinstance(value, dict) else ():
             row = knob(name)
             if isinstance(number, bool) or not isinstance(number, int | float):
-                raise ConfigError(f"{name} = {number!r}; expected a number ({row.unit})")
+                raise ConfigError(f"{name} = {quote(number)}; expected a number ({row.unit})")
             if row.integer and math.isfinite(number) and number != int(number):
                 raise ConfigError(f"{name} = {number:g}; expected a whole number ({row.unit})")
         return value
@@ -238,8 +249,7 @@ class Scenario(StrictModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         net = self.network
-        if net.n_hosts > MAX_HOSTS:
-            raise ConfigError(f"topology: {net.n_hosts} hosts; expected at most {MAX_HOSTS}")
+        check_sketches(self.monitor, len(net.racks))
         for i, workload in enumerate(self.workloads):
             try:
                 workload.resolve(net)

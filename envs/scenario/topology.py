@@ -16,6 +16,7 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.limits import check_size
 
 __all__ = [
     "Dumbbell",
@@ -60,7 +61,8 @@ def _whole(gbps: float) -> float:
 
 Gbps = Annotated[float, Field(ge=1, le=800, description="a rate in Gb/s"), AfterValidator(_whole)]
 DelayUs = Annotated[float, Field(ge=0.001, le=1e6, description="a propagation delay in us")]
-Count = Annotated[int, Field(ge=1, le=65536)]
+MAX_SWITCHES = 65536
+Count = Annotated[int, Field(ge=1, le=MAX_SWITCHES)]
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,10 @@ class SingleSwitch(StrictModel):
     gbps: Gbps = 100.0
     delay_us: DelayUs = 5.0
 
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        return self.hosts, 1, self.hosts
+
     def expand(self) -> Network:
         """Return the plain network."""
         step, delay = ps_per_byte(self.gbps), us_to_ps(self.delay_us)
@@ -186,6 +192,11 @@ class LeafSpine(StrictModel):
         self.n_spines  # noqa: B018  (raises if it is not whole)
         return self
 
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        hosts, spines = self.tors * self.hosts_per_tor, self.n_spines
+        return hosts, self.tors + spines, hosts + self.tors * spines * self.links_per_spine
+
     @property
     def n_spines(self) -> int:
         """Number of spines, given or from the oversubscription."""
@@ -193,10 +204,10 @@ class LeafSpine(StrictModel):
             return self.spines
         rack = self.hosts_per_tor * self.host_gbps
         exact = rack / (float(self.oversubscription or 1) * self.links_per_spine * self.uplink_gbps)
-        if exact < 1 or abs(exact - round(exact)) > 1e-9:
+        if not 1 <= exact <= MAX_SWITCHES or abs(exact - round(exact)) > 1e-9:
             raise ConfigError(
                 f"oversubscription = {self.oversubscription:g} needs {exact:.4g} spines; expected "
-                "a value that gives a whole number of spines (or set 'spines')"
+                f"a value that gives a whole number of spines, 1 to {MAX_SWITCHES} (or set 'spines')"
             )
         return round(exact)
 
@@ -226,6 +237,10 @@ class Dumbbell(StrictModel):
     host_delay_us: DelayUs = 5.0
     bottleneck_delay_us: DelayUs = 5.0
 
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        return self.left + self.right, 2, self.left + self.right + 1
+
     def expand(self) -> Network:
         """Return the plain network."""
         n = self.left + self.right
@@ -249,6 +264,12 @@ class FatTree(StrictModel):
     edge_gbps: Gbps = 100.0
     core_gbps: Gbps = 100.0
     delay_us: DelayUs = 5.0
+
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        half = self.k // 2
+        hosts = self.k * half * (self.hosts_per_edge or half)
+        return hosts, 2 * self.k * half + half * half, hosts + 2 * self.k * half * half
 
     def expand(self) -> Network:
         """Return the plain network."""
@@ -287,6 +308,10 @@ class Graph(StrictModel):
     switches: Count = Field(description="the number of switches, named s0, s1, ...")
     links: tuple[GraphLink, ...] = Field(min_length=1, description="the list of links")
     tiers: tuple[Annotated[int, Field(ge=0, le=2)], ...] | None = None
+
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        return self.hosts, self.switches, sum(link.parallel for link in self.links)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -359,5 +384,9 @@ Topology = Annotated[
 
 @lru_cache(maxsize=64)
 def network(topology: SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph) -> Network:
-    """Return the expanded network of a topology (cached; a network is immutable)."""
+    """Return the expanded network of a topology (cached; a network is immutable).
+
+    Raises :class:`ConfigError`, before it expands anything, if the network would be too large.
+    """
+    check_size(*topology.size())
     return topology.expand()

@@ -98,13 +98,17 @@ def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
 def _spec(
     scenario: Scenario, tuner: str, arguments: list[str], seed: int, intervals: int, backend: str
 ) -> RunSpec:
+    from dcqcn_gym.core.errors import ConfigError, quote
     from dcqcn_gym.envs.backends import make_backend
     from dcqcn_gym.runs.loop import RunSpec
     from dcqcn_gym.tuners import TUNERS, parse_settings
     from dcqcn_gym.tuners.base import parse_argument
 
     make_backend(backend)
-    given = dict(parse_argument(text) for text in arguments)
+    given = dict(pairs := [parse_argument(text) for text in arguments])
+    if len(given) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ConfigError(f"--tuner-arg {quote(twice)} is given twice; expected every one once")
     typed = parse_settings(tuner, TUNERS.load(tuner), given)
     values: dict[str, Any] = typed.model_dump(mode="json", exclude_unset=True)
     return RunSpec(scenario, tuner, seed, intervals, backend, values)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from dcqcn_gym.report.data import REFERENCES, ReportData, Series, load_report_da
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, mean_utility
 from dcqcn_gym.report.tables import during_table, fresh_table
+from dcqcn_gym.runs.log import write_atomically
 
 __all__ = ["build_report"]
 
@@ -65,9 +65,7 @@ def build_report(run_dir: Path | str) -> Path:
     data = load_report_data(directory)
     html = _environment().get_template("report.html.j2").render(_context(data))
     path = directory / "report.html"
-    temporary = path.with_suffix(".html.part")
-    temporary.write_text(html, encoding="utf-8")
-    os.replace(temporary, path)
+    write_atomically(path, html.encode())
     return path
 
 
@@ -278,8 +276,10 @@ def _facts(data: ReportData) -> list[tuple[str, str]]:
 def _timing_facts(timing: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts = []
     for name, spent in timing.items():
-        if isinstance(spent, Mapping) and "wall_s" in spent and "cpu_s" in spent:
-            text = f"{number(spent['wall_s'], 3)} s, {number(spent['cpu_s'], 3)} s of CPU"
+        wall, cpu = ((spent.get("wall_s"), spent.get("cpu_s")) if isinstance(spent, Mapping)
+                     else (None, None))  # fmt: skip
+        if isinstance(wall, int | float) and isinstance(cpu, int | float):
+            text = f"{number(float(wall), 3)} s, {number(float(cpu), 3)} s of CPU"
             facts.append((f"time: {name.replace('_', ' ')}", text))
     return facts
 

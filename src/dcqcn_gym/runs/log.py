@@ -18,10 +18,12 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from dcqcn_gym.core.collectives import CollectiveRound
-from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.errors import ConfigError, RunError, in_one_line, quote
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.utility import Terms, device_pause_ps
+from dcqcn_gym.runs.log_check import check_line, check_whole
 
 __all__ = [
     "SCHEMA",
@@ -39,6 +41,9 @@ __all__ = [
 
 SCHEMA = 1
 """Version of the log's layout; a reader refuses a newer one."""
+
+MOST_LOG_BYTES = 2**35
+"""Longer logs are refused: they would not fit into memory."""
 
 WIRE_FIELDS = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes")
 """Bytes on the wire per interval, as :class:`dcqcn_gym.core.overhead.WireCost` documents them."""
@@ -77,13 +82,16 @@ def _lines(path: Path, data: bytes) -> Iterator[tuple[int, Line]]:
     while (stop := data.find(b"\n", start)) >= 0:
         number += 1
         try:
-            line = json.loads(data[start:stop])
+            line = parse_json(data[start:stop])
             if not isinstance(line, dict):
                 raise ValueError("not an object")
         except ValueError as error:
             if stop + 1 == len(data):  # a torn write can end in a newline of its own
                 return
-            raise RunError(f"{path}: line {number} is not a line of an event log") from error
+            raise RunError(
+                f"{path}: line {number} is not a line of an event log: {in_one_line(error)}"
+            ) from None
+        check_line(path, number, line)
         start = stop + 1
         yield start, line
 
@@ -92,15 +100,17 @@ def read_run(path: str | Path) -> Run:
     """Read a log (or the ``run.jsonl`` of a run directory), tolerating a torn last line.
 
     Raises :class:`RunError` if it is missing, has no header, is of a newer schema, or is damaged
-    before its last line.
+    before its last line, the line and the key named.
     """
     path = Path(path)
     if path.is_dir():
         path = path / "run.jsonl"
+    if not path.exists():
+        raise RunError(f"{path} cannot be read: No such file or directory")
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}") from error
+        data = read_file(path, most=MOST_LOG_BYTES)
+    except ConfigError as error:
+        raise RunError(str(error)) from None
     header: Line | None = None
     intervals: list[Line] = []
     end: Line | None = None
@@ -115,10 +125,11 @@ def read_run(path: str | Path) -> Run:
         elif line.get("i") == len(intervals):
             intervals.append(line)
         else:
-            raise RunError(f"{path}: expected interval {len(intervals)}, got {line.get('i')!r}")
+            raise RunError(f"{path}: expected interval {len(intervals)}, got {quote(line.get('i'))}")
         size = offset
     if header is None:
         raise RunError(f"{path} holds no run: its first line is not a complete header")
+    check_whole(path, len(intervals), end)
     return Run(path, header, intervals, end, size)
 
 
@@ -183,7 +194,8 @@ class LogWriter:
 
     def close(self) -> None:
         """Close the file; allowed more than once."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # every line was forced to disk; a plug-in closed it
+            self._file.close()
 
     def __enter__(self) -> LogWriter:
         return self

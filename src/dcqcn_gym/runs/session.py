@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.runs.log import Line, Run, RunDir, read_run, setting_json, write_json
 from dcqcn_gym.runs.loop import RunSpec, Timing, run
@@ -258,6 +259,6 @@ def _previous(path: Path, resume: bool) -> dict[str, Any]:
     if not resume or not path.exists():
         return {}
     try:
-        return {"before_resume": json.loads(path.read_text())}
+        return {"before_resume": parse_json(read_file(path))}
     except ValueError:
         return {}

@@ -20,8 +20,9 @@ import numpy as np
 
 import dcqcn_gym
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
-from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
+from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
 from dcqcn_gym.core.utility import IDLE_UTILITY, Terms, device_pause_ps, is_idle, terms, utility
@@ -69,8 +70,10 @@ def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float)
     for text in texts:
         name, separator, value = text.partition("=")
         if not separator:
-            raise ConfigError(f"--set {text!r} is not of the form knob=value, as in rp_ai_rate=50")
-        row = base.table[name.strip()]
+            raise ConfigError(
+                f"--set {quote(text)} is not of the form knob=value, as in rp_ai_rate=50"
+            )
+        row = base.table[knob_name(name.strip(), base.table.knobs)]
         if row.name in changes:
             raise ConfigError(f"--set names {row.name} more than once; give each knob one value")
         try:
