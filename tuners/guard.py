@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
+from dcqcn_gym.core.errors import (
+    ConfigError,
+    DcqcnGymError,
+    StateError,
+    TunerError,
+    in_one_line,
+    quote,
+)
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import NEEDS, Outcome, Proposal, Tuner, TunerContext
 
@@ -37,10 +44,10 @@ class GuardedTuner:
 
     def start(self, context: TunerContext, offered: frozenset[str] = frozenset(NEEDS)) -> None:
         """Start the tuner; raise if it needs to see what this world does not offer."""
-        for need in sorted(self.tuner.needs):
+        for need in self._needs():
             if need not in NEEDS:
                 known = ", ".join(NEEDS)
-                raise TunerError(f"tuner {self.name!r} needs {need!r}; known needs: {known}")
+                raise TunerError(f"tuner {self.name!r} needs {quote(need)}; known needs: {known}")
             if need not in offered:
                 raise ConfigError(
                     f"tuner {self.name!r} needs to see {NEEDS[need]}, "
@@ -48,6 +55,12 @@ class GuardedTuner:
                 )
         self._context = context
         self._call("start", lambda: self.tuner.start(context))
+
+    def _needs(self) -> list[str]:
+        needs = self._call("needs", lambda: self.tuner.needs)
+        if not isinstance(needs, set | frozenset | tuple | list):
+            raise TunerError(f"tuner {self.name!r}: needs is {quote(needs)}; expected a set")
+        return sorted(map(str, needs))
 
     def ask(self) -> Proposal | None:
         """Return the tuner's checked proposal."""
@@ -107,6 +120,11 @@ class GuardedTuner:
                 setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
             except ConfigError as error:
                 raise TunerError(f"{error} (a setting it proposed)") from None
+            except (TypeError, ValueError, ArithmeticError) as error:
+                raise TunerError(
+                    f"tuner {self.name!r}{where}: a setting it proposed holds something else than "
+                    f"numbers: {quote(setting.values_si)} ({in_one_line(error)})"
+                ) from None
 
     def _wrong(self, value: object, call: str, expected: str) -> str:
         found = type(value).__name__
@@ -118,7 +136,9 @@ class GuardedTuner:
                 return function()
             except DcqcnGymError:
                 raise
-            except (Exception, SystemExit) as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # plug-ins end in every way there is
                 raise TunerError(
                     f"tuner {self.name!r} failed in {what}(): {in_one_line(error)}"
                 ) from error
@@ -134,6 +154,6 @@ class GuardedTuner:
 
 def _settings(proposal: object) -> Iterator[tuple[str, object]]:
     if isinstance(proposal, Mapping) and "cluster" in proposal:
-        yield from ((f", group {group!r}", value) for group, value in proposal.items())
+        yield from ((f", group {quote(group)}", value) for group, value in proposal.items())
     else:
         yield "", proposal

@@ -12,7 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError, in_one_line
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError, in_one_line, quote
+from dcqcn_gym.core.files import read_file
 
 __all__ = ["Registry"]
 
@@ -50,9 +51,9 @@ class Registry(Generic[T]):
         module_name, _, attribute = target.partition(":")
         try:
             module = importlib.import_module(module_name)
-        except DcqcnGymError:
+        except (DcqcnGymError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # plug-ins end in every way there is
             raise ConfigError(
                 f"{self.kind} {name!r}: {module_name} cannot be imported: {in_one_line(error)}"
             ) from error
@@ -80,10 +81,9 @@ class Registry(Generic[T]):
 
 
 def _load_file(kind: str, path: Path) -> ModuleType:
-    try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{kind} file {str(path)!r} cannot be read: {error.strerror}") from error
+    if not path.exists():
+        raise ConfigError(f"{kind} file {quote(str(path))} cannot be read: No such file")
+    source = read_file(path)
     # the name holds the text's digest: two versions of a file in one process stay two modules
     module_name = f"dcqcn_gym_plugin_{path.stem}_{hashlib.sha256(source).hexdigest()[:12]}"
     if module_name in sys.modules:
@@ -97,7 +97,7 @@ def _load_file(kind: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[module_name]
-        if isinstance(error, DcqcnGymError) or not isinstance(error, Exception | SystemExit):
+        if isinstance(error, DcqcnGymError | KeyboardInterrupt):
             raise
         raise ConfigError(
             f"{kind} file {str(path)!r} cannot be imported: {in_one_line(error)}"
