@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.errors import RunError, printable
 from dcqcn_gym.runs.log import write_atomically
 
-__all__ = ["insert", "markdown_table"]
+__all__ = ["code", "insert", "markdown_table", "plain"]
+
+
+def plain(text: str) -> str:
+    """Return ``text`` so that Markdown shows it as it is: no HTML, no link, no new cell."""
+    one_line = printable(" ".join(text.split()))
+    return re.sub(r"([\\\[\]|*_`])", r"\\\1", html.escape(one_line, quote=False))
+
+
+def code(text: str) -> str:
+    """Return ``text`` as inline code, also in a table."""
+    one_line = printable(" ".join(text.split()))
+    return f"`{one_line.replace('`', chr(39)).replace('|', '¦')}`"
 
 
 def insert(page: Path, name: str, text: str) -> None:

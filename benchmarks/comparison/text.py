@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
+from dcqcn_gym.benchmarks.markdown_page import code, plain
 from dcqcn_gym.core.statistics import Estimate, have_scipy
 
 __all__ = ["COLUMNS", "cells", "markdown", "with_interval"]
@@ -100,18 +101,18 @@ def markdown(
     plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
 ) -> str:
     """Return the tables as Markdown with the command that makes them."""
-    lines = [f"Made by `{plan.command(out)}`.", "", explain(plan)]
+    lines = [f"Made by {code(plan.command(out))}.", "", explain(plan)]
     for name, table in tables.items():
-        lines += ["", f"### {name}", ""]
+        lines += ["", f"### {plain(name)}", ""]
         lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
         lines += ["| " + " | ".join(_named(row, plan)) + " |" for row in table]
-        errors = [f"- `{row.tuner}`: {row.error}" for row in table if row.error and row.seeds]
+        errors = [f"- {code(row.tuner)}: {plain(row.error)}" for row in table if row.error and row.seeds]
         lines += ["", *errors] if errors else []
-    lines += ["", *[f"- {note}" for note in notes]] if notes else []
+    lines += ["", *[f"- {plain(note)}" for note in notes]] if notes else []
     return "\n".join(lines) + "\n"
 
 
 def _named(row: Row, plan: Plan) -> list[str]:
     first, *rest = cells(row)
     short = "" if row.seeds in (0, plan.seeds) else f" ({row.seeds} of {plan.seeds} seeds)"
-    return [f"`{first}`{short}", *rest]
+    return [f"{code(first)}{short}", *map(plain, rest)]

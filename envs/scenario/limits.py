@@ -15,6 +15,7 @@ __all__ = ["MAX_HOSTS", "MAX_LINKS", "MAX_MEMORY_BYTES", "check_sketches", "chec
 MAX_HOSTS = 65_535
 MAX_LINKS = 1_000_000
 MAX_MEMORY_BYTES = 4 * 10**9
+MAX_SKETCH_BYTES = 10**9
 
 _LINK_BYTES = 800
 """Of one link: 180 B as Python objects, twice while it expands, 100 B of text, 300 B of ports."""
@@ -38,10 +39,10 @@ def check_size(hosts: int, switches: int, links: int) -> None:
 def check_sketches(monitor: Any, tors: int) -> None:
     """Raise :class:`ConfigError` if the sketches of all ToRs together take too much memory."""
     one = getattr(monitor, "heavy_bytes", 0) + getattr(monitor, "light_bytes", 0)
-    if "elastic" in monitor.kind and tors * one > MAX_MEMORY_BYTES:
+    if "elastic" in monitor.kind and tors * one > MAX_SKETCH_BYTES:
         raise ConfigError(
             f"monitor: heavy_bytes + light_bytes = {one} at {tors} ToRs need "
-            f"{_gigabytes(tors * one)} of memory; expected at most {_gigabytes(MAX_MEMORY_BYTES)}"
+            f"{_gigabytes(tors * one)} of memory; expected at most {_gigabytes(MAX_SKETCH_BYTES)}"
         )
 
 

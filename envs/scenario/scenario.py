@@ -167,8 +167,8 @@ class Monitor(StrictModel):
     pe_weight: Literal["ratio", "logistic", "survival"] = "ratio"
     sizes_cdf: CdfField | None = None
     max_flows: int = Field(default=65_536, ge=1, le=2**30, description="bound on the history")
-    heavy_bytes: int = Field(default=153_600, ge=1, le=2**28)
-    light_bytes: int = Field(default=460_800, ge=1, le=2**28)
+    heavy_bytes: int = Field(default=153_600, ge=1, le=2**26)
+    light_bytes: int = Field(default=460_800, ge=1, le=2**26)
     unit: Literal["bytes", "packets"] = "bytes"
     sample_one_in: int = Field(default=100, ge=1, le=1_000_000)
     export_us: float = Field(default=1e6, ge=1, le=1e9)

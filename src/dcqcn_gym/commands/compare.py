@@ -63,7 +63,7 @@ def compare(
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted; {out} holds every finished interval: the same command with --resume "
-            "instead of --force continues it",
+            f"{'instead of --force ' if force else ''}continues it",
             err=True,
         )
         raise typer.Exit(130) from None
@@ -123,6 +123,7 @@ def _results(
 def _progress(total: int, quiet: bool) -> Iterator[Progress]:
     """Yield what is called per finished run: a bar on a terminal, lines elsewhere, or nothing."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -142,7 +143,7 @@ def _progress(total: int, quiet: bool) -> Iterator[Progress]:
 
         def finished(job: Job, error: str | None, done: int, of: int) -> None:
             name = f"{job.spec.scenario.name} {job.label} seed {job.spec.seed}"
-            bar.update(task, completed=done, description=name)
+            bar.update(task, completed=done, description=escape(name))
             if error is not None:
                 console.print(f"{name} failed: {error}", markup=False, highlight=False)
             elif not console.is_terminal:
@@ -154,6 +155,7 @@ def _progress(total: int, quiet: bool) -> Iterator[Progress]:
 def _print(name: str, table: Sequence[Row]) -> None:
     from rich import box
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells
@@ -161,10 +163,10 @@ def _print(name: str, table: Sequence[Row]) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=300)
-    shown = Table(title=name, title_justify="left", box=box.SIMPLE_HEAD)
+    shown = Table(title=escape(name), title_justify="left", box=box.SIMPLE_HEAD)
     for column in COLUMNS:
         left = column == COLUMNS[0]
         shown.add_column(column, justify="left" if left else "right", no_wrap=left)
     for row in table:
-        shown.add_row(*cells(row))
+        shown.add_row(*map(escape, cells(row)))
     console.print(shown)

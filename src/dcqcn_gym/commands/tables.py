@@ -38,6 +38,8 @@ def _short(value: object) -> str:
 
 def scenarios() -> None:
     """List the scenarios: name, size, budget and what they are."""
+    from rich.markup import escape
+
     from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 
     table = _table("scenarios", "name", "hosts", "Gb/s", "intervals", "weights", "what it is")
@@ -45,13 +47,16 @@ def scenarios() -> None:
         one = load_scenario(name)
         weights = f"{one.weights.tp:g}/{one.weights.rtt:g}/{one.weights.pfc:g}"
         rate = f"{one.line_rate_bps / 1e9:g}"
-        table.add_row(name, str(one.n_hosts), rate, str(one.intervals), weights, one.description)
+        row = (name, str(one.n_hosts), rate, str(one.intervals), weights, one.description)
+        table.add_row(*map(escape, row))
     _print(table)
 
 
 def tuners() -> None:
     """List the tuners, installed plug-ins included, with their arguments."""
-    from dcqcn_gym.core.errors import DcqcnGymError
+    from rich.markup import escape
+
+    from dcqcn_gym.core.errors import DcqcnGymError, printable
     from dcqcn_gym.tuners import TUNERS
 
     table = _table("tuners", "name", "what it does", "arguments (default)")
@@ -59,12 +64,12 @@ def tuners() -> None:
         try:
             found = TUNERS.load(name)
         except DcqcnGymError as error:  # a broken plug-in must not hide the others
-            table.add_row(name, f"cannot be loaded: {error}", "")
+            table.add_row(escape(name), escape(printable(f"cannot be loaded: {error}")), "")
             continue
         fields = found.Settings.model_fields
         shown = [f"{key} ({_short(field.default)})" for key, field in fields.items()]
         arguments = "any knob" if name == "fixed" else ", ".join(shown)
-        table.add_row(name, found.summary, arguments)
+        table.add_row(*(escape(printable(str(x))) for x in (name, found.summary, arguments)))
     _print(table)
 
 

@@ -138,12 +138,17 @@ def _session(
         if out.log.exists():
             typer.echo(
                 f"interrupted; {out.log} holds every finished interval: the same command with "
-                f"--resume instead of --force continues it, `dcqcn-gym report {out.root}` shows it",
+                f"{_resume_words(force)} continues it, `dcqcn-gym report {out.root}` shows it",
                 err=True,
             )
         else:
             typer.echo("interrupted during the warm-up; nothing was recorded", err=True)
         raise typer.Exit(130) from None
+
+
+def _resume_words(force: bool) -> str:
+    """Return how to continue, for whoever gave --force or did not."""
+    return "--resume instead of --force" if force else "--resume"
 
 
 def _report(out: Path) -> Path | None:
@@ -159,23 +164,24 @@ def _report(out: Path) -> Path | None:
 
 def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     fresh = best["utility_on_fresh_seeds"]
     tuning = best["utility_while_tuning"]
-    table = Table(title=f"{best['scenario']}: mean utility", title_justify="left")
+    table = Table(title=escape(f"{best['scenario']}: mean utility"), title_justify="left")
     table.add_column("setting")
     table.add_column(f"while tuning ({best['intervals']} intervals)", justify="right")
     table.add_column(f"fresh traffic ({len(fresh['seeds'])} seeds)", justify="right")
     rows = (("recommended", None), ("default", tuning["default"]), ("expert", tuning["expert"]))
-    table.add_row(f"{best['tuner']}, as it searched", _figure(tuning["tuned"]), "")
+    table.add_row(f"{escape(best['tuner'])}, as it searched", _figure(tuning["tuned"]), "")
     for name, value in rows:
         table.add_row(name, _figure(value), _figure(fresh["mean"][name]))
     console = Console(stderr=True)
     console.print(table)
-    console.print(f"recommended setting: {out.best}", soft_wrap=True, highlight=False)
+    console.print(f"recommended setting: {escape(str(out.best))}", soft_wrap=True, highlight=False)
     if page is not None:
-        console.print(f"report: {page}", soft_wrap=True, highlight=False)
+        console.print(f"report: {escape(str(page))}", soft_wrap=True, highlight=False)
 
 
 def _figure(value: float | None) -> str:

@@ -68,7 +68,9 @@ class Registry(Generic[T]):
             known = [
                 key
                 for key, value in vars(module).items()
-                if isinstance(value, type) and issubclass(value, self.base)
+                if isinstance(value, type)
+                and issubclass(value, self.base)
+                and value is not self.base
             ]
             unknown = UnknownNameError("class", attribute, known)
             raise ConfigError(f"{self.kind} {name!r}: {unknown}")

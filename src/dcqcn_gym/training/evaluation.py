@@ -190,15 +190,16 @@ def _by_scenario(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def as_tables(rows: Sequence[Row]) -> list[Table]:
     """Return one table per scenario for a terminal."""
+    from rich.markup import escape
     from rich.table import Table
 
     tables = []
     for scenario, found in _by_scenario(rows).items():
-        table = Table(title=scenario, title_justify="left")
+        table = Table(title=escape(scenario), title_justify="left")
         for i, title in enumerate(_head(found[0])):
             table.add_column(title, justify="right" if i else "left")
         for row in found:
-            table.add_row(*_cells(row, list(found[0].gain)))
+            table.add_row(*map(escape, _cells(row, list(found[0].gain))))
         tables.append(table)
     return tables
 

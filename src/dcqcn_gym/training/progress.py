@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -66,7 +67,7 @@ class BarViewer:
 
     def __init__(self, progress: Progress, title: str, total: int) -> None:
         self._progress = progress
-        self._task = progress.add_task(title, total=total, utility="-", rate="")
+        self._task = progress.add_task(escape(title), total=total, utility="-", rate="")
         self._start, self._since = 0, time.perf_counter()
 
     def begin(self, done: int, notes: list[str]) -> None:
