@@ -134,7 +134,7 @@ class Network:
                         total[end] += link.rate_bps
         return total
 
-    @property
+    @cached_property
     def fastest_bps(self) -> float:
         """Rate of the fastest link."""
         return max(link.rate_bps for link in self.links)

@@ -44,7 +44,7 @@ def logs(random: Random, folder: Path) -> None:
     shutil.copytree(_whole(), root)
     path = random.choice([*root.rglob("*.jsonl"), root / "run.jsonl", root / "timing.json"])
     path.write_bytes(_changed(random, path.read_bytes()))
-    picture = random.random() < 0.02
+    picture = random.random() < 0.01
     with mock.patch.object(figures, "have_matplotlib", lambda: picture and _matplotlib()):
         try:
             build_report(root)

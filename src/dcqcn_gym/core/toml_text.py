@@ -45,12 +45,12 @@ _TOO_DEEP = f"tables or arrays are nested too deeply; expected at most {DEEPEST}
 
 def _problem(error: str, text: str) -> str:
     """Return what the parser says, with the line's key where a key is there twice."""
-    at = re.search(r" ?\(at line (\d+), column \d+\)$", error)
-    if at is None or not error.startswith(_TWICE):
+    if not error.startswith(_TWICE):
         return f"not valid TOML: {error}"
-    number = int(at[1])
-    lines = text.split("\n")
-    key = lines[number - 1].partition("=")[0].strip() if number <= len(lines) else ""
+    lines = text.rstrip("\n").split("\n")
+    at = re.search(r"\(at line (\d+), column \d+\)$", error)
+    number = min(int(at[1]), len(lines)) if at else len(lines)
+    key = lines[number - 1].partition("=")[0].strip()
     return f"line {number}: {quote(key)} is there for the second time; expected every key once"
 
 
