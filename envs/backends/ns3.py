@@ -6,7 +6,9 @@ builds the ns-3 module if it is not in the cache (docs/ns3.md).
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -149,6 +151,7 @@ class Ns3Backend:
         scenario_hash = digest(compile_scenario(scenario))
         command = list(self._command or self._build_command())
         with _told(scenario.name):
+            _check_files()
             session = _Session(self._transport, self._record)
         self._session = session
         self._legal = _legal_si(scenario.line_rate_bps)
@@ -291,17 +294,35 @@ class Ns3Backend:
         return self._session
 
 
+_NEEDED_FILES = 24
+"""Open files of one session; ZeroMQ ends the whole process where it gets none."""
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EAGAIN)
+
+
 @contextmanager
 def _told(scenario: str) -> Iterator[None]:
-    """Turn what the system refuses (files, processes, space) into a BackendError."""
+    """Turn it into a BackendError if the system has no more files, processes, space or memory."""
     try:
         yield
     except OSError as error:
+        if error.errno not in _FULL:
+            raise
         where = f" ({error.filename})" if error.filename else ""
         raise BackendError(
-            f"the ns-3 process for {scenario!r} cannot be started: {error.strerror or error}"
-            f"{where}; close files, free space or memory, or run fewer environments at once"
+            f"the ns-3 process for {scenario!r} cannot be started: {error.strerror}{where}; close "
+            "files, free space or memory, or run fewer environments at once"
         ) from None
+
+
+def _check_files() -> None:
+    """Raise OSError if a session could run out of open files."""
+    held: list[int] = []
+    try:
+        for _ in range(_NEEDED_FILES):
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 def _legal_si(line_rate_bps: float) -> list[tuple[float, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,14 +13,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.runs.loop import RunSpec
 
 __all__ = ["tune"]
-
-
-class EmitForm(str, Enum):
-    """Forms of ``--emit``."""
-
-    mlxconfig = "mlxconfig"
-    debugfs = "debugfs"
-    sonic = "sonic"
 
 
 def tune(
@@ -47,7 +38,10 @@ def tune(
     force: Annotated[bool, typer.Option("--force", help="Replace the run in OUT.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     emit: Annotated[
-        EmitForm | None, typer.Option(help="Print the recommended setting as commands.")
+        str | None,
+        typer.Option(
+            metavar="FORM", help="Print the recommended setting for mlxconfig, debugfs or sonic."
+        ),
     ] = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write OUT/report.html.")
@@ -64,9 +58,13 @@ def tune(
     Writes OUT/run.jsonl (every interval), OUT/best.json (the recommended setting) and
     OUT/report.html. An interrupted run is continued by the same command with --resume.
     """
+    from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.hw.emit import FORMS
     from dcqcn_gym.runs.log import RunDir
 
+    if emit is not None and emit not in FORMS:
+        raise UnknownNameError("form of --emit", emit, FORMS)
     chosen = _with_monitor(load_scenario(scenario), monitor)
     n = chosen.intervals if intervals is None else intervals
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend)
@@ -188,8 +186,8 @@ def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def _emit(best: dict[str, Any], form: EmitForm) -> None:
+def _emit(best: dict[str, Any], form: str) -> None:
     from dcqcn_gym.core.knobs import Setting
     from dcqcn_gym.hw.emit import emit
 
-    typer.echo(emit(Setting.from_nvidia(best["recommended"]), form.value), nl=False)
+    typer.echo(emit(Setting.from_nvidia(best["recommended"]), form), nl=False)
