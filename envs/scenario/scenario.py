@@ -242,6 +242,8 @@ class Scenario(StrictModel):
             row = knob(name)
             if isinstance(number, bool) or not isinstance(number, int | float):
                 raise ConfigError(f"{name} = {quote(number)}; expected a number ({row.unit})")
+            if isinstance(number, int) and number.bit_length() > 63:
+                raise ConfigError(f"{name} is {quote(number)}; expected a number ({row.unit})")
             if row.integer and math.isfinite(number) and number != int(number):
                 raise ConfigError(f"{name} = {number:g}; expected a whole number ({row.unit})")
         return value
