@@ -106,7 +106,9 @@ def markdown(
         lines += ["", f"### {plain(name)}", ""]
         lines += ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
         lines += ["| " + " | ".join(_named(row, plan)) + " |" for row in table]
-        errors = [f"- {code(row.tuner)}: {plain(row.error)}" for row in table if row.error and row.seeds]
+        errors = [
+            f"- {code(row.tuner)}: {plain(row.error)}" for row in table if row.error and row.seeds
+        ]
         lines += ["", *errors] if errors else []
     lines += ["", *[f"- {plain(note)}" for note in notes]] if notes else []
     return "\n".join(lines) + "\n"

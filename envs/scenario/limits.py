@@ -10,7 +10,7 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
 
-__all__ = ["MAX_HOSTS", "MAX_LINKS", "MAX_MEMORY_BYTES", "check_sketches", "check_size"]
+__all__ = ["MAX_HOSTS", "MAX_LINKS", "MAX_MEMORY_BYTES", "check_size", "check_sketches"]
 
 MAX_HOSTS = 65_535
 MAX_LINKS = 1_000_000

@@ -207,7 +207,8 @@ class LeafSpine(StrictModel):
         if not 1 <= exact <= MAX_SWITCHES or abs(exact - round(exact)) > 1e-9:
             raise ConfigError(
                 f"oversubscription = {self.oversubscription:g} needs {exact:.4g} spines; expected "
-                f"a value that gives a whole number of spines, 1 to {MAX_SWITCHES} (or set 'spines')"
+                f"a value that gives a whole number of spines, 1 to {MAX_SWITCHES} (or set "
+                "'spines')"
             )
         return round(exact)
 

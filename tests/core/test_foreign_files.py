@@ -145,7 +145,15 @@ def test_what_is_quoted_is_short_and_printable() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    for value in ("y" * 10**7, 10**5000, deep, _Rude(), "\x1b[31m" * 50, b"\x00" * 10**6, [1] * 999):
+    for value in (
+        "y" * 10**7,
+        10**5000,
+        deep,
+        _Rude(),
+        "\x1b[31m" * 50,
+        b"\x00" * 10**6,
+        [1] * 999,
+    ):
         assert len(quote(value)) <= QUOTED
         assert quote(value).isprintable()
     assert quote("x") == "'x'"

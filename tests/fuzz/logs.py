@@ -45,7 +45,7 @@ def logs(random: Random, folder: Path) -> None:
     path = random.choice([*root.rglob("*.jsonl"), root / "run.jsonl", root / "timing.json"])
     path.write_bytes(_changed(random, path.read_bytes()))
     picture = random.random() < 0.01
-    with mock.patch.object(figures, "have_matplotlib", lambda: picture and _matplotlib()):
+    with mock.patch.object(figures, "have_matplotlib", return_value=picture and _DRAWS):
         try:
             build_report(root)
         except RunError:
@@ -58,7 +58,7 @@ def logs(random: Random, folder: Path) -> None:
         run(SPEC, root / "run.jsonl", replay=recorded)
 
 
-_matplotlib = figures.have_matplotlib
+_DRAWS = figures.have_matplotlib()
 
 
 def _changed(random: Random, data: bytes) -> bytes:

@@ -32,7 +32,8 @@ _BODIES = (
 )  # fmt: skip
 _METHODS = (
     "def ask(self)", "def tell(self, outcome)", "def recommend(self)", "def state(self)",
-    "def start(self, context)", "def __init__(self, settings=None)", "@property\n    def tuning(self)",
+    "def start(self, context)", "def __init__(self, settings=None)",
+    "@property\n    def tuning(self)",
 )  # fmt: skip
 _ATTRIBUTES = (
     "needs = None", "needs = 5", "needs = {None, 'x'}", "needs = {'fsd'}", "Settings = None",

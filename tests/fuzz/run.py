@@ -12,11 +12,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fuzz.harness import Fuzzer, fuzz  # noqa: E402
-from fuzz.logs import logs  # noqa: E402
-from fuzz.plugins import plugins, settings  # noqa: E402
-from fuzz.policies import policies  # noqa: E402
-from fuzz.scenario_files import csv, toml  # noqa: E402
+from fuzz.harness import Fuzzer, fuzz
+from fuzz.logs import logs
+from fuzz.plugins import plugins, settings
+from fuzz.policies import policies
+from fuzz.scenario_files import csv, toml
 
 FUZZERS: dict[str, Fuzzer] = {
     "toml": toml, "csv": csv, "logs": logs, "policies": policies, "plugins": plugins,

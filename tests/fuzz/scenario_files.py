@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -69,7 +70,8 @@ def csv(random: Random, folder: Path) -> None:
     """A table of flow sizes or of flows with odd cells, rows and bytes."""
     path = folder / "table.csv"
     if random.random() < 0.5:
-        text, read = random.choice(_TABLES), read_cdf
+        text = random.choice(_TABLES)
+        read: Callable[[Path], object] = read_cdf
     else:
         rows = [f"{random.randrange(8)},{8 + random.randrange(8)},{10**i},{i}" for i in range(9)]
         text, read = "\n".join(["src,dst,bytes,start_ns", *rows]), read_flows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from fuzz.harness import fuzz
 from fuzz.run import FUZZERS
 

@@ -77,6 +77,6 @@ def test_a_memory_that_cannot_grow(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "ftruncate", full)
-    with pytest.raises(BackendError, match="memory for reports of .* bytes .*No space left"):
+    with pytest.raises(BackendError, match=r"memory for reports of .* bytes .*No space left"):
         memory.room(10)
     memory.close()

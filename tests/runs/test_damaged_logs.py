@@ -1,4 +1,4 @@
-"""Logs that were edited, cut or made up: the line and the key are named, and no page is half-made."""
+"""Logs that were edited, cut or made up: line and key are named, and no page is half-made."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_run import write_run
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.report import build_report
 from dcqcn_gym.runs.log import read_run
+from synthetic_run import write_run
 
 Change = Callable[[list[Any]], None]
 
@@ -118,6 +118,6 @@ def test_a_page_that_cannot_be_written_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(RunError, match="report.html cannot be written: No space left on device"):
+    with pytest.raises(RunError, match=r"report.html cannot be written: No space left on device"):
         build_report(root)
     assert not list(root.glob("report.html*"))

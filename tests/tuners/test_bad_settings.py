@@ -64,7 +64,7 @@ def test_a_plugin_that_ends_by_a_base_exception_when_it_is_imported(tmp_path: Pa
 def test_a_file_without_a_tuner_has_none_to_offer(tmp_path: Path) -> None:
     path = tmp_path / "empty.py"
     path.write_text("from dcqcn_gym.tuners import Tuner\n")
-    with pytest.raises(ConfigError, match="unknown class 'Nobody'; there is none$"):
+    with pytest.raises(ConfigError, match=r"unknown class 'Nobody'; there is none$"):
         TUNERS.load(f"{path}:Nobody")
 
 

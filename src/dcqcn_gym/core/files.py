@@ -1,4 +1,4 @@
-"""Reading what other people wrote: ordinary files of a sensible size, and JSON without surprises."""
+"""Reading what others wrote: ordinary files of a sensible size, and JSON without surprises."""
 
 from __future__ import annotations
 

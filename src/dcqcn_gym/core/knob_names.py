@@ -12,8 +12,9 @@ __all__ = ["by_knob_name", "knob_name"]
 
 T = TypeVar("T")
 
+
 def knob_name(text: str, knobs: Mapping[str, Knob] = KNOBS) -> str:
-    """Return the knob that mlxconfig calls so (``RPG_AI_RATE``, ``RPG_AI_RATE_P1``), or ``text``."""
+    """Return the knob that mlxconfig calls so (``RPG_AI_RATE`` or with ``_P1``), or ``text``."""
     plain = text.removesuffix("_P1").removesuffix("_P2")
     return next((r.name for r in knobs.values() if plain in (r.mlxconfig, r.debugfs)), text)
 

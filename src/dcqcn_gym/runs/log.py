@@ -125,7 +125,9 @@ def read_run(path: str | Path) -> Run:
         elif line.get("i") == len(intervals):
             intervals.append(line)
         else:
-            raise RunError(f"{path}: expected interval {len(intervals)}, got {quote(line.get('i'))}")
+            raise RunError(
+                f"{path}: expected interval {len(intervals)}, got {quote(line.get('i'))}"
+            )
         size = offset
     if header is None:
         raise RunError(f"{path} holds no run: its first line is not a complete header")

@@ -83,7 +83,9 @@ def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float)
         whole = not row.integer or number == np.floor(number)
         if not np.isfinite(number) or not whole:
             kind = "a whole number" if row.integer else "a number"
-            raise ConfigError(f"--set {row.name} = {quote(value.strip())}: expected {kind} ({row.unit})")
+            raise ConfigError(
+                f"--set {row.name} = {quote(value.strip())}: expected {kind} ({row.unit})"
+            )
         changes[row.name] = number
     return base.replace_nvidia(changes).check(line_rate_bps, "--set")
 

@@ -45,7 +45,7 @@ def test_a_buffer_that_was_not_there_is_refused(tmp_path: Path) -> None:
     made.replay.unlink()
     made.state.write_text(json.dumps({"sha256": digests(made)}))
     made.replay.write_bytes(b"new")
-    with pytest.raises(RunError, match="replay.pkl is not the file"):
+    with pytest.raises(RunError, match=r"replay.pkl is not the file"):
         read_state(made)
 
 
