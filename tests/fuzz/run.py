@@ -8,20 +8,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from fuzz.harness import Fuzzer, fuzz
-from fuzz.logs import logs
-from fuzz.plugins import plugins, settings
-from fuzz.policies import policies
-from fuzz.scenario_files import csv, toml
-
-FUZZERS: dict[str, Fuzzer] = {
-    "toml": toml, "csv": csv, "logs": logs, "policies": policies, "plugins": plugins,
-    "settings": settings,
-}  # fmt: skip
+from fuzz_harness import fuzz
+from fuzzers import FUZZERS
 
 
 def main() -> int:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from fuzz.harness import fuzz
-from fuzz.run import FUZZERS
+from fuzz_harness import fuzz
+from fuzzers import FUZZERS
 
 
 @pytest.mark.parametrize("name", FUZZERS)

@@ -11,9 +11,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from fuzz_harness import ODD, damage
 
 from dcqcn_gym.tuners.policy import FOLDER, load_policy
-from fuzz.harness import ODD, damage
 
 _ARRAYS: tuple[Any, ...] = (
     np.zeros((0, 0)), np.zeros((3, 4)), np.full((3, 4), np.nan), np.array([["a"]]), np.array(1.0),

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from fuzz_harness import damage
+
 from dcqcn_gym.core.config import CONFIGS
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.scenario.tables import read_cdf, read_flows
-from fuzz.harness import damage
 
 _GOOD = Path(__file__).parents[1] / "schemas" / "good"
 _SCENARIOS = [

@@ -6,6 +6,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from fuzz_harness import ODD
+
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
@@ -14,7 +16,6 @@ from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.simulate.run import parse_assignments
 from dcqcn_gym.tuners import Tuner, TunerContext, make_tuner
 from dcqcn_gym.tuners.guard import GuardedTuner
-from fuzz.harness import ODD
 
 _SCENARIO = load_scenario("mini-fb-hadoop")
 _BODIES = (

@@ -11,6 +11,8 @@ from random import Random
 from typing import Any
 from unittest import mock
 
+from fuzz_harness import ODD, damage
+
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report import build_report, figures
@@ -18,7 +20,6 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.session import check_same
 from dcqcn_gym.runs.spec import RunSpec
-from fuzz.harness import ODD, damage
 
 SPEC = RunSpec(load_scenario("mini-fb-hadoop"), "random", 1, 3, "fake")
 

@@ -1,1 +1,0 @@
-"""Random bad input to everything that reads what a person or a stranger wrote."""
