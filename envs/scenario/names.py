@@ -19,12 +19,12 @@ def _checked(name: str) -> str:
     bad = _FORBIDDEN.search(name)
     if len(name) > LONGEST or len(name.encode()) > 2 * LONGEST:
         problem = f"has {len(name)} characters"
-    elif name != name.strip() or name.startswith((".", "-")):
-        problem = "begins with a dot or a dash, or begins or ends with a space"
-    elif not name.isprintable():
-        problem = "holds a character that cannot be seen"
     elif bad:
         problem = f"holds {bad[0]!r}"
+    elif not name.isprintable():
+        problem = "holds a character that cannot be seen"
+    elif name != name.strip() or name.startswith((".", "-")):
+        problem = "begins with a dot or a dash, or begins or ends with a space"
     else:
         return name
     raise ConfigError(

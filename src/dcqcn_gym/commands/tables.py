@@ -113,5 +113,6 @@ def validate(
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     for path in files:
-        compile_scenario(load_scenario(path if path.suffix == ".toml" else f"./{path}"))
+        named = path.suffix == ".toml" or path.is_absolute()  # never a scenario of the package
+        compile_scenario(load_scenario(path if named else f"./{path}"))
         typer.echo(f"{path}: OK")
