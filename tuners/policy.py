@@ -243,25 +243,25 @@ def _check_fits(policy: Policy, source: str, context: TunerContext) -> None:
     size = context.observation.size
     if context.observation_version and meta.observation_version != context.observation_version:
         raise ConfigError(
-            f"policy {source!r} was trained on observations of version "
+            f"policy {quote(source)} was trained on observations of version "
             f"{meta.observation_version}, this environment gives version "
             f"{context.observation_version}; train it again with: {meta.command}"
         )
     if context.observation_layout and meta.layout != context.observation_layout:
         ours, theirs = _table(context.observation_layout), _table(meta.layout)
         raise ConfigError(
-            f"policy {source!r} was trained for {theirs}, this environment has {ours}; "
+            f"policy {quote(source)} was trained for {theirs}, this environment has {ours}; "
             f"train it again with: {meta.command}"
         )
     if size and size != policy.inputs:
         raise ConfigError(
-            f"policy {source!r} expects observations of {policy.inputs} numbers, this "
+            f"policy {quote(source)} expects observations of {policy.inputs} numbers, this "
             f"environment gives {size}"
         )
     if meta.knobs != context.space.knobs:
         other = sorted(set(meta.knobs) ^ set(context.space.knobs))
         raise ConfigError(
-            f"policy {source!r} was trained for other knobs than this environment turns "
+            f"policy {quote(source)} was trained for other knobs than this environment turns "
             f"({', '.join(other) or 'the same in another order'}); train it for these knobs"
         )
 

@@ -45,14 +45,15 @@ class Cdf(StrictModel):
             before = self.points[i - 1] if i else (0, 0.0)
             problem = _cdf_problem(size, share, *before)
             if problem:
-                raise ConfigError(f"point {i + 1} of CDF {self.name!r}: {problem}")
+                raise ConfigError(f"point {i + 1} of CDF {quote(self.name)}: {problem}")
         size, share = self.points[-1]
         if share != 1.0:
             raise ConfigError(
-                f"CDF {self.name!r} ends with probability {share:g} at {size} bytes; expected 1"
+                f"CDF {quote(self.name)} ends with probability {share:g} at {size} bytes; "
+                "expected 1"
             )
         if size < 1:
-            raise ConfigError(f"CDF {self.name!r} has only flows of 0 bytes; expected a size")
+            raise ConfigError(f"CDF {quote(self.name)} has only flows of 0 bytes; expected a size")
         return self
 
     @property

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.envs.scenario.limits import check_size
 
 __all__ = [
@@ -357,7 +357,7 @@ class Graph(StrictModel):
         count = {"h": self.hosts, "s": self.switches}.get(name[:1], 0)
         if not name[1:].isdecimal() or int(name[1:]) >= count:
             raise ConfigError(
-                f"links[{i}] ends at {name!r}, which does not exist; expected a host h0 to "
+                f"links[{i}] ends at {quote(name)}, which does not exist; expected a host h0 to "
                 f"h{self.hosts - 1} or a switch s0 to s{self.switches - 1}"
             )
         return int(name[1:]) + (0 if name[0] == "h" else self.hosts)

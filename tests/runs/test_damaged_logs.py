@@ -121,3 +121,10 @@ def test_a_page_that_cannot_be_written_leaves_nothing(
     with pytest.raises(RunError, match=r"report.html cannot be written: No space left on device"):
         build_report(root)
     assert not list(root.glob("report.html*"))
+
+
+def test_a_name_is_no_formula(tmp_path: Path) -> None:
+    root = changed(tmp_path, put(0, "$\\frac{$ <script>alert(1)</script>", "tuner"))
+    page = build_report(root).read_text()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page

@@ -98,11 +98,11 @@ def _plan(
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:
-    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.core.errors import ConfigError, quote
 
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
-        raise ConfigError(f"{option} {text!r}: expected names separated by commas, none empty")
+        raise ConfigError(f"{option} {quote(text)}: expected names separated by commas, none empty")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(f"{option}: {', '.join(twice)} is given twice")

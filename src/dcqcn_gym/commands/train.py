@@ -68,11 +68,11 @@ def train(
 
 
 def _pair(text: str) -> tuple[str, str]:
-    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.core.errors import ConfigError, quote
 
     key, separator, value = text.partition("=")
     if not separator or not key:
-        raise ConfigError(f"--algo-arg {text!r} is not of the form key=value")
+        raise ConfigError(f"--algo-arg {quote(text)} is not of the form key=value")
     return key, value
 
 

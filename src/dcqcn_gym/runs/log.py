@@ -35,6 +35,7 @@ __all__ = [
     "interval_line",
     "read_run",
     "setting_json",
+    "short_json",
     "write_atomically",
     "write_json",
 ]
@@ -221,12 +222,13 @@ class LogWriter:
         key = keys[0] if keys else "order of keys"
         return (
             f"{self.path}: interval {self._at} does not repeat: {key} was recorded as "
-            f"{_short(recorded.get(key))} and is {_short(now.get(key))} now; the log was made by "
-            "another version or was changed, so it cannot be continued (--force starts again)"
+            f"{short_json(recorded.get(key))} and is {short_json(now.get(key))} now; the log was "
+            "made by another version or was changed, so it cannot be continued (--force starts again)"
         )
 
 
-def _short(value: object) -> str:
+def short_json(value: object) -> str:
+    """Return a value as JSON, cut to 80 characters, for a message."""
     text = json.dumps(value)
     return text if len(text) <= 80 else text[:77] + "..."
 

@@ -16,7 +16,15 @@ from typing import Any, Protocol
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
-from dcqcn_gym.runs.log import Line, Run, RunDir, read_run, setting_json, write_json
+from dcqcn_gym.runs.log import (
+    Line,
+    Run,
+    RunDir,
+    read_run,
+    setting_json,
+    short_json,
+    write_json,
+)
 from dcqcn_gym.runs.loop import RunSpec, Timing, run
 from dcqcn_gym.runs.pool import step_back, worker_pool
 
@@ -89,7 +97,8 @@ def tune(
         raise
     best = _best(spec, out, evaluation)
     write_json(out.best, best)
-    write_json(out.timing, {**_previous(out.timing, resume), **timing})
+    if not out.timing.exists() or any(part["intervals"] for part in timing.values()):
+        write_json(out.timing, {**_previous(out.timing, resume), **timing})  # else nothing ran
     return best
 
 
@@ -125,8 +134,8 @@ def check_same(recorded: Run, spec: RunSpec) -> None:
         if old.get(key) != new[key]:
             part, before, after = _difference(key, old.get(key), new[key])
             raise RunError(
-                f"--resume: {recorded.path} was made with {part} = {json.dumps(before)}, "
-                f"now it is {json.dumps(after)}; give the same arguments, or --force to start again"
+                f"--resume: {recorded.path} was made with {part} = {short_json(before)}, "
+                f"now it is {short_json(after)}; give the same arguments, or --force to start again"
             )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.statistics import (
     ALL_SIZES,
     Estimate,
@@ -64,7 +64,9 @@ class Plan:
         names = [name for name, _, _ in rows]
         for name in names:
             if names.count(name) > 1:
-                raise ConfigError(f"{name!r} is named twice; every row needs a name of its own")
+                raise ConfigError(
+                    f"{quote(name)} is named twice; every row needs a name of its own"
+                )
         return rows
 
 
