@@ -222,8 +222,8 @@ class LogWriter:
         key = keys[0] if keys else "order of keys"
         return (
             f"{self.path}: interval {self._at} does not repeat: {key} was recorded as "
-            f"{short_json(recorded.get(key))} and is {short_json(now.get(key))} now; the log was "
-            "made by another version or was changed, so it cannot be continued (--force starts again)"
+            f"{short_json(recorded.get(key))} and is {short_json(now.get(key))} now; it was made "
+            "by another version or was changed, so it cannot be continued (--force starts again)"
         )
 
 
