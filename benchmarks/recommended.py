@@ -18,6 +18,8 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.loop import RunSpec
+from dcqcn_gym.runs.markdown import code
+from dcqcn_gym.runs.markdown import plain as shown
 from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
 from dcqcn_gym.runs.results import plain, write_results
 from dcqcn_gym.runs.rows import (
@@ -146,7 +148,7 @@ def write_figures(plan: Plan, out: Path) -> None:
 def markdown(plan: Plan, out: Path) -> str:
     """Return the table as Markdown, with the command that makes it."""
     lines = [
-        f"Made by `{plan.command(out)}`: each tuner ran {plan.intervals} intervals with seed "
+        f"Made by {code(plan.command(out))}: each tuner ran {plan.intervals} intervals with seed "
         f"{plan.seed}; what it recommended, the default and the experts' setting then ran "
         f"{plan.eval_intervals} intervals on each of {plan.eval_seeds} fresh seeds. Brackets hold "
         "95 % confidence intervals over the seeds (Student's t); differences are paired by seed. "
@@ -154,7 +156,7 @@ def markdown(plan: Plan, out: Path) -> str:
     ]
     for scenario in plan.scenarios:
         cells = [_cells(row) for row in rows(plan, out, scenario)]
-        lines += ["", f"### {scenario}", "", Table(COLUMNS, cells).markdown()]
+        lines += ["", f"### {shown(scenario)}", "", Table(COLUMNS, cells).markdown()]
     return "\n".join(lines) + "\n"
 
 

@@ -77,7 +77,8 @@ def write_log(
         for i in range(n):
             log.append(interval(i, seed, SHIFT[name], setting, flows))
         if end:
-            log.append({"end": {"recommended": setting.to_nvidia(), "utility": 0.85}})
+            found = {"recommended": setting.to_nvidia(), "intervals": n, "mean_utility": 0.85}
+            log.append({"end": found})
 
 
 def write_run(

@@ -81,5 +81,7 @@ def make_tuner(name: str, arguments: dict[str, object] | None = None) -> Tuner:
         return tuner_class(settings)
     except DcqcnGymError:
         raise
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # plug-ins end in every way there is
         raise TunerError(f"tuner {name!r} cannot be made: {in_one_line(error)}") from error

@@ -16,7 +16,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from dcqcn_gym.core.config import StrictModel, validate
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.groups import Devices, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
@@ -180,7 +180,7 @@ def parse_argument(text: str) -> tuple[str, object]:
     """Split ``key=value``; a value that is a JSON array or object is read as one."""
     key, separator, value = text.partition("=")
     if not separator or not key:
-        raise ConfigError(f"--tuner-arg {text!r} is not of the form key=value")
+        raise ConfigError(f"--tuner-arg {quote(text)} is not of the form key=value")
     if value[:1] in "[{":
         try:
             return key, json.loads(value)

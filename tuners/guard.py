@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, StateError, TunerError, in_one_line
+from dcqcn_gym.core.errors import (
+    ConfigError,
+    DcqcnGymError,
+    StateError,
+    TunerError,
+    in_one_line,
+    quote,
+)
 from dcqcn_gym.core.groups import check_group_names, cluster_setting
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.needs import NEEDS, check_needs
@@ -40,8 +47,9 @@ class GuardedTuner:
 
     def start(self, context: TunerContext, offered: frozenset[str] = frozenset(NEEDS)) -> None:
         """Start the tuner; raise if it needs to see what this world does not offer."""
-        check_needs(f"tuner {self.name!r}", "needs", self.tuner.needs)
-        for need in sorted(self.tuner.needs):
+        needs = self._call("needs", lambda: self.tuner.needs)
+        check_needs(f"tuner {self.name!r}", "needs", needs)
+        for need in sorted(needs):
             if need not in offered:
                 raise ConfigError(
                     f"tuner {self.name!r} needs to see {NEEDS[need]}, "
@@ -113,7 +121,7 @@ class GuardedTuner:
         try:
             check_group_names(groups, context.devices)
             legal = {
-                str(name): self._canonical(call, setting, context, f", group {name!r}")
+                str(name): self._canonical(call, setting, context, f", group {quote(name)}")
                 for name, setting in groups.items()
             }
             cluster_setting(legal)
@@ -130,6 +138,11 @@ class GuardedTuner:
             return legal.canonical()
         except ConfigError as error:
             raise TunerError(f"{error} (a setting it proposed)") from None
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise TunerError(
+                f"tuner {self.name!r}{where}: a setting it proposed holds something else than "
+                f"numbers: {quote(setting.values_si)} ({in_one_line(error)})"
+            ) from None
 
     def _wrong(self, value: object, call: str, expected: str) -> str:
         found = type(value).__name__
@@ -141,7 +154,9 @@ class GuardedTuner:
                 return function()
             except DcqcnGymError:
                 raise
-            except (Exception, SystemExit) as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # plug-ins end in every way there is
                 raise TunerError(
                     f"tuner {self.name!r} failed in {what}(): {in_one_line(error)}"
                 ) from error

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dcqcn_gym.core.config import read_toml
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import TunerContext
@@ -60,7 +60,7 @@ def load_library(path: str, context: TunerContext) -> dict[str, Setting]:
         values: dict[str, float] = {}
         for knob, value in knobs.items():
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise ConfigError(f"{path}: [{name}] {knob} = {value!r}: expected a number")
+                raise ConfigError(f"{path}: [{name}] {knob} = {quote(value)}: expected a number")
             values[knob] = value
         setting = context.base.replace_nvidia(values)
         arms[name] = setting.check(context.space.line_rate_bps, f"{path}: [{name}]")

@@ -7,8 +7,6 @@ writes it and nothing here needs torch. The files that come with the package lie
 
 from __future__ import annotations
 
-import json
-import zipfile
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -19,10 +17,12 @@ import numpy.typing as npt
 from pydantic import Field
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel, validate
-from dcqcn_gym.core.errors import ConfigError, did_you_mean
+from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
+from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.policy_file import read_arrays
 
 __all__ = [
     "DqnMiniTuner",
@@ -119,6 +119,8 @@ class Policy:
         if self.actions is not None:
             if self.actions.ndim != 2 or self.actions.shape[1] != outputs:
                 raise ConfigError(f"{source}: actions have shape {self.actions.shape}")
+            if self.actions.dtype.kind != "f" or not (np.abs(self.actions) <= 1.0).all():
+                raise ConfigError(f"{source}: actions hold something else than numbers in -1..1")
             outputs = len(self.actions)
         width: int | None = None
         for i, (weight, bias) in enumerate(self.layers):
@@ -130,6 +132,8 @@ class Policy:
                     f"which do not fit what comes before"
                 )
             width = int(weight.shape[0])
+            if weight.dtype.kind != "f" or bias.dtype.kind != "f":
+                raise ConfigError(f"{source}: layer {i} does not hold real numbers")
             if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
                 raise ConfigError(f"{source}: layer {i} holds numbers that are not finite")
         if width != outputs:
@@ -148,22 +152,18 @@ def load_policy(name_or_path: str | Path) -> Policy:
     Raises ConfigError, in one sentence, if there is none or the file is no policy.
     """
     path = _find(str(name_or_path))
+    arrays = read_arrays(path)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ConfigError(f"{path} is not a policy file: {error}") from None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
-    try:
-        meta = json.loads(arrays["meta"].tobytes())
+        meta = parse_json(arrays["meta"].tobytes())
         number = count(key.startswith("weight") for key in arrays)
         layers = tuple((arrays[f"weight{i}"], arrays[f"bias{i}"]) for i in range(number))
     except (KeyError, ValueError) as error:
         raise ConfigError(f"{path} is not a policy file: {error} is missing or damaged") from None
-    if isinstance(meta, dict) and meta.get("format") != FORMAT:
+    if not isinstance(meta, dict):
+        raise ConfigError(f"{path} is not a policy file: meta is {quote(meta)}; expected a table")
+    if meta.get("format") != FORMAT:
         raise ConfigError(
-            f"{path} has format {meta.get('format')!r}; this version reads format {FORMAT}: "
+            f"{path} has format {quote(meta.get('format'))}; this version reads format {FORMAT}: "
             "export the policy again with `dcqcn-gym train`"
         )
     typed = validate(meta, PolicyMeta, source=str(path))
@@ -181,7 +181,7 @@ def _find(text: str) -> Path:
             raise ConfigError(f"{path} does not exist: no training has reached a checkpoint there")
     if not path.exists():
         raise ConfigError(
-            f"policy {text!r} is neither a file nor a policy of the package"
+            f"policy {quote(text)} is neither a file nor a policy of the package"
             f"{did_you_mean(text, shipped)}"
         )
     return path
@@ -244,25 +244,25 @@ def _check_fits(policy: Policy, source: str, context: TunerContext) -> None:
     size = context.observation.size
     if context.observation_version and meta.observation_version != context.observation_version:
         raise ConfigError(
-            f"policy {source!r} was trained on observations of version "
+            f"policy {quote(source)} was trained on observations of version "
             f"{meta.observation_version}, this environment gives version "
             f"{context.observation_version}; train it again with: {meta.command}"
         )
     if context.observation_layout and meta.layout != context.observation_layout:
         ours, theirs = _table(context.observation_layout), _table(meta.layout)
         raise ConfigError(
-            f"policy {source!r} was trained for {theirs}, this environment has {ours}; "
+            f"policy {quote(source)} was trained for {theirs}, this environment has {ours}; "
             f"train it again with: {meta.command}"
         )
     if size and size != policy.inputs:
         raise ConfigError(
-            f"policy {source!r} expects observations of {policy.inputs} numbers, this "
+            f"policy {quote(source)} expects observations of {policy.inputs} numbers, this "
             f"environment gives {size}"
         )
     if meta.knobs != context.space.knobs:
         other = sorted(set(meta.knobs) ^ set(context.space.knobs))
         raise ConfigError(
-            f"policy {source!r} was trained for other knobs than this environment turns "
+            f"policy {quote(source)} was trained for other knobs than this environment turns "
             f"({', '.join(other) or 'the same in another order'}); train it for these knobs"
         )
 

@@ -9,7 +9,6 @@ at which a tuner's own average is at least 95 % of it.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.comparison.plan import Trial
 from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.statistics import (
     ALL_SIZES,
     Estimate,
@@ -88,8 +88,8 @@ def collect(job: Trial) -> Figures | None:
     try:
         run = read_run(job.log)
         fresh = [read_run(path) for path in job.fresh]
-        spent = json.loads(job.timing.read_text())
-    except (RunError, OSError, ValueError):
+        spent = parse_json(read_file(job.timing))
+    except (RunError, ValueError):  # a ConfigError is one
         return None
     if not run.complete or not all(part.complete for part in fresh):
         return None

@@ -9,6 +9,7 @@ from pathlib import Path
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.runs.markdown import Marked, code, plain
 from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval
 
 __all__ = ["COLUMNS", "cells", "explain", "markdown", "table"]
@@ -85,17 +86,19 @@ def markdown(
     plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
 ) -> str:
     """Return the tables as Markdown with the command that makes them."""
-    lines = [f"Made by `{plan.command(out)}`.", "", explain(plan)]
+    lines = [f"Made by {code(plan.command(out))}.", "", explain(plan)]
     for name, rows in tables.items():
         cells_of = [_named(row, plan) for row in rows]
-        lines += ["", f"### {name}", "", Table(COLUMNS, cells_of).markdown()]
-        errors = [f"- `{row.tuner}`: {row.error}" for row in rows if row.error and row.seeds]
+        lines += ["", f"### {plain(name)}", "", Table(COLUMNS, cells_of).markdown()]
+        errors = [
+            f"- {code(row.tuner)}: {plain(row.error)}" for row in rows if row.error and row.seeds
+        ]
         lines += ["", *errors] if errors else []
-    lines += ["", *[f"- {note}" for note in notes]] if notes else []
+    lines += ["", *[f"- {plain(note)}" for note in notes]] if notes else []
     return "\n".join(lines) + "\n"
 
 
 def _named(row: Row, plan: Plan) -> list[str]:
     first, *rest = cells(row)
     short = "" if row.seeds in (0, plan.seeds) else f" ({row.seeds} of {plan.seeds} seeds)"
-    return [f"`{first}`{short}", *rest]
+    return [Marked(f"{code(first)}{short}"), *rest]

@@ -26,6 +26,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
 from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.results import write_results
 from dcqcn_gym.runs.table import Table
 
@@ -220,7 +221,9 @@ def _curves(table: Sequence[Row], measure: str, xs: list[int], key: str) -> list
 
 def markdown(plan: Plan, table: Sequence[Row]) -> str:
     """Return the gates and the accuracies as Markdown tables."""
-    verdicts = [(g.what, f"{g.worst:+.3f}", "yes" if g.holds else "**no**") for g in gates(table)]
+    verdicts = [
+        (g.what, f"{g.worst:+.3f}", "yes" if g.holds else Marked("**no**")) for g in gates(table)
+    ]
     parts = [Table(("gate", "margin of the worst seed", "holds"), verdicts).markdown()]
     for one in _tables(plan, table):
         places = {(line[0], line[1]) for line in one.rows}

@@ -36,57 +36,78 @@ Topology::Topology(const Scenario& scenario) : hosts_(scenario.hosts) {
   list_next_hops(scenario.next_hops);
 }
 
+// A host has one link and does not forward, so that hosts of one switch share their routes from
+// everywhere else: the walk is made once per such switch, not once per host.
 void Topology::build_routes(const Scenario& scenario) {
   const std::size_t switches = scenario.switches.size();
+  const auto route = [&](std::size_t s, int dst) -> std::uint32_t& {
+    return routes_[s * static_cast<std::size_t>(hosts_) + static_cast<std::size_t>(dst)];
+  };
   routes_.assign(switches * static_cast<std::size_t>(hosts_), 0);
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
-  std::vector<int> distance(static_cast<std::size_t>(nodes()));
+  std::vector<int> first_host(switches, -1);
+  require_reach();
   for (int dst = 0; dst < hosts_; ++dst) {
-    std::fill(distance.begin(), distance.end(), -1);
-    std::vector<int> frontier{dst};
-    distance[static_cast<std::size_t>(dst)] = 0;
-    for (std::size_t i = 0; i < frontier.size(); ++i) {
-      const int n = frontier[i];
-      if (n < hosts_ && n != dst) continue;  // hosts do not forward
-      for (int p = first_port(n); p < first_port(n + 1); ++p) {
-        int& d = distance[static_cast<std::size_t>(peer_node(p))];
-        if (d < 0) {
-          d = distance[static_cast<std::size_t>(n)] + 1;
-          frontier.push_back(peer_node(p));
-        }
+    const int near = peer_node(first_port(dst));
+    if (near < hosts_) continue;  // two hosts on one link
+    const std::size_t tor = static_cast<std::size_t>(near - hosts_);
+    if (first_host[tor] < 0) {
+      first_host[tor] = dst;
+      const std::vector<int> distance = distances_to(near);
+      for (std::size_t s = 0; s < switches; ++s) {
+        route(s, dst) = route_entry(hosts_ + static_cast<int>(s), distance, known);
       }
+    } else {
+      for (std::size_t s = 0; s < switches; ++s) route(s, dst) = route(s, first_host[tor]);
     }
-    for (std::size_t s = 0; s < switches; ++s) {
-      const int node = hosts_ + static_cast<int>(s);
-      std::vector<std::uint32_t> next;
-      for (int p = first_port(node); p < first_port(node + 1); ++p) {
-        const int peer = peer_node(p);
-        if ((peer >= hosts_ || peer == dst) && distance[static_cast<std::size_t>(peer)] >= 0 &&
-            distance[static_cast<std::size_t>(peer)] + 1 ==
-                distance[static_cast<std::size_t>(node)]) {
-          next.push_back(static_cast<std::uint32_t>(port(p).index));
-        }
-      }
-      std::uint32_t entry = 0;
-      if (next.size() == 1) {
-        entry = next[0];
-      } else if (!next.empty()) {
-        auto [at, fresh] = known.try_emplace(next, static_cast<std::uint32_t>(sets_.size()));
-        if (fresh) {
-          sets_.push_back(static_cast<std::uint32_t>(next.size()));
-          sets_.insert(sets_.end(), next.begin(), next.end());
-        }
-        entry = kMany | at->second;
-      }
-      routes_[s * static_cast<std::size_t>(hosts_) + static_cast<std::size_t>(dst)] = entry;
-    }
-    for (int h = 0; h < hosts_; ++h) {
-      if (distance[static_cast<std::size_t>(h)] < 0) {
-        throw std::invalid_argument("topology: host " + std::to_string(h) + " cannot reach host " +
-                                    std::to_string(dst));
-      }
+    route(tor, dst) = static_cast<std::uint32_t>(port(port(first_port(dst)).peer_port).index);
+  }
+}
+
+// links from each switch to switch `to`, by node; -1: it cannot be reached
+std::vector<int> Topology::distances_to(int to) const {
+  std::vector<int> distance(static_cast<std::size_t>(nodes()), -1);
+  std::vector<int> frontier{to};
+  distance[static_cast<std::size_t>(to)] = 0;
+  for (std::size_t i = 0; i < frontier.size(); ++i) {
+    for (int p = first_port(frontier[i]); p < first_port(frontier[i] + 1); ++p) {
+      const int peer = peer_node(p);
+      if (peer < hosts_ || distance[static_cast<std::size_t>(peer)] >= 0) continue;
+      distance[static_cast<std::size_t>(peer)] =
+          distance[static_cast<std::size_t>(frontier[i])] + 1;
+      frontier.push_back(peer);
     }
   }
+  return distance;
+}
+
+void Topology::require_reach() const {
+  const int near = peer_node(first_port(0));
+  const std::vector<int> distance = distances_to(near);
+  for (int h = 1; h < hosts_; ++h) {
+    if (h != near && distance[static_cast<std::size_t>(peer_node(first_port(h)))] < 0) {
+      throw std::invalid_argument("topology: host " + std::to_string(h) + " cannot reach host 0");
+    }
+  }
+}
+
+// the port or the set of ports by which a switch gets one link nearer
+std::uint32_t Topology::route_entry(int node, const std::vector<int>& distance,
+                                    std::map<std::vector<std::uint32_t>, std::uint32_t>& known) {
+  std::vector<std::uint32_t> next;
+  const int here = distance[static_cast<std::size_t>(node)];
+  for (int p = first_port(node); p < first_port(node + 1); ++p) {
+    const int there = distance[static_cast<std::size_t>(peer_node(p))];
+    if (there >= 0 && there + 1 == here) next.push_back(static_cast<std::uint32_t>(port(p).index));
+  }
+  if (next.empty()) return 0;
+  if (next.size() == 1) return next[0];
+  const auto [at, fresh] = known.try_emplace(next, static_cast<std::uint32_t>(sets_.size()));
+  if (fresh) {
+    sets_.push_back(static_cast<std::uint32_t>(next.size()));
+    sets_.insert(sets_.end(), next.begin(), next.end());
+  }
+  return kMany | at->second;
 }
 
 // rows for switches with one shortest next hop are checked, and change nothing

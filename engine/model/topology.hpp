@@ -2,6 +2,7 @@
 // globally, node by node, and within a node in the order of the scenario's link lines.
 #pragma once
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -67,6 +68,10 @@ class Topology {
   static constexpr std::uint32_t kListed = 1u << 30;  // with kMany: next_hops_ has a row
   void build_routes(const Scenario& scenario);
   void list_next_hops(const std::vector<NextHopRow>& rows);
+  std::vector<int> distances_to(int to) const;
+  void require_reach() const;
+  std::uint32_t route_entry(int node, const std::vector<int>& distance,
+                            std::map<std::vector<std::uint32_t>, std::uint32_t>& known);
 
   int hosts_ = 0;
   Time smallest_delay_ = kNever;

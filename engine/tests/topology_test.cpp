@@ -42,6 +42,36 @@ double chi_square(const std::map<int, int>& counts, int cells, int total) {
   return sum;
 }
 
+// hosts of one switch share their routes but for the last hop, also where racks are interleaved
+void test_routes_of_interleaved_racks() {
+  std::string text = "dcqcn-gym-scenario 1\nnodes hosts=6 switches=4\n";
+  for (int h = 0; h < 6; ++h) {  // switches 6 and 7 are ToRs, 8 and 9 spines
+    text += "link " + std::to_string(h) + " " + std::to_string(6 + h % 2) + "\n";
+  }
+  for (const char* link : {"6 8", "6 9", "7 8", "7 9"}) text += std::string("link ") + link + "\n";
+  const Topology t(Scenario::parse(text + "pfc enabled=0\nend\n"));
+  for (int src = 0; src < 6; ++src) {
+    for (int dst = 0; dst < 6; ++dst) {
+      if (src == dst) continue;
+      std::set<int> spines;
+      for (int bits = 0; bits < 64; ++bits) {
+        const auto path = t.path(src, dst, static_cast<std::uint16_t>(bits * 997));
+        CHECK_EQ(path.size(), src % 2 == dst % 2 ? 2 : 4);
+        CHECK_EQ(t.peer_node(path.back()), dst);
+        if (path.size() == 4) spines.insert(t.peer_node(path[1]));
+      }
+      CHECK_EQ(spines.size(), src % 2 == dst % 2 ? 0 : 2);
+    }
+  }
+}
+
+void test_two_hosts_on_one_link() {
+  const std::string text = "dcqcn-gym-scenario 1\nnodes hosts=2 switches=0\nlink 0 1\n";
+  const Topology t(Scenario::parse(text + "pfc enabled=0\nend\n"));
+  CHECK_EQ(t.path(0, 1, 3).size(), 1);
+  CHECK_EQ(t.peer_node(t.path(1, 0, 3).back()), 0);
+}
+
 void test_ports() {
   const Scenario scenario = leaf_spine(2, 3, 2);
   const Topology t(scenario);
@@ -247,6 +277,8 @@ void test_anchor() {
 
 int main() {
   using namespace dcqcn;
+  test_routes_of_interleaved_racks();
+  test_two_hosts_on_one_link();
   test_ports();
   test_ecmp();
   test_salts();

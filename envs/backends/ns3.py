@@ -6,9 +6,12 @@ builds the ns-3 module if it is not in the cache (docs/ns3.md).
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,9 +98,9 @@ class _Session:
         self._stop()
 
     def _stop(self) -> None:
-        self.process.stop()
         if self.memory is not None:
             self.memory.close()
+        self.process.stop()
 
 
 class Ns3Backend:
@@ -151,17 +154,21 @@ class Ns3Backend:
             raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
         scenario_hash = digest(compile_scenario(scenario))
         command = list(self._command or self._build_command())
-        session = _Session(self._transport, self._record)
+        with _told(scenario.name):
+            _check_files()
+            session = _Session(self._transport, self._record)
         self._session = session
         self._legal = _legal_si(scenario.line_rate_bps)
         try:
             file = session.process.folder / "scenario.json"
-            file.write_text(json.dumps(scenario.model_dump(mode="json")), encoding="utf-8")
+            with _told(scenario.name):
+                file.write_text(json.dumps(scenario.model_dump(mode="json")), encoding="utf-8")
             command += [f"--endpoint={session.link.endpoint}", f"--scenario={file}"]
             command += [f"--simSeed={seed}"]
             if self._pcap is not None:
                 command.append(f"--pcap={self._pcap}")
-            session.start(command)
+            with _told(scenario.name):
+                session.start(command)
             self._handshake(session, scenario_hash, seed)
             state = self._receive(session, "init", self._deadlines.init_s)
             if state.error:
@@ -289,6 +296,37 @@ class Ns3Backend:
         if self._session is None:
             raise StateError(f"{call}() on a closed backend; call open() first")
         return self._session
+
+
+_NEEDED_FILES = 24
+"""Open files of one session; ZeroMQ ends the whole process where it gets none."""
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EAGAIN)
+
+
+@contextmanager
+def _told(scenario: str) -> Iterator[None]:
+    """Turn it into a BackendError if the system has no more files, processes, space or memory."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        where = f" ({error.filename})" if error.filename else ""
+        raise BackendError(
+            f"the ns-3 process for {scenario!r} cannot be started: {error.strerror}{where}; close "
+            "files, free space or memory, or run fewer environments at once"
+        ) from None
+
+
+def _check_files() -> None:
+    """Raise OSError if a session could run out of open files."""
+    held: list[int] = []
+    try:
+        for _ in range(_NEEDED_FILES):
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 def _legal_si(line_rate_bps: float) -> list[tuple[float, float]]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.core.errors import ConfigError, did_you_mean
+from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
 from dcqcn_gym.core.interval import (
     FSD_BINS,
     REPORT_FIELDS,
@@ -150,7 +150,9 @@ def _names(value: object) -> frozenset[str]:
 def _check_names(flat: Mapping[str, Any], unknown: frozenset[str]) -> None:
     for path in flat:
         if path not in REPORT_FIELDS:
-            raise ConfigError(f"unknown report field {path!r}{did_you_mean(path, REPORT_FIELDS)}")
+            raise ConfigError(
+                f"unknown report field {quote(path)}{did_you_mean(path, REPORT_FIELDS)}"
+            )
     for path, kind in REPORT_FIELDS.items():
         if path not in flat and path not in unknown:
             raise ConfigError(
@@ -262,5 +264,5 @@ def _report(read: Mapping[str, Any], unknown: frozenset[str]) -> IntervalReport:
 
 
 def _told(value: object) -> str:
-    text = f"{type(value).__name__} {value!r}"
+    text = f"{type(value).__name__} {quote(value)}"
     return text if len(text) <= 80 else text[:77] + "..."

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel, validate
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.envs.monitors import MONITORS
 from dcqcn_gym.envs.scenario.tables import Cdf, CdfField
 from dcqcn_gym.envs.scenario.topology import us_to_ps
@@ -106,8 +106,8 @@ class _States(Monitor):
 class _Sketch(Monitor):
     """An Elastic Sketch: sizes of its parts, and what a counter counts."""
 
-    heavy_bytes: int = Field(default=153_600, ge=1, le=2**34)
-    light_bytes: int = Field(default=460_800, ge=1, le=2**34)
+    heavy_bytes: int = Field(default=153_600, ge=1, le=2**26)
+    light_bytes: int = Field(default=460_800, ge=1, le=2**26)
     unit: Literal["bytes", "packets"] = "bytes"
 
     @model_validator(mode="after")
@@ -242,14 +242,15 @@ def _own_keys(value: Any) -> Any:
     if isinstance(value, Monitor):
         return value
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{value!r}; expected a table with a kind and its options")
+        raise ConfigError(f"{quote(value)}; expected a table with a kind and its options")
     kind = value.get("kind", "exact")
     kept = own_options(value)
     for key, given in value.items():
         owners = _owners(key)
         if key not in kept and given != KINDS[owners[0]].model_fields[key].default:
             raise ConfigError(
-                f"{key} = {given!r} is an option of kind {', '.join(owners)}, not of {kind!r}; "
+                f"{key} = {quote(given)} is an option of kind {', '.join(owners)}, not of "
+                f"{quote(kind)}; "
                 "leave it out or choose another kind"
             )
     return kept

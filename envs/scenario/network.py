@@ -9,7 +9,8 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_v
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.envs.scenario.limits import check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
 from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
@@ -19,7 +20,6 @@ from dcqcn_gym.envs.scenario.workloads import Poisson, Workload, mean_gap_ps
 __all__ = ["Cnp", "Network", "Switch", "Transport", "Wire"]
 
 BUFFER_AT_100G = 12 * 2**20
-MAX_HOSTS = 65535
 
 
 class Wire(StrictModel):
@@ -71,6 +71,13 @@ class Switch(StrictModel):
     ecmp_salt: int = Field(default=0, ge=0, lt=2**32, description="another draw of all paths")
     ecmp_table: NextHopsField = ()
     ack_class: Literal["control", "data"] = "control"
+
+    @field_validator("lossless")
+    @classmethod
+    def _check_lossless(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(value)) != len(value):
+            raise ConfigError(f"{quote(list(value))} names a priority twice; expected each once")
+        return value
 
 
 class Transport(StrictModel):
@@ -145,7 +152,8 @@ class Network(StrictModel):
         table = {"name": scheme} if isinstance(scheme, str) else scheme
         if isinstance(table, dict) and table.get("rp", data["rp"]) != data["rp"]:
             raise ConfigError(
-                f"rp = {data['rp']!r} and scheme.rp = {table['rp']!r}; expected one of them alone"
+                f"rp = {quote(data['rp'])} and scheme.rp = {quote(table['rp'])}; "
+                "expected one of them alone"
             )
         return {**rest, "scheme": {**table, "rp": data["rp"]} if isinstance(table, dict) else table}
 
@@ -161,8 +169,7 @@ class Network(StrictModel):
     @model_validator(mode="after")
     def _check_network(self) -> Self:
         net = self.fabric
-        if net.n_hosts > MAX_HOSTS:
-            raise ConfigError(f"topology: {net.n_hosts} hosts; expected at most {MAX_HOSTS}")
+        check_sketches(self.monitor, len(net.racks))
         for i, workload in enumerate(self.workloads):
             try:
                 workload.resolve(net)

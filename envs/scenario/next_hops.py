@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
-from dcqcn_gym.core.errors import ConfigError, did_you_mean
+from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
 from dcqcn_gym.envs.scenario.tables import lines_of, numbers_of, path_of
 from dcqcn_gym.envs.scenario.topology import Fabric
 
@@ -112,10 +112,10 @@ def _is_header(path: Path, line: int, text: str) -> bool:
     for name in names:
         if name not in COLUMNS:
             raise ConfigError(
-                f"{path} line {line}: unknown column {name[:40]!r}{did_you_mean(name, COLUMNS)}"
+                f"{path} line {line}: unknown column {quote(name)}{did_you_mean(name, COLUMNS)}"
             )
     if tuple(names) != COLUMNS:
-        raise ConfigError(f"{path} line {line}: {text[:80]!r}; expected the columns {HEADER}")
+        raise ConfigError(f"{path} line {line}: {quote(text)}; expected the columns {HEADER}")
     return True
 
 

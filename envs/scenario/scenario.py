@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import CONFIGS, load_toml
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import check_group_names
 from dcqcn_gym.core.knobs import Setting, default_setting
+from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.task import Task
 
@@ -28,7 +29,7 @@ class Scenario(Task, Network):
     :attr:`task` and :attr:`network` are the two halves; what needs one of them alone asks for that.
     """
 
-    name: str = Field(default="scenario", min_length=1)
+    name: Name = "scenario"
     description: str = ""
 
     @model_validator(mode="after")

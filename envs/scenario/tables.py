@@ -6,7 +6,6 @@ can be replayed where the file does not exist.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +15,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.files import read_text
 
 __all__ = [
     "Cdf",
@@ -33,6 +33,9 @@ __all__ = [
 
 CDF_HEADER = "bytes,cumulative_probability"
 FLOW_HEADER = "src,dst,bytes,start_ns"
+MOST = 2**63
+"""Of no number in a table can more be meant."""
+MOST_FLOW_BYTES = 2**50
 
 
 class Cdf(StrictModel):
@@ -53,14 +56,15 @@ class Cdf(StrictModel):
             before = self.points[i - 1] if i else (0, 0.0)
             problem = _cdf_problem(size, share, *before)
             if problem:
-                raise ConfigError(f"point {i + 1} of CDF {self.name!r}: {problem}")
+                raise ConfigError(f"point {i + 1} of CDF {quote(self.name)}: {problem}")
         size, share = self.points[-1]
         if share != 1.0:
             raise ConfigError(
-                f"CDF {self.name!r} ends with probability {share:g} at {size} bytes; expected 1"
+                f"CDF {quote(self.name)} ends with probability {share:g} at {size} bytes; "
+                "expected 1"
             )
         if size < 1:
-            raise ConfigError(f"CDF {self.name!r} has only flows of 0 bytes; expected a size")
+            raise ConfigError(f"CDF {quote(self.name)} has only flows of 0 bytes; expected a size")
         return self
 
     @property
@@ -79,8 +83,9 @@ def _cdf_problem(size: int, share: float, size_before: int, share_before: float)
     if not 0.0 <= share <= 1.0:
         hint = " (divide percent by 100)" if 1 < share <= 100 else ""
         return f"probability {share:g} is out of range; expected 0 to 1{hint}"
-    if size < 0:
-        return f"size {size} is negative; expected bytes"
+    if not 0 <= size <= MOST_FLOW_BYTES:
+        what = "is negative" if size < 0 else "is beyond any flow"
+        return f"size {size} {what}; expected 0 to {MOST_FLOW_BYTES} bytes"
     if size < size_before:
         return f"size {size} is smaller than {size_before} before it; expected ascending sizes"
     if share < share_before:
@@ -106,6 +111,8 @@ class Flow(NamedTuple):
             return f"src and dst are both {self.src}; expected two different hosts"
         if self.bytes < 1:
             return f"bytes = {self.bytes}; expected at least 1"
+        if self.bytes > MOST_FLOW_BYTES:
+            return f"bytes = {self.bytes}; expected at most {MOST_FLOW_BYTES}"
         if not 0 <= self.start_ns <= 9e15:
             return f"start_ns = {self.start_ns:g}; expected 0 or more"
         return ""
@@ -121,13 +128,7 @@ def cdf_names() -> list[str]:
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number, text) of a file, comments included, blank lines left out."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as a text file ({error})") from None
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         if line.strip():
             yield number, line.strip()
 
@@ -137,17 +138,17 @@ def numbers_of(path: Path, line: int, text: str, header: str, whole: tuple[bool,
     cells = [cell.strip() for cell in text.split(",")]
     if len(cells) != len(whole):
         raise ConfigError(
-            f"{path} line {line}: {text!r} has {len(cells)} columns; expected {header}"
+            f"{path} line {line}: {quote(text)} has {len(cells)} columns; expected {header}"
         )
     values: list[Any] = []
     for cell, name, is_whole in zip(cells, header.split(","), whole, strict=True):
         try:
             value: float = int(cell) if is_whole else float(cell)
         except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
+            value = MOST
+        if not -MOST < value < MOST:  # also what is no number
             kind = "a whole number" if is_whole else "a number"
-            raise ConfigError(f"{path} line {line}: {name} = {cell!r}; expected {kind}")
+            raise ConfigError(f"{path} line {line}: {name} = {quote(cell)}; expected {kind}")
         values.append(value)
     return values
 
@@ -173,9 +174,13 @@ def read_cdf(path: Path) -> Cdf:
             raise ConfigError(f"{path} line {line}: {problem}")
         points.append((size, share))
         last_line = line
-    if not points or points[-1][1] != 1.0:
-        found = f"ends with {points[-1][1]:g}" if points else "has no points"
-        raise ConfigError(f"{path} line {last_line}: the table {found}; expected it to end with 1")
+    if not points:
+        raise ConfigError(f"{path}: holds no point; expected lines {CDF_HEADER}")
+    if points[-1][1] != 1.0:
+        raise ConfigError(
+            f"{path} line {last_line}: the table ends with {points[-1][1]:g}; expected it to end "
+            "with 1"
+        )
     return Cdf(name=path.stem, points=tuple(points), thinned=thinned)
 
 

@@ -10,7 +10,8 @@ from pydantic import Field, field_validator, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.knob_names import by_knob_name
 from dcqcn_gym.core.knobs import (
     TUNED_KNOBS,
     Setting,
@@ -71,14 +72,16 @@ class Task(StrictModel):
         for name in value:
             knob(name)
         if not value or len(set(value)) != len(value):
-            raise ConfigError(f"{list(value)}; expected at least one knob, none repeated")
+            raise ConfigError(f"{quote(list(value))}; expected at least one knob, none repeated")
         return value
 
     @field_validator("groups")
     @classmethod
     def _check_groups(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(value)) != len(value) or "cluster" in value:
-            raise ConfigError(f"{list(value)}; expected groups beside 'cluster', none repeated")
+            raise ConfigError(
+                f"{quote(list(value))}; expected groups beside 'cluster', none repeated"
+            )
         return value
 
     @field_validator("initial", mode="before")
@@ -87,11 +90,15 @@ class Task(StrictModel):
         if isinstance(value, str) and value not in _PRESETS:
             raise UnknownNameError("preset", value, _PRESETS)
         if not isinstance(value, str | dict):
-            raise ConfigError(f"{value!r}; expected a preset or a table of knobs")
+            raise ConfigError(f"{quote(value)}; expected a preset or a table of knobs")
+        if isinstance(value, dict):
+            value = by_knob_name(value)
         for name, number in value.items() if isinstance(value, dict) else ():
             row = knob(name)
             if isinstance(number, bool) or not isinstance(number, int | float):
-                raise ConfigError(f"{name} = {number!r}; expected a number ({row.unit})")
+                raise ConfigError(f"{name} = {quote(number)}; expected a number ({row.unit})")
+            if isinstance(number, int) and number.bit_length() > 63:
+                raise ConfigError(f"{name} is {quote(number)}; expected a number ({row.unit})")
             if row.integer and math.isfinite(number) and number != int(number):
                 raise ConfigError(f"{name} = {number:g}; expected a whole number ({row.unit})")
         return value

@@ -14,8 +14,10 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.groups import Devices
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.scenario.limits import check_size
 from dcqcn_gym.envs.scenario.rates import DelayUs, Gbps, PsPerByte, Rated, ps_per_byte, us_to_ps
 
 __all__ = [
@@ -34,7 +36,8 @@ __all__ = [
     "us_to_ps",
 ]
 
-Count = Annotated[int, Field(ge=1, le=65536)]
+MAX_SWITCHES = 65536
+Count = Annotated[int, Field(ge=1, le=MAX_SWITCHES)]
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ class Fabric:
                         total[end] += link.rate_bps
         return total
 
-    @property
+    @cached_property
     def fastest_bps(self) -> float:
         """Rate of the fastest link."""
         return max(link.rate_bps for link in self.links)
@@ -141,6 +144,10 @@ class SingleSwitch(Rated):
     gbps: Gbps = 100.0
     ps_per_byte: PsPerByte = None
     delay_us: DelayUs = 5.0
+
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        return self.hosts, 1, self.hosts
 
     def expand(self) -> Fabric:
         """Return the plain network."""
@@ -179,6 +186,11 @@ class LeafSpine(Rated):
         self.n_spines  # noqa: B018  (raises if it is not whole)
         return self
 
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        hosts, spines = self.tors * self.hosts_per_tor, self.n_spines
+        return hosts, self.tors + spines, hosts + self.tors * spines * self.links_per_spine
+
     @property
     def n_spines(self) -> int:
         """Number of spines, given or from the oversubscription."""
@@ -186,10 +198,11 @@ class LeafSpine(Rated):
             return self.spines
         rack = self.hosts_per_tor * self.step_of("uplink_") / self.step_of("host_")
         exact = rack / (float(self.oversubscription or 1) * self.links_per_spine)
-        if exact < 1 or abs(exact - round(exact)) > 1e-9:
+        if not 1 <= exact <= MAX_SWITCHES or abs(exact - round(exact)) > 1e-9:
             raise ConfigError(
                 f"oversubscription = {self.oversubscription:g} needs {exact:.4g} spines; expected "
-                "a value that gives a whole number of spines (or set 'spines')"
+                f"a value that gives a whole number of spines, 1 to {MAX_SWITCHES} (or set "
+                "'spines')"
             )
         return round(exact)
 
@@ -221,6 +234,10 @@ class Dumbbell(Rated):
     host_delay_us: DelayUs = 5.0
     bottleneck_delay_us: DelayUs = 5.0
 
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        return self.left + self.right, 2, self.left + self.right + 1
+
     def expand(self) -> Fabric:
         """Return the plain network."""
         n = self.left + self.right
@@ -247,6 +264,12 @@ class FatTree(Rated):
     core_gbps: Gbps = 100.0
     core_ps_per_byte: PsPerByte = None
     delay_us: DelayUs = 5.0
+
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        half = self.k // 2
+        hosts = self.k * half * (self.hosts_per_edge or half)
+        return hosts, 2 * self.k * half + half * half, hosts + 2 * self.k * half * half
 
     def expand(self) -> Fabric:
         """Return the plain network."""
@@ -287,6 +310,10 @@ class Graph(StrictModel):
     links: tuple[GraphLink, ...] = Field(min_length=1, description="the list of links")
     tiers: tuple[Annotated[int, Field(ge=0, le=2)], ...] | None = None
 
+    def size(self) -> tuple[int, int, int]:
+        """Return the numbers of hosts, switches and links."""
+        return self.hosts, self.switches, count(link.parallel for link in self.links)
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         ends = [(self._node(i, 0), self._node(i, 1)) for i in range(len(self.links))]
@@ -321,16 +348,16 @@ class Graph(StrictModel):
             for end in (a, b):
                 if end < self.hosts:
                     used[end] += self.links[i].parallel
-        for host, count in enumerate(used):
-            if count != 1:
-                raise ConfigError(f"h{host} has {count} links; expected exactly one")
+        for host, n in enumerate(used):
+            if n != 1:
+                raise ConfigError(f"h{host} has {n} links; expected exactly one")
 
     def _node(self, i: int, end: int) -> int:
         name = self.links[i].ends[end]
-        count = {"h": self.hosts, "s": self.switches}.get(name[:1], 0)
-        if not name[1:].isdecimal() or int(name[1:]) >= count:
+        known = {"h": self.hosts, "s": self.switches}.get(name[:1], 0)
+        if not name[1:].isdecimal() or int(name[1:]) >= known:
             raise ConfigError(
-                f"links[{i}] ends at {name!r}, which does not exist; expected a host h0 to "
+                f"links[{i}] ends at {quote(name)}, which does not exist; expected a host h0 to "
                 f"h{self.hosts - 1} or a switch s0 to s{self.switches - 1}"
             )
         return int(name[1:]) + (0 if name[0] == "h" else self.hosts)
@@ -358,5 +385,9 @@ Topology = Annotated[
 
 @lru_cache(maxsize=64)
 def fabric(topology: SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph) -> Fabric:
-    """Return the expanded network of a topology (cached; a network is immutable)."""
+    """Return the expanded network of a topology (cached; a network is immutable).
+
+    Raises :class:`ConfigError`, before it expands anything, if the network would be too large.
+    """
+    check_size(*topology.size())
     return topology.expand()

@@ -165,8 +165,9 @@ class Poisson(_Timed):
             dsts = hosts
         else:
             dsts = select_hosts(net, self.dsts, placement=self.placement)
+        targets = set(dsts)
         for host in hosts:
-            if not dsts or set(dsts) == {host}:
+            if not targets or targets == {host}:
                 raise ConfigError(f"host {host} has nobody to send to; expected another 'dsts'")
         return hosts, dsts
 

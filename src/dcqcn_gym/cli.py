@@ -19,7 +19,7 @@ from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.train import evaluate, train
 from dcqcn_gym.commands.tune import tune
-from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.errors import DcqcnGymError, printable
 
 __all__ = ["app", "main"]
 
@@ -68,7 +68,7 @@ def main() -> None:
     try:
         app()  # ends by SystemExit
     except DcqcnGymError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {printable(str(error))}", err=True)
         sys.exit(2)
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""

@@ -94,13 +94,25 @@ def test_schemas_are_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('name = "x"\n[inner]\nsize = 1\nsize = 2', "the key 'size' of line 4 is given twice"),
-        ('name = "x"\n[inner]\nsize = 1\n[inner]', "Cannot declare ('inner',) twice (at line 4"),
-        ('name = "x"\n[inner]\nsize = true', "inner: size = true: expected something else than"),
-        ('name = "x"\nshare = false\n[inner]\nsize = 1', "share = false: expected something else"),
-        ('name = "x"\n[inner]\nsize = 9223372036854775808', "inner.size is too large a number"),
-        ('name = "x"\n[inner]\nsize = 1\n[[more]]\nsize = -1' + "0" * 30, "more[0].size is too"),
-        ('name = "x"\n[inner]\nsize = 1' + "0" * 5001, "line 3 has too large a number"),
+        ('name = "x"\n[inner]\nsize = 1\nsize = 2', "line 4: 'size' is there for the second time"),
+        ('name = "x"\n[inner]\nsize = 1\n[inner]', "line 4: '[inner]' is there for the second"),
+        (
+            'name = "x"\n[inner]\nsize = true',
+            "inner: size = True: expected no true or false, bytes",
+        ),
+        (
+            'name = "x"\nshare = false\n[inner]\nsize = 1',
+            "share = False: expected no true or false",
+        ),
+        (
+            'name = "x"\n[inner]\nsize = 9223372036854775808',
+            "inner.size is 9223372036854775808; expected at most 64 bits",
+        ),
+        ('name = "x"\n[inner]\nsize = 1\n[[more]]\nsize = -1' + "0" * 30, "more[0].size is -1000"),
+        (
+            'name = "x"\n[inner]\nsize = 1' + "0" * 5001,
+            "line 3: a whole number has thousands of digits",
+        ),
         ('name = "x"\ny = ' + "[" * 50_000, "nested too deeply"),
         ('nam = "x"\n[inner]\nsize = 1', "missing; the unknown key 'nam' may be meant for it"),
         ('name = "x"\n[inner]\nsiz = 1', "bytes; the unknown key 'siz' may be meant for it"),

@@ -22,7 +22,7 @@ def write(path: Path, n: int, *, end: bool = False) -> None:
         for i in range(n):
             log.append({"i": i, "utility": 0.1 * i})
         if end:
-            log.append({"end": {"recommended": {}}})
+            log.append({"end": {"recommended": {}, "intervals": n, "mean_utility": None}})
 
 
 def test_round_trip(tmp_path: Path) -> None:

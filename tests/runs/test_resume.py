@@ -194,3 +194,18 @@ def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str)
         assert "--resume" in said
     subprocess.run(command(out, tuner, "--resume"), check=True, capture_output=True, timeout=300)
     assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_resuming_a_finished_session_keeps_its_timings(tmp_path: Path) -> None:
+    session(tmp_path, n=3)
+    before = (tmp_path / "timing.json").read_bytes()
+    session(tmp_path, n=3, resume=True)
+    assert (tmp_path / "timing.json").read_bytes() == before
+
+
+def test_what_differs_is_quoted_briefly(tmp_path: Path) -> None:
+    session(tmp_path, n=3)
+    spec = RunSpec(MINI.model_copy(update={"description": "y" * 10_000}), "paraleon", 1, 3, "fake")
+    with pytest.raises(RunError, match="description = ") as caught:
+        tune(spec, RunDir(tmp_path), evaluation=EVALUATION, viewer=QuietViewer(), resume=True)
+    assert len(str(caught.value)) < 600

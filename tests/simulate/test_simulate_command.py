@@ -43,7 +43,7 @@ def test_flow_list_on_the_engine(tmp_path: Path) -> None:
     [
         (("--scenario", "mini-fb-hadop"), "did you mean 'mini-fb-hadoop'"),
         (("--scenario", "mini-fb-hadoop", "--set", "kmn=3"), "did you mean 'kmin'"),
-        (("--scenario", "mini-fb-hadoop", "--set", "RPG_AI_RATE=3"), "did you mean 'rp_ai_rate'"),
+        (("--scenario", "mini-fb-hadoop", "--set", "RPG_AI_RAT=3"), "did you mean 'rp_ai_rate'"),
         (
             ("--scenario", "mini-fb-hadoop", "--set", "kmin=3", "--set", "kmin=3"),
             "--set names kmin more than once; give each knob one value",

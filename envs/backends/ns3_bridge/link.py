@@ -60,7 +60,11 @@ class Link:
         self._owner = os.getpid()
         self._record = open(record, "wb") if record else None  # noqa: SIM115 closed with the link
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._socket = self._context.socket(zmq.REP)
+        try:
+            self._socket = self._context.socket(zmq.REP)
+        except zmq.ZMQError as error:
+            self._context.term()
+            raise OSError(error.errno, error.strerror) from None
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.RCVTIMEO, _SLICE_MS)
         self.endpoint = bind(self._socket, process.folder / "link.sock", transport)

@@ -31,6 +31,8 @@ FOLDER_VARIABLE = "DCQCN_GYM_FOLDER"
 """Environment variable of the child: its private folder, to remove if the parent is gone."""
 
 _TAIL_BYTES, _TAIL_LINES = 16384, 50
+_FILES = ("stdout.log", "stderr.log", "scenario.json", "link.sock")
+"""What lies in the folder of a process that could not be started."""
 
 
 class SimulationProcess:
@@ -167,6 +169,11 @@ def _remove(
         with contextlib.suppress(subprocess.TimeoutExpired):
             popen.wait(2.0)
     shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():  # rmtree opens the folder; at the limit of open files there is only this
+        for name in _FILES:
+            (folder / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def python_command(module: str, *arguments: str) -> list[str]:

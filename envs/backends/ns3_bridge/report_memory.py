@@ -11,6 +11,7 @@ import contextlib
 import mmap
 import os
 
+from dcqcn_gym.core.errors import BackendError
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 
 __all__ = ["REPORT_FD_VARIABLE", "ReportMemory"]
@@ -48,10 +49,9 @@ class ReportMemory:
         return cls(int(text)) if text.isdecimal() else None
 
     def room(self, size: int) -> memoryview:
-        """Return the first bytes, to be written."""
+        """Return the first bytes, to be written; raise BackendError if memory is full."""
         if len(self._view) < size:
-            os.ftruncate(self.descriptor, max(_LEAST, 2 * size))
-            self._remap()
+            self._remap(max(_LEAST, 2 * size))
         return self._view[:size]
 
     def read(self, size: int) -> memoryview:
@@ -88,6 +88,14 @@ class ReportMemory:
         with contextlib.suppress(OSError):
             os.close(descriptor)
 
-    def _remap(self) -> None:
-        size = os.fstat(self.descriptor).st_size
-        self._view = memoryview(mmap.mmap(self.descriptor, size))
+    def _remap(self, grow_to: int = 0) -> None:
+        try:
+            if grow_to:
+                os.ftruncate(self.descriptor, grow_to)
+            size = os.fstat(self.descriptor).st_size
+            self._view = memoryview(mmap.mmap(self.descriptor, size))
+        except OSError as error:
+            raise BackendError(
+                f"the memory for reports of {grow_to or 'some'} bytes cannot be had: "
+                f"{error.strerror}; free memory, or run fewer environments at once"
+            ) from None

@@ -24,7 +24,7 @@ from typing import NoReturn, Protocol
 
 import zmq
 
-from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError
+from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError, quote
 from dcqcn_gym.envs.backends.base import Backend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
@@ -102,7 +102,7 @@ class Peer:
         except zmq.ZMQError as error:
             self.close()
             raise ConfigError(
-                f"endpoint {endpoint!r}: {zmq.strerror(error.errno or 0)}; expected "
+                f"endpoint {quote(endpoint)}: {zmq.strerror(error.errno or 0)}; expected "
                 "tcp://HOST:PORT or ipc://FILE"
             ) from None
 

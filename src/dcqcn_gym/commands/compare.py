@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible
+from dcqcn_gym.commands.interrupt import interruptible, resume_words
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.comparison.plan import Plan
@@ -61,7 +61,7 @@ def compare(
         force=force,
     )
     todo = bench.jobs(plan, out)
-    held = f"{out} holds every finished interval: the same command with --resume instead of --force"
+    held = f"{out} holds every finished interval: the same command with {resume_words(force)}"
     with interruptible(f"{held} continues it"), open_progress(quiet=quiet) as progress:
         failed = bench.carry_out(todo, jobs or cpu_count(), progress)
     tables = rows(todo, failed)
@@ -95,11 +95,11 @@ def _plan(
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:
-    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.core.errors import ConfigError, quote
 
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
-        raise ConfigError(f"{option} {text!r}: expected names separated by commas, none empty")
+        raise ConfigError(f"{option} {quote(text)}: expected names separated by commas, none empty")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(f"{option}: {', '.join(twice)} is given twice")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import typer
 
-__all__ = ["interruptible"]
+__all__ = ["interruptible", "resume_words"]
 
 
 @contextmanager
@@ -18,3 +18,8 @@ def interruptible(advice: str) -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo(f"interrupted; {advice}", err=True)
         raise typer.Exit(130) from None
+
+
+def resume_words(force: bool) -> str:
+    """Return how to continue, for whoever gave --force or did not."""
+    return "--resume instead of --force" if force else "--resume"

@@ -51,7 +51,7 @@ def tuners() -> None:
         fields = found.Settings.model_fields
         shown = [f"{key} ({_short(field.default)})" for key, field in fields.items()]
         arguments = "any knob" if name == "fixed" else ", ".join(shown)
-        rows.append((name, found.summary, arguments))
+        rows.append((name, str(found.summary), arguments))
     _print("tuners", ("name", "what it does", "arguments (default)"), rows)
 
 
@@ -95,5 +95,6 @@ def validate(
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     for path in files:
-        compile_scenario(load_scenario(path if path.suffix == ".toml" else f"./{path}"))
+        named = path.suffix == ".toml" or path.is_absolute()  # never a scenario of the package
+        compile_scenario(load_scenario(path if named else f"./{path}"))
         typer.echo(f"{path}: OK")

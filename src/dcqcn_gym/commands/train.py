@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible
+from dcqcn_gym.commands.interrupt import interruptible, resume_words
 
 __all__ = ["evaluate", "train"]
 
@@ -56,7 +56,7 @@ def train(
     if result.interrupted:
         typer.echo(
             f"interrupted after {result.steps} steps; a checkpoint is saved: the same command "
-            "with --resume instead of --force goes on",
+            f"with {resume_words(force)} goes on",
             err=True,
         )
         raise typer.Exit(130)
@@ -70,11 +70,11 @@ def train(
 
 
 def _pair(text: str) -> tuple[str, str]:
-    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.core.errors import ConfigError, quote
 
     key, separator, value = text.partition("=")
     if not separator or not key:
-        raise ConfigError(f"--algo-arg {text!r} is not of the form key=value")
+        raise ConfigError(f"--algo-arg {quote(text)} is not of the form key=value")
     return key, value
 
 

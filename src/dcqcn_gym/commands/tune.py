@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.commands.interrupt import resume_words
+
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.loop import RunSpec
 
 __all__ = ["tune"]
-
-
-class EmitForm(str, Enum):
-    """Forms of ``--emit``."""
-
-    mlxconfig = "mlxconfig"
-    debugfs = "debugfs"
-    sonic = "sonic"
 
 
 def tune(
@@ -47,7 +42,10 @@ def tune(
     force: Annotated[bool, typer.Option("--force", help="Replace the run in OUT.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     emit: Annotated[
-        EmitForm | None, typer.Option(help="Print the recommended setting as commands.")
+        str | None,
+        typer.Option(
+            metavar="FORM", help="Print the recommended setting for mlxconfig, debugfs or sonic."
+        ),
     ] = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write OUT/report.html.")
@@ -64,9 +62,13 @@ def tune(
     Writes OUT/run.jsonl (every interval), OUT/best.json (the recommended setting) and
     OUT/report.html. An interrupted run is continued by the same command with --resume.
     """
+    from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.hw.emit import FORMS
     from dcqcn_gym.runs.log import RunDir
 
+    if emit is not None and emit not in FORMS:
+        raise UnknownNameError("form of --emit", emit, FORMS)
     chosen = _with_monitor(load_scenario(scenario), monitor)
     n = chosen.intervals if intervals is None else intervals
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend)
@@ -96,13 +98,17 @@ def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
 def _spec(
     scenario: Scenario, tuner: str, arguments: list[str], seed: int, intervals: int, backend: str
 ) -> RunSpec:
+    from dcqcn_gym.core.errors import ConfigError, quote
     from dcqcn_gym.envs.backends import make_backend
     from dcqcn_gym.runs.loop import RunSpec
     from dcqcn_gym.tuners import TUNERS, parse_settings
     from dcqcn_gym.tuners.base import parse_argument
 
     make_backend(backend)
-    given = dict(parse_argument(text) for text in arguments)
+    given = dict(pairs := [parse_argument(text) for text in arguments])
+    if len(given) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ConfigError(f"--tuner-arg {quote(twice)} is given twice; expected every one once")
     typed = parse_settings(tuner, TUNERS.load(tuner), given)
     values: dict[str, Any] = typed.model_dump(mode="json", exclude_unset=True)
     return RunSpec(scenario, tuner, seed, intervals, backend, values)
@@ -132,7 +138,7 @@ def _session(
         if out.log.exists():
             typer.echo(
                 f"interrupted; {out.log} holds every finished interval: the same command with "
-                f"--resume instead of --force continues it, `dcqcn-gym report {out.root}` shows it",
+                f"{resume_words(force)} continues it, `dcqcn-gym report {out.root}` shows it",
                 err=True,
             )
         else:
@@ -167,17 +173,21 @@ def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
         rows.append((name, _figure(tuning.get(name)), _figure(fresh["mean"][name])))
     console = Console(stderr=True)
     console.print(Table(columns, rows, f"{best['scenario']}: mean utility").text())
-    console.print(f"recommended setting: {out.best}", soft_wrap=True, highlight=False)
+    _say(console, f"recommended setting: {out.best}")
     if page is not None:
-        console.print(f"report: {page}", soft_wrap=True, highlight=False)
+        _say(console, f"report: {page}")
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True, highlight=False)
 
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def _emit(best: dict[str, Any], form: EmitForm) -> None:
+def _emit(best: dict[str, Any], form: str) -> None:
     from dcqcn_gym.core.groups import setting_of
     from dcqcn_gym.hw.emit import emit
 
-    typer.echo(emit(setting_of(best["recommended"]), form.value), nl=False)
+    typer.echo(emit(setting_of(best["recommended"]), form), nl=False)

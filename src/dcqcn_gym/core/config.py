@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -18,12 +16,9 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from dcqcn_gym.core.errors import ConfigError, did_you_mean
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
+from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.toml_text import parse_toml
 
 __all__ = [
     "CONFIGS",
@@ -42,78 +37,35 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 class StrictModel(BaseModel):
-    """A frozen model that refuses unknown keys, NaN and infinity, and true or false as numbers."""
+    """A frozen model that refuses unknown keys, NaN, infinity, and true or false for a number."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
-    def _no_flag_as_number(cls, data: Any) -> Any:
-        for name, value in data.items() if isinstance(data, Mapping) else ():
-            given = value if isinstance(value, list | tuple) else (value,)
-            flag = next((v for v in given if isinstance(v, bool)), None)
-            field = cls.model_fields.get(name)
-            if flag is not None and field is not None and not _takes_flag(field.annotation):
-                word = str(flag).lower()
-                raise ConfigError(f"{name} = {word}: expected something else than true or false")
+    def _no_truth_for_a_number(cls, data: Any) -> Any:
+        for key, value in data.items() if isinstance(data, Mapping) else ():
+            if key in cls.model_fields and _holds_truth(value):
+                field = cls.model_fields[key]
+                if not _takes_truth(field.annotation):
+                    meaning = f", {field.description}" if field.description else ""
+                    raise ConfigError(f"{key} = {quote(value)}: expected no true or false{meaning}")
         return data
 
 
-def _takes_flag(annotation: Any) -> bool:
-    return annotation in (bool, Any) or any(_takes_flag(arg) for arg in get_args(annotation))
+def _holds_truth(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_holds_truth(item) for item in value)
+    return isinstance(value, bool)
+
+
+def _takes_truth(annotation: Any) -> bool:
+    return annotation in (bool, Any, object) or any(map(_takes_truth, get_args(annotation)))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; raise :class:`ConfigError` naming file and line or key.
-
-    A byte order mark at the begin is left out; whole numbers are of 64 bits, as TOML says.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as a text file ({error})") from None
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {_in_words(str(error), text)}") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: its values are nested too deeply to be read") from None
-    except ValueError:  # Python does not convert a number of thousands of digits
-        before = re.split(r"[\d_]{1000}", text, maxsplit=1)[0]
-        line = before.count("\n") + 1
-        raise ConfigError(f"{path}: line {line} has {_TOO_LARGE}") from None
-    for key, value in _numbers(tables, ""):
-        if not -(2**63) <= value < 2**63:
-            raise ConfigError(f"{path}: {key} is {_TOO_LARGE}")
-    return tables
-
-
-_TOO_LARGE = "too large a number; expected whole numbers from -2^63 to 2^63 - 1"
-
-
-def _numbers(value: Any, key: str) -> Iterator[tuple[str, int]]:
-    """Yield every whole number with the place where it stands."""
-    if isinstance(value, int):
-        yield key, value
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _numbers(inner, f"{key}.{name}".lstrip("."))
-    elif isinstance(value, list):
-        for i, inner in enumerate(value):
-            yield from _numbers(inner, f"{key}[{i}]")
-
-
-def _in_words(problem: str, text: str) -> str:
-    """Return the parser's words; a key that is given twice is named with its line."""
-    if "overwrite" not in problem:
-        return problem
-    lines = text.rstrip().splitlines()
-    found = re.search(r"at line (\d+)", problem)  # none where the file ends with that line
-    number = int(found[1]) if found else len(lines)
-    key = lines[number - 1].partition("=")[0].strip()
-    return f"the key {_short(key)} of line {number} is given twice; expected every key once"
+    """Return the tables of a TOML file; raise :class:`ConfigError` naming file and line."""
+    return parse_toml(read_text(path), str(path))
 
 
 def load_toml(
@@ -151,7 +103,7 @@ def describe(error: ValidationError, model: type[BaseModel], source: str) -> str
         table, _, key = spot.place.rpartition(".")
         known = sorted({name for owner in spot.owners for name in owner.model_fields})
         inside = f" in [{table}]" if table else ""
-        return f"{source}: unknown key {key!r}{inside}{did_you_mean(key, known)}"
+        return f"{source}: unknown key {quote(key)}{inside}{did_you_mean(key, known)}"
     if kind in ("missing", "unexpected_positional_argument") and spot.place.endswith("]"):
         row, _, _ = where.rpartition("[")
         return f"{row}: wrong number of values{spot.meaning()}"
@@ -161,13 +113,13 @@ def describe(error: ValidationError, model: type[BaseModel], source: str) -> str
         return f"{where}: the key 'kind' is missing; expected one of {_tags(spot.inside)}"
     if kind == "union_tag_invalid":
         tags = [tag.strip("'") for tag in str(ctx["expected_tags"]).split(", ")]
-        return f"{where}: unknown kind {ctx['tag']!r}{did_you_mean(str(ctx['tag']), tags)}"
+        return f"{where}: unknown kind {quote(ctx['tag'])}{did_you_mean(str(ctx['tag']), tags)}"
     if kind == "literal_error":
         names = str(ctx["expected"]).replace(" or ", ", ").split(", ")
         hint = did_you_mean(str(value), [name.strip(" '") for name in names])
-        return f"{where}: unknown value {value!r}{hint}"
+        return f"{where}: unknown value {quote(value)}{hint}"
     expected = first["msg"].replace("Input should be", "expected")
-    return f"{where} = {_short(value)}: {expected}"
+    return f"{where} = {quote(value)}: {expected}"
 
 
 def _misspelt(errors: Sequence[ErrorDetails]) -> str:
@@ -215,7 +167,7 @@ def _locate(model: type[BaseModel], loc: Iterable[int | str]) -> _Spot:
             inside = tuple(x for m in having for x in _models(m.model_fields[item].annotation))
         else:
             place, key, owners = f"{place}.{item}", item, inside or owners
-    return _Spot(place.lstrip("."), key, owners, inside)
+    return _Spot(printable(place.lstrip(".")[:200]), key, owners, inside)
 
 
 def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
@@ -227,11 +179,6 @@ def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
 
 def _tags(models: Iterable[type[BaseModel]]) -> list[str]:
     return [m.model_fields["kind"].default for m in models if "kind" in m.model_fields]
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def export_schemas(directory: str | Path, models: Mapping[str, type[BaseModel]]) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 __all__ = [
     "BackendError",
@@ -17,7 +18,12 @@ __all__ = [
     "UnknownNameError",
     "did_you_mean",
     "in_one_line",
+    "printable",
+    "quote",
 ]
+
+QUOTED = 80
+"""An error quotes at most so many characters of what was given."""
 
 
 class DcqcnGymError(Exception):
@@ -37,7 +43,7 @@ class UnknownNameError(ConfigError):
     def __init__(
         self, kind: str, name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None
     ) -> None:
-        super().__init__(f"unknown {kind} {name!r}{did_you_mean(name, known, aliases)}")
+        super().__init__(f"unknown {kind} {quote(name)}{did_you_mean(name, known, aliases)}")
 
 
 class StateError(DcqcnGymError, RuntimeError):
@@ -72,16 +78,42 @@ class MissingExtraError(DcqcnGymError, ImportError):
 def did_you_mean(name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None) -> str:
     """Return ``"; did you mean ...? known: ..."`` for the end of a message about ``name``."""
     names = sorted(known)
+    if not names:
+        return "; there is none"
     meant = {**(aliases or {}), **{n: n for n in names}}
-    found = difflib.get_close_matches(name, meant, n=3, cutoff=0.5)
+    found = difflib.get_close_matches(name[:QUOTED], meant, n=3, cutoff=0.5)
     near = dict.fromkeys(meant[match] for match in found)
     hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     return f"{hint} (known: {', '.join(names)})"
 
 
+def quote(value: Any) -> str:
+    """Return ``value`` as Python writes it, in at most 80 characters and one printable line."""
+    if isinstance(value, str | bytes) and len(value) > QUOTED:
+        value = value[:QUOTED]  # the rest would be cut anyway, and may be gigabytes
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a whole number of {value.bit_length()} bits"  # Python refuses to write the longest
+    try:
+        text = printable(repr(value))
+    except Exception:  # a repr of somebody else, or one nested too deep
+        text = f"<{type(value).__name__}>"
+    return text if len(text) < QUOTED else text[: QUOTED - 3] + "..."
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with everything that could steer a terminal written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
 def in_one_line(error: BaseException) -> str:
-    """Return ``Type: message`` of somebody else's error without line breaks."""
-    text = " ".join(str(error).split())
+    """Return ``Type: message`` of somebody else's error in one line of at most 400 characters."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # its __str__ is somebody else's as well
+        text = ""
     if isinstance(error, SyntaxError) and error.lineno:
         text = f"{error.msg} (line {error.lineno})"
+    text = printable(text if len(text) <= 400 else text[:397] + "...")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

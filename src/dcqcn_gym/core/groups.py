@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 
@@ -80,7 +80,7 @@ def resolve(
     _check_values(groups)
     check_group_names(groups, devices)
     for name, value in groups.items():
-        table.require(value, f"group {name!r}")
+        table.require(value, f"group {quote(name)}")
     hosts = [_first(groups, (f"nic:{h}", "hosts"), cluster) for h in range(devices.n_hosts)]
     ports = [
         _first(groups, _port_groups(node, index, devices), cluster)
@@ -139,7 +139,7 @@ def check_group_names(names: Iterable[object], devices: Devices | None = None) -
     for name in names:
         if not isinstance(name, str):
             raise ConfigError(
-                f"group {name!r} is of type {type(name).__name__}; expected a text such as "
+                f"group {quote(name)} is of type {type(name).__name__}; expected a text such as "
                 "'tor', 'switch:NODE' or 'nic:HOST'"
             )
         kind, _, rest = name.partition(":")
@@ -149,13 +149,15 @@ def check_group_names(names: Iterable[object], devices: Devices | None = None) -
             known = ("cluster", "hosts", "switches", *TIERS, "nic:HOST", "switch:NODE")
             raise UnknownNameError("group of devices", name, (*known, "port:NODE:PORT"))
         if devices is not None and rest not in _members(kind, devices):
-            raise ConfigError(f"group {name!r} names no device of this network: {_have(devices)}")
+            raise ConfigError(
+                f"group {quote(name)} names no device of this network: {_have(devices)}"
+            )
 
 
 def _check_values(groups: Mapping[str, object]) -> None:
     for name, value in groups.items():
         if not isinstance(value, Setting):
-            raise ConfigError(f"group {name!r} needs a Setting; got {type(value).__name__}")
+            raise ConfigError(f"group {quote(name)} needs a Setting; got {type(value).__name__}")
 
 
 def _members(kind: str, devices: Devices) -> set[str]:

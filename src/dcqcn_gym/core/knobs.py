@@ -19,7 +19,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from dcqcn_gym import _core
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 
 __all__ = [
     "DCQCN",
@@ -346,8 +346,11 @@ def _number(name: str, value: object) -> float:
     if type(value) is float:  # as nearly always: quicker than the question below
         return value
     if not isinstance(value, Real):
-        raise ConfigError(f"{name} = {value!r:.80}: expected a number")
-    return float(value)
+        raise ConfigError(f"{name} = {quote(value)}: expected a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ConfigError(f"{name} is {quote(value)}: expected a number of 64 bits") from None
 
 
 def default_setting(line_rate_bps: float = REFERENCE_RATE_BPS, table: KnobTable = DCQCN) -> Setting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from dcqcn_gym.core.errors import ConfigError, did_you_mean
+from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
 from dcqcn_gym.core.interval import REPORT_FIELDS, check_unknown
 
 __all__ = ["NEEDS", "check_figures", "check_needs"]
@@ -37,11 +37,11 @@ def check_figures(owner: str, word: str, names: object) -> None:
 def _set_of(owner: str, word: str, names: object, known: Collection[str]) -> frozenset[str]:
     if not isinstance(names, set | frozenset):
         raise ConfigError(
-            f"{owner}: its {word} = {names!r}; expected a set of names"
+            f"{owner}: its {word} = {quote(names)}; expected a set of names"
             f" (known: {', '.join(sorted(known))})"
         )
-    for name in sorted(names, key=repr):
+    for name in sorted(names, key=quote):
         if name not in known:
             hint = did_you_mean(name, known) if isinstance(name, str) else "; expected names"
-            raise ConfigError(f"{owner}: its {word} hold the unknown name {name!r}{hint}")
+            raise ConfigError(f"{owner}: its {word} hold the unknown name {quote(name)}{hint}")
     return frozenset(names)

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError, in_one_line
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError, in_one_line, quote
+from dcqcn_gym.core.files import read_file
 
 __all__ = ["Registry", "is_file"]
 
@@ -65,9 +66,9 @@ class Registry(Generic[T]):
         module_name, attribute = self._target(name)
         try:
             module = importlib.import_module(module_name)
-        except DcqcnGymError:
+        except (DcqcnGymError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # plug-ins end in every way there is
             raise ConfigError(
                 f"{self.kind} {name!r}: {module_name} cannot be imported: {in_one_line(error)}"
             ) from error
@@ -99,7 +100,11 @@ class Registry(Generic[T]):
     def _checked(self, module: ModuleType, attribute: str, name: str) -> type[T]:
         found = getattr(module, attribute, None)
         if found is None:
-            fitting = [key for key, value in vars(module).items() if self._misfit(value) is None]
+            fitting = [
+                key
+                for key, value in vars(module).items()
+                if value is not self.base and self._misfit(value) is None
+            ]
             unknown = UnknownNameError("class", attribute, fitting)
             raise ConfigError(f"{self.kind} {name!r}: {unknown}")
         misfit = self._misfit(found)
@@ -151,10 +156,9 @@ def _owner(point: EntryPoint) -> str:
 
 
 def _load_file(kind: str, path: Path) -> ModuleType:
-    try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{kind} file {str(path)!r} cannot be read: {error.strerror}") from error
+    if not path.exists():
+        raise ConfigError(f"{kind} file {quote(str(path))} cannot be read: No such file")
+    source = read_file(path)
     # the name holds the text's digest: two versions of a file in one process stay two modules
     module_name = f"dcqcn_gym_plugin_{path.stem}_{hashlib.sha256(source).hexdigest()[:12]}"
     if module_name in sys.modules:
@@ -168,7 +172,7 @@ def _load_file(kind: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[module_name]
-        if isinstance(error, DcqcnGymError) or not isinstance(error, Exception | SystemExit):
+        if isinstance(error, DcqcnGymError | KeyboardInterrupt):
             raise
         raise ConfigError(
             f"{kind} file {str(path)!r} cannot be imported: {in_one_line(error)}"

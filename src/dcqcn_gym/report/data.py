@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.statistics import slowdowns
 from dcqcn_gym.runs.log import Run, read_run
+from dcqcn_gym.runs.log_check import need_keys
 from dcqcn_gym.runs.rows import REFERENCES
 
 __all__ = ["ReportData", "Series", "load_report_data"]
@@ -142,7 +143,9 @@ def load_report_data(directory: Path) -> ReportData:
     log = directory / "run.jsonl"
     if not log.is_file():
         raise RunError(f"{directory} holds no run: expected the event log {log}")
-    run = Series.of(read_run(log))
+    recorded = read_run(log)
+    need_keys(log, recorded.intervals)
+    run = Series.of(recorded)
     notes: list[str] = []
     budget = run.header.get("intervals")
     finished = run.end is not None
@@ -164,7 +167,9 @@ def load_report_data(directory: Path) -> ReportData:
 
 def _read(path: Path, notes: list[str]) -> Series | None:
     try:
-        series = Series.of(read_run(path))
+        recorded = read_run(path)
+        need_keys(path, recorded.intervals)
+        series = Series.of(recorded)
     except RunError as error:
         notes.append(f"{path.parent.name}/{path.name} was left out: {error}")
         return None
@@ -231,7 +236,7 @@ def cluster_setting(setting: Mapping[str, Any]) -> Mapping[str, float]:
 
 def _timing(directory: Path) -> Mapping[str, Any]:
     try:
-        timing = json.loads((directory / "timing.json").read_text())
-    except (OSError, ValueError):
+        timing = parse_json(read_file(directory / "timing.json"))
+    except ValueError:  # a ConfigError is one
         return {}
     return timing if isinstance(timing, dict) else {}

@@ -53,6 +53,7 @@ COLOUR = {value[6:-1]: key for key, value in CSS.items()}
 STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "dcqcn-gym",
+    "text.parse_math": False,  # a name may hold a dollar sign
     "font.size": 8.5,
     "font.family": "DejaVu Sans",
     "axes.spines.top": False,

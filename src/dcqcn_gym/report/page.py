@@ -250,8 +250,10 @@ def _facts(data: ReportData) -> list[tuple[str, str]]:
 def _timing_facts(timing: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts = []
     for name, spent in timing.items():
-        if isinstance(spent, Mapping) and "wall_s" in spent and "cpu_s" in spent:
-            text = f"{number(spent['wall_s'], 3)} s, {number(spent['cpu_s'], 3)} s of CPU"
+        wall, cpu = ((spent.get("wall_s"), spent.get("cpu_s")) if isinstance(spent, Mapping)
+                     else (None, None))  # fmt: skip
+        if isinstance(wall, int | float) and isinstance(cpu, int | float):
+            text = f"{number(float(wall), 3)} s, {number(float(cpu), 3)} s of CPU"
             facts.append((f"time: {name.replace('_', ' ')}", text))
     return facts
 

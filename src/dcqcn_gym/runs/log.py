@@ -17,10 +17,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.errors import ConfigError, RunError, in_one_line, quote
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
+from dcqcn_gym.runs.log_check import check_line, check_whole
 from dcqcn_gym.runs.upgrade import upgraded
 
 __all__ = [
@@ -33,12 +35,16 @@ __all__ = [
     "interval_line",
     "read_run",
     "setting_json",
+    "short_json",
     "write_atomically",
     "write_json",
 ]
 
 SCHEMA = 2
 """Version of the log's layout; a reader refuses a newer one."""
+
+MOST_LOG_BYTES = 2**35
+"""Longer logs are refused: they would not fit into memory."""
 
 WIRE_FIELDS = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes")
 """Bytes on the wire per interval, as :class:`dcqcn_gym.core.overhead.WireCost` documents them."""
@@ -77,13 +83,16 @@ def _lines(path: Path, data: bytes) -> Iterator[tuple[int, Line]]:
     while (stop := data.find(b"\n", start)) >= 0:
         number += 1
         try:
-            line = json.loads(data[start:stop])
+            line = parse_json(data[start:stop])
             if not isinstance(line, dict):
                 raise ValueError("not an object")
         except ValueError as error:
             if stop + 1 == len(data):  # a torn write can end in a newline of its own
                 return
-            raise RunError(f"{path}: line {number} is not a line of an event log") from error
+            raise RunError(
+                f"{path}: line {number} is not a line of an event log: {in_one_line(error)}"
+            ) from None
+        check_line(path, number, line)
         start = stop + 1
         yield start, line
 
@@ -92,15 +101,17 @@ def read_run(path: str | Path) -> Run:
     """Read a log (or the ``run.jsonl`` of a run directory), tolerating a torn last line.
 
     Raises :class:`RunError` if it is missing, has no header, is of a newer schema, or is damaged
-    before its last line.
+    before its last line, the line and the key named.
     """
     path = Path(path)
     if path.is_dir():
         path = path / "run.jsonl"
+    if not path.exists():
+        raise RunError(f"{path} cannot be read: No such file or directory")
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}") from error
+        data = read_file(path, most=MOST_LOG_BYTES)
+    except ConfigError as error:
+        raise RunError(str(error)) from None
     header: Line | None = None
     intervals: list[Line] = []
     end: Line | None = None
@@ -115,10 +126,13 @@ def read_run(path: str | Path) -> Run:
         elif line.get("i") == len(intervals):
             intervals.append(line)
         else:
-            raise RunError(f"{path}: expected interval {len(intervals)}, got {line.get('i')!r}")
+            raise RunError(
+                f"{path}: expected interval {len(intervals)}, got {quote(line.get('i'))}"
+            )
         size = offset
     if header is None:
         raise RunError(f"{path} holds no run: its first line is not a complete header")
+    check_whole(path, len(intervals), end)
     return Run(path, header, intervals, end, size)
 
 
@@ -130,7 +144,10 @@ def _checked_header(path: Path, line: Line) -> Line:
             f"{path} has log schema {line['schema']}, this version reads up to {SCHEMA}; "
             "update dcqcn-gym to read it"
         )
-    return upgraded(line)
+    try:
+        return upgraded(line)
+    except RecursionError:
+        raise RunError(f"{path}: line 1 is damaged: it is nested too deeply") from None
 
 
 class LogWriter:
@@ -183,7 +200,8 @@ class LogWriter:
 
     def close(self) -> None:
         """Close the file; allowed more than once."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # every line was forced to disk; a plug-in closed it
+            self._file.close()
 
     def __enter__(self) -> LogWriter:
         return self
@@ -207,12 +225,13 @@ class LogWriter:
         key = keys[0] if keys else "order of keys"
         return (
             f"{self.path}: interval {self._at} does not repeat: {key} was recorded as "
-            f"{_short(recorded.get(key))} and is {_short(now.get(key))} now; the log was made by "
-            "another version or was changed, so it cannot be continued (--force starts again)"
+            f"{short_json(recorded.get(key))} and is {short_json(now.get(key))} now; it was made "
+            "by another version or was changed, so it cannot be continued (--force starts again)"
         )
 
 
-def _short(value: object) -> str:
+def short_json(value: object) -> str:
+    """Return a value as JSON, cut to 80 characters, for a message."""
     text = json.dumps(value)
     return text if len(text) <= 80 else text[:77] + "..."
 

@@ -24,6 +24,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from dcqcn_gym.core.errors import QUOTED, printable, quote
 from dcqcn_gym.core.knobs import KNOBS
 from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import Line
@@ -218,7 +219,7 @@ class LiveViewer:
             "utility", f"now [bold]{now}[/]", f"best [bold]{best}[/]", f"default {default}"
         )
         grid.add_row("network", throughput, f"RTT {rtt}", f"pause {pause}")
-        shown = {k: f"{v:.3g}" if isinstance(v, float) else str(v) for k, v in self._state.items()}
+        shown = {_plain(k): _plain(v) for k, v in self._state.items()}
         rows: list[RenderableType] = [
             Text(f"{self._title}   simulated {self._figures.simulated}   {note}", style="bold"),
             self._progress,
@@ -229,6 +230,13 @@ class LiveViewer:
         if shown:
             rows.append(Text("  ".join(f"{k} {v}" for k, v in shown.items()), style="dim"))
         return Group(*rows)
+
+
+def _plain(value: object) -> str:
+    """Return what a tuner shows of itself, in few characters that cannot steer the terminal."""
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return printable(value[:QUOTED]) if isinstance(value, str) else quote(value)
 
 
 def _sparkline(values: list[float]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.groups import DeviceSetting, setting_of
-from dcqcn_gym.runs.log import Line, Run, read_run, write_json
+from dcqcn_gym.runs.log import Line, Run, read_run, short_json, write_json
 from dcqcn_gym.runs.loop import RunSpec, Timing, Watch, run
 from dcqcn_gym.runs.pool import step_back
 
@@ -91,8 +91,8 @@ def check_same(recorded: Run, spec: RunSpec) -> None:
         if old.get(key) != new[key]:
             part, before, after = _difference(key, old.get(key), new[key])
             raise RunError(
-                f"--resume: {recorded.path} was made with {part} = {json.dumps(before)}, "
-                f"now it is {json.dumps(after)}; give the same arguments, or --force to start again"
+                f"--resume: {recorded.path} was made with {part} = {short_json(before)}, "
+                f"now it is {short_json(after)}; give the same arguments, or --force to start again"
             )
 
 

@@ -6,12 +6,12 @@ the tuned run. Every log is a run of its own and can be repeated alone.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count, mean, total
@@ -74,7 +74,8 @@ def tune(
         raise
     best = _best(spec, out, evaluation)
     write_json(out.best, best)
-    write_json(out.timing, {**_previous(out.timing, resume), **timing})
+    if not out.timing.exists() or any(part["intervals"] for part in timing.values()):
+        write_json(out.timing, {**_previous(out.timing, resume), **timing})  # else nothing ran
     return best
 
 
@@ -190,6 +191,6 @@ def _previous(path: Path, resume: bool) -> dict[str, Any]:
     if not resume or not path.exists():
         return {}
     try:
-        return {"before_resume": json.loads(path.read_text())}
+        return {"before_resume": parse_json(read_file(path))}
     except ValueError:
         return {}

@@ -1,7 +1,9 @@
 """Tables of results, once: as text for a terminal, as Markdown, and as cells for a page.
 
-A cell is a string that was made by one of the formatters here. ``templates/tables.html.j2`` of the
-room ``report`` draws the same table as HTML.
+A cell is a string that was made by one of the formatters here, or a text of somebody else: every
+form shows it as it is, and cells that are Markdown already are
+:class:`~dcqcn_gym.runs.markdown.Marked`. ``templates/tables.html.j2`` of the room ``report`` draws
+the same table as HTML.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from dcqcn_gym.core.errors import printable
 from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.runs.markdown import Marked, plain
 
 if TYPE_CHECKING:
     import rich.table
+    from rich.text import Text
 
 __all__ = [
     "MISSING",
@@ -41,22 +46,29 @@ class Table:
 
     def markdown(self) -> str:
         """Return the table as Markdown, without the title."""
-        head, *lines = ("| " + " | ".join(row) + " |" for row in (self.columns, *self.rows))
+        every = (self.columns, *self.rows)
+        head, *lines = ("| " + " | ".join(map(plain, row)) + " |" for row in every)
         return "\n".join([head, "|" + "---|" * len(self.columns), *lines])
 
     def text(self) -> rich.table.Table:
         """Return the table for a terminal."""
         from rich import box
         from rich.table import Table as TerminalTable
-        from rich.text import Text
 
-        table = TerminalTable(title=Text(self.title), title_justify="left", box=box.SIMPLE_HEAD)
+        table = TerminalTable(title=_shown(self.title), title_justify="left", box=box.SIMPLE_HEAD)
         for i, column in enumerate(self.columns):
             justify: Literal["left", "right"] = "left" if i < self.words else "right"
-            table.add_column(Text(column), justify=justify, no_wrap=not i)
+            table.add_column(_shown(column), justify=justify, no_wrap=not i)
         for row in self.rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*map(_shown, row))
         return table
+
+
+def _shown(text: str) -> Text:
+    """Return text for a terminal, which can neither mark up nor steer it."""
+    from rich.text import Text
+
+    return Text(printable(text))
 
 
 def print_tables(tables: Sequence[Table]) -> None:
@@ -91,14 +103,14 @@ def with_interval(
         return MISSING
     text = f"{value.mean * scale:{form}}{unit}"
     if value.low is None or value.high is None:
-        return text
+        return Marked(text)
     low, high = value.low * scale, value.high * scale
     if style == "words":
         return f"{text} (95\u00a0% interval {low:{form}} to {high:{form}}{unit})"
     below, above = (value.mean - value.low) * scale, (value.high - value.mean) * scale
     if style == "pm" and math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
-        return f"{text} ± {above:{form.removeprefix('+')}}"
-    return f"{text} [{low:{form}}, {high:{form}}]"
+        return Marked(f"{text} ± {above:{form.removeprefix('+')}}")
+    return Marked(f"{text} [{low:{form}}, {high:{form}}]")
 
 
 def number(value: float | None, digits: int = 4) -> str:

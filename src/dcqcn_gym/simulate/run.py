@@ -20,9 +20,10 @@ import numpy as np
 
 import dcqcn_gym
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
-from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
 from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
+from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
@@ -72,9 +73,11 @@ def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float)
     for text in texts:
         name, separator, value = text.partition("=")
         if not separator:
-            raise ConfigError(f"--set {text!r} is not of the form knob=value, as in rp_ai_rate=50")
+            raise ConfigError(
+                f"--set {quote(text)} is not of the form knob=value, as in rp_ai_rate=50"
+            )
         group, _, name = name.strip().rpartition(":")
-        row = base.table[name]
+        row = base.table[knob_name(name, base.table.knobs)]
         of_group = changes.setdefault(group or "cluster", {})
         if row.name in of_group:
             raise ConfigError(f"--set names {row.name} more than once; give each knob one value")
@@ -85,7 +88,9 @@ def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float)
         whole = not row.integer or number == np.floor(number)
         if not np.isfinite(number) or not whole:
             kind = "a whole number" if row.integer else "a number"
-            raise ConfigError(f"--set {row.name} = {value.strip()!r}: expected {kind} ({row.unit})")
+            raise ConfigError(
+                f"--set {row.name} = {quote(value.strip())}: expected {kind} ({row.unit})"
+            )
         of_group[row.name] = number
     cluster = base.replace_nvidia(changes.pop("cluster")).check(line_rate_bps, "--set")
     if not changes:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError, quote
 from dcqcn_gym.envs.scenario.topology import Fabric
 
 __all__ = ["QUANTITIES", "TRACE_FILES", "PortName", "Trace", "need_pyarrow", "parse_trace"]
@@ -81,7 +81,7 @@ def parse_trace(
     if file_format == "parquet":
         need_pyarrow("pyarrow")
     elif file_format != "csv":
-        raise ConfigError(f"--trace-format {file_format!r}; expected csv or parquet")
+        raise ConfigError(f"--trace-format {quote(file_format)}; expected csv or parquet")
     return Trace(
         tuple(q for q in QUANTITIES if q in quantities),
         _time_ps(every),
@@ -103,7 +103,7 @@ def _time_ps(text: str) -> int:
     except ValueError:
         ps = 0
     if ps < 1000:
-        raise ConfigError(f"--every {text!r}; expected a time of at least 1ns such as 10us")
+        raise ConfigError(f"--every {quote(text)}; expected a time of at least 1ns such as 10us")
     return ps
 
 
@@ -134,7 +134,8 @@ def _choose_ports(text: str, net: Fabric) -> tuple[PortName, ...]:
             found = []
         if not found:
             raise ConfigError(
-                f"--trace-ports: no port {item!r}; expected all, hosts, switches, NODE, NODE:PORT "
+                f"--trace-ports: no port {quote(item)}; expected all, hosts, switches, NODE, "
+                "NODE:PORT "
                 f"or NODE>PEER, with nodes 0 to {net.n_nodes - 1} (switches from {net.n_hosts} on)"
             )
         chosen.update(found)
@@ -157,7 +158,7 @@ def _choose_flows(
         ordinal = int(match[3]) if match and match[2] == ":" else None
         if src >= n_hosts or (dst is not None and dst >= n_hosts):
             raise ConfigError(
-                f"--trace-flows: no flow {item!r}; expected all, none, SRC, SRC>DST or "
+                f"--trace-flows: no flow {quote(item)}; expected all, none, SRC, SRC>DST or "
                 f"SRC:ORDINAL, with hosts 0 to {n_hosts - 1}"
             )
         chosen.append((src, dst, ordinal))

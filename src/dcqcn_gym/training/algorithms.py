@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError, did_you_mean
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, did_you_mean, quote
 from dcqcn_gym.training.extra import need_sb3
 
 __all__ = ["ALGORITHMS", "algorithm_class", "hyperparameters", "is_discrete", "make_model"]
@@ -77,14 +77,14 @@ def hyperparameters(algo: str, changes: Mapping[str, object] | None = None) -> d
     for name, given in (changes or {}).items():
         if name not in values:
             hint = did_you_mean(name, values)
-            raise ConfigError(f"algorithm {algo!r} has no argument {name!r}{hint}")
+            raise ConfigError(f"algorithm {algo!r} has no argument {quote(name)}{hint}")
         kind = type(values[name])
         try:
             values[name] = kind(str(given))
         except ValueError:
             expected = "a whole number" if kind is int else "a number"
             raise ConfigError(
-                f"algorithm {algo!r}: {name} = {given!r}: expected {expected}"
+                f"algorithm {algo!r}: {name} = {quote(given)}: expected {expected}"
             ) from None
     return values
 

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import write_json
+from dcqcn_gym.runs.markdown import plain as shown
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.results import plain, tuner_digest, write_results
 from dcqcn_gym.runs.rows import Row, evaluation_seeds, load_scenarios, unique
@@ -104,8 +106,8 @@ def _forget_others(plan: Plan, folder: Path, todo: Mapping[tuple[str, str, int],
     """
     record = folder / "evaluate.json"
     try:
-        known = dict(json.loads(record.read_text(encoding="utf-8"))["tuners"])
-    except (OSError, ValueError, KeyError, TypeError):
+        known = dict(parse_json(read_file(record))["tuners"])
+    except (ValueError, KeyError, TypeError):  # a ConfigError is one
         known = {}
     now = {row.name: tuner_digest(row.tuner, row.tuner_args) for row in plan.contenders()}
     for (_, name, _), job in todo.items():
@@ -155,7 +157,7 @@ def _cells(row: PairedRow, others: Sequence[str]) -> list[str]:
 
 def as_markdown(rows: Rows) -> str:
     """Return the tables as Markdown; brackets are 95 % intervals over the seeds, paired."""
-    return "\n".join(f"### {t.title}\n\n{t.markdown()}\n" for t in as_tables(rows))
+    return "\n".join(f"### {shown(t.title)}\n\n{t.markdown()}\n" for t in as_tables(rows))
 
 
 def as_json(plan: Plan, rows: Rows) -> str:

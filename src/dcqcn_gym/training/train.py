@@ -21,6 +21,7 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import write_atomically, write_json
 from dcqcn_gym.training.algorithms import algorithm_class, hyperparameters, make_model
+from dcqcn_gym.training.digests import digests, read_state
 from dcqcn_gym.training.export import export_policy
 from dcqcn_gym.training.extra import have_tensorboard, need_sb3
 from dcqcn_gym.training.spec import Checkpoint, TrainDir, TrainSpec
@@ -115,13 +116,14 @@ def _remove(out: TrainDir) -> None:
 def _model(spec: TrainSpec, env: Any, checkpoint: Checkpoint | None) -> Any:
     if checkpoint is None:
         return make_model(spec.algo, env, hyperparameters(spec.algo, spec.changes), spec.seed)
+    state = read_state(checkpoint)
     try:
         model = algorithm_class(spec.algo).load(
             checkpoint.model, env=env, device="cpu", force_reset=False
         )
         if hasattr(model, "load_replay_buffer"):
             model.load_replay_buffer(checkpoint.replay)
-        restore(model, json.loads(checkpoint.state.read_text()), str(checkpoint.folder))
+        restore(model, state, str(checkpoint.folder))
     except (OSError, ValueError, KeyError, EOFError, UnpicklingError) as error:
         raise RunError(
             f"--resume: {checkpoint.folder} cannot be read: {in_one_line(error)}; remove it to go "
@@ -213,7 +215,8 @@ class _Session:
         self.model.save(draft / "model.zip")
         if hasattr(self.model, "save_replay_buffer"):
             self.model.save_replay_buffer(draft / "replay.pkl")
-        write_atomically(draft / "state.json", json.dumps(capture(self.model)).encode())
+        state = {**capture(self.model), "sha256": digests(Checkpoint(draft))}
+        write_atomically(draft / "state.json", json.dumps(state).encode())
         draft.rename(final)
         for old in sorted(self.out.checkpoints.glob("step-*[0-9]"))[:-KEPT]:
             shutil.rmtree(old)

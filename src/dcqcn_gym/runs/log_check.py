@@ -1,0 +1,185 @@
+"""What a log that was read must look like, so that nothing that reads it meets a surprise.
+
+A log is written by this program, but may come from a stranger, a failing disk or an editor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.core.errors import RunError, quote
+
+__all__ = ["check_line", "check_whole", "need_keys"]
+
+Check = Callable[[Any], bool]
+
+
+def _number(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return _whole(value)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
+def _count(value: Any) -> bool:
+    return _whole(value) and value >= 0
+
+
+def _truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _or_null(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_number, value))
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_text, value))
+
+
+def _setting(value: Any) -> bool:
+    """One setting, or one per group of devices with one for "cluster"."""
+    if not isinstance(value, dict):
+        return False
+    if "cluster" in value:
+        return all(isinstance(v, dict) and all(map(_number, v.values())) for v in value.values())
+    return all(map(_number, value.values()))
+
+
+def _column(value: Any, least: int = 0) -> bool:
+    """Whole numbers; numpy looks at them, because the flows are most of a log."""
+    if not isinstance(value, list):
+        return False
+    try:
+        column = np.asarray(value or [least])
+    except (ValueError, OverflowError):  # of unequal depth, or beyond 64 bits
+        return False
+    return column.dtype.kind == "i" and column.ndim == 1 and bool(column.min() >= least)
+
+
+def _flows(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    if not all(_column(column, _LEAST.get(name, 0)) for name, column in value.items()):
+        return False
+    return len({len(column) for column in value.values()}) <= 1 and (
+        not value or _LEAST.keys() <= value.keys()
+    )
+
+
+_LEAST = {"bytes": 0, "fct_ps": 1, "ideal_fct_ps": 1}
+"""What slowdowns are made from, and the smallest value that means anything."""
+
+_ROUND: Mapping[str, Check] = {
+    "workload": _count, "collective": _text, "ranks": lambda v: _count(v) and v >= 1,
+    "bytes": _count, "time_ps": _count, "pause_ps": _count,
+}  # fmt: skip
+
+
+def _rounds(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(r, dict) and all(n in r and check(r[n]) for n, check in _ROUND.items())
+        for r in value
+    )
+
+
+def _distribution(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        value[n] is None or _number(value[n])
+        for n in ("elephants", "potential", "mice")
+        if n in value
+    )
+
+
+_EXPECTED: Mapping[Check, str] = {
+    _number: "a number", _whole: "a whole number", _count: "a count", _truth: "true or false",
+    _text: "a text", _table: "a table", _numbers: "a list of numbers",
+    _texts: "a list of texts",
+    _setting: "a table of knobs with numbers", _flows: "whole numbers in columns of one length",
+    _rounds: "a list of rounds", _distribution: "a table of numbers",
+}  # fmt: skip
+
+_HEADER: Mapping[str, Check] = {
+    "tuner": _text, "tuner_args": _table, "seed": _count, "intervals": _count, "backend": _text,
+}  # fmt: skip
+
+_INTERVAL: Mapping[str, Check] = {
+    "start_ps": _count, "end_ps": _count, "setting": _setting, "utility": _number,
+    "terms": _numbers, "idle": _truth, "throughput_bps": _number, "pause_ps_mean": _number,
+    "rtt_mean_ps": _or_null(_number), "rtt_norm": _number, "active_flows": _count,
+    "delivered_bytes": _count, "packet_hops": _count, "fsd": _distribution, "flows": _flows,
+    "rounds": _rounds, "unknown": _texts, "wire": _table,
+}  # fmt: skip
+
+_END: Mapping[str, Check] = {
+    "recommended": _setting, "intervals": _count, "mean_utility": _or_null(_number),
+    "best_utility": _or_null(_number),
+}  # fmt: skip
+
+
+def check_line(path: Path, number: int, line: Mapping[str, Any]) -> None:
+    """Raise :class:`RunError` that names line and key if a value is not of its kind.
+
+    Keys that are not there are not missed here: older versions wrote fewer.
+    """
+    checks = _HEADER if number == 1 else _END if "end" in line else _INTERVAL
+    for key, value, check in _checked(line, checks):
+        if not check(value):
+            expected = f"; expected {_EXPECTED[check]}" if check in _EXPECTED else ""
+            raise RunError(f"{path}: line {number}: {key} = {quote(value)} is damaged{expected}")
+    start, end = line.get("start_ps"), line.get("end_ps")
+    if start is not None and end is not None and not start < end:
+        raise RunError(f"{path}: line {number}: the interval ends before it begins")
+
+
+def _checked(
+    line: Mapping[str, Any], checks: Mapping[str, Check]
+) -> Iterator[tuple[str, Any, Check]]:
+    if checks is _END:
+        yield "end", line["end"], _table
+        line = line["end"]
+    for key, check in checks.items():
+        if key in line:
+            yield key, line[key], check
+
+
+def check_whole(path: Path, intervals: int, end: Mapping[str, Any] | None) -> None:
+    """Raise :class:`RunError` if the last line cannot be the end of so many intervals."""
+    if end is None:
+        return
+    for key in ("recommended", "intervals", "mean_utility"):
+        if key not in end:
+            raise RunError(f"{path}: the last line is damaged: its key {key!r} is missing")
+    if end["intervals"] != intervals or intervals == 0:
+        raise RunError(
+            f"{path}: the last line ends {end['intervals']} intervals, but the log holds "
+            f"{intervals}; lines were taken out, or it was put together"
+        )
+
+
+def need_keys(path: Path, intervals: Sequence[Mapping[str, Any]]) -> None:
+    """Raise :class:`RunError` if an interval lacks what a page cannot do without."""
+    for i, line in enumerate(intervals):
+        for key in ("start_ps", "end_ps", "setting", "utility"):
+            if key not in line:
+                raise RunError(f"{path}: line {i + 2}: the key {key!r} is missing")

@@ -1,0 +1,30 @@
+"""Text of others inside Markdown: shown as it is, whatever it holds."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from dcqcn_gym.core.errors import printable
+
+__all__ = ["Marked", "code", "plain"]
+
+
+class Marked(str):
+    """Text that is Markdown already, or figures without any: it is written as it is."""
+
+    __slots__ = ()
+
+
+def plain(text: str) -> Marked:
+    """Return ``text`` so that Markdown shows it as it is: no HTML, no link, no new cell."""
+    if isinstance(text, Marked):
+        return text
+    one_line = printable(" ".join(text.split()))
+    return Marked(re.sub(r"([\\\[\]|*_`])", r"\\\1", html.escape(one_line, quote=False)))
+
+
+def code(text: str) -> Marked:
+    """Return ``text`` as inline code, also in a table."""
+    one_line = printable(" ".join(text.split()))
+    return Marked(f"`{one_line.replace('`', chr(39)).replace('|', '¦')}`")

@@ -1,0 +1,116 @@
+"""Sizes and names of scenarios: refused before anything of that size is built."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcqcn_gym.core.config import validate
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.backends.native import NativeBackend
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+
+MINI = load_scenario("mini-fb-hadoop").model_dump(mode="json")
+
+
+def scenario(topology: dict[str, Any], **more: Any) -> Scenario:
+    data = {**MINI, "topology": topology, **more}
+    return validate(data, Scenario, source="mine.toml", folder=Path())
+
+
+def leaf_spine(tors: int, hosts: int, **more: Any) -> dict[str, Any]:
+    return {"kind": "leaf-spine", "tors": tors, "hosts_per_tor": hosts, **more}
+
+
+@pytest.mark.parametrize(
+    ("topology", "says"),
+    [
+        (leaf_spine(65536, 65536, spines=1), "4294967296 hosts.* GB of memory.*most 65535 hosts"),
+        (leaf_spine(30000, 1, spines=65536), "1966110000 links.* GB of memory.*1000000 links"),
+        (leaf_spine(1000, 1, spines=1000, links_per_spine=64), "64001000 links.*51.2 GB"),
+        (leaf_spine(65000, 1, spines=1), r"17.*GB of memory; expected at most 4 GB"),
+        (leaf_spine(2, 2, oversubscription=1e-300), "whole number of spines, 1 to 65536"),
+        (leaf_spine(2, 2, oversubscription=5e-324), "whole number of spines, 1 to 65536"),
+        ({"kind": "fat-tree", "k": 64, "hosts_per_edge": 65536}, "hosts.* GB of memory"),
+        ({"kind": "dumbbell", "left": 65536, "right": 65536}, "131072 hosts"),
+    ],
+)
+def test_a_topology_that_is_too_large(topology: dict[str, Any], says: str) -> None:
+    begin = time.process_time()
+    with pytest.raises(ConfigError, match=f"^mine.toml: topology: .*{says}"):
+        scenario(topology)
+    assert time.process_time() - begin < 1  # nothing was expanded
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [leaf_spine(4, 3, spines=2, links_per_spine=3), leaf_spine(4, 4, oversubscription=2),
+     {"kind": "fat-tree", "k": 4}, {"kind": "fat-tree", "k": 6, "hosts_per_edge": 5},
+     {"kind": "dumbbell", "left": 3, "right": 4}, {"kind": "single-switch", "hosts": 9}],
+)  # fmt: skip
+def test_the_size_is_that_of_the_network(topology: dict[str, Any]) -> None:
+    made = scenario(topology, switch={"pfc": False})
+    net = made.fabric
+    assert made.topology.size() == (net.n_hosts, len(net.tiers), len(net.links))
+
+
+def test_sketches_of_all_racks_together() -> None:
+    many = leaf_spine(100, 2, spines=1)
+    monitor = {"kind": "elastic", "heavy_bytes": 2**24}
+    with pytest.raises(ConfigError, match=r"monitor: heavy_bytes .*100 ToRs need 1.72 GB"):
+        scenario(many, monitor=monitor, switch={"pfc": False})
+    with pytest.raises(ConfigError, match="heavy_bytes"):
+        scenario(MINI["topology"], monitor={"kind": "elastic", "heavy_bytes": 2**34})
+
+
+def test_a_priority_counts_once() -> None:
+    with pytest.raises(ConfigError, match=r"lossless: \[3, 3\] names a priority twice"):
+        scenario(MINI["topology"], switch={"lossless": [3, 3]})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../../escape", "/abs", "a/b", "a\\b", "[/x]", "<b>", "\x1b[31m", "a\nb", ".hidden", "-rf",
+     " x", "x|y", "`x`", "\u202eabc", "n" * 101, "\x00"],
+)  # fmt: skip
+def test_names_that_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"mine.toml: name( =|: )") as caught:
+        validate({**MINI, "name": name}, Scenario, source="mine.toml")
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["mini", "Über 30 % (v2)", "a.b_c-d", "网络", "x=1,y=2"])
+def test_names_that_are_fine(name: str) -> None:
+    assert validate({**MINI, "name": name}, Scenario, source="mine.toml").name == name
+
+
+def _seconds_to_open(hosts: int) -> float:
+    quiet = {"kind": "none"}  # sketches take their own time, per rack
+    made = scenario(leaf_spine(hosts // 40, 40, spines=4), switch={"pfc": False}, monitor=quiet)
+    spent = []
+    for _ in range(3):
+        backend = NativeBackend()
+        begin = time.process_time()
+        backend.open(made, 1)
+        spent.append(time.process_time() - begin)
+        backend.close()
+    return min(spent)
+
+
+def test_opening_takes_time_in_proportion_to_the_hosts() -> None:
+    small, large = _seconds_to_open(1_000), _seconds_to_open(16_000)
+    assert large < 16 * small * 4  # in proportion to the square it would be 256 times
+
+
+def test_nvidia_names_in_a_scenario_file() -> None:
+    made = validate(
+        {**MINI, "initial": {"RPG_AI_RATE_P1": 50, "kmin": 300}}, Scenario, source="mine.toml"
+    )
+    assert made.initial_setting().to_nvidia()["rp_ai_rate"] == 50
+    with pytest.raises(ConfigError, match="rp_ai_rate is there twice, also as RPG_AI_RATE"):
+        validate(
+            {**MINI, "initial": {"rp_ai_rate": 5, "RPG_AI_RATE": 50}}, Scenario, source="mine.toml"
+        )

@@ -1,0 +1,14 @@
+"""Every fuzzer by its name."""
+
+from __future__ import annotations
+
+from fuzz_harness import Fuzzer
+from fuzz_logs import logs
+from fuzz_plugins import plugins, settings
+from fuzz_policies import policies
+from fuzz_scenarios import csv, toml
+
+FUZZERS: dict[str, Fuzzer] = {
+    "toml": toml, "csv": csv, "logs": logs, "policies": policies, "plugins": plugins,
+    "settings": settings,
+}  # fmt: skip
