@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.errors import ConfigError, in_one_line, quote
 from dcqcn_gym.core.files import read_file
+from dcqcn_gym.core.sums import count
 
 __all__ = ["MOST_BYTES", "read_arrays"]
 
@@ -52,7 +53,7 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 def _check_sizes(members: list[zipfile.ZipInfo]) -> None:
     if len(members) > MOST_MEMBERS:
         raise _NoPolicyError(f"it has {len(members)} members; expected at most {MOST_MEMBERS}")
-    total = sum(member.file_size for member in members)
+    total = count(member.file_size for member in members)
     if total > MOST_BYTES:
         raise _NoPolicyError(f"it unpacks to {total} bytes; expected at most {MOST_BYTES}")
     names = [member.filename for member in members]

@@ -98,7 +98,7 @@ def test_schemas_are_written(tmp_path: Path) -> None:
         ('name = "x"\n[inner]\nsize = 1\n[inner]', "line 4: '[inner]' is there for the second"),
         (
             'name = "x"\n[inner]\nsize = true',
-            "inner: size = True: expected no true or false, bytes",
+            "inner: size = True: expected no true or false, a size in bytes",
         ),
         (
             'name = "x"\nshare = false\n[inner]\nsize = 1',

@@ -31,9 +31,8 @@ def strict(path: Path) -> dict[str, object]:
 
 def test_unknown_numbers_are_null_and_everything_else_is_kept(tmp_path: Path) -> None:
     row = {"name": "a", "gain": Estimate(math.nan, None, None, 0), "n": np.int64(3)}
-    assert plain(row) == {
-        "name": "a", "gain": {"mean": None, "low": None, "high": None, "n": 0}, "n": 3
-    }  # fmt: skip
+    gain = {"mean": None, "low": None, "high": None, "n": 0, "constant": False}
+    assert plain(row) == {"name": "a", "gain": gain, "n": 3}
     assert plain({1: (math.inf, True, None, Path("x"), np.array([1.5, math.nan]))}) == {
         "1": [None, True, None, "x", [1.5, None]]
     }

@@ -111,14 +111,8 @@ def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_scenarios(names: Iterable[str]) -> list[Scenario]:
-    """Load scenarios; ConfigError if two have one name, or one has a name that is no file's."""
+    """Load scenarios; ConfigError if two have one name."""
     found = [(text, load_scenario(text)) for text in names]
-    for text, scenario in found:
-        if scenario.name != Path(scenario.name).name or not scenario.name.isprintable():
-            raise ConfigError(
-                f"scenario {text}: the name {scenario.name!r} cannot be a folder's; "
-                "expected a name without slashes and control characters"
-            )
     unique("scenario", [(text, one.name, one.model_dump_json()) for text, one in found])
     return [scenario for _, scenario in found]
 
