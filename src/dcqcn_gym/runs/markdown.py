@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 
 from dcqcn_gym.core.errors import printable
@@ -21,7 +20,8 @@ def plain(text: str) -> Marked:
     if isinstance(text, Marked):
         return text
     one_line = printable(" ".join(text.split()))
-    return Marked(re.sub(r"([\\\[\]|*_`])", r"\\\1", html.escape(one_line, quote=False)))
+    no_tag = one_line.replace("&", "&amp;").replace("<", "&lt;")  # a lone > opens nothing
+    return Marked(re.sub(r"([\\\[\]|*_`])", r"\\\1", no_tag))
 
 
 def code(text: str) -> Marked:
