@@ -65,7 +65,7 @@ def test_what_a_tuner_shows_cannot_steer_the_terminal() -> None:
 
 
 def test_markdown_shows_it_as_it_is() -> None:
-    assert plain("<b>x</b> [a](b) | *c*\n`d`") == (r"&lt;b&gt;x&lt;/b&gt; \[a\](b) \| \*c\* \`d\`")
+    assert plain("<b>x</b> [a](b) | *c*\n`d`") == (r"&lt;b>x&lt;/b> \[a\](b) \| \*c\* \`d\`")
     assert code("a`b|c\x1b") == "`a'b¦c\\x1b`"
 
 
