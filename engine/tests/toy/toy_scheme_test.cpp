@@ -121,13 +121,11 @@ void test_alone() {
 
 void test_other_transports() {
   for (const char* lines : {"wire payload=1000 data=48 ack=60 cnp=60 pfc=43 cnp_in_ack=1\n",
-                            "cnp scope=qp delay_ps=3000000\n",
-                            "transport qp=pair ack_every=4\n"}) {
+                            "cnp scope=qp delay_ps=3000000\n", "transport qp=pair ack_every=4\n"}) {
     same_everywhere(toy_job(lines));
   }
-  same_everywhere(
-      toy_job("transport qp=flow rto_ps=100000000\n", "2e-6 1e9",
-              "pfc enabled=0 lossless=3 alpha=0.05 reserve=4096 resume_offset=3072\n"));
+  same_everywhere(toy_job("transport qp=flow rto_ps=100000000\n", "2e-6 1e9",
+                          "pfc enabled=0 lossless=3 alpha=0.05 reserve=4096 resume_offset=3072\n"));
 }
 
 // half of the NICs run DCQCN; the rows have DCQCN's width
