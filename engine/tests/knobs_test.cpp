@@ -113,8 +113,10 @@ void test_unsound_tables() {
   static_assert(!sound(Two{row("a", false, false), row("a", true, true)}));
   static_assert(!sound(Two{row("a", false, false), row("b", true, false)}));
   static_assert(!sound(Two{row("a", false, false), row("b", true, true, 0)}));
+#ifndef __SANITIZE_ADDRESS__  // see sound()
   static_assert(
       !sound(Two{row("a", false, false), Knob<NicSetting>{row("b", true, true).row, nullptr}}));
+#endif
 }
 
 struct Toy {
