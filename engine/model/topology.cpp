@@ -117,9 +117,11 @@ void Topology::list_next_hops(const std::vector<NextHopRow>& rows) {
     std::uint32_t& entry =
         routes_[static_cast<std::size_t>(row.node - hosts_) * static_cast<std::size_t>(hosts_) +
                 static_cast<std::size_t>(row.dst)];
-    const std::uint32_t* set = &sets_[entry & ~(kMany | kListed)];
-    const std::span<const std::uint32_t> ports =
-        entry & kMany ? std::span(set + 1, set[0]) : std::span(&entry, 1);
+    std::span<const std::uint32_t> ports(&entry, 1);
+    if (entry & kMany) {
+      const std::uint32_t* set = &sets_[entry & ~(kMany | kListed)];
+      ports = {set + 1, set[0]};
+    }
     const auto port = static_cast<std::uint32_t>(row.port);
     if (std::find(ports.begin(), ports.end(), port) == ports.end()) {
       std::string known;
