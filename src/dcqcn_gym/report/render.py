@@ -5,6 +5,7 @@ The templates lie in ``templates/``; ``tables.html.j2`` holds the tables that pa
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -18,6 +19,11 @@ __all__ = ["render"]
 
 def render(template: str, **values: Any) -> bytes:
     """Return a page; a value that the template names and does not get is an error."""
+    return _environment().get_template(template).render(values).encode()
+
+
+@cache  # its templates are compiled once
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("dcqcn_gym.report"),
         autoescape=True,
@@ -26,7 +32,7 @@ def render(template: str, **values: Any) -> bytes:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {"num": number, "times": times, "change": _change}
-    return environment.get_template(template).render(values).encode()
+    return environment
 
 
 def _change(estimate: Estimate | None) -> Markup:
