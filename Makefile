@@ -18,7 +18,7 @@ BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "cmake>=3.20" "ninja>=1.
 LOCK := $(if $(shell command -v flock),flock $(VENV)/.build-lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help install tune test fuzz lint format rebuild-core stub schemas docs clean
+.PHONY: help install tune test fuzz lint tidy format rebuild-core stub schemas docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -67,6 +67,11 @@ lint: $(CORE)  ## every static check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@find engine ns3-scratch -name '*.cpp' -o -name '*.hpp' -o -name '*.cc' -o -name '*.h' | xargs -r $(BIN)/clang-format --dry-run --Werror
+
+tidy: $(DEPS)  ## clang-tidy over the engine (about a minute)
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/tidy -G Ninja -DDCQCN_GYM_PYTHON=OFF \
+	  -DDCQCN_GYM_TESTS=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
+	@find engine/model engine/sim -name '*.cpp' | xargs -P $(JOBS) -n 1 $(BIN)/clang-tidy -p build/tidy --quiet
 
 format: $(DEPS)  ## reformat Python and C++
 	$(BIN)/ruff check --fix-only -q .

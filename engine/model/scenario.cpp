@@ -53,6 +53,7 @@ class Parser {
       return;
     }
     std::vector<std::string_view> known;
+    known.reserve(std::size(kKinds));
     for (const Kind& kind : kKinds) known.push_back(kind.word);
     line.fail("unknown item " + shown(line.word()) + did_you_mean(line.word(), known));
   }
@@ -64,7 +65,8 @@ class Parser {
     check_buffers(end);
     check_ack_class(end);
     take_sizes(end);
-    NicSchemes(scenario_, {});  // throws if a scheme, an option or a host of one is not there
+    // throws if a scheme, an option or a host of one is not there
+    static_cast<void>(NicSchemes(scenario_, {}));
     return std::move(scenario_);
   }
 

@@ -134,6 +134,7 @@ class WindowEngine final : public Engine {
   // ---- window_ordered.cpp ----
   struct OrderedWindow;
   void run_switch_ordered(std::uint32_t s, Time begin, Time end);
+  Time gather_ordered(OrderedWindow& w, RunList& arrivals, std::uint32_t* taken);
   void run_ordered_until(OrderedWindow& w, const std::uint64_t*& next, const std::uint64_t* last,
                          Time until);
   Time take_pauses(OrderedWindow& w, Time now);

@@ -129,6 +129,7 @@ void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
 }
 
 // One long function on purpose: what it counts stays in registers, and it is where time goes.
+// NOLINTNEXTLINE(readability-function-size)
 void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin,
                                    Time end) {
   Ring<Packet>& data = port.data[priority_];

@@ -54,29 +54,12 @@ struct WindowEngine::OrderedWindow {
 void WindowEngine::run_switch_ordered(std::uint32_t s, Time begin, Time end) {
   Switch& sw = switches_[s];
   const std::uint32_t leaves = std::bit_ceil(std::max(sw.degree, 2u));
-  tournament_.assign(2 * leaves, OrderedWindow::kIdle);
+  tournament_.assign(2 * std::size_t{leaves}, OrderedWindow::kIdle);
   const int node = world_.topology.hosts() + static_cast<int>(s);
   OrderedWindow w{s, sw, node, begin, end, tournament_.data(), leaves};
   RunList& arrivals = by_egress_[0];
-  arrivals.clear();
   std::uint32_t taken[1u << ArrivalKey::kPortBits];
-  Time pause_next = kNever;
-  for (std::uint32_t p = 0; p < sw.degree; ++p) {
-    const Ring<Packet>& in = sw.from[p]->wire;
-    const std::uint32_t n = in.size();
-    std::uint32_t i = 0;
-    for (; i < n && in[i].arrival < end; ++i) {
-      arrivals.add_to_run(
-          p, ArrivalKey::make(static_cast<std::uint64_t>(in[i].arrival - begin), p, i));
-    }
-    taken[p] = i;
-    world_.log.totals.hops += i;
-    const Port& port = sw.ports[p];
-    if (port.eligible()) w.schedule(port, begin);
-    if (!sw.from[p]->pfc_wire.empty()) {
-      pause_next = std::min(pause_next, sw.from[p]->pfc_wire.front().arrival);
-    }
-  }
+  Time pause_next = gather_ordered(w, arrivals, taken);
   const std::uint64_t* next = arrivals.sorted(scratch_);
   const std::uint64_t* const last = next + arrivals.size();
   while (true) {
@@ -95,6 +78,30 @@ void WindowEngine::run_switch_ordered(std::uint32_t s, Time begin, Time end) {
     if (!port.pfc_wire.empty()) update_wake(port.peer_node, port.pfc_wire.front().arrival);
   }
   wakes_[static_cast<std::size_t>(node)] = wake;
+}
+
+// lists what arrives in the window, how many at each port, and schedules the ports that may send;
+// returns when the first pause frame arrives
+Time WindowEngine::gather_ordered(OrderedWindow& w, RunList& arrivals, std::uint32_t* taken) {
+  arrivals.clear();
+  Time pause_next = kNever;
+  for (std::uint32_t p = 0; p < w.sw.degree; ++p) {
+    const Ring<Packet>& in = w.sw.from[p]->wire;
+    const std::uint32_t n = in.size();
+    std::uint32_t i = 0;
+    for (; i < n && in[i].arrival < w.end; ++i) {
+      arrivals.add_to_run(
+          p, ArrivalKey::make(static_cast<std::uint64_t>(in[i].arrival - w.begin), p, i));
+    }
+    taken[p] = i;
+    world_.log.totals.hops += i;
+    const Port& port = w.sw.ports[p];
+    if (port.eligible()) w.schedule(port, w.begin);
+    if (!w.sw.from[p]->pfc_wire.empty()) {
+      pause_next = std::min(pause_next, w.sw.from[p]->pfc_wire.front().arrival);
+    }
+  }
+  return pause_next;
 }
 
 // dequeues and arrivals before `until`, dequeues first at the same instant
