@@ -77,14 +77,12 @@ class VerdictBlock:
         return list(self.rows[0].values) if self.rows else []
 
     def table(self) -> Table:
-        """Return the evidence for a terminal."""
-        others = list(self.rows[0].against) if self.rows else []
-        columns = ["on fresh traffic", *self.settings, *(f"against {n}" for n in others), "verdict"]
+        """Return the evidence for a terminal: of the changes, only those against the default."""
+        columns = ["on fresh traffic", *self.settings, "against default", "verdict"]
         rows = [
-            [row.name, *row.values.values(), *(_signed(*cell) for cell in row.against.values()),
-             row.judged]
+            [row.name, *row.values.values(), _signed(*row.against["default"]), row.judged]
             for row in self.rows
-        ]  # fmt: skip
+        ]
         return Table(columns, rows)
 
 
@@ -218,10 +216,11 @@ def _mark(change: Change) -> str:
 
 def _signed(text: str, mark: str) -> str:
     """Return a cell whose mark does not rest on a colour."""
-    return f"{text} {SIGNS[mark]}" if mark else text
+    plain = text.replace("\u00a0", " ")
+    return f"{plain} {SIGNS[mark]}" if mark else plain
 
 
-SIGNS = {"worse": "▲ worse", "better": "✓"}
+SIGNS = {"worse": "▲", "better": "✓"}
 
 
 def _judged_text(change: Change, flag: Flag | None) -> str:
@@ -231,7 +230,7 @@ def _judged_text(change: Change, flag: Flag | None) -> str:
     return {
         "up": f"▲ worse, beyond the limit of {limit}",
         "open": f"{_mark(change) or 'no difference'}, but more than {limit} is not ruled out",
-        "few": "too few flows to judge",
+        "few": f"{_mark(change) or 'no difference'}; too few flows for a limit",
         "clear": _mark(change) and f"{_mark(change)}, within the limit"
         if change.worse
         else _mark(change),

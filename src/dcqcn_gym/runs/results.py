@@ -84,9 +84,13 @@ def write_results(
 
 
 def plain(value: object) -> Any:
-    """Return a value as strict JSON has it: no NaN, no infinity, dataclasses and arrays opened."""
+    """Return a value as strict JSON has it: no NaN, no infinity, dataclasses and arrays opened.
+
+    Fields of a dataclass whose metadata say ``in_results=False`` are left out.
+    """
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        kept = [f.name for f in fields(value) if f.metadata.get("in_results", True)]
+        return {name: plain(getattr(value, name)) for name in kept}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
