@@ -10,7 +10,14 @@ from markupsafe import Markup
 from dcqcn_gym.benchmarks.comparison.figures import dots_figure, standalone, utility_figure
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
-from dcqcn_gym.benchmarks.comparison.text import explain, markdown, table
+from dcqcn_gym.benchmarks.comparison.text import (
+    during_table,
+    explain,
+    headline,
+    markdown,
+    table,
+    verdict_table,
+)
 from dcqcn_gym.report.figures import have_matplotlib
 from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.log import write_atomically
@@ -34,7 +41,11 @@ def write_results(
     write_atomically(out / "table.md", markdown(plan, tables, notes, out).encode())
     sections = [
         {
+            "name": name,
+            "headline": headline(name, rows),
             "table": table(name, rows),
+            "verdict": verdict_table(name, rows),
+            "during": during_table(name, rows),
             "errors": [row for row in rows if row.error and row.seeds],
             "figures": _figures(name, rows, out),
         }

@@ -77,6 +77,7 @@ def tune(
     page = _report(out) if report else None
     if not quiet:
         _summary(best, run_dir, page)
+        _verdict(out)
     if emit is not None:
         _emit(best, emit)
 
@@ -176,6 +177,25 @@ def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
     _say(console, f"recommended setting: {out.best}")
     if page is not None:
         _say(console, f"report: {page}")
+
+
+def _verdict(out: Path) -> None:
+    """Print what was gained, what it cost and whether to deploy it, as the page begins."""
+    from rich.console import Console
+
+    from dcqcn_gym.report.data import load_report_data
+    from dcqcn_gym.report.headline import headline, judged_run
+
+    data = load_report_data(out)
+    found = headline(data, judged_run(data))
+    console = Console(stderr=True)
+    if found.rows:
+        console.print(found.table().text())
+    _say(console, f"{found.title}.")
+    for question, answer in found.answers:
+        _say(console, f"  {question}: {answer}")
+    for note in found.notes:
+        _say(console, f"  note: {note}")
 
 
 def _say(console: Console, text: str) -> None:

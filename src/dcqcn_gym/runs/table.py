@@ -26,6 +26,7 @@ __all__ = [
     "Table",
     "count_of",
     "number",
+    "point",
     "print_tables",
     "times",
     "with_interval",
@@ -111,6 +112,11 @@ def with_interval(
     if style == "pm" and math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
         return Marked(f"{text} ± {above:{form.removeprefix('+')}}")
     return Marked(f"{text} [{low:{form}}, {high:{form}}]")
+
+
+def point(value: Estimate, form: str = ".4f") -> str:
+    """Return an estimate's mean alone for a cell; a dash without a value."""
+    return MISSING if math.isnan(value.mean) else f"{value.mean:{form}}"
 
 
 def number(value: float | None, digits: int = 4) -> str:
