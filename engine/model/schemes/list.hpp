@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/schemes/dcqcn.hpp"
+#include "model/schemes/dcqcn_plus.hpp"
 #include "model/schemes/scheme_of.hpp"
 
 namespace dcqcn {
@@ -9,7 +10,7 @@ namespace dcqcn {
 template <class... S>
 struct SchemeList {};
 
-using BuiltinSchemes = SchemeList<Dcqcn>;
+using BuiltinSchemes = SchemeList<Dcqcn, DcqcnPlus>;
 
 }  // namespace dcqcn
 
