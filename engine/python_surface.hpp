@@ -113,6 +113,13 @@ inline nb::dict report_of(Simulation& sim) {
   d["port_pfc_received"] = port_ints([](const PortReport& x) { return x.counters.pfc_received; });
   d["rate_cuts"] = r.counted("cuts");
   d["rate_increases"] = r.counted("increases");
+  if (const auto own = r.own_counters(); !own.empty()) {
+    nb::dict counters;
+    for (const std::string_view name : own) {
+      counters[nb::str(name.data(), name.size())] = r.counted(name);
+    }
+    d["scheme_counters"] = counters;
+  }
   d["active_flows"] = r.active_flows;
   d["fsd"] = fsd_of(r.fsd);
   d["finished"] = finished_of(r.log.finished);

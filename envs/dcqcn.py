@@ -242,7 +242,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             number=episode.interval,
             setting=episode.setting,
             rounds=episode.collectives.add(report.finished),
-            cost=wire_cost([report], [needed], dispatched=dispatched),
+            cost=wire_cost([report], [needed], dispatched=dispatched, table=self.space.table),
             observe=self._observe,
         )
 

@@ -101,6 +101,8 @@ class Info(PlainInfo):
     """Every interval of this step."""
     rounds: tuple[CollectiveRound, ...]
     """The rounds of all-to-alls and rings that finished in this step."""
+    scheme_counters: dict[str, int]
+    """What the schemes of the NICs count beside cuts and increases, in the last interval."""
 
 
 def info_schema() -> dict[str, Any]:
@@ -144,6 +146,7 @@ def make_info(
         "report": last.report if last else None,
         "reports": tuple(i.report for i in intervals),
         "rounds": rounds,
+        "scheme_counters": dict(last.report.scheme_counters) if last else {},
     }
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.errors import MissingExtraError
 from dcqcn_gym.core.groups import cluster_setting
-from dcqcn_gym.core.knobs import KNOBS, TUNED_KNOBS
+from dcqcn_gym.core.knobs import Knob
 from dcqcn_gym.envs.info import Info
 
 __all__ = ["as_picture", "as_text"]
@@ -19,8 +19,9 @@ WIDTH_INCHES, HEIGHT_INCHES, DPI = 8.0, 6.0, 80
 
 def as_text(scenario: str, intervals: int, info: Info) -> str:
     """Return two lines: what the network did in the last step, and under which setting."""
-    values = cluster_setting(info["setting"]).to_nvidia()
-    knobs = "  ".join(f"{n}={values[n]:g}{_unit(n)}" for n in TUNED_KNOBS)
+    setting = cluster_setting(info["setting"])
+    values, table = setting.to_nvidia(), setting.table
+    knobs = "  ".join(f"{n}={values[n]:g}{_unit(table[n])}" for n in table.tuned)
     state = "  idle" if info["idle"] else ""
     return (
         f"{scenario} {info['interval']}/{intervals}  t={info['end_ps'] * 1e-9:.3f} ms  "
@@ -31,8 +32,8 @@ def as_text(scenario: str, intervals: int, info: Info) -> str:
     )
 
 
-def _unit(name: str) -> str:
-    unit = KNOBS[name].unit
+def _unit(knob: Knob) -> str:
+    unit = knob.unit
     return f" {unit}" if unit in ("us", "Mb/s", "KB", "%") else ""
 
 

@@ -87,7 +87,8 @@ int Run(int argc, char* argv[]) {
     outputs.Add(simulation.report());
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
-  outputs.Finish(info.name, o.seed, engine->SettingSi(), wall.count());
+  outputs.Finish({info.name, engine->Schemes(), o.seed, engine->SettingSi(info.setting)},
+                 wall.count());
   return 0;
 }
 

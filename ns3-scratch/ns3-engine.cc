@@ -211,12 +211,36 @@ std::vector<::dcqcn::EcnSetting> Ns3Engine::EcnAttributes() const {
   return settings;
 }
 
-std::vector<double> Ns3Engine::SettingSi() const {
-  const auto& nic = m_hosts.front()->Knobs();
+std::string Ns3Engine::Schemes() const {
+  std::vector<std::string> names;
+  for (std::size_t host = 0; host < m_hosts.size(); ++host) {
+    const char* name = m_world.transport.schemes().of(static_cast<int>(host)).names().name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : ",") + name;
+  return joined;
+}
+
+std::vector<std::pair<std::string, double>> Ns3Engine::SettingSi(
+    const std::map<std::string, double>& more) const {
+  std::vector<std::pair<std::string, double>> setting;
+  const ::dcqcn::SchemeNames* last = nullptr;
+  for (std::size_t host = 0; host < m_hosts.size(); ++host) {
+    const auto& names = m_world.transport.schemes().of(static_cast<int>(host)).names();
+    if (&names == last) continue;
+    last = &names;
+    for (const ::dcqcn::KnobRow& knob : names.knobs) {
+      const auto same = [&knob](const auto& entry) { return entry.first == knob.name; };
+      if (std::any_of(setting.begin(), setting.end(), same)) continue;
+      setting.emplace_back(knob.name, KnobOf(host, knob, more));
+    }
+  }
   const auto& ecn = m_ports.front()->Knobs();
-  std::vector<double> row(nic.begin(), nic.end());
-  row.insert(row.end(), ecn.begin(), ecn.end());
-  return row;
+  for (std::size_t i = 0; i < ecn.size(); ++i) {
+    setting.emplace_back(::dcqcn::ecn_knobs()[i].name, ecn[i]);
+  }
+  return setting;
 }
 
 }  // namespace ns3

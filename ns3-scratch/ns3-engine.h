@@ -33,8 +33,11 @@ class Ns3Engine : public ::dcqcn::Engine {
   /// another scheme from `more`, or else their defaults.
   std::vector<double> NicRows(const std::map<std::string, double>& more) const;
   std::vector<::dcqcn::EcnSetting> EcnAttributes() const;
-  /// Every knob of the first host and the first port, SI.
-  std::vector<double> SettingSi() const;
+  /// The schemes of the hosts, with commas.
+  std::string Schemes() const;
+  /// Every knob in SI: of the first host of each scheme, and of the first port.
+  std::vector<std::pair<std::string, double>> SettingSi(
+      const std::map<std::string, double>& more) const;
 
  private:
   void Build();

@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "json-line.h"
-#include "model/knob_tables.hpp"
 
 namespace ns3 {
 namespace {
@@ -92,6 +91,15 @@ void AddSizes(JsonLine& line, const ::dcqcn::FsdReport& f) {
   line.Add("control_plane_bytes", f.control_plane_bytes);
   line.Add("tracked_flows", f.tracked_flows);
   line.Add("untracked_flows", f.untracked_flows);
+  line.End();
+}
+
+// what schemes count beside cuts and increases, if they do
+void AddCounters(JsonLine& line, const ::dcqcn::IntervalData& data) {
+  const auto own = data.own_counters();
+  if (own.empty()) return;
+  line.Open("scheme_counters");
+  for (const std::string_view name : own) line.Add(name.data(), data.counted(name));
   line.End();
 }
 
@@ -179,6 +187,7 @@ void Outputs::Add(const ::dcqcn::IntervalData& data) {
   AddRoundTrips(line, data.log.rtts);
   line.Add("rate_cuts", data.counted("cuts"));
   line.Add("rate_increases", data.counted("increases"));
+  AddCounters(line, data);
   line.Add("active_flows", data.active_flows);
   AddSizes(line, data.fsd);
   AddFinished(line, data.log.finished);
@@ -195,8 +204,7 @@ void Outputs::AddFlows(const ::dcqcn::IntervalData& data) {
   }
 }
 
-void Outputs::Finish(const std::string& name, uint64_t seed, const std::vector<double>& setting_si,
-                     double wall_s) {
+void Outputs::Finish(const RunDone& done, double wall_s) {
   rusage used;
   getrusage(RUSAGE_SELF, &used);
   const auto seconds = [](const timeval& t) {
@@ -204,12 +212,11 @@ void Outputs::Finish(const std::string& name, uint64_t seed, const std::vector<d
   };
   std::ofstream run = Open("run.json");
   JsonLine line(run);
-  line.Add("scenario", name);
-  line.Add("seed", seed);
+  line.Add("scenario", done.name);
+  line.Add("scheme", done.scheme);
+  line.Add("seed", done.seed);
   line.Open("setting");
-  std::vector<::dcqcn::KnobRow> rows = ::dcqcn::scheme_knobs().front().nic;
-  rows.insert(rows.end(), ::dcqcn::ecn_knobs().begin(), ::dcqcn::ecn_knobs().end());
-  for (std::size_t i = 0; i < rows.size(); ++i) line.Add(rows[i].name, setting_si[i]);
+  for (const auto& [name, value] : done.setting_si) line.Add(name.c_str(), value);
   line.End();
   line.Add("cpu_s", seconds(used.ru_utime) + seconds(used.ru_stime));
   line.Add("wall_s", wall_s);

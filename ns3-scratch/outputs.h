@@ -27,14 +27,20 @@ struct RunInfo {
   void Set(const std::string& key, const std::string& value);
 };
 
+/// How the reports came about.
+struct RunDone {
+  std::string name;
+  std::string scheme;  ///< of the NICs; several with commas
+  uint64_t seed = 0;
+  std::vector<std::pair<std::string, double>> setting_si;  ///< the knobs in force, by name
+};
+
 /// Writes interval reports as they come. Throws std::runtime_error if a file cannot be written.
 class Outputs {
  public:
   Outputs(const std::string& folder, const ::dcqcn::Simulation& simulation);
   void Add(const ::dcqcn::IntervalData& data);
-  /// setting_si: the knobs in force, in the order of the knob table
-  void Finish(const std::string& name, uint64_t seed, const std::vector<double>& setting_si,
-              double wall_s);
+  void Finish(const RunDone& done, double wall_s);
 
  private:
   std::ofstream Open(const std::string& name) const;

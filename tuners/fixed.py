@@ -8,7 +8,13 @@ from pydantic import Field, create_model
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import check_group_names
-from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
+from dcqcn_gym.core.knobs import (
+    Setting,
+    default_setting,
+    expert_setting,
+    knob_table,
+    schemes,
+)
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 
 __all__ = ["DefaultTuner", "DoNothingTuner", "ExpertTuner", "FixedTuner", "StaticTuner"]
@@ -84,7 +90,8 @@ _FixedSettings = create_model(
     __base__=TunerSettings,
     **{
         row.name: (float | None, Field(default=None, description=f"{row.help} [{row.unit}]"))
-        for row in KNOBS.values()
+        for scheme in schemes()
+        for row in knob_table(scheme).rows
     },
     groups=(
         dict[str, dict[str, float]],

@@ -13,11 +13,14 @@ from pathlib import Path
 
 from dcqcn_gym.core.config import read_toml
 from dcqcn_gym.core.errors import ConfigError, quote
-from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.knobs import DCQCN, Setting, default_setting, expert_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import TunerContext
 from dcqcn_gym.tuners.pretrained import FOLDER, pretrained_setting
 from dcqcn_gym.tuners.steps import moved
+
+PRETRAINED = ("pretrained-alltoall", "pretrained-fbhadoop")
+"""Arms that exist for DCQCN alone."""
 
 __all__ = ["default_library", "load_library"]
 
@@ -35,7 +38,7 @@ def default_library(space: KnobSpace) -> dict[str, Setting]:
     rate, table = space.line_rate_bps, space.table
     start = default_setting(rate, table)
     arms = {"default": start, "expert": expert_setting(rate, table)}
-    for name in ("pretrained-alltoall", "pretrained-fbhadoop"):
+    for name in PRETRAINED if table.scheme == DCQCN.scheme else ():
         arms[name] = pretrained_setting(FOLDER / f"{name}.toml", rate, table)
     for name, steps in LADDER.items():
         arms[name] = _rung(start, steps, space)

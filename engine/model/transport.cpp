@@ -337,8 +337,10 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
 
 // ---- NIC ----
 
+// after a hook of the NIC that may have reached them all
 void TransportLayer::refresh_senders(int host) {
-  const Scheme& scheme = schemes_.of(host);
+  Scheme& scheme = schemes_.of(host);
+  if (!std::exchange(scheme.touched_senders, false)) return;
   for (const std::uint32_t slot : scheme.senders_of(host)) {
     qps_[slot].resting = false;
     set_pace(qps_[slot], scheme.pace(slot));

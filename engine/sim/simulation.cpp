@@ -1,5 +1,6 @@
 #include "sim/simulation.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace dcqcn {
@@ -12,6 +13,17 @@ std::uint64_t IntervalData::counted(std::string_view counter) const {
     }
   }
   return sum;
+}
+
+std::vector<std::string_view> IntervalData::own_counters() const {
+  std::vector<std::string_view> own;
+  for (const SchemeReport& scheme : schemes) {
+    for (const std::string_view name : scheme.names->counters) {
+      const bool known = std::find(own.begin(), own.end(), name) != own.end();
+      if (!known && name != "cuts" && name != "increases") own.push_back(name);
+    }
+  }
+  return own;
 }
 
 Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const EngineFactory& make)

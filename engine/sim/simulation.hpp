@@ -24,6 +24,8 @@ struct IntervalData {
 
   // sum over the schemes of their counters of this name
   std::uint64_t counted(std::string_view counter) const;
+  // the names of all their counters but "cuts" and "increases", which every scheme has, each once
+  std::vector<std::string_view> own_counters() const;
 };
 
 using EngineFactory = std::function<std::unique_ptr<Engine>(const World&)>;

@@ -9,6 +9,7 @@ network.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from dcqcn_gym.core.interval import (
     IntArray,
     IntervalReport,
 )
-from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, KNOBS, NIC_KNOBS
+from dcqcn_gym.core.knobs import Knob, KnobTable
 from dcqcn_gym.envs.backends.base import SIMULATED
 from dcqcn_gym.envs.scenario.monitor import OwnMonitor
 
@@ -96,8 +97,9 @@ class FakeBackend:
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""
         world = self._opened("apply")
-        nic, ecn = resolve(setting, world.devices)
-        world.push = _push(nic, ecn[world.devices.n_hosts :], world.scenario.line_rate_bps)
+        table, rate = world.scenario.table, world.scenario.line_rate_bps
+        nic, ecn = resolve(setting, world.devices, table)
+        world.push = _push(nic, ecn[world.devices.n_hosts :], rate, table)
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
         """Run one monitor interval (or ``duration_ps``) and report it."""
@@ -120,32 +122,34 @@ class FakeBackend:
         return self._world
 
 
-def _place(rows: FloatArray, knobs: tuple[str, ...], line_rate_bps: float) -> FloatArray:
+def _place(rows: FloatArray, knobs: Sequence[Knob], line_rate_bps: float) -> FloatArray:
     """Return the place of every value in its tuned range, 0..1, 1 favours throughput."""
-    low, high = np.array([KNOBS[n].tuned_at(line_rate_bps) for n in knobs]).T
-    unit = np.array([KNOBS[n].si_per_unit for n in knobs])
-    log = np.array([KNOBS[n].log for n in knobs])
+    low, high = np.array([knob.tuned_at(line_rate_bps) for knob in knobs]).T
+    unit = np.array([knob.si_per_unit for knob in knobs])
+    log = np.array([knob.log for knob in knobs])
     value = np.clip(rows / unit, low, high)
     linear = (value - low) / (high - low)
     shift = np.where(low > 0, 0.0, 1.0 - low)
     logarithmic = np.log((value + shift) / (low + shift)) / np.log((high + shift) / (low + shift))
     place = np.clip(np.where(log, logarithmic, linear), 0.0, 1.0)
-    rising = np.array([KNOBS[n].direction > 0 for n in knobs])
+    rising = np.array([knob.direction > 0 for knob in knobs])
     return np.asarray(np.where(rising, place, 1.0 - place), dtype=np.float64)
 
 
-def _push(nic: FloatArray, ecn: FloatArray, line_rate_bps: float) -> float:
+def _push(nic: FloatArray, ecn: FloatArray, line_rate_bps: float, table: KnobTable) -> float:
     """Return how hard a setting pushes, 0..1: the weighted mean place of the tuned knobs."""
-    names = (*NIC_KNOBS, *ECN_KNOBS)
+    knobs = [[table[name] for name in names] for names in (table.nic, table.ecn)]
     places = np.concatenate(
         [
-            _place(nic, NIC_KNOBS, line_rate_bps).mean(axis=0),
-            _place(ecn, ECN_KNOBS, line_rate_bps).mean(axis=0),
+            _place(rows, own, line_rate_bps).mean(axis=0)
+            for rows, own in zip((nic, ecn), knobs, strict=True)
         ]
     )
     # by the place among the observed knobs: a knob nobody tunes or sees changes nothing here
-    at = {name: i for i, name in enumerate(DCQCN.observed)}
-    weight = np.array([KNOBS[n].tuned_by_default / (1.0 + at.get(n, 0) % 4) for n in names])
+    at = {name: i for i, name in enumerate(table.observed)}
+    weight = np.array(
+        [k.tuned_by_default / (1.0 + at.get(k.name, 0) % 4) for own in knobs for k in own]
+    )
     return float(np.sum(weight * places) / np.sum(weight))
 
 

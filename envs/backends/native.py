@@ -110,8 +110,9 @@ class NativeBackend:
             port_node=[int(n) for n in ports["node"]],
             port_index=[int(i) for i in ports["index"]],
             tiers=scenario.fabric.tier_of,
+            nic_knobs=scenario.nic_knobs(),
         )
-        table = scenario.initial_setting().table
+        table = scenario.table
         self._open = _Open(simulation, devices, table, scenario.monitor_interval_ps, flow_log)
 
     def _simulate(self, compiled: str, seed: int) -> _core.Simulation:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from dcqcn_gym.core.errors import BackendError, ConfigError, MissingExtraError, StateError
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import KNOBS, Setting
+from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.envs.backends.base import SIMULATED, Look
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
@@ -132,6 +132,7 @@ class Ns3Backend:
         self._pcap = pcap
         self._command = command
         self._session: _Session | None = None
+        self._table = DCQCN
         self._legal: list[tuple[float, float]] = []
         self.busy_s = 0.0
         """Wall time that simulations spent in the simulator; the rest of a call is the bridge."""
@@ -158,7 +159,8 @@ class Ns3Backend:
             _check_files()
             session = _Session(self._transport, self._record)
         self._session = session
-        self._legal = _legal_si(scenario.line_rate_bps)
+        self._table = scenario.table
+        self._legal = _legal_si(scenario.line_rate_bps, self._table)
         try:
             file = session.process.folder / "scenario.json"
             with _told(scenario.name):
@@ -181,10 +183,12 @@ class Ns3Backend:
         """Put a setting in force from the current instant on."""
         session = self._opened("apply")
         self._send_waiting(session)
-        if isinstance(setting, Setting) and self._surely_legal(setting):
+        own = isinstance(setting, Setting) and setting.table == self._table
+        if isinstance(setting, Setting) and own and self._surely_legal(setting):
             session.waiting = setting  # no answer needed: spares a round trip per step
         else:
-            self._ask(session, pb.EnvActMsg(setting=codec.encode_setting(setting), apply_only=True))
+            groups = codec.encode_setting(setting, self._table)
+            self._ask(session, pb.EnvActMsg(setting=groups, apply_only=True))
         session.applied = True
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
@@ -194,7 +198,7 @@ class Ns3Backend:
             raise StateError("advance() without a setting; call apply() first")
         request = pb.EnvActMsg(duration_ps=duration_ps or 0)
         if session.waiting is not None:
-            request.setting.extend(codec.encode_setting(session.waiting))
+            request.setting.extend(codec.encode_setting(session.waiting, self._table))
             session.waiting = None
         state = self._ask(session, request)
         session.step += 1
@@ -222,7 +226,8 @@ class Ns3Backend:
     def _send_waiting(self, session: _Session) -> None:
         """Put a setting in force that another one follows at the same instant."""
         if session.waiting is not None:
-            groups, session.waiting = codec.encode_setting(session.waiting), None
+            groups = codec.encode_setting(session.waiting, self._table)
+            session.waiting = None
             self._ask(session, pb.EnvActMsg(setting=groups, apply_only=True))
 
     def close(self) -> None:
@@ -247,7 +252,7 @@ class Ns3Backend:
     def _handshake(self, session: _Session, scenario_hash: str, seed: int) -> None:
         """Read who the simulation is, refuse what does not fit, and say who we are."""
         init = session.link.receive(pb.SimInitMsg, "start", self._deadlines.connect_s)
-        ours = schema()
+        ours = schema(self._table)
         text = canonical(ours)
         problem = _mismatch(init, ours, text, scenario_hash, seed)
         if problem is not None:
@@ -329,9 +334,9 @@ def _check_files() -> None:
             os.close(descriptor)
 
 
-def _legal_si(line_rate_bps: float) -> list[tuple[float, float]]:
+def _legal_si(line_rate_bps: float, table: KnobTable) -> list[tuple[float, float]]:
     """Return the legal range of every knob in SI units."""
-    ranges = ((knob, knob.legal_at(line_rate_bps)) for knob in KNOBS.values())
+    ranges = ((knob, knob.legal_at(line_rate_bps)) for knob in table.rows)
     return [(knob.to_si(low), knob.to_si(high)) for knob, (low, high) in ranges]
 
 

@@ -47,6 +47,7 @@ def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
     """
     flat = _flattened(values)
     unknown = check_unknown(_names(flat.pop("unknown", ())))
+    counters = _counters(flat.pop("scheme_counters", {}))
     _check_names(flat, unknown)
     read = {path: _value(path, REPORT_FIELDS[path], value) for path, value in flat.items()}
     lengths = _lengths(read)
@@ -54,7 +55,7 @@ def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
         if path in read and np.any(read[path]):
             raise ConfigError(f"report field {path!r} is named in 'unknown' but holds a figure")
         read[path] = _nothing(path, lengths)
-    return _report(read, unknown)
+    return _report(read, unknown, counters)
 
 
 def report_to_dict(report: IntervalReport) -> dict[str, Any]:
@@ -68,6 +69,8 @@ def report_to_dict(report: IntervalReport) -> dict[str, Any]:
         (plain[part] if part else plain)[name] = (
             value.tolist() if isinstance(value, np.ndarray) else value
         )
+    if report.scheme_counters:
+        plain["scheme_counters"] = dict(report.scheme_counters)
     return {**plain, "unknown": sorted(report.unknown)} if report.unknown else plain
 
 
@@ -145,6 +148,18 @@ def _names(value: object) -> frozenset[str]:
             f"report field 'unknown': expected names of fields, each once; got {_told(value)}"
         )
     return names
+
+
+def _counters(value: object) -> dict[str, int]:
+    """Return the schemes' own counters, or raise."""
+    counters = dict(value) if isinstance(value, Mapping) else {"": value}
+    counts = {name: _whole(n) for name, n in counters.items() if isinstance(name, str) and name}
+    if len(counts) < len(counters) or any(n is None or n < 0 for n in counts.values()):
+        raise ConfigError(
+            "report field 'scheme_counters': expected an object of names and whole numbers at or "
+            f"above 0; got {_told(value)}"
+        )
+    return {name: n for name, n in counts.items() if n is not None}
 
 
 def _check_names(flat: Mapping[str, Any], unknown: frozenset[str]) -> None:
@@ -250,7 +265,9 @@ def _nothing(path: str, lengths: Mapping[str, int]) -> Any:
     return {"int": 0, "float": 0.0, "bool": False}[kind]
 
 
-def _report(read: Mapping[str, Any], unknown: frozenset[str]) -> IntervalReport:
+def _report(
+    read: Mapping[str, Any], unknown: frozenset[str], counters: Mapping[str, int]
+) -> IntervalReport:
     return IntervalReport(
         **{path: value for path, value in read.items() if "." not in path},
         fsd=FlowSizeDistribution(
@@ -260,6 +277,7 @@ def _report(read: Mapping[str, Any], unknown: frozenset[str]) -> IntervalReport:
             **{f.name: read[f"finished.{f.name}"] for f in fields(FinishedFlows)}
         ),
         unknown=unknown,
+        scheme_counters=counters,
     )
 
 

@@ -99,7 +99,9 @@ def _devices(scenario: Network) -> Iterator[str]:
         rto_ps=us_to_ps(transport.rto_us),
         dispatch_delay_ps=us_to_ps(transport.dispatch_delay_us),
     )
-    yield "scheme " + _items(name=scenario.scheme.name, mode=scenario.rp)
+    for scheme, hosts in scenario.scheme.groups_in(scenario.fabric):
+        where = {"hosts": _list(hosts)} if hosts else {}
+        yield "scheme " + _items(name=scheme.name, **scheme.options(), **where)
     yield "cnp " + _items(
         scope=scenario.cnp.scope,
         port_gap_ps=us_to_ps(scenario.cnp.port_gap_us),

@@ -10,6 +10,7 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.scenario.limits import check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
@@ -170,6 +171,7 @@ class Network(StrictModel):
     def _check_network(self) -> Self:
         net = self.fabric
         check_sketches(self.monitor, len(net.racks))
+        self.scheme.groups_in(net)
         for i, workload in enumerate(self.workloads):
             try:
                 workload.resolve(net)
@@ -227,8 +229,24 @@ class Network(StrictModel):
 
     @property
     def rp(self) -> Literal["nic", "paper"]:
-        """The reaction point of DCQCN."""
-        return self.scheme.rp
+        """The reaction point of DCQCN, ``"nic"`` where it does not run."""
+        return self.scheme.rp if isinstance(self.scheme, Dcqcn) else "nic"
+
+    @property
+    def table(self) -> KnobTable:
+        """The knobs of a setting of this network."""
+        return self.scheme.table
+
+    def nic_knobs(self) -> tuple[tuple[str, ...], ...]:
+        """Return the knobs of each host's NIC where schemes differ, else nothing."""
+        rest, *groups = self.scheme.groups_in(self.fabric)
+        if not groups:
+            return ()
+        knobs = [rest[0].table.nic] * self.n_hosts
+        for scheme, hosts in groups:
+            for host in hosts:
+                knobs[host] = scheme.table.nic
+        return tuple(knobs)
 
     @property
     def n_hosts(self) -> int:

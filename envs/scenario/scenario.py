@@ -52,12 +52,12 @@ class Scenario(Task, Network):
         return Network.model_construct(**{key: getattr(self, key) for key in Network.model_fields})
 
     def default_setting(self) -> Setting:
-        """Return NVIDIA's default at this line rate: the baseline of every comparison."""
-        return default_setting(self.line_rate_bps)
+        """Return the default of the scheme's knobs at this line rate: the common baseline."""
+        return default_setting(self.line_rate_bps, self.table)
 
     def initial_setting(self) -> Setting:
         """Return the setting in force at time 0, as :meth:`Task.setting_at` says."""
-        return self.setting_at(self.line_rate_bps)
+        return self.setting_at(self.line_rate_bps, self.table)
 
 
 SCHEMAS = {"scenario": Scenario}

@@ -5,39 +5,148 @@ A scheme is one model here with its ``name`` and its options, and one line in :d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
+from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
-from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.knobs import KnobTable
+from dcqcn_gym.core.scheme_tables import table_of_schemes
+from dcqcn_gym.envs.scenario.workloads import HostSet, select_hosts
 
-__all__ = ["SCHEMES", "Dcqcn", "Scheme"]
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenario.topology import Fabric
+
+__all__ = ["SCHEMES", "Dcqcn", "DcqcnPlus", "Mix", "Scheme", "SchemeGroup", "SchemeModel"]
 
 
-class Dcqcn(StrictModel):
+class SchemeModel(StrictModel):
+    """What every scheme offers, beside its ``name`` and its options."""
+
+    name: str
+
+    def options(self) -> dict[str, object]:
+        """Return its options as the engine calls them."""
+        return {}
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The schemes that run in NICs: its own, or those of a mix."""
+        return (self.name,)
+
+    @property
+    def table(self) -> KnobTable:
+        """The knobs that a setting of this network has."""
+        return table_of_schemes(self.schemes)
+
+    def groups_in(self, net: Fabric) -> Sequence[tuple[SchemeModel, tuple[int, ...]]]:
+        """Return (scheme, hosts): the first one is that of all hosts that no other names."""
+        return [(self, ())]
+
+
+class Dcqcn(SchemeModel):
     """DCQCN. ``rp``: the reaction point as in NICs, or as published in the paper."""
 
     name: Literal["dcqcn"] = "dcqcn"
     rp: Literal["nic", "paper"] = "nic"
 
+    def options(self) -> dict[str, object]:
+        """Return the mode of the reaction point."""
+        return {"mode": self.rp}
 
-SCHEMES: Mapping[str, type[StrictModel]] = {"dcqcn": Dcqcn}
-"""Every scheme by the name that a scenario gives."""
+
+class DcqcnPlus(SchemeModel):
+    """DCQCN+ (ICNP'18): timers and steps follow the number of congested queue pairs."""
+
+    name: Literal["dcqcn-plus"] = "dcqcn-plus"
 
 
 def _by_name(value: Any) -> Any:
     """Read ``scheme = "NAME"`` as the table with that name alone; refuse unknown names."""
     table = {"name": value} if isinstance(value, str) else value
-    name = table.get("name", "dcqcn") if isinstance(table, Mapping) else None
+    if not isinstance(table, Mapping):
+        return table
+    name = table.get("name", "dcqcn")
     if isinstance(name, str) and name not in SCHEMES:
         raise UnknownNameError("scheme", name, SCHEMES)
-    return table
+    return {**table, "name": name}
 
 
+def _not_mixed(value: Any) -> Any:
+    name = value.get("name") if isinstance(value, Mapping) else value
+    if name == "mix":
+        raise ConfigError("a mix inside a mix; expected one scheme for each group")
+    return _by_name(value)
+
+
+_One = Dcqcn | DcqcnPlus
+_OneName = Literal["dcqcn", "dcqcn-plus"]
+OneScheme = Annotated[
+    Annotated[_One, Field(discriminator="name")],
+    BeforeValidator(_not_mixed, json_schema_input_type=_OneName | _One),
+    Field(description="the name of a scheme, or a table with its name and options"),
+]
+
+
+class SchemeGroup(StrictModel):
+    """Hosts whose NICs run another scheme than the rest."""
+
+    hosts: HostSet
+    scheme: OneScheme
+
+
+class Mix(SchemeModel):
+    """Several schemes side by side: ``rest`` in every NIC that no group names."""
+
+    name: Literal["mix"] = "mix"
+    rest: OneScheme = Dcqcn()
+    groups: tuple[SchemeGroup, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_tables(self) -> Self:
+        _ = self.table  # raises for schemes that cannot run side by side
+        return self
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The schemes of all groups, that of the rest first."""
+        return tuple(dict.fromkeys((self.rest.name, *(g.scheme.name for g in self.groups))))
+
+    def groups_in(self, net: Fabric) -> Sequence[tuple[SchemeModel, tuple[int, ...]]]:
+        """Return (scheme, hosts) of every group; raise ConfigError for hosts that do not fit."""
+        found: list[tuple[SchemeModel, tuple[int, ...]]] = [(self.rest, ())]
+        owner: dict[int, int] = {}
+        for i, group in enumerate(self.groups):
+            try:
+                hosts = tuple(sorted(select_hosts(net, group.hosts, placement="packed")))
+            except ConfigError as error:
+                raise ConfigError(f"scheme.groups[{i}]: {error}") from None
+            if not hosts:
+                raise ConfigError(f"scheme.groups[{i}].hosts is empty; expected at least one host")
+            for host in hosts:
+                if host in owner:
+                    raise ConfigError(
+                        f"scheme.groups[{i}] and scheme.groups[{owner[host]}] both name host "
+                        f"{host}; expected every host in one group"
+                    )
+                owner[host] = i
+            found.append((group.scheme, hosts))
+        return found
+
+
+SCHEMES: Mapping[str, type[SchemeModel]] = {
+    "dcqcn": Dcqcn,
+    "dcqcn-plus": DcqcnPlus,
+    "mix": Mix,
+}
+"""Every scheme by the name that a scenario gives."""
+
+_Any = Dcqcn | DcqcnPlus | Mix
 Scheme = Annotated[
-    Dcqcn,
-    BeforeValidator(_by_name, json_schema_input_type=Literal["dcqcn"] | Dcqcn),
+    Annotated[_Any, Field(discriminator="name")],
+    BeforeValidator(_by_name, json_schema_input_type=_OneName | _Any),
     Field(description='the name of a scheme, or a table such as { name = "dcqcn", rp = "paper" }'),
 ]

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.knob_names import by_knob_name
-from dcqcn_gym.core.knobs import (
-    TUNED_KNOBS,
-    Setting,
-    dcqcn_paper_setting,
-    default_setting,
-    expert_setting,
-    knob,
-)
+from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting
+from dcqcn_gym.core.presets import PRESETS
+from dcqcn_gym.envs.scenario.scheme import SchemeModel
 from dcqcn_gym.envs.scenario.topology import us_to_ps
 
 __all__ = ["Task", "UtilityWeights"]
 
-_PRESETS: Mapping[str, Callable[[float], Setting]] = {
-    "default": default_setting,
-    "expert": expert_setting,
-    "dcqcn-paper": dcqcn_paper_setting,
-}
+
+def _table(data: Mapping[str, Any]) -> KnobTable:
+    """Return the knob table of the scheme beside a task, as far as it is read; else DCQCN's."""
+    scheme = data.get("scheme")
+    return scheme.table if isinstance(scheme, SchemeModel) else DCQCN
+
+
+def _tuned(data: Mapping[str, Any]) -> tuple[str, ...]:
+    return _table(data).tuned
 
 
 class UtilityWeights(StrictModel):
@@ -61,16 +60,18 @@ class Task(StrictModel):
     trigger: Literal["always", "kl"] = "always"
     active_share: float = Field(default=0.05, ge=0, le=1)
     pfc_over: Literal["all", "paused"] = "all"
-    knobs: tuple[str, ...] = TUNED_KNOBS
+    knobs: tuple[str, ...] = Field(default_factory=_tuned)
     groups: tuple[str, ...] = ()
-    initial: Literal["default", "expert", "dcqcn-paper"] | dict[str, float] = "default"
+    initial: Annotated[str, Field(json_schema_extra={"enum": [*PRESETS]})] | dict[str, float] = (
+        "default"
+    )
     weights: UtilityWeights = UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3)
 
     @field_validator("knobs")
     @classmethod
-    def _check_knobs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_knobs(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         for name in value:
-            knob(name)
+            _table(info.data)[name]
         if not value or len(set(value)) != len(value):
             raise ConfigError(f"{quote(list(value))}; expected at least one knob, none repeated")
         return value
@@ -86,15 +87,16 @@ class Task(StrictModel):
 
     @field_validator("initial", mode="before")
     @classmethod
-    def _check_initial(cls, value: Any) -> Any:
-        if isinstance(value, str) and value not in _PRESETS:
-            raise UnknownNameError("preset", value, _PRESETS)
+    def _check_initial(cls, value: Any, info: ValidationInfo) -> Any:
+        table = _table(info.data)
+        if isinstance(value, str) and value not in PRESETS:
+            raise UnknownNameError("preset", value, PRESETS)
         if not isinstance(value, str | dict):
             raise ConfigError(f"{quote(value)}; expected a preset or a table of knobs")
         if isinstance(value, dict):
-            value = by_knob_name(value)
+            value = by_knob_name(value, table.knobs)
         for name, number in value.items() if isinstance(value, dict) else ():
-            row = knob(name)
+            row = table[name]
             if isinstance(number, bool) or not isinstance(number, int | float):
                 raise ConfigError(f"{name} = {quote(number)}; expected a number ({row.unit})")
             if isinstance(number, int) and number.bit_length() > 63:
@@ -113,12 +115,12 @@ class Task(StrictModel):
         """Simulated time before the first step, in picoseconds."""
         return us_to_ps(self.warmup_us)
 
-    def setting_at(self, line_rate_bps: float) -> Setting:
+    def setting_at(self, line_rate_bps: float, table: KnobTable = DCQCN) -> Setting:
         """Return the setting in force at time 0: a preset, or the default with some knobs changed.
 
         Knobs in the file are in NVIDIA's units; a value out of range raises ConfigError.
         """
         if isinstance(self.initial, str):
-            return _PRESETS[self.initial](line_rate_bps)
-        setting = default_setting(line_rate_bps).replace_nvidia(dict(self.initial))
+            return PRESETS[self.initial](line_rate_bps, table)
+        setting = default_setting(line_rate_bps, table).replace_nvidia(dict(self.initial))
         return setting.check(line_rate_bps, "initial")

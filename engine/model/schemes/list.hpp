@@ -2,14 +2,18 @@
 #pragma once
 
 #include "model/schemes/dcqcn.hpp"
+#include "model/schemes/dcqcn_plus.hpp"
+#include "model/schemes/dolce_plus.hpp"
+#include "model/schemes/dolce_rc.hpp"
 #include "model/schemes/scheme_of.hpp"
+#include "model/schemes/timely.hpp"
 
 namespace dcqcn {
 
 template <class... S>
 struct SchemeList {};
 
-using BuiltinSchemes = SchemeList<Dcqcn>;
+using BuiltinSchemes = SchemeList<Dcqcn, DcqcnPlus, Timely, DolceRc, DolcePlus>;
 
 }  // namespace dcqcn
 

@@ -100,7 +100,7 @@ struct SchemeEvent {
   int src = 0;
   int dst = 0;
   unsigned what = 0;
-  std::array<double, 4> values{};
+  std::array<double, 5> values{};
 };
 
 // counters of the interval, and the trace while it is wanted
@@ -110,7 +110,7 @@ struct SchemeNotes {
   bool tracing = false;
 
   void count(unsigned counter) { ++counters[counter]; }
-  void trace(const Connection& c, Time when, unsigned what, const std::array<double, 4>& values) {
+  void trace(const Connection& c, Time when, unsigned what, const std::array<double, 5>& values) {
     if (tracing) note({when, c.src, c.dst, what, values});
   }
 
@@ -185,6 +185,7 @@ class Scheme {
   virtual std::uint32_t tick(int host, Time now) = 0;
   // queue pairs that send from this host; only of a scheme that ticks or hears pauses
   virtual const std::vector<std::uint32_t>& senders_of(int host) const = 0;
+  bool touched_senders = false;  // by the last on_pause() or tick(); the caller takes it back
 
   SchemeNotes notes;
 };

@@ -71,6 +71,7 @@ class Ends {
   // f(Sender&, Here) for every queue pair that sends from here
   template <class F>
   void for_each_sender(F&& f) const {
+    scheme_.touched_senders = true;
     for (const std::uint32_t slot : scheme_.lists_[at()]) {
       f(scheme_.senders_[slot], scheme_.here(slot, host_, now_));
     }

@@ -1,6 +1,7 @@
 // The window engine against the plain event engine.
 //
 //   engine_fuzz N SEED          N random jobs; a failure is shrunk and printed
+//   engine_fuzz --schemes N SEED  the same with schemes drawn at random
 //   engine_fuzz --replay FILE.. jobs from files (tests/fuzz-corpus)
 //   engine_fuzz --digest N SEED one digest of the window engine's reports, to compare builds
 //   engine_fuzz --digests N SEED  one digest a job, the text of tests/digests/engine-fuzz.txt
@@ -14,6 +15,7 @@
 
 #include "digests.hpp"
 #include "random_job.hpp"
+#include "random_schemes.hpp"
 
 using namespace dcqcn;
 using namespace dcqcn::fuzz;
@@ -39,10 +41,13 @@ struct Sum {
   }
 };
 
-int fuzz_many(std::uint64_t n, std::uint64_t seed, bool digest_only) {
+Job plain_job(std::uint64_t seed, std::uint64_t number) { return random_job(seed, number); }
+
+int fuzz_many(std::uint64_t n, std::uint64_t seed, bool digest_only,
+              Job (*draw)(std::uint64_t, std::uint64_t) = plain_job) {
   Sum sum;
   for (std::uint64_t number = 0; sum.jobs < n; ++number) {
-    const Job job = random_job(seed, number);
+    const Job job = draw(seed, number);
     Verdict verdict;
     if (const char* only = std::getenv("FUZZ_VERBOSE"); only != nullptr) {
       std::printf("job %llu\n", static_cast<unsigned long long>(number));
@@ -95,6 +100,9 @@ int main(int argc, char** argv) {
   if (argc == 4 && std::strcmp(argv[1], "--digest") == 0) {
     return fuzz_many(number(2), number(3), true);
   }
+  if (argc == 4 && std::strcmp(argv[1], "--schemes") == 0) {
+    return fuzz_many(number(2), number(3), false, random_scheme_job);
+  }
   if (argc == 4 && std::strcmp(argv[1], "--digests") == 0) {
     return print_digests(number(2), number(3));
   }
@@ -105,7 +113,8 @@ int main(int argc, char** argv) {
   }
   if (argc == 3) return fuzz_many(number(1), number(2), false);
   std::fprintf(stderr,
-               "usage: engine_fuzz N SEED | --replay FILE.. | --digest N SEED | --digests N SEED "
+               "usage: engine_fuzz N SEED | --schemes N SEED | --replay FILE.. | --digest N SEED | "
+               "--digests N SEED "
                "| --check FILE | --show K SEED\n");
   return 2;
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError, StateError
+from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.backends.base import Backend, Watchable
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
@@ -69,18 +71,22 @@ def serve_backend(
         state, report = pb.EnvStateMsg(), None
         began = time.perf_counter_ns()
         try:
-            _put_in_force(world, request, samples)
+            _put_in_force(world, request, samples, scenario.table)
             if not request.apply_only:
                 report = world.advance(request.duration_ps or None)
                 clock = report.end_ps
+                if report.scheme_counters:
+                    state.info = json.dumps(report.scheme_counters)
         except DcqcnGymError as error:
             _refuse(state, error)
         state.busy_ns = time.perf_counter_ns() - began
 
 
-def _put_in_force(world: Backend, request: pb.EnvActMsg, samples: _Samples) -> None:
+def _put_in_force(
+    world: Backend, request: pb.EnvActMsg, samples: _Samples, table: KnobTable
+) -> None:
     if request.setting:
-        world.apply(codec.decode_setting(request.setting))
+        world.apply(codec.decode_setting(request.setting, table))
     if request.HasField("watch"):
         if not isinstance(world, Watchable):
             raise ConfigError(f"{type(world).__name__} cannot be looked into; use the native one")

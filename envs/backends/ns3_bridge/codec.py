@@ -11,7 +11,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
-from dcqcn_gym.core.knobs import DCQCN, KNOBS, Setting
+from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
@@ -105,24 +105,24 @@ def decode_box(container: pb.DataContainer, size: int) -> npt.NDArray[np.float64
     return values
 
 
-def encode_setting(setting: DeviceSetting) -> list[pb.GroupSetting]:
+def encode_setting(setting: DeviceSetting, table: KnobTable = DCQCN) -> list[pb.GroupSetting]:
     """Write a setting group by group, in SI units and full precision."""
     groups = dict(by_group(setting))
     check_group_names(groups)  # the other end knows which devices there are
     for name, value in groups.items():
-        DCQCN.require(value, f"group {name!r}")
+        table.require(value, f"group {name!r}")
     return [pb.GroupSetting(group=g, values=s.values_si) for g, s in groups.items()]
 
 
-def decode_setting(groups: Iterable[pb.GroupSetting]) -> DeviceSetting:
+def decode_setting(groups: Iterable[pb.GroupSetting], table: KnobTable = DCQCN) -> DeviceSetting:
     """Read what :func:`encode_setting` wrote."""
     found = {}
     for group in groups:
-        if len(group.values) != len(KNOBS):
+        if len(group.values) != len(table.rows):
             raise ProtocolError(
-                f"group {group.group!r} has {len(group.values)} values; expected {len(KNOBS)}"
+                f"group {group.group!r} has {len(group.values)} values; expected {len(table.rows)}"
             )
-        found[group.group] = Setting(tuple(group.values))
+        found[group.group] = Setting(tuple(group.values), table)
     return found["cluster"] if list(found) == ["cluster"] else found
 
 

@@ -7,6 +7,7 @@ an interval of ns-3 neither program nor data are in the processor's caches any m
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from operator import attrgetter
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.core.errors import quote
 from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
@@ -105,7 +107,17 @@ def decode_report(state: pb.EnvStateMsg, memory: ReportMemory | None = None) -> 
         **{name: values[name] for name in _OWN},
         fsd=FlowSizeDistribution(**{n[len("fsd.") :]: values[n] for n in _FSD}),
         finished=FinishedFlows(**{n[len("finished.") :]: values[n] for n in _FINISHED}),
+        scheme_counters=_counters(state.info),
     )
+
+
+def _counters(text: str) -> dict[str, int]:
+    """Read the counters of schemes, which stand in ``info`` where there are some."""
+    try:
+        counters = json.loads(text) if text else {}
+        return {str(name): int(n) for name, n in counters.items()}
+    except (ValueError, TypeError, AttributeError):
+        raise ProtocolError(f"info {quote(text)}: expected counters of schemes as JSON") from None
 
 
 def _pieces(block: npt.NDArray[Any], lengths: Sequence[int]) -> list[Any]:

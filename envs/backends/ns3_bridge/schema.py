@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from dcqcn_gym.core import interval
-from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.core.knobs import DCQCN, KnobTable
 
 __all__ = [
     "PROTOCOL",
@@ -32,11 +32,11 @@ REPORT_FIELDS: dict[str, tuple[str, int]] = {
 """{dotted field name: (type on the wire, dimensions)} of an interval report, in order."""
 
 
-def schema() -> dict[str, Any]:
+def schema(table: KnobTable = DCQCN) -> dict[str, Any]:
     """Return the description: knobs with units and bounds, report fields."""
     return {
         "protocol": list(PROTOCOL),
-        "knobs": [[k.name, k.si_unit, k.unit, *map(float, k.legal)] for k in KNOBS.values()],
+        "knobs": [[k.name, k.si_unit, k.unit, *map(float, k.legal)] for k in table.rows],
         "report": [[name, dtype, ndim] for name, (dtype, ndim) in REPORT_FIELDS.items()],
     }
 

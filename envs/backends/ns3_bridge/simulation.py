@@ -71,7 +71,7 @@ class Identity:
 
     def handshake(self) -> pb.Handshake:
         """Return the extra field of SimInitMsg."""
-        text = canonical(schema())
+        text = canonical(schema(self.scenario.table))
         return pb.Handshake(
             protocol_major=PROTOCOL[0],
             protocol_minor=PROTOCOL[1],

@@ -55,10 +55,13 @@ def tuners() -> None:
     _print("tuners", ("name", "what it does", "arguments (default)"), rows)
 
 
-def knobs() -> None:
+def knobs(
+    scheme: Annotated[str, typer.Option(metavar="NAME", help="Whose knobs.")] = "dcqcn",
+) -> None:
     """List the knobs: unit, default, ranges, step, direction and names on devices."""
-    from dcqcn_gym.core.knobs import KNOBS
+    from dcqcn_gym.core.knobs import knob_table
 
+    table = knob_table(scheme)
     title = "knobs at 100 Gb/s (* = tuned by default; throughput: direction that favours it)"
     columns = (
         "knob", "unit", "default", "legal", "tuned", "step", "throughput", "mlxconfig / SONiC",
@@ -76,7 +79,7 @@ def knobs() -> None:
             row.mlxconfig or row.sonic or "",
             row.help,
         )
-        for row in KNOBS.values()
+        for row in table.rows
     ]
     _print(title, columns, rows)
 

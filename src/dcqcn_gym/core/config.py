@@ -178,7 +178,9 @@ def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
 
 
 def _tags(models: Iterable[type[BaseModel]]) -> list[str]:
-    return [m.model_fields["kind"].default for m in models if "kind" in m.model_fields]
+    """Return what tells the models of a union apart: ``kind``, or the ``name`` of schemes."""
+    fields = [(m.model_fields, key) for m in models for key in ("kind", "name")]
+    return [own[key].default for own, key in fields if key in own]
 
 
 def export_schemas(directory: str | Path, models: Mapping[str, type[BaseModel]]) -> list[Path]:

@@ -15,6 +15,7 @@ import numpy as np
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
+from dcqcn_gym.core.scheme_tables import table_of
 
 __all__ = [
     "DeviceSetting",
@@ -41,13 +42,15 @@ class Devices:
     """Which devices a network has: hosts ``0..n_hosts-1``, then switches, then their ports.
 
     ``port_node`` is the owner of every egress port, ``port_index`` its number at that node and
-    ``tiers`` the tier (0 ToR, 1 spine, 2 core) of every switch node.
+    ``tiers`` the tier (0 ToR, 1 spine, 2 core) of every switch node. ``nic_knobs`` are the knobs of
+    each host's NIC where schemes differ; else every NIC has those of the network's table.
     """
 
     n_hosts: int
     port_node: Sequence[int]
     port_index: Sequence[int]
     tiers: Mapping[int, int]
+    nic_knobs: Sequence[tuple[str, ...]] = ()
 
 
 def cluster_setting(setting: DeviceSetting) -> Setting:
@@ -75,7 +78,10 @@ def resolve(
     cluster = cluster_setting(setting)
     table.require(cluster, "the network")
     if isinstance(setting, Setting):  # every step of a training comes here
-        return same_everywhere(setting, devices.n_hosts, len(devices.port_node))
+        nic, ecn = same_everywhere(setting, devices.n_hosts, len(devices.port_node))
+        if devices.nic_knobs:
+            nic = _own_rows([setting] * devices.n_hosts, devices.nic_knobs)
+        return nic, ecn
     groups: Mapping[str, Setting] = dict(setting)
     _check_values(groups)
     check_group_names(groups, devices)
@@ -86,7 +92,8 @@ def resolve(
         _first(groups, _port_groups(node, index, devices), cluster)
         for node, index in zip(devices.port_node, devices.port_index, strict=True)
     ]
-    return _rows(hosts, table.nic), _rows(ports, table.ecn)
+    own = devices.nic_knobs
+    return _own_rows(hosts, own) if own else _rows(hosts, table.nic), _rows(ports, table.ecn)
 
 
 def same_everywhere(setting: Setting, n_hosts: int, n_ports: int) -> tuple[FloatArray, FloatArray]:
@@ -113,6 +120,14 @@ def _rows(settings: Sequence[Setting], knobs: Sequence[str]) -> FloatArray:
     return np.array(rows, dtype=np.float64).reshape(len(settings), len(knobs))
 
 
+def _own_rows(settings: Sequence[Setting], knobs: Sequence[tuple[str, ...]]) -> FloatArray:
+    """Return a row per host of its scheme's knobs; shorter ones end in zeros that nobody reads."""
+    rows = np.zeros((len(settings), max(map(len, knobs))), dtype=np.float64)
+    for row, setting, names in zip(rows, settings, knobs, strict=True):
+        row[: len(names)] = [setting[name] for name in names]
+    return rows
+
+
 def by_group(setting: DeviceSetting) -> Iterator[tuple[str, Setting]]:
     """Yield (group, setting); one setting for every device is that of the group ``"cluster"``."""
     yield from ({"cluster": setting} if isinstance(setting, Setting) else setting).items()
@@ -121,12 +136,14 @@ def by_group(setting: DeviceSetting) -> Iterator[tuple[str, Setting]]:
 def setting_of(values: Mapping[str, float] | Mapping[str, Mapping[str, float]]) -> DeviceSetting:
     """Return the setting that a log or ``best.json`` holds: knobs in NVIDIA's units, or per group.
 
-    Raises :class:`ConfigError` for a missing knob or a missing group ``"cluster"``.
+    Its knobs tell the scheme. Raises :class:`ConfigError` for a missing knob or a missing group
+    ``"cluster"``.
     """
     groups = {name: value for name, value in values.items() if isinstance(value, Mapping)}
     if not groups:
-        return Setting.from_nvidia({n: v for n, v in values.items() if not isinstance(v, Mapping)})
-    found = {name: Setting.from_nvidia(value) for name, value in groups.items()}
+        plain = {n: v for n, v in values.items() if not isinstance(v, Mapping)}
+        return Setting.from_nvidia(plain, table_of(plain))
+    found = {name: Setting.from_nvidia(value, table_of(value)) for name, value in groups.items()}
     cluster_setting(found)
     return found
 

@@ -192,6 +192,8 @@ class IntervalReport(_ComparesArrays):
     A term of the utility that rests on one is 1, whatever the setting; the observation and every
     other figure show what the zeros say, as if nothing had been seen.
     """
+    scheme_counters: Mapping[str, int] = field(default_factory=dict)
+    """What the schemes of the NICs count beside cuts and increases, by name, over all schemes."""
 
     def __post_init__(self) -> None:
         if self.unknown:
@@ -234,7 +236,7 @@ def _report_fields() -> dict[str, str]:
         if own.name in parts:
             inner = fields(parts[own.name])
             found |= {f"{own.name}.{f.name}": str(f.type) for f in inner}
-        elif own.name != "unknown":
+        elif own.name not in ("unknown", "scheme_counters"):
             found[own.name] = str(own.type)
     return found
 

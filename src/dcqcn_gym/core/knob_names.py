@@ -19,11 +19,11 @@ def knob_name(text: str, knobs: Mapping[str, Knob] = KNOBS) -> str:
     return next((r.name for r in knobs.values() if plain in (r.mlxconfig, r.debugfs)), text)
 
 
-def by_knob_name(values: Mapping[str, T]) -> dict[str, T]:
+def by_knob_name(values: Mapping[str, T], knobs: Mapping[str, Knob] = KNOBS) -> dict[str, T]:
     """Return ``values`` by the knobs' own names; ConfigError if a knob is there by two names."""
     named: dict[str, T] = {}
     for text, value in values.items():
-        name = knob_name(str(text))
+        name = knob_name(str(text), knobs)
         if name in named:
             raise ConfigError(f"{name} is there twice, also as {text}; expected every knob once")
         named[name] = value

@@ -37,6 +37,7 @@ __all__ = [
     "knob",
     "knob_table",
     "schemes",
+    "setting_with",
 ]
 
 REFERENCE_RATE_BPS = 100e9
@@ -192,6 +193,7 @@ class KnobTable:
         try:
             return self.knobs[name]
         except KeyError:
+            self._refuse_foreign(name)
             raise UnknownNameError("knob", name, self.knobs, self._other_names()) from None
 
     def digest(self, names: Iterable[str] | None = None) -> str:
@@ -219,6 +221,15 @@ class KnobTable:
                 f"cannot stand for one of scheme {self.scheme!r} (knob table {self.digest()}); "
                 "build it from the knobs of that scheme"
             )
+
+    def _refuse_foreign(self, name: str) -> None:
+        """Raise ConfigError if another scheme has a knob of this name."""
+        for scheme in schemes():
+            if name in knob_table(scheme).nic:
+                raise ConfigError(
+                    f"{name} is a knob of scheme {scheme!r}; expected one of scheme "
+                    f"{self.scheme!r}: {', '.join(self.knobs)}"
+                ) from None
 
     def _other_names(self) -> dict[str, str]:
         """Return {name on a device: knob}."""
@@ -321,7 +332,7 @@ class Setting(Mapping[str, float]):
 
     def canonical(self) -> Setting:
         """Return the setting as a log in NVIDIA's units gives it back, to the bit."""
-        return Setting.from_nvidia(self.to_nvidia())
+        return Setting.from_nvidia(self.to_nvidia(), self.table)
 
     def check(self, line_rate_bps: float, where: str = "setting") -> Setting:
         """Return self if every knob is legal at this line rate, else raise ConfigError."""
@@ -359,38 +370,31 @@ def default_setting(line_rate_bps: float = REFERENCE_RATE_BPS, table: KnobTable 
 
 
 def expert_setting(line_rate_bps: float = REFERENCE_RATE_BPS, table: KnobTable = DCQCN) -> Setting:
-    """Return the experts' setting of PARALEON (ICNP'24) Table I, as printed at every speed."""
-    return default_setting(line_rate_bps, table).replace_nvidia(
-        {
-            "rp_ai_rate": 50,
-            "rp_hai_rate": 150,
-            "rp_rate_reduce_monitor_period": 80,
-            "np_min_time_between_cnps": 96,
-            "kmin": 1600,
-            "kmax": 6400,
-            "pmax": 0.2,
-        }
-    )
+    """Return the experts' setting of PARALEON (ICNP'24) Table I, as far as the table has it."""
+    values = {
+        "rp_ai_rate": 50, "rp_hai_rate": 150, "rp_rate_reduce_monitor_period": 80,
+        "np_min_time_between_cnps": 96, "kmin": 1600, "kmax": 6400, "pmax": 0.2,
+    }  # fmt: skip
+    return setting_with(values, line_rate_bps, table)
 
 
-def dcqcn_paper_setting(line_rate_bps: float = REFERENCE_RATE_BPS) -> Setting:
+def setting_with(values: Mapping[str, float], line_rate_bps: float, table: KnobTable) -> Setting:
+    """Return the defaults with those of ``values`` (NVIDIA's units) that the table has."""
+    known = {name: value for name, value in values.items() if name in table.knobs}
+    return default_setting(line_rate_bps, table).replace_nvidia(known)
+
+
+def dcqcn_paper_setting(
+    line_rate_bps: float = REFERENCE_RATE_BPS, table: KnobTable = DCQCN
+) -> Setting:
     """Return DCQCN as published (SIGCOMM'15; values as in DCQCN+, ICNP'18, Table I).
 
     K = 55 us for both timers, B = 10 MB, R_AI = 40 Mb/s, R_HAI = 100 Mb/s, CNP gap N = 50 us,
     F = 5, g = 1/256, Kmin 5 KB, Kmax 200 KB, Pmax 1 %, at every speed. Meant for ``rp = "paper"``.
     """
-    return default_setting(line_rate_bps).replace_nvidia(
-        {
-            "rp_time_reset": 55,
-            "rp_byte_reset": 10_000_000 / 64,
-            "rp_threshold": 5,
-            "rp_ai_rate": 40,
-            "rp_hai_rate": 100,
-            "rp_dce_tcp_g": 1020,
-            "rp_dce_tcp_rtt": 55,
-            "np_min_time_between_cnps": 50,
-            "kmin": 5,
-            "kmax": 200,
-            "pmax": 0.01,
-        }
-    )
+    values = {
+        "rp_time_reset": 55, "rp_byte_reset": 10_000_000 / 64, "rp_threshold": 5,
+        "rp_ai_rate": 40, "rp_hai_rate": 100, "rp_dce_tcp_g": 1020, "rp_dce_tcp_rtt": 55,
+        "np_min_time_between_cnps": 50, "kmin": 5, "kmax": 200, "pmax": 0.01,
+    }  # fmt: skip
+    return setting_with(values, line_rate_bps, table)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS
+from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, NIC_KNOBS, KnobTable
 from dcqcn_gym.core.sums import count
 
 __all__ = [
@@ -75,12 +75,16 @@ class WireCost:
 
 
 def wire_cost(
-    reports: Sequence[IntervalReport], tuning: Sequence[bool], *, dispatched: bool
+    reports: Sequence[IntervalReport],
+    tuning: Sequence[bool],
+    *,
+    dispatched: bool,
+    table: KnobTable = DCQCN,
 ) -> WireCost:
     """Return the bytes of a step: one flag per report, True if its metrics were needed.
 
     ``dispatched`` says whether the setting changed at the beginning of the step. The size of the
-    network is read from the reports; without one the cost is 0.
+    network is read from the reports; without one the cost is 0. ``table`` has a setting's knobs.
     """
     if not reports:
         return WireCost()
@@ -90,7 +94,8 @@ def wire_cost(
     collected = count(tuning)
     metrics = hosts * RNIC_RECORD.size + switches * SWITCH_HEADER.size
     metrics += len(ports) * PORT_RECORD.size
-    dispatch = hosts * NIC_DISPATCH.size + switches * ECN_DISPATCH.size
+    more = 4 * (len(table.nic) - len(NIC_KNOBS))  # of another scheme than DCQCN
+    dispatch = hosts * (NIC_DISPATCH.size + more) + switches * ECN_DISPATCH.size
     silent = len(reports) - collected
     published = collected * (hosts * PUBLISHED.rnic + switches * PUBLISHED.switch)
     published += silent * switches * PUBLISHED.fsd

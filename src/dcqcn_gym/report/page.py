@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from dcqcn_gym.core.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_setting, expert_setting
+from dcqcn_gym.core.knobs import (
+    DCQCN,
+    REFERENCE_RATE_BPS,
+    Knob,
+    KnobTable,
+    default_setting,
+    expert_setting,
+)
 from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -212,24 +219,25 @@ def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:
 
 
 def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
-    rate = _line_rate(data)
-    default, expert = default_setting(rate).to_nvidia(), expert_setting(rate).to_nvidia()
+    rate, table = _line_rate(data)
+    default = default_setting(rate, table).to_nvidia()
+    expert = expert_setting(rate, table).to_nvidia()
     found = data.recommended or {}
     groups: dict[str, list[KnobRow]] = {}
-    for name, row in KNOBS.items():
+    for name, row in table.knobs.items():
         groups.setdefault(GROUPS[row.group], []).append(
             KnobRow(row, default[name], expert[name], found.get(name))
         )
     return list(groups.items())
 
 
-def _line_rate(data: ReportData) -> float:
-    """Return the host line rate of the recorded scenario; 100 Gb/s if it cannot be read."""
+def _line_rate(data: ReportData) -> tuple[float, KnobTable]:
+    """Return line rate and knobs of the recorded scenario; DCQCN at 100 Gb/s if unreadable."""
     try:
         scenario = Scenario.model_validate(data.run.header.get("scenario"))
     except ValueError:
-        return REFERENCE_RATE_BPS
-    return scenario.line_rate_bps
+        return REFERENCE_RATE_BPS, DCQCN
+    return scenario.line_rate_bps, scenario.table
 
 
 def _facts(data: ReportData) -> list[tuple[str, str]]:

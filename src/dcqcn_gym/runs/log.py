@@ -350,7 +350,8 @@ def interval_line(interval: Interval) -> Line:
     """Return the log line of one interval; docs/tuners.md lists the fields.
 
     ``i`` counts from 0. ``rounds`` are the rounds of collectives that finished, ``unknown`` the
-    fields of the report that the backend cannot know; these keys are there only with one.
+    fields of the report that the backend cannot know, ``scheme`` what schemes count beside cuts and
+    increases; these keys are there only with one.
     """
     report, figures, fsd = interval.report, interval.figures, interval.report.fsd
     terms = interval.terms
@@ -380,6 +381,7 @@ def interval_line(interval: Interval) -> Line:
         "wire": {name: int(getattr(interval.cost, name)) for name in WIRE_FIELDS},
         **({"rounds": done} if done else {}),
         **({"unknown": sorted(report.unknown)} if report.unknown else {}),
+        **({"scheme": dict(report.scheme_counters)} if report.scheme_counters else {}),
         "flows": {name: getattr(report.finished, name).tolist() for name in _FLOWS},
     }
 

@@ -53,6 +53,10 @@ def _numbers(value: Any) -> bool:
     return isinstance(value, list) and all(map(_number, value))
 
 
+def _counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_count, value.values()))
+
+
 def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(map(_text, value))
 
@@ -130,7 +134,7 @@ def _distribution(value: Any) -> bool:
 _EXPECTED: Mapping[Check, str] = {
     _number: "a number", _whole: "a whole number", _count: "a count", _truth: "true or false",
     _text: "a text", _table: "a table", _numbers: "a list of numbers",
-    _texts: "a list of texts",
+    _texts: "a list of texts", _counts: "a table of counts",
     _setting: "a table of knobs with numbers", _flows: "whole numbers in columns of one length",
     _rounds: "a list of rounds", _distribution: "a table of numbers",
 }  # fmt: skip
@@ -144,7 +148,7 @@ _INTERVAL: Mapping[str, Check] = {
     "terms": _numbers, "idle": _truth, "throughput_bps": _number, "pause_ps_mean": _number,
     "rtt_mean_ps": _or_null(_number), "rtt_norm": _number, "active_flows": _count,
     "delivered_bytes": _count, "packet_hops": _count, "fsd": _distribution, "flows": _flows,
-    "rounds": _rounds, "unknown": _texts, "wire": _table,
+    "rounds": _rounds, "unknown": _texts, "wire": _table, "scheme": _counts,
 }  # fmt: skip
 
 _END: Mapping[str, Check] = {

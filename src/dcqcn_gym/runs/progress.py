@@ -25,7 +25,6 @@ from rich.table import Table
 from rich.text import Text
 
 from dcqcn_gym.core.errors import QUOTED, printable, quote
-from dcqcn_gym.core.knobs import KNOBS
 from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import Line
 
@@ -263,7 +262,7 @@ def open_viewer(
         yield QuietViewer()
         return
     console = Console(stderr=True)
-    figures = _Figures(default_log, {name: default[name] for name in KNOBS})
+    figures = _Figures(default_log, dict(default))
     if not console.is_terminal:
         yield PlainViewer(console, figures, intervals, title)
         return

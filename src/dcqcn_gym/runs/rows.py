@@ -97,7 +97,20 @@ def changed_scenario(scenario: Scenario, changes: Mapping[str, Any], source: str
     """
     if not changes:
         return scenario
-    return validate(_merged(scenario.model_dump(mode="json"), changes), Scenario, source=source)
+    old = _freed(scenario, changes) if "scheme" in changes else scenario.model_dump(mode="json")
+    return validate(_merged(old, changes), Scenario, source=source)
+
+
+def _freed(scenario: Scenario, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scenario's dump without what belongs to a scheme that is replaced by another."""
+    old, scheme = scenario.model_dump(mode="json"), changes["scheme"]
+    name = scheme.get("name") if isinstance(scheme, Mapping) else scheme
+    if name in (None, scenario.scheme.name) and name != "mix":
+        return old
+    if scenario.knobs == scenario.table.tuned:
+        del old["knobs"]  # so that those of the new scheme are tuned
+    del old["scheme"]
+    return old
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pydantic import Field
 from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import KNOBS, Setting, knob
+from dcqcn_gym.core.knobs import KnobTable, Setting
 from dcqcn_gym.envs.backends.report_dict import read_reports
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -48,6 +48,7 @@ class _RunFile(StrictModel):
     """The content of ``run.json``."""
 
     scenario: str
+    scheme: str = "dcqcn"
     seed: int = Field(ge=0)
     setting: dict[str, float]
     cpu_s: float = Field(ge=0)
@@ -73,7 +74,7 @@ def read_recorded(folder: Path, scenario: Scenario) -> RecordedRun:
             f"scenario {scenario.name!r} has {scenario.n_hosts}"
         )
     spent = Spent(found.cpu_s, found.wall_s, found.peak_memory_bytes)
-    return RecordedRun(reports, found.seed, _setting(file, found.setting), spent)
+    return RecordedRun(reports, found.seed, _setting(file, found.setting, scenario.table), spent)
 
 
 def _read(file: Path) -> _RunFile:
@@ -93,10 +94,10 @@ def _read(file: Path) -> _RunFile:
     return validate(values, _RunFile, source=str(file))
 
 
-def _setting(file: Path, values: Mapping[str, float]) -> Setting:
-    missing = [name for name in KNOBS if name not in values]
+def _setting(file: Path, values: Mapping[str, float], table: KnobTable) -> Setting:
+    missing = [name for name in table.knobs if name not in values]
     if missing:
         raise ConfigError(f"{file}: the setting lacks {', '.join(missing)}")
     for name in values:
-        knob(name)
-    return Setting(tuple(values[name] for name in KNOBS))
+        table[name]  # raises for an unknown one
+    return Setting(tuple(values[name] for name in table.knobs), table)

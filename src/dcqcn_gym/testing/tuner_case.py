@@ -22,21 +22,29 @@ from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.tuners import TUNERS, Tuner, TunerSettings, make_tuner
 
 __all__ = ["TunerCase"]
 
 
 class TunerCase:
-    """What every tuner promises; ``arguments`` are its ``--tuner-arg`` values."""
+    """What every tuner promises; ``arguments`` are its ``--tuner-arg`` values.
+
+    ``scheme`` is the congestion control whose knobs it tunes.
+    """
 
     tuner: ClassVar[str] = ""
     arguments: ClassVar[Mapping[str, Any]] = {}
+    scheme: ClassVar[str] = "dcqcn"
     intervals: ClassVar[int] = 30
 
     def scenario(self, **changes: Any) -> Scenario:
         """Return the scenario of the tests, with some keys changed."""
-        return load_scenario("mini-fb-hadoop").model_copy(update=changes)
+        scenario = load_scenario("mini-fb-hadoop")
+        if self.scheme != scenario.scheme.name:
+            scenario = changed_scenario(scenario, {"scheme": self.scheme}, "scheme under test")
+        return scenario.model_copy(update=changes)
 
     def spec(self, seed: int = 1, **changes: Any) -> RunSpec:
         """Return a run of the tuner under test."""
