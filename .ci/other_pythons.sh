@@ -2,6 +2,9 @@
 # The same bytes under every Python >= 3.10 that is installed (python3.x on the PATH, pyenv's):
 # installs the project into a fresh environment of each, compares the playthroughs of tests/golden
 # and the digests of whole runs. Fails if one differs, or if fewer than two versions are found.
+# The engine does not know Python, so it is compiled once (the build that .ci/compare_builds.sh has
+# left will do); its bindings and the checks run for two versions at a time. .venv stands for its
+# own version; the others are made anew each time, in build/ci/pythons.
 #   .ci/other_pythons.sh              every version found
 #   .ci/other_pythons.sh 3.10 3.13    these alone
 set -euo pipefail
@@ -9,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 ROOT=$PWD
 WORK=$ROOT/build/ci/pythons
-export PIP_DISABLE_PIP_VERSION_CHECK=1 CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-2}
+export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 # one interpreter per minor version, the first that runs
 found() {
@@ -24,28 +27,65 @@ found() {
   done
 }
 
+# one build for all, with the flags of a Release build of the package
+build_engine() {
+  local dir=$ROOT/build/ci/engine-O3
+  PATH=$ROOT/.venv/bin:$PATH
+  cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDCQCN_GYM_PYTHON=OFF \
+    -DDCQCN_GYM_TESTS=ON "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -DNDEBUG" >/dev/null
+  cmake --build "$dir" --target dcqcn_engine -j "${JOBS:-2}" >/dev/null
+  export CMAKE_ARGS=-DDCQCN_GYM_ENGINE=$dir/libdcqcn_engine.a CMAKE_BUILD_PARALLEL_LEVEL=1
+}
+
+is_venv() { # version
+  "$ROOT/.venv/bin/python" -c "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$1')" \
+    2>/dev/null
+}
+
 check() { # version, interpreter
+  set -e
   local bin=$WORK/$1/bin results=$WORK/$1/results
-  printf '\n### Python %s (%s)\n' "$1" "$2"
   rm -rf "${WORK:?}/$1"
-  "$2" -m venv "$WORK/$1"
-  "$bin/python" -m pip install -qq -c tests/constraints.txt "$ROOT"
+  if is_venv "$1"; then
+    bin=$ROOT/.venv/bin
+  else
+    "$2" -m venv "$WORK/$1"
+    "$bin/python" -m pip install -qq -c tests/constraints.txt "$ROOT"
+  fi
+  printf 'installed after %d s\n' "$SECONDS"
   mkdir -p "$results"
   (cd "$results" && "$bin/python" -m dcqcn_gym.testing.golden golden)
   diff -r "$ROOT/tests/golden" "$results/golden"
   (cd "$results" && "$bin/python" -m dcqcn_gym.testing.digests --quick \
     --file "$ROOT/tests/digests/runs.txt" 2>"$results/digests.log") ||
     { tail -n 20 "$results/digests.log"; exit 1; }
+  printf 'checked after %d s\n' "$SECONDS"
 }
 
-passed=0
+minors=() pythons=()
 while read -r minor python; do
   if [ "$#" -gt 0 ] && [[ " $* " != *" $minor "* ]]; then continue; fi
-  check "$minor" "$python"
-  passed=$((passed + 1))
+  minors+=("$minor") pythons+=("$python")
 done < <(found)
-if [ "$passed" -lt 2 ]; then
-  echo "only $passed version(s) of Python >= 3.10 found; the comparison needs two" >&2
+if [ "${#minors[@]}" -lt 2 ]; then
+  echo "only ${#minors[@]} version(s) of Python >= 3.10 found; the comparison needs two" >&2
   exit 1
 fi
-printf '\n### the same bytes under %d versions of Python\n' "$passed"
+
+mkdir -p "$WORK"
+build_engine
+for ((i = 0; i < ${#minors[@]}; i += 2)); do
+  running=()
+  for ((k = i; k < i + 2 && k < ${#minors[@]}; k++)); do
+    (check "${minors[k]}" "${pythons[k]}") >"$WORK/${minors[k]}.log" 2>&1 &
+    running+=("$k:$!")
+  done
+  for one in "${running[@]}"; do
+    k=${one%%:*} status=0
+    wait "${one##*:}" || status=$?
+    printf '\n### Python %s (%s)\n' "${minors[k]}" "${pythons[k]}"
+    cat "$WORK/${minors[k]}.log"
+    if [ "$status" -ne 0 ]; then exit "$status"; fi
+  done
+done
+printf '\n### the same bytes under %d versions of Python\n' "${#minors[@]}"

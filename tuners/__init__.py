@@ -16,6 +16,7 @@ from dcqcn_gym.tuners.base import (
     check_class,
     parse_settings,
 )
+from dcqcn_gym.tuners.guard import place_of
 
 __all__ = [
     "BUILTIN",
@@ -84,4 +85,5 @@ def make_tuner(name: str, arguments: dict[str, object] | None = None) -> Tuner:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # plug-ins end in every way there is
-        raise TunerError(f"tuner {name!r} cannot be made: {in_one_line(error)}") from error
+        place = place_of(error, tuner_class)
+        raise TunerError(f"{place}tuner {name!r} cannot be made: {in_one_line(error)}") from error

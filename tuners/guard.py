@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dcqcn_gym.core.errors import (
@@ -14,6 +16,7 @@ from dcqcn_gym.core.errors import (
     StateError,
     TunerError,
     in_one_line,
+    line_in,
     quote,
 )
 from dcqcn_gym.core.groups import check_group_names, cluster_setting
@@ -21,7 +24,7 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.needs import NEEDS, check_needs
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 
-__all__ = ["GuardedTuner"]
+__all__ = ["GuardedTuner", "place_of"]
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -101,6 +104,9 @@ class GuardedTuner:
             raise TunerError(self._wrong(state, "state", "dict of figures"))
         return state
 
+    def close(self) -> None:
+        """End what the tuner runs in; the default runs here and has nothing to end."""
+
     def _started(self) -> TunerContext:
         if self._context is None:
             raise StateError(f"tuner {self.name!r} has not started; call start() first")
@@ -111,7 +117,8 @@ class GuardedTuner:
         try:
             return self._call(call, lambda: _copied(function()))
         except ConfigError as error:
-            raise TunerError(f"tuner {self.name!r}: {error} (in {call}())") from error
+            place = place_of(error, type(self.tuner))
+            raise TunerError(f"{place}tuner {self.name!r}: {error} (in {call}())") from error
 
     def _legal(self, call: str, proposal: object, context: TunerContext) -> Proposal:
         """Return a proposal in canonical form; raise :class:`TunerError` if it is not legal."""
@@ -157,8 +164,9 @@ class GuardedTuner:
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # plug-ins end in every way there is
+                place = place_of(error, type(self.tuner))
                 raise TunerError(
-                    f"tuner {self.name!r} failed in {what}(): {in_one_line(error)}"
+                    f"{place}tuner {self.name!r} failed in {what}(): {in_one_line(error)}"
                 ) from error
 
     @contextmanager
@@ -168,6 +176,18 @@ class GuardedTuner:
             yield
         finally:
             self.cpu_s += time.thread_time() - begin
+
+
+def place_of(error: BaseException, tuner: type) -> str:
+    """Return ``"FILE line N: "`` of the failing line in a plug-in's file; "" if it has none."""
+    if tuner.__module__.partition(".")[0] == "dcqcn_gym":
+        return ""
+    try:
+        file = inspect.getfile(tuner)
+    except (OSError, TypeError):  # typed in, or made at run time
+        return ""
+    line = line_in(error, file)
+    return "" if line is None else f"{Path(file).name} line {line}: "
 
 
 def _groups(proposal: object) -> Mapping[object, object] | None:

@@ -13,19 +13,32 @@ from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError
+from pydantic import TypeAdapter, ValidationError
+
+from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError, quote
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.log import read_run, write_json
 from dcqcn_gym.runs.loop import RunSpec
 from dcqcn_gym.runs.recorded import Ran, RunJob, check_same, fresh_jobs
 from dcqcn_gym.runs.rows import Row, evaluation_seeds, label, load_scenarios, unique
+from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = ["Plan", "Trial", "all_tuners", "carry_out", "jobs", "label", "prepare"]
+__all__ = [
+    "Plan",
+    "Trial",
+    "all_tuners",
+    "carry_out",
+    "jobs",
+    "label",
+    "prepare",
+    "stored_plan",
+]
 
 PLAN_FILE = "compare.json"
 NEED_ARGUMENTS = ("fixed", "policy")
@@ -41,7 +54,8 @@ class Plan:
     """What is compared. ``intervals`` is the budget of each run, seeds are 1..``seeds``.
 
     ``everything`` says that the tuners were asked for as "all": those that cannot run here are
-    left out instead of being an error.
+    left out instead of being an error. ``deadline_s`` bounds a decision of a plug-in (None: as
+    :class:`~dcqcn_gym.runs.tuner_host.Hosting` has it) and decides no byte.
     """
 
     scenarios: Sequence[str]
@@ -52,6 +66,17 @@ class Plan:
     eval_intervals: int = 25
     backend: str = "native"
     everything: bool = False
+    deadline_s: float | None = None
+
+    @property
+    def hosting(self) -> Hosting:
+        """Where tuners run."""
+        return Hosting() if self.deadline_s is None else Hosting(self.deadline_s)
+
+    def spec(self, scenario: Scenario, row: Row, seed: int) -> RunSpec:
+        """Return one run."""
+        spec = row.spec(scenario, seed, self.intervals, self.backend)
+        return replace(spec, hosting=self.hosting)
 
     def command(self, out: Path, workers: int | None = None) -> str:
         """Return the command that makes this comparison."""
@@ -62,6 +87,8 @@ class Plan:
         words += ["--eval-intervals", str(self.eval_intervals)]
         if self.backend != "native":
             words += ["--backend", self.backend]
+        if self.deadline_s is not None:
+            words += ["--tuner-deadline", f"{self.deadline_s:g}"]
         if workers is not None:
             words += ["--jobs", str(workers)]
         return shlex.join([*words, "--out", str(out)])
@@ -127,7 +154,7 @@ def jobs(plan: Plan, out: Path) -> list[Trial]:
     unique("tuner", [(row.tuner, row.name, row.tuner) for row in rows])
     return [
         Trial(
-            row.spec(scenario, seed, plan.intervals, plan.backend),
+            plan.spec(scenario, row, seed),
             out / scenario.name / row.name,
             plan.eval_seeds,
             plan.eval_intervals,
@@ -164,10 +191,33 @@ def prepare(
     return plan, notes
 
 
+def stored_plan(out: Path) -> Plan:
+    """Return the plan of the comparison in ``out``; RunError if it holds none."""
+    path = out / PLAN_FILE
+    if not path.exists():
+        raise RunError(f"--resume: {out} holds no comparison ({PLAN_FILE} is missing)")
+    try:
+        values = dict(parse_json(read_file(path)))
+        values.pop("command", None)
+        plan = TypeAdapter(Plan).validate_python(values)
+    except (ValidationError, ValueError, TypeError) as error:
+        raise RunError(f"{path} is not the plan of a comparison: {_reason(error)}") from None
+    return replace(plan, tuners=all_tuners()) if plan.everything else plan
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}; got {quote(first['input'])}"
+    return " ".join(str(error).split())
+
+
 def _check_out(out: Path, *, resume: bool, force: bool) -> None:
     if resume and force:
         raise RunError("--resume continues a comparison and --force replaces it; give one of them")
     held = (out / PLAN_FILE).exists()
+    if resume and not held:
+        raise RunError(f"--resume: {out} holds no comparison ({PLAN_FILE} is missing)")
     if held and not (resume or force):
         raise RunError(
             f"{out} already holds a comparison; continue it with --resume, replace it with "
@@ -180,23 +230,29 @@ def _check_out(out: Path, *, resume: bool, force: bool) -> None:
 def _available(plan: Plan) -> tuple[Plan, list[str]]:
     """Try every start; leave out tuners of ``all`` that lack their packages or are broken.
 
-    Broken can only be a plug-in of another package; our own tuners have to run.
+    A plug-in that was named and is broken stays: its runs fail, each with its reason, and the
+    others run. Our own tuners have to run.
     """
     kept, notes = list(plan.tuners), []
     first = load_scenario(plan.scenarios[0])
     for tuner in plan.tuners:
         try:
-            RunSpec(first, tuner, 1, plan.intervals, plan.backend).check()
+            plan.spec(first, Row(tuner), 1).check()
         except DcqcnGymError as error:
-            ours = tuner in TUNERS.builtin and not isinstance(error, MissingExtraError)
-            if ours or not plan.everything:
+            ours = tuner in TUNERS.builtin
+            TUNERS.check_name(tuner)  # a misspelt name is no broken plug-in
+            if ours and not (plan.everything and isinstance(error, MissingExtraError)):
                 raise
-            kept.remove(tuner)
-            notes.append(f"{tuner} was left out: {error}")
+            if plan.everything:
+                kept.remove(tuner)
+                notes.append(f"{tuner} was left out: {error}")
+            else:
+                notes.append(f"{tuner} cannot start: {error}")
     for name in plan.scenarios[1:]:
         scenario = load_scenario(name)
         for tuner in kept:
-            RunSpec(scenario, tuner, 1, plan.intervals, plan.backend).check()
+            if tuner in TUNERS.builtin:
+                plan.spec(scenario, Row(tuner), 1).check()
     return replace(plan, tuners=tuple(kept)), notes
 
 

@@ -5,7 +5,9 @@ Exit codes: 0 done, 2 something that was given is wrong (or a run failed), 130 C
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -20,7 +22,7 @@ from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.train import evaluate, train
 from dcqcn_gym.commands.tune import tune
-from dcqcn_gym.core.errors import DcqcnGymError, printable
+from dcqcn_gym.core.errors import DEBUG_VARIABLE, DcqcnGymError, printable
 
 __all__ = ["app", "main"]
 
@@ -44,8 +46,13 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error, a plug-in's included.")
+    ] = False,
 ) -> None:
     """Tune the congestion control of RDMA networks, over an exact packet engine."""
+    if debug:
+        os.environ[DEBUG_VARIABLE] = "1"  # worker processes show theirs as well
 
 
 app.command()(tune)
@@ -66,10 +73,17 @@ app.add_typer(bench.app)
 
 
 def main() -> None:
-    """Run the command line; every expected error is one line on standard error."""
+    """Run the command line; every expected error is one line on standard error.
+
+    ``--debug`` may stand anywhere, also behind the command.
+    """
+    words = sys.argv[1:]
+    given = [word for word in words if word == "--debug"][:1]
     try:
-        app()  # ends by SystemExit
+        app(given + [word for word in words if word != "--debug"])  # ends by SystemExit
     except DcqcnGymError as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exception(error)
         typer.echo(f"error: {printable(str(error))}", err=True)
         sys.exit(2)
     except OSError as error:

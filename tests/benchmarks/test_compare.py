@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.comparison.page import write_results
 from dcqcn_gym.benchmarks.comparison.plan import (
@@ -26,6 +27,7 @@ from dcqcn_gym.benchmarks.comparison.plan import (
     jobs,
     label,
     prepare,
+    stored_plan,
 )
 from dcqcn_gym.benchmarks.comparison.results import Figures, collect, moving_mean, rows
 from dcqcn_gym.benchmarks.comparison.text import (
@@ -36,6 +38,7 @@ from dcqcn_gym.benchmarks.comparison.text import (
     markdown,
     verdict_table,
 )
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.runs.campaign import Done
@@ -168,10 +171,18 @@ def test_all_leaves_out_a_broken_plug_in_of_another_package(
     assert len(notes) == 1
     assert "broken was left out" in notes[0]
     assert "a_module_nobody_has" in notes[0]
-    with pytest.raises(ConfigError, match="broken_tuner cannot be imported"):
-        prepare(replace(plan, everything=False), tmp_path / "named")
     with pytest.raises(ConfigError, match="intervals"):
         prepare(replace(plan, intervals=0), tmp_path / "none")
+    # named, it fails alone
+    named = replace(plan, everything=False, seeds=1)
+    kept, notes = prepare(named, tmp_path / "named")
+    assert kept.tuners == ("random", "broken")
+    assert len(notes) == 1
+    assert "broken cannot start" in notes[0]
+    failed = carry_out(jobs(kept, tmp_path / "named"), 1, ignore)
+    assert len(failed) == 1
+    assert "broken_tuner cannot be imported" in next(iter(failed.values()))
+    assert len(logs(tmp_path / "named")) == 2
 
 
 def test_all_is_every_tuner_but_those_that_need_arguments() -> None:
@@ -397,3 +408,52 @@ def test_intervals_need_nothing_but_the_plain_install(native: Path) -> None:
     plain = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert plain.stdout.strip() == markdown(NATIVE, rows(jobs(NATIVE, native)), [], native).strip()
     assert "±" in plain.stdout
+
+
+SMALL = ["--scenario", "mini-fb-hadoop", "--tuners", "default,random", "--seeds", "1"]
+SMALL += ["--intervals", "5", "--eval-seeds", "1", "--eval-intervals", "2", "--backend", "fake"]
+
+
+def command(*words: str) -> str:
+    """Run ``compare``; return what it says, its error included."""
+    done = CliRunner().invoke(app, ["compare", "--quiet", "--jobs", "1", *words])
+    return f"{done.output}{done.exception}"
+
+
+def test_resume_takes_its_arguments_from_the_stored_run(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    command(*SMALL, "--out", out)
+    before = logs(tmp_path / "out")
+    log = tmp_path / "out/mini-fb-hadoop/random/seed1.jsonl"
+    log.write_bytes(log.read_bytes()[:-300])
+    stored = json.loads((tmp_path / "out/compare.json").read_text())
+    assert "failed" not in command("--resume", "--out", out)
+    assert logs(tmp_path / "out") == before
+    assert json.loads((tmp_path / "out/compare.json").read_text()) == stored
+    command("--resume", "--seeds", "2", "--out", out)  # what is given adds to it
+    assert len(logs(tmp_path / "out")) == 2 * len(before)
+    assert "intervals = 5, now it is 6" in command("--resume", "--intervals", "6", "--out", out)
+
+
+def test_resume_refuses_a_folder_without_a_comparison(tmp_path: Path) -> None:
+    assert "holds no comparison" in command("--resume", "--out", str(tmp_path / "mistyped"))
+    assert not (tmp_path / "mistyped").exists()
+    with pytest.raises(RunError, match="holds no comparison"):
+        prepare(PLAN, tmp_path / "mistyped", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "is not the plan of a comparison"),
+        ("[1]", "is not the plan of a comparison"),
+        ("{}", "scenarios: Field required"),
+        ('{"scenarios":["mini-fb-hadoop"],"tuners":["default"],"seeds":"x","intervals":5}',
+         "seeds: .*got 'x'"),
+    ],
+)  # fmt: skip
+def test_a_damaged_plan_is_named(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "compare.json").write_text(text)
+    with pytest.raises(RunError, match=says) as caught:
+        stored_plan(tmp_path)
+    assert "\n" not in str(caught.value)

@@ -13,6 +13,7 @@ from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.simulate.run import parse_assignments
 from dcqcn_gym.tuners import Tuner, TunerContext, make_tuner
 from dcqcn_gym.tuners.guard import GuardedTuner
@@ -59,7 +60,8 @@ def plugins(random: Random, folder: Path) -> None:
             lines.append(f"    {random.choice(_METHODS)}: {random.choice(_BODIES)}")
     path = folder / "odd.py"
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    spec = RunSpec(_SCENARIO, f"{path}:Odd", 1, 3, "fake")
+    apart = random.random() < 0.02  # a process of its own takes half a second to start
+    spec = RunSpec(_SCENARIO, f"{path}:Odd", 1, 3, "fake", hosting=Hosting(apart=apart))
     spec.check()
     run(spec, folder / "run.jsonl", watch=lambda line, state, repeated: None)
 

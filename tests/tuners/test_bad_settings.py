@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError, TunerError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.tuners import TUNERS, make_tuner
 
 SOURCE = """
@@ -77,10 +79,15 @@ CLOSES = """def tell(self, outcome):
 
 
 def test_a_plugin_that_closes_the_log(tmp_path: Path) -> None:
-    spec = RunSpec(load_scenario("mini-fb-hadoop"), odd(tmp_path, CLOSES), 1, 3, "fake")
+    here = Hosting(apart=False)
+    scenario = load_scenario("mini-fb-hadoop")
+    spec = RunSpec(scenario, odd(tmp_path, CLOSES), 1, 3, "fake", hosting=here)
     with pytest.raises(RunError, match=r"run.jsonl cannot be written: Bad file descriptor"):
         run(spec, tmp_path / "run.jsonl")
     assert len(read_run(tmp_path / "run.jsonl").intervals) == 1
+    # in a process of its own it cannot even see it
+    run(replace(spec, hosting=Hosting()), tmp_path / "run.jsonl")
+    assert read_run(tmp_path / "run.jsonl").complete
 
 
 def test_one_odd_tuner_does_not_stop_a_comparison(tmp_path: Path) -> None:

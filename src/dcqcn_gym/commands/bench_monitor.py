@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym.commands.interrupt import interruptible
+from dcqcn_gym.runs.claim import claim
 
 __all__ = ["monitor"]
 
@@ -75,9 +76,11 @@ def monitor(
         long=standard.long if long else None,
         own=tuple(monitor or ()),
     )
-    with interruptible(KEPT.format(out)), open_progress() as progress:
-        produce(plan, out, workers, progress)
-    page = build_page(plan, out)
+    with claim(out, "bench monitor"):
+        count = len(plan.jobs())
+        with interruptible(KEPT.format(out)), open_progress(expected=count) as progress:
+            produce(plan, out, workers, progress)
+        page = build_page(plan, out)
     table = rows(plan, out)
     if write is not None:
         insert(write, "bench monitor", markdown(plan, table))
@@ -113,7 +116,11 @@ def _explain(
         scenario=scenario,
     )
     histories = HistoryPlan(plan.loads, plan.seeds, warmup, length, scenario)
-    with interruptible(KEPT.format(out)), open_progress() as progress:
+    with (
+        claim(out, "bench monitor"),
+        interruptible(KEPT.format(out)),
+        open_progress() as progress,
+    ):
         produce(plan, out, workers, progress)
         produce(histories, out, workers, progress)
     text = explanation(plan, accounts(plan, out))

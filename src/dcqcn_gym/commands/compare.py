@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,25 +20,39 @@ __all__ = ["compare"]
 def compare(
     out: Annotated[Path, typer.Option(help="Directory for logs, table, plots and page.")],
     scenario: Annotated[
-        str, typer.Option(help="Scenarios, separated by commas.")
-    ] = "mini-fb-hadoop",
+        str | None,
+        typer.Option(help="Scenarios, separated by commas; default: mini-fb-hadoop."),
+    ] = None,
     tuners: Annotated[
-        str, typer.Option(help="Tuners, separated by commas; all: every registered one.")
-    ] = "all",
-    seeds: Annotated[int, typer.Option(min=1, max=999, help="Traffic seeds 1..N.")] = 5,
+        str | None,
+        typer.Option(help="Tuners, separated by commas; all (default): every registered one."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=999, help="Traffic seeds 1..N; default: 5.")
+    ] = None,
     intervals: Annotated[
         int | None, typer.Option(min=1, help="Budget of each run; default: the first scenario's.")
     ] = None,
     eval_seeds: Annotated[
-        int, typer.Option(min=1, max=999, help="Fresh seeds per run for what it recommends.")
-    ] = 2,
-    eval_intervals: Annotated[int, typer.Option(min=1, help="Intervals per fresh seed.")] = 25,
+        int | None,
+        typer.Option(min=1, max=999, help="Fresh seeds for what a run recommends; default: 2."),
+    ] = None,
+    eval_intervals: Annotated[
+        int | None, typer.Option(min=1, help="Intervals per fresh seed; default: 25.")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
     ] = None,
-    backend: Annotated[str, typer.Option(help="native, or fake for a quick look.")] = "native",
+    backend: Annotated[
+        str | None, typer.Option(help="native (default), or fake for a quick look.")
+    ] = None,
+    tuner_deadline: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Longest decision of a plug-in, in s; default: 300."),
+    ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the comparison in OUT, or add to it.")
+        bool,
+        typer.Option("--resume", help="Continue the comparison in OUT; what is given adds to it."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the comparison in OUT.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
@@ -44,8 +60,34 @@ def compare(
     """Run tuners on the same traffic and compare them.
 
     Writes OUT/table.md, OUT/compare.html, OUT/results.json, OUT/plots and one event log per run.
-    An interrupted comparison is continued by the same command with --resume.
+    An interrupted comparison goes on with: dcqcn-gym compare --resume --out OUT.
     """
+    from dcqcn_gym.benchmarks.comparison.plan import all_tuners, stored_plan
+    from dcqcn_gym.runs.claim import claim
+
+    everything = tuners == "all"
+    named = None if tuners is None or everything else _names(tuners, "--tuners")
+
+    given = {
+        "scenarios": None if scenario is None else _names(scenario, "--scenario"),
+        "tuners": all_tuners() if everything else named,
+        "everything": None if tuners is None else everything,
+        "seeds": seeds,
+        "intervals": intervals,
+        "eval_seeds": eval_seeds,
+        "eval_intervals": eval_intervals,
+        "backend": backend,
+        "deadline_s": tuner_deadline,
+    }
+    chosen: dict[str, Any] = {k: value for k, value in given.items() if value is not None}
+    with claim(out, "compare", force=force):
+        plan = replace(stored_plan(out), **chosen) if resume else _plan(chosen)
+        _carry_out(plan, out, jobs, resume=resume, force=force, quiet=quiet)
+
+
+def _carry_out(
+    wanted: Plan, out: Path, workers: int | None, *, resume: bool, force: bool, quiet: bool
+) -> None:
     import dcqcn_gym.benchmarks.comparison.plan as bench
     from dcqcn_gym.benchmarks.comparison.page import write_results
     from dcqcn_gym.benchmarks.comparison.results import rows
@@ -55,46 +97,41 @@ def compare(
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
 
-    plan, notes = bench.prepare(
-        _plan(scenario, tuners, seeds, intervals, eval_seeds, eval_intervals, backend),
-        out,
-        resume=resume,
-        force=force,
-    )
+    plan, notes = bench.prepare(wanted, out, resume=resume, force=force)
+    for note in notes:
+        typer.echo(note, err=True)
     todo = bench.jobs(plan, out)
     held = f"{out} holds every finished interval: the same command with {resume_words(force)}"
     with interruptible(f"{held} continues it"), open_progress(quiet=quiet) as progress:
-        failed = bench.carry_out(todo, jobs or cpu_count(), progress)
+        failed = bench.carry_out(todo, workers or cpu_count(), progress)
     tables = rows(todo, failed)
     page = write_results(plan, tables, notes, out)
     for name, found in tables.items():
         print_tables(tables_of(name, found))
         typer.echo(f"{headline(name, found)}\n")
-    for note in notes:
-        typer.echo(note, err=True)
     typer.echo(f"table: {out / 'table.md'}\npage: {page}", err=True)
     if failed:
         typer.echo(f"error: {len(failed)} of {len(todo)} runs failed; see the table", err=True)
         raise typer.Exit(2)
 
 
-def _plan(
-    scenario: str,
-    tuners: str,
-    seeds: int,
-    intervals: int | None,
-    eval_seeds: int,
-    eval_intervals: int,
-    backend: str,
-) -> Plan:
+def _plan(given: Mapping[str, Any]) -> Plan:
+    """Return the plan of a new comparison: what was given, the rest by default."""
     from dcqcn_gym.benchmarks.comparison.plan import Plan, all_tuners
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
-    scenarios = _names(scenario, "--scenario")
-    everything = tuners == "all"
-    chosen = all_tuners() if everything else _names(tuners, "--tuners")
-    budget = load_scenario(scenarios[0]).intervals if intervals is None else intervals
-    return Plan(scenarios, chosen, seeds, budget, eval_seeds, eval_intervals, backend, everything)
+    scenarios = given.get("scenarios", ("mini-fb-hadoop",))
+    whole = {
+        "scenarios": scenarios,
+        "tuners": all_tuners(),
+        "everything": "tuners" not in given,
+        "seeds": 5,
+        "intervals": None,
+        **given,
+    }
+    if whole["intervals"] is None:
+        whole["intervals"] = load_scenario(scenarios[0]).intervals
+    return Plan(**whole)
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:

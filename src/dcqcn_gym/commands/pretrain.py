@@ -36,13 +36,16 @@ def pretrain(
 
     from dcqcn_gym.core.errors import RunError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.runs.log import read_run, write_atomically
+    from dcqcn_gym.runs.log import check_writable, read_run, write_atomically
     from dcqcn_gym.runs.loop import RunSpec, run
 
+    if out.is_dir():
+        raise RunError(f"--out {out} is a directory; give a file")
     if out.exists() and not force:
         raise RunError(f"--out {out} exists; replace it with --force, or give another file")
     if not out.absolute().parent.is_dir():
         raise RunError(f"--out {out}: {out.absolute().parent} is not a directory")
+    check_writable(out)
     spec = RunSpec(load_scenario(scenario), tuner, seed, intervals, backend)
     spec.check()
     with TemporaryDirectory() as folder, Progress(console=Console(stderr=True)) as progress:

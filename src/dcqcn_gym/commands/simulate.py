@@ -80,6 +80,7 @@ def simulate(
     from rich.console import Console
 
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.simulate.run import parse_assignments, with_flows
     from dcqcn_gym.simulate.run import simulate as run_simulation
 
@@ -95,7 +96,8 @@ def simulate(
                 "--reports is a run that is over; of the other options only --scenario, --out, "
                 "--force and --quiet go with it"
             )
-        summary = _from_reports(chosen, out, reports, force)
+        with claim(out, "simulate", force=force):
+            summary = _from_reports(chosen, out, reports, force)
         return None if quiet else _tell(out, summary)
     setting = parse_assignments(assign or (), chosen.initial_setting(), chosen.line_rate_bps)
     options = (every, trace_ports, trace_flows, trace_format)
@@ -107,17 +109,18 @@ def simulate(
     if live:
         status.start()
     try:
-        summary = run_simulation(
-            chosen,
-            out,
-            setting=setting,
-            seed=seed,
-            intervals=intervals,
-            backend=backend,
-            force=force,
-            progress=_progress(status, chosen.name) if live else None,
-            trace=tracing,
-        )
+        with claim(out, "simulate", force=force):
+            summary = run_simulation(
+                chosen,
+                out,
+                setting=setting,
+                seed=seed,
+                intervals=intervals,
+                backend=backend,
+                force=force,
+                progress=_progress(status, chosen.name) if live else None,
+                trace=tracing,
+            )
     finally:
         status.stop()
     return None if quiet else _tell(out, summary)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +42,7 @@ def train(
     Writes OUT/policy.npz at every checkpoint; it runs without torch as
     --tuner policy --tuner-arg file=OUT. Ctrl-C saves a checkpoint first.
     """
+    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.training.progress import open_train_viewer
     from dcqcn_gym.training.spec import TrainDir, TrainSpec
     from dcqcn_gym.training.train import train as carry_out
@@ -49,7 +51,10 @@ def train(
     names = [name.strip() for name in scenario.split(",") if name.strip()]
     spec = TrainSpec(algo, tuple(names), envs, steps, seed, episode, backend, changes)
     directory = TrainDir(out)
-    with open_train_viewer(f"{algo} on {scenario}", steps, quiet=quiet) as viewer:
+    with (
+        claim(out, "train", force=force),
+        open_train_viewer(f"{algo} on {scenario}", steps, quiet=quiet) as viewer,
+    ):
         result = carry_out(
             spec, directory, viewer, checkpoint_every=checkpoint, resume=resume, force=force
         )
@@ -106,6 +111,7 @@ def evaluate(
 
     A policy acts in every interval. Training never sees these seeds. Needs no torch.
     """
+    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
     from dcqcn_gym.training import evaluation
@@ -120,7 +126,8 @@ def evaluate(
         backend=backend,
     )
     kept = "nothing is kept without --out" if out is None else f"the same command continues {out}"
-    with interruptible(kept), open_progress() as progress:
+    held = nullcontext() if out is None else claim(out, "evaluate")
+    with held, interruptible(kept), open_progress() as progress:
         rows = evaluation.evaluate(plan, out, jobs, progress)
     if as_json:
         typer.echo(evaluation.as_json(plan, rows))

@@ -57,6 +57,10 @@ def tune(
     eval_intervals: Annotated[
         int | None, typer.Option(min=1, help="Intervals per fresh seed; default: 5 to 20.")
     ] = None,
+    tuner_deadline: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Longest decision of a plug-in, in s; default: 300."),
+    ] = None,
 ) -> None:
     """Tune DCQCN for a scenario and compare with NVIDIA's default and the experts' setting.
 
@@ -66,16 +70,18 @@ def tune(
     from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.emit import WORDS
+    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.log import RunDir
 
     if emit is not None and emit not in WORDS:
         raise UnknownNameError("form of --emit", emit, WORDS)
     chosen = _with_monitor(load_scenario(scenario), monitor)
     n = chosen.intervals if intervals is None else intervals
-    spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend)
+    spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline)
     run_dir = RunDir(out)
-    best = _session(spec, run_dir, eval_seeds, eval_intervals or _some(n), resume, force, quiet)
-    page = _report(out) if report else None
+    with claim(out, "tune", force=force):
+        best = _session(spec, run_dir, eval_seeds, eval_intervals or _some(n), resume, force, quiet)
+        page = _report(out) if report else None
     if not quiet:
         _summary(best, run_dir, page)
         _verdict(out)
@@ -98,12 +104,18 @@ def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
 
 
 def _spec(
-    scenario: Scenario, tuner: str, arguments: list[str], seed: int, intervals: int, backend: str
+    scenario: Scenario,
+    tuner: str,
+    arguments: list[str],
+    seed: int,
+    intervals: int,
+    backend: str,
+    deadline: float | None,
 ) -> RunSpec:
     from dcqcn_gym.core.errors import ConfigError, quote
     from dcqcn_gym.envs.backends import make_backend
     from dcqcn_gym.runs.loop import RunSpec
-    from dcqcn_gym.tuners import TUNERS, parse_settings
+    from dcqcn_gym.runs.tuner_host import Hosting, described
     from dcqcn_gym.tuners.base import parse_argument
 
     make_backend(backend)
@@ -111,9 +123,9 @@ def _spec(
     if len(given) < len(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
         raise ConfigError(f"--tuner-arg {quote(twice)} is given twice; expected every one once")
-    typed = parse_settings(tuner, TUNERS.load(tuner), given)
-    values: dict[str, Any] = typed.model_dump(mode="json", exclude_unset=True)
-    return RunSpec(scenario, tuner, seed, intervals, backend, values)
+    hosting = Hosting() if deadline is None else Hosting(deadline)
+    values = described(tuner, given, hosting)
+    return RunSpec(scenario, tuner, seed, intervals, backend, values, hosting)
 
 
 def _session(

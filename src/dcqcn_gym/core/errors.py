@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 __all__ = [
+    "DEBUG_VARIABLE",
     "BackendError",
     "ConfigError",
     "DcqcnGymError",
@@ -18,9 +20,13 @@ __all__ = [
     "UnknownNameError",
     "did_you_mean",
     "in_one_line",
+    "line_in",
     "printable",
     "quote",
 ]
+
+DEBUG_VARIABLE = "DCQCN_GYM_DEBUG"
+"""Environment variable that ``--debug`` sets: tracebacks are shown, in worker processes too."""
 
 QUOTED = 80
 """An error quotes at most so many characters of what was given."""
@@ -117,3 +123,17 @@ def in_one_line(error: BaseException) -> str:
         text = f"{error.msg} (line {error.lineno})"
     text = printable(text if len(text) <= 400 else text[:397] + "...")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def line_in(error: BaseException, file: str) -> int | None:
+    """Return the last line of ``file`` that a traceback went through; None if it did not."""
+    found, step = None, error.__traceback__
+    while step is not None:
+        if _same_file(step.tb_frame.f_code.co_filename, file):
+            found = step.tb_lineno
+        step = step.tb_next
+    return found
+
+
+def _same_file(one: str, other: str) -> bool:
+    return one == other or Path(one).absolute() == Path(other).absolute()

@@ -13,7 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError, in_one_line, quote
+from dcqcn_gym.core.errors import (
+    ConfigError,
+    DcqcnGymError,
+    UnknownNameError,
+    in_one_line,
+    line_in,
+    quote,
+)
 from dcqcn_gym.core.files import read_file
 
 __all__ = ["Registry", "is_file"]
@@ -61,8 +68,6 @@ class Registry(Generic[T]):
         if is_file(name):
             path, _, attribute = name.rpartition(":")
             return self._checked(_load_file(self.kind, Path(path)), attribute, name)
-        if name.endswith(".py"):
-            raise ConfigError(f"{self.kind} {name!r} is a file; name its class: {name}:Class")
         module_name, attribute = self._target(name)
         try:
             module = importlib.import_module(module_name)
@@ -74,8 +79,17 @@ class Registry(Generic[T]):
             ) from error
         return self._checked(module, attribute, name)
 
+    def check_name(self, name: str) -> None:
+        """Raise what :meth:`load` would say of the name alone; imports nothing."""
+        if not is_file(name):
+            self._target(name)
+        elif not (path := Path(name.rpartition(":")[0])).exists():
+            raise ConfigError(_no_file(self.kind, path))
+
     def _target(self, name: str) -> tuple[str, str]:
         """Return module and class of a registered name."""
+        if name.endswith(".py"):
+            raise ConfigError(f"{self.kind} {name!r} is a file; name its class: {name}:Class")
         if name in self.builtin:
             module, _, attribute = self.builtin[name].partition(":")
             return module, attribute
@@ -157,7 +171,7 @@ def _owner(point: EntryPoint) -> str:
 
 def _load_file(kind: str, path: Path) -> ModuleType:
     if not path.exists():
-        raise ConfigError(f"{kind} file {quote(str(path))} cannot be read: No such file")
+        raise ConfigError(_no_file(kind, path))
     source = read_file(path)
     # the name holds the text's digest: two versions of a file in one process stay two modules
     module_name = f"dcqcn_gym_plugin_{path.stem}_{hashlib.sha256(source).hexdigest()[:12]}"
@@ -174,7 +188,13 @@ def _load_file(kind: str, path: Path) -> ModuleType:
         del sys.modules[module_name]
         if isinstance(error, DcqcnGymError | KeyboardInterrupt):
             raise
+        line = None if isinstance(error, SyntaxError) else line_in(error, str(path))
+        place = "" if line is None else f" (line {line})"
         raise ConfigError(
-            f"{kind} file {str(path)!r} cannot be imported: {in_one_line(error)}"
+            f"{kind} file {str(path)!r} cannot be imported: {in_one_line(error)}{place}"
         ) from error
     return module
+
+
+def _no_file(kind: str, path: Path) -> str:
+    return f"{kind} file {quote(str(path))} cannot be read: No such file"

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import heapq
 import math
+import os
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import AbstractContextManager, nullcontext
@@ -18,7 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, in_one_line
+from dcqcn_gym.core.errors import (
+    DEBUG_VARIABLE,
+    ConfigError,
+    DcqcnGymError,
+    RunError,
+    in_one_line,
+)
 from dcqcn_gym.runs.pool import cpu_count, worker_pool
 
 __all__ = ["Campaign", "Done", "Job", "Progress", "carry_out", "raise_failures"]
@@ -162,10 +170,10 @@ def _guarded(job: Job) -> tuple[Any, str | None]:
     """Carry out a job in a worker; every error becomes a sentence, since not all of them pickle."""
     try:
         return job.work(), None
-    except DcqcnGymError as error:
-        return None, str(error)
     except Exception as error:
-        return None, in_one_line(error)
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exception(error)
+        return None, str(error) if isinstance(error, DcqcnGymError) else in_one_line(error)
 
 
 def carry_out(

@@ -22,6 +22,7 @@ from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
+from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.runs.log_check import check_line, check_whole
 from dcqcn_gym.runs.upgrade import upgraded
 
@@ -31,6 +32,7 @@ __all__ = [
     "LogWriter",
     "Run",
     "RunDir",
+    "check_writable",
     "encode_line",
     "interval_line",
     "read_run",
@@ -255,6 +257,16 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         raise _write_failure(path, error) from error
 
 
+def check_writable(path: Path) -> None:
+    """Raise RunError unless :func:`write_atomically` can make ``path``; leaves nothing behind."""
+    draft = path.with_name(path.name + ".tmp")
+    try:
+        draft.touch()
+        draft.unlink()
+    except OSError as error:
+        raise _write_failure(path, error) from error
+
+
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
     """Write a JSON file for people and programs, as a whole or not at all."""
     write_atomically(path, (json.dumps(value, indent=2, allow_nan=False) + "\n").encode())
@@ -299,13 +311,7 @@ class RunDir:
         """
         if resume and force:
             raise RunError("--resume continues a run and --force replaces it; give one of them")
-        for part in (self.root, *self.root.parents):
-            if part.exists():
-                if not part.is_dir():
-                    raise RunError(f"--out {self.root}: {part} is a file; give a directory")
-                if not os.access(part, os.W_OK | os.X_OK):
-                    raise RunError(f"--out {self.root}: {part} is not writable")
-                break
+        check_place(self.root)
         if resume:
             if not self.log.exists():
                 raise RunError(f"--resume: {self.root} holds no run ({self.log.name} is missing)")

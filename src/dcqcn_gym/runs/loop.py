@@ -44,9 +44,8 @@ def run(
     log with every finished interval.
     """
     wall, cpu = time.perf_counter(), time.process_time()
-    tuner = spec.make_tuner()
     summary = Summary()
-    with closing(spec.make_env()) as env:
+    with closing(spec.make_tuner()) as tuner, closing(spec.make_env()) as env:
         observation, _ = env.reset(seed=spec.seed)
         tuner.start(replace(spec.context(env), observation=observation), env.backend.offers)
         setting: Proposal = env.initial_setting.canonical()

@@ -304,9 +304,16 @@ def open_meter(*, quiet: bool = False) -> Iterator[Meter]:
 
 
 @contextmanager
-def open_progress(*, quiet: bool = False) -> Iterator[Callable[[Done[Any]], None]]:
-    """Yield what a campaign calls after every job; jobs that failed are named at once."""
+def open_progress(
+    *, quiet: bool = False, expected: int = 0
+) -> Iterator[Callable[[Done[Any]], None]]:
+    """Yield what a campaign calls after every job; jobs that failed are named at once.
+
+    With ``expected`` jobs, that many are announced before the first one ends.
+    """
     with open_meter(quiet=quiet) as meter:
+        if expected:
+            meter.show(0, expected, "running", f"0/{expected} runs are done")
 
         def show(done: Done[Any]) -> None:
             name = done.job.name

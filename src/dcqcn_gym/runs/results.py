@@ -27,10 +27,18 @@ from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, write_atomically, write_json
+from dcqcn_gym.runs.tuner_host import hosted_digest
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
 from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
 
-__all__ = ["RESULTS_SCHEMA", "plain", "scenario_digest", "tuner_digest", "write_results"]
+__all__ = [
+    "RESULTS_SCHEMA",
+    "digest_here",
+    "plain",
+    "scenario_digest",
+    "tuner_digest",
+    "write_results",
+]
 
 RESULTS_SCHEMA = 2
 """Version of the file's layout; it rises when a field changes its meaning or goes away.
@@ -117,6 +125,16 @@ def tuner_digest(tuner: str, arguments: Mapping[str, Any] | None = None) -> str 
     A trained policy's numbers count as its code; other modules that the class imports do not. None
     if the tuner cannot be loaded here.
     """
+    try:
+        if tuner in TUNERS.builtin:
+            return digest_here(tuner, arguments)
+        return hosted_digest(tuner, arguments or {})  # its code is not loaded here
+    except DcqcnGymError:
+        return None
+
+
+def digest_here(tuner: str, arguments: Mapping[str, Any] | None = None) -> str | None:
+    """Return what :func:`tuner_digest` does, loading the tuner in this process."""
     digest = hashlib.sha256()
     try:
         found = TUNERS.load(tuner)

@@ -12,7 +12,8 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, Line, setting_json
-from dcqcn_gym.tuners import TunerContext, make_tuner
+from dcqcn_gym.runs.tuner_host import Hosting, guarded_tuner
+from dcqcn_gym.tuners import TunerContext
 from dcqcn_gym.tuners.guard import GuardedTuner
 
 __all__ = ["RunSpec"]
@@ -20,7 +21,7 @@ __all__ = ["RunSpec"]
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that decides the bytes of a run."""
+    """Everything that decides the bytes of a run; and ``hosting``, which decides none of them."""
 
     scenario: Scenario
     tuner: str
@@ -28,6 +29,7 @@ class RunSpec:
     intervals: int
     backend: str = "native"
     tuner_args: dict[str, Any] = field(default_factory=dict)
+    hosting: Hosting = field(default_factory=Hosting, compare=False)
 
     def header(self) -> Line:
         """Return the first line of the log."""
@@ -68,14 +70,14 @@ class RunSpec:
 
     def check(self) -> None:
         """Raise what a run would raise at its start; simulates and writes nothing."""
-        with closing(self.make_env()) as env:
+        with closing(self.make_env()) as env, closing(self.make_tuner()) as tuner:
             env.backend.open(self.scenario, self.seed)
-            self.make_tuner().start(self.context(env), env.backend.offers)
+            tuner.start(self.context(env), env.backend.offers)
 
     def make_env(self) -> DcqcnEnv:
         """Return the environment, not yet reset."""
         return DcqcnEnv(self.scenario, self.backend, intervals=self.intervals)
 
     def make_tuner(self) -> GuardedTuner:
-        """Return a fresh tuner."""
-        return GuardedTuner(self.tuner, make_tuner(self.tuner, self.tuner_args))
+        """Return a fresh tuner; close it after use."""
+        return guarded_tuner(self.tuner, self.tuner_args, self.hosting)

@@ -7,7 +7,6 @@ Ctrl-C leaves nothing half-made. Memory does not grow with simulated time.
 from __future__ import annotations
 
 import json
-import os
 import resource
 import sys
 import time
@@ -32,6 +31,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, collectives_of
 from dcqcn_gym.report.trace_figure import draw
+from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.recorded import Spent
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
@@ -254,13 +254,7 @@ def _check_budget(scenario: Scenario, intervals: int | None) -> None:
 
 
 def _check_out(out: Path, force: bool) -> None:
-    for part in (out, *out.parents):
-        if part.exists():
-            if not part.is_dir():
-                raise RunError(f"--out {out}: {part} is a file; give a directory")
-            if not os.access(part, os.W_OK | os.X_OK):
-                raise RunError(f"--out {out}: {part} is not writable")
-            break
+    check_place(out)
     if (out / "run.jsonl").exists():
         raise RunError(f"--out {out} holds a tuning run; give another directory")
     held = [name for name in FILES if (out / name).exists()]

@@ -7,13 +7,15 @@
     class TestMyTuner(TunerCase):
         tuner = "my-tuner"  # a registered name, or "path/to/file.py:MyTuner"
 
-Everything runs on the fake backend, in a second or two.
+Everything runs on the fake backend, in a second or two; all but one test in this process, so that
+a debugger stops in the tuner.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,6 +25,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.tuners import TUNERS, Tuner, TunerSettings, make_tuner
 
 __all__ = ["TunerCase"]
@@ -47,10 +50,11 @@ class TunerCase:
         return scenario.model_copy(update=changes)
 
     def spec(self, seed: int = 1, **changes: Any) -> RunSpec:
-        """Return a run of the tuner under test."""
+        """Return a run of the tuner under test, in this process."""
         scenario = self.scenario(**changes)
         arguments = dict(self.arguments)
-        return RunSpec(scenario, self.tuner, seed, self.intervals, "fake", arguments)
+        here = Hosting(apart=False)
+        return RunSpec(scenario, self.tuner, seed, self.intervals, "fake", arguments, here)
 
     def log(self, path: Path, spec: RunSpec | None = None) -> Run:
         """Carry out a run and read its log."""
@@ -89,6 +93,14 @@ class TunerCase:
         for name in ("a", "b"):
             self.log(tmp_path / name)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+    def test_a_process_of_its_own_changes_no_byte(self, tmp_path: Path) -> None:
+        """Where the commands run a plug-in, its log has the same bytes."""
+        if self.tuner in TUNERS.builtin:  # the commands run those in their own process
+            return
+        self.log(tmp_path / "here")
+        self.log(tmp_path / "apart", replace(self.spec(), hosting=Hosting(apart=True)))
+        assert (tmp_path / "here").read_bytes() == (tmp_path / "apart").read_bytes()
 
     def test_two_runs_at_once_do_not_disturb_each_other(self) -> None:
         """Two tuners share nothing: asking one does not change what the other proposes."""

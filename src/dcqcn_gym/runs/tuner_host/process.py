@@ -1,0 +1,151 @@
+"""The near end: starts the far one, asks with a deadline, and gives every ending a name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from dcqcn_gym.core.errors import TunerError
+from dcqcn_gym.runs.tuner_host.protocol import (
+    MOST_ANSWER_BYTES,
+    BadAnswerError,
+    encode,
+    parse_answer,
+    shown,
+)
+
+__all__ = ["HostProcess", "PluginTraceback", "own_python"]
+
+_GRACE_S = 1.0
+"""How long a tuner's process may take to end by itself."""
+_CHUNK = 2**16
+
+
+class PluginTraceback(Exception):  # noqa: N818 - the cause of an error, shown by --debug
+    """The traceback of an error at the far end."""
+
+
+def own_python() -> list[str]:
+    """Return the command of a far end in this very environment."""
+    path = [entry for entry in sys.path if entry]  # without the current directory's shadow
+    code = f"import sys; sys.path[:] = {path!r}\n"
+    code += "from dcqcn_gym.runs.tuner_host.server import main; main()"
+    return [sys.executable, "-c", code]
+
+
+class HostProcess:
+    """One process that holds one tuner, called ``name``.
+
+    ``command`` starts it; its standard input is one end of a socket pair and its only way to speak
+    with us. It leads a session of its own: Ctrl-C goes to this program alone, which ends it. Every
+    call raises TunerError if it takes longer than ``deadline_s`` seconds, if the process ends or
+    says what is no answer; the process is ended then.
+    """
+
+    def __init__(self, name: str, deadline_s: float, command: Sequence[str] | None = None) -> None:
+        self.name = name
+        self.cpu_s = 0.0
+        self._deadline_s = deadline_s
+        self._asked = 0
+        self._unread = b""
+        self._socket, theirs = socket.socketpair()
+        start = own_python() if command is None else command
+        try:
+            self._process = subprocess.Popen(start, stdin=theirs.fileno(), start_new_session=True)
+        except OSError as error:
+            self._socket.close()
+            raise TunerError(
+                f"tuner {name!r}: its process cannot be started: {error.strerror}"
+            ) from error
+        finally:
+            theirs.close()
+
+    def call(self, call: str, **fields: Any) -> Any:
+        """Return the value of one answer; raise the error that it holds instead."""
+        self._asked += 1
+        self._socket.settimeout(self._deadline_s)
+        self._until = time.monotonic() + self._deadline_s
+        try:
+            self._socket.sendall(encode({"id": self._asked, "call": call, **fields}))
+            line = self._line(call)
+        except TimeoutError:
+            self._end(
+                f"gave no answer to {call}() within {self._deadline_s:g} s and was stopped; "
+                "--tuner-deadline gives it longer"
+            )
+        except (BrokenPipeError, ConnectionResetError):
+            self._died(call)
+        except BaseException:  # Ctrl-C between question and answer: they would no longer match
+            self.close(grace_s=0.0)
+            raise
+        return self._value(call, line)
+
+    def close(self, grace_s: float = _GRACE_S) -> None:
+        """End the process and whatever it has started; allowed more than once."""
+        if self._process.returncode is not None:
+            return
+        with suppress(OSError):
+            self._socket.settimeout(grace_s)
+            self._socket.sendall(encode({"id": 0, "call": "stop"}))
+            until = time.monotonic() + grace_s
+            while grace_s and self._socket.recv(_CHUNK) and time.monotonic() < until:
+                pass  # a copy of it still speaks; nobody listens any more
+        with suppress(ProcessLookupError):  # it has not been waited for, so its number is its own
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._socket.close()
+
+    def _line(self, call: str) -> bytes:
+        """Return the next line, without its end."""
+        while b"\n" not in self._unread:
+            if len(self._unread) > MOST_ANSWER_BYTES:
+                self._end(f"answered {call}() with more than {MOST_ANSWER_BYTES} bytes")
+            left = self._until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left)
+            data = self._socket.recv(_CHUNK)
+            if not data:
+                self._died(call)
+            self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+    def _value(self, call: str, line: bytes) -> Any:
+        try:
+            answer = parse_answer(line)
+        except BadAnswerError as error:
+            self._end(f"sent what is no answer to {call}() ({error}): {shown(line)}")
+        if answer.id != self._asked:
+            self._end(
+                f"answered something else than {call}(), or answered twice: a tuner that forks has "
+                "to end its copies"
+            )
+        self.cpu_s = answer.cpu_s
+        if answer.error is not None:
+            raise answer.error from (PluginTraceback(answer.trace) if answer.trace else None)
+        return answer.value
+
+    def _died(self, call: str) -> NoReturn:
+        """Say how it ended; what it has started ends with it."""
+        until, ended = time.monotonic() + _GRACE_S, None
+        while ended is None and time.monotonic() < until:
+            ended = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            time.sleep(0.0 if ended else 0.01)
+        self.close(grace_s=0.0)
+        if ended is None:
+            raise TunerError(f"tuner {self.name!r} closed its pipe in {call}()")
+        code = self._process.returncode
+        ending = f"with exit status {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
+        raise TunerError(f"tuner {self.name!r}: its process ended in {call}() {ending}")
+
+    def _end(self, what: str) -> NoReturn:
+        self.close(grace_s=0.0)
+        raise TunerError(f"tuner {self.name!r} {what}")

@@ -1,0 +1,182 @@
+"""What the main path sees of a hosted tuner, and who is hosted: every one that is not built in."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from dcqcn_gym.core.errors import ConfigError, TunerError, quote
+from dcqcn_gym.core.needs import NEEDS
+from dcqcn_gym.runs.tuner_host.process import HostProcess
+from dcqcn_gym.runs.tuner_host.protocol import VERSION
+from dcqcn_gym.runs.tuner_host.values import context_plain, outcome_plain, proposal_from
+from dcqcn_gym.tuners import TUNERS, make_tuner, parse_settings
+from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
+from dcqcn_gym.tuners.guard import GuardedTuner
+
+__all__ = ["DEADLINE_VARIABLE", "Hosting", "described", "guarded_tuner", "hosted_digest"]
+
+DEADLINE_VARIABLE = "DCQCN_GYM_TUNER_DEADLINE"
+"""Environment variable with the seconds of a decision; ``--tuner-deadline`` comes before it."""
+
+_DEADLINE_S = 300.0
+
+
+def _deadline() -> float:
+    text = os.environ.get(DEADLINE_VARIABLE)
+    if text is None:
+        return _DEADLINE_S
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(
+            f"{DEADLINE_VARIABLE} = {quote(text)}: expected a number of seconds"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Hosting:
+    """Where a tuner runs; no byte of a result depends on it.
+
+    ``deadline_s`` is the longest that one call of a hosted tuner may take (default: 300 s, or the
+    environment variable). ``apart`` True gives every tuner a process of its own, False none; None
+    hosts those that are not built in.
+    """
+
+    deadline_s: float = field(default_factory=_deadline)
+    apart: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.deadline_s < math.inf:
+            raise ConfigError(
+                f"a deadline of {self.deadline_s:g} s per decision; expected a positive number"
+            )
+
+    def hosts(self, tuner: str) -> bool:
+        """Return whether a tuner runs in a process of its own; raise if the name is unknown."""
+        apart = tuner not in TUNERS.builtin if self.apart is None else self.apart
+        if apart:
+            TUNERS.check_name(tuner)
+        return apart
+
+
+def guarded_tuner(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> GuardedTuner:
+    """Return a fresh tuner under supervision, in a process of its own where ``hosting`` says so."""
+    if not hosting.hosts(name):
+        return GuardedTuner(name, make_tuner(name, dict(arguments)))
+    return _HostedGuard(name, _HostedTuner(name, arguments, hosting.deadline_s))
+
+
+def described(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> dict[str, Any]:
+    """Return a tuner's given arguments as its log holds them: checked, typed, plain.
+
+    Raises ConfigError as :func:`~dcqcn_gym.tuners.parse_settings` does.
+    """
+    if not hosting.hosts(name):
+        typed = parse_settings(name, TUNERS.load(name), arguments)
+        return dict(typed.model_dump(mode="json", exclude_unset=True))
+    with closing(_HostedTuner(name, arguments, hosting.deadline_s)) as tuner:
+        return tuner.arguments
+
+
+def hosted_digest(name: str, arguments: Mapping[str, Any]) -> str | None:
+    """Return the digest of the code of a tuner that is not built in, computed at its own side."""
+    with closing(_HostedTuner(name, arguments, Hosting().deadline_s)) as tuner:
+        return tuner.digest()
+
+
+class _HostedTuner(Tuner[Proposal]):
+    """A tuner at the other end of a pipe. It trusts nothing that comes from there."""
+
+    def __init__(self, name: str, arguments: Mapping[str, Any], deadline_s: float) -> None:
+        super().__init__()
+        self._title = name
+        self.offers: frozenset[str] = frozenset(NEEDS)
+        self.process = HostProcess(name, deadline_s)
+        try:
+            found = self.process.call(
+                "open", version=VERSION, tuner=name, arguments=dict(arguments)
+            )
+            if not isinstance(found, dict):
+                raise self._wrong("open", found, "its arguments")
+        except BaseException:
+            self.close()
+            raise
+        self.arguments: dict[str, Any] = found
+
+    def start(self, context: TunerContext) -> None:
+        self.context = context
+        plain = context_plain(context)
+        self.process.call("start", context=plain, offers=sorted(self.offers))
+
+    def ask(self) -> Proposal | None:
+        return self._proposal("ask")
+
+    def tell(self, outcome: Outcome) -> None:
+        self.process.call("tell", outcome=outcome_plain(outcome))
+
+    @property
+    def tuning(self) -> bool:
+        found = self.process.call("tuning")
+        if not isinstance(found, bool):
+            raise self._wrong("tuning", found, "true or false")
+        return found
+
+    def recommend(self) -> Proposal:
+        found = self._proposal("recommend")
+        if found is None:
+            raise self._wrong("recommend", found, "a setting")
+        return found
+
+    def state(self) -> dict[str, Any]:
+        found = self.process.call("state")
+        if not isinstance(found, dict):
+            raise self._wrong("state", found, "figures")
+        return found
+
+    def digest(self) -> str | None:
+        """Return the digest of the tuner's code, None if it has none."""
+        found = self.process.call("digest")
+        return found if isinstance(found, str) else None
+
+    def close(self) -> None:
+        """End the process."""
+        self.process.close()
+
+    def _proposal(self, call: str) -> Proposal | None:
+        found = self.process.call(call)
+        try:
+            return proposal_from(found)
+        except ConfigError as error:
+            raise self._wrong(call, found, "a setting") from error
+
+    def _wrong(self, call: str, found: object, expected: str) -> TunerError:
+        return TunerError(
+            f"tuner {self._title!r} answered {call}() with {quote(found)}; expected {expected}"
+        )
+
+
+class _HostedGuard(GuardedTuner):
+    """Supervises a hosted tuner; the CPU time is that of the other process."""
+
+    tuner: _HostedTuner
+
+    def start(self, context: TunerContext, offered: frozenset[str] = frozenset(NEEDS)) -> None:
+        """Start the tuner, whose own side checks what it needs to see."""
+        self.tuner.offers = offered
+        super().start(context, offered)
+
+    def close(self) -> None:
+        """End the tuner's process."""
+        self.tuner.close()
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.cpu_s = self.tuner.process.cpu_s
