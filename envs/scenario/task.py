@@ -20,6 +20,7 @@ from dcqcn_gym.core.knobs import (
     expert_setting,
     knob,
 )
+from dcqcn_gym.envs.scenario.choices import KnobChoice, checked_choices, turned
 from dcqcn_gym.envs.scenario.topology import us_to_ps
 
 __all__ = ["Task", "UtilityWeights"]
@@ -49,7 +50,8 @@ class UtilityWeights(StrictModel):
 class Task(StrictModel):
     """What a tuner is asked, apart from the network it is asked on.
 
-    ``knobs`` are those an action sets (the others stay as they start); ``groups`` the groups of
+    ``knobs`` are those an action sets (the others stay as they start), as a list or as changes of
+    the usual ones: :attr:`turned` and :attr:`ranges`. ``groups`` are the groups of
     devices that a tuner which sets groups apart turns beside ``"cluster"``
     (:data:`dcqcn_gym.core.groups.DeviceSetting`). Keys ending in ``_us`` are microseconds.
     """
@@ -61,14 +63,18 @@ class Task(StrictModel):
     trigger: Literal["always", "kl"] = "always"
     active_share: float = Field(default=0.05, ge=0, le=1)
     pfc_over: Literal["all", "paused"] = "all"
-    knobs: tuple[str, ...] = TUNED_KNOBS
+    knobs: tuple[str, ...] | dict[str, KnobChoice] = TUNED_KNOBS
     groups: tuple[str, ...] = ()
     initial: Literal["default", "expert", "dcqcn-paper"] | dict[str, float] = "default"
     weights: UtilityWeights = UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3)
 
-    @field_validator("knobs")
+    @field_validator("knobs", mode="before")
     @classmethod
-    def _check_knobs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_knobs(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            return checked_choices(value)
+        if not isinstance(value, list | tuple) or not all(isinstance(n, str) for n in value):
+            raise ConfigError(f"{quote(value)}; expected a list of knobs, or a table [knobs]")
         for name in value:
             knob(name)
         if not value or len(set(value)) != len(value):
@@ -102,6 +108,17 @@ class Task(StrictModel):
             if row.integer and math.isfinite(number) and number != int(number):
                 raise ConfigError(f"{name} = {number:g}; expected a whole number ({row.unit})")
         return value
+
+    @property
+    def turned(self) -> tuple[str, ...]:
+        """The knobs that an action sets, in the order of the action."""
+        return turned(self.knobs) if isinstance(self.knobs, dict) else self.knobs
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """The ranges (NVIDIA's units) that replace the tuned ones of the knob table."""
+        choices = self.knobs if isinstance(self.knobs, dict) else {}
+        return {name: choice for name, choice in choices.items() if isinstance(choice, tuple)}
 
     @property
     def monitor_interval_ps(self) -> int:

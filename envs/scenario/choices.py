@@ -1,0 +1,76 @@
+"""The table ``[knobs]`` of a scenario: what a tuner may turn, and within which range.
+
+It says what is other than usual: ``kmin = [50, 800]`` searches that range only (NVIDIA's units),
+``rp_gd = "fixed"`` leaves the knob as it starts, ``rp_byte_reset = "tuned"`` turns one that is
+usually left alone. A range must lie within what the device takes at the network's line rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.knob_names import by_knob_name
+from dcqcn_gym.core.knobs import KNOBS, Knob, knob
+
+__all__ = ["KnobChoice", "check_ranges", "checked_choices", "turned"]
+
+KnobChoice: TypeAlias = tuple[float, float] | Literal["fixed", "tuned"]
+"""What a scenario says of one knob."""
+
+
+def checked_choices(values: Mapping[Any, Any]) -> dict[str, KnobChoice]:
+    """Return the table by the knobs' own names; raise ConfigError or UnknownNameError."""
+    choices = {name: _choice(knob(name), value) for name, value in by_knob_name(values).items()}
+    if not turned(choices):
+        raise ConfigError("every knob is fixed; expected at least one that is tuned")
+    return choices
+
+
+def turned(choices: Mapping[str, KnobChoice]) -> tuple[str, ...]:
+    """Return the knobs that an action sets, in the order of the knob table."""
+    return tuple(
+        row.name
+        for row in KNOBS.values()
+        if choices.get(row.name, "tuned" if row.tuned_by_default else "fixed") != "fixed"
+    )
+
+
+def check_ranges(ranges: Mapping[str, tuple[float, float]], line_rate_bps: float) -> None:
+    """Raise ConfigError for a range that is not legal at this line rate."""
+    for name, (low, high) in ranges.items():
+        bottom, top = knob(name).legal_at(line_rate_bps)
+        if low < bottom or high > top:
+            raise ConfigError(
+                f"knobs.{name} = [{low:g}, {high:g}]; expected a range within "
+                f"{bottom:g}..{top:g} {knob(name).unit} at {line_rate_bps / 1e9:g} Gb/s"
+            )
+
+
+def _choice(row: Knob, value: Any) -> KnobChoice:
+    if value in ("fixed", "tuned"):
+        return "fixed" if value == "fixed" else "tuned"
+    if not isinstance(value, list | tuple) or len(value) != 2 or not all(map(_number, value)):
+        raise ConfigError(
+            f'{row.name} = {quote(value)}; expected [lowest, highest] ({row.unit}), "fixed" or '
+            '"tuned"'
+        )
+    low, high = map(float, value)
+    if low >= high:
+        raise ConfigError(f"{row.name} = {quote(value)}; expected the lower end first")
+    if row.integer and not (low.is_integer() and high.is_integer()):
+        raise ConfigError(f"{row.name} = {quote(value)}; expected whole numbers ({row.unit})")
+    if row.off is not None and low <= row.off <= high:
+        raise ConfigError(
+            f"{row.name} = {quote(value)}; {row.off:g} switches it off, so expected a range "
+            "without it"
+        )
+    return low, high
+
+
+def _number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return (not isinstance(value, int) or value.bit_length() <= 63) and math.isfinite(value)
