@@ -18,7 +18,7 @@ BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "cmake>=3.20" "ninja>=1.
 LOCK := $(if $(shell command -v flock),flock $(VENV)/.build-lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help install tune test fuzz lint tidy format rebuild-core stub schemas docs clean
+.PHONY: help install tune test fuzz lint tidy format rebuild-core stub schemas docs site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,9 +32,9 @@ $(BIN)/python:
 	         "or set CXX" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(DEPS): pyproject.toml | $(BIN)/python
+$(DEPS): pyproject.toml tests/constraints.txt | $(BIN)/python
 	$(PIP) install -qq $(BUILD_TOOLS)
-	$(LOCK) $(PIP) install -qq --no-build-isolation -e '.[dev]'
+	$(LOCK) $(PIP) install -qq --no-build-isolation -c tests/constraints.txt -e '.[dev]'
 	@touch $@
 
 $(CORE): $(DEPS) CMakeLists.txt $(ENGINE)
@@ -89,6 +89,9 @@ schemas: $(CORE)  ## write configs/schema again
 docs: $(CORE)  ## write the generated parts of docs/ again
 	$(BIN)/python docs/make_knobs.py
 	$(BIN)/python docs/make_environment.py
+
+site: $(DEPS)  ## build the docs site into build/site; nothing is fetched
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:  ## remove everything that was built; runs/ stays
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -88,9 +88,10 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         self.render_mode = render_mode
         self.initial_setting = self.scenario.initial_setting()
         self.space = KnobSpace(
-            self.scenario.knobs if knobs is None else tuple(knobs),
+            self.scenario.turned if knobs is None else tuple(knobs),
             self.scenario.line_rate_bps,
             self.initial_setting.table,
+            self.scenario.ranges,
         )
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
         self.observation_space = gymnasium.spaces.Box(*bounds(self.space.table), dtype=np.float32)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -129,6 +129,8 @@ def layout_name(space: KnobSpace) -> str:
     for the layout that it was trained for; a knob that is neither shown nor moved changes nothing.
     """
     table = space.table
+    if space.ranges:  # an action means other values
+        table = replace(table, rows=tuple(space.row(row.name) for row in table.rows))
     return f"{OBSERVATION_VERSION}/{table.scheme}/{table.digest((*table.observed, *space.knobs))}"
 
 

@@ -70,8 +70,8 @@ class DictAction(_SettingAction):
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)
-        rate, rows = self.space.line_rate_bps, self.space.table.knobs
-        ranges = {n: rows[n].tuned_at(rate) for n in self.space.knobs}
+        rate = self.space.line_rate_bps
+        ranges = {n: self.space.row(n).tuned_at(rate) for n in self.space.knobs}
         self.action_space = spaces.Dict(
             {n: spaces.Box(low, high, (), np.float64) for n, (low, high) in ranges.items()}
         )

@@ -127,7 +127,7 @@ class ChameleonTuner(Tuner):
     def _moved(self) -> Setting:
         space = self.context.space
         name = space.knobs[self._parameter]
-        row = space.table[name]
+        row = space.row(name)
         by = self._direction * whole_step(row, self._step)
         values = {name: moved(row, self._setting, by, space.line_rate_bps)}
         if name == "kmin":  # a threshold that passes the other one takes it along

@@ -48,7 +48,7 @@ def default_library(space: KnobSpace) -> dict[str, Setting]:
 def _rung(start: Setting, steps: int, space: KnobSpace) -> Setting:
     values: dict[str, float] = {}
     for name in space.knobs:
-        row = space.table[name]
+        row = space.row(name)
         by = steps * row.direction * row.step_at(space.line_rate_bps)
         values[name] = moved(row, start, by, space.line_rate_bps)
     return start.replace(space.clip(values))

@@ -129,7 +129,7 @@ class ParaleonTuner(Tuner):
         rate = space.line_rate_bps
         values: dict[str, float] = {}
         for name in space.knobs:
-            row = space.table[name]
+            row = space.row(name)
             step = whole_step(row, row.step_at(rate) * self._random.uniform(0.5, 1.0))
             dominant = self._random.random() < guided
             towards_throughput = dominant == fsd.elephants_dominate

@@ -16,6 +16,8 @@ from dcqcn_gym.core.config import CONFIGS, load_toml
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import check_group_names
 from dcqcn_gym.core.knobs import Setting, default_setting
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.envs.scenario.choices import check_ranges, turned
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.task import Task
@@ -35,11 +37,18 @@ class Scenario(Task, Network):
     @model_validator(mode="after")
     def _check_task_on_network(self) -> Self:
         self.initial_setting()
+        check_ranges(self.ranges, self.line_rate_bps, self.table)
+        KnobSpace(self.turned, self.line_rate_bps, self.table, self.ranges)
         try:
             check_group_names(self.groups, self.fabric.devices)
         except ConfigError as error:
             raise ConfigError(f"groups: {error}") from None
         return self
+
+    @property
+    def turned(self) -> tuple[str, ...]:
+        """The knobs that an action sets, in the order of the action."""
+        return turned(self.knobs, self.table) if isinstance(self.knobs, dict) else self.knobs
 
     @property
     def task(self) -> Task:

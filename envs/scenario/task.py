@@ -14,6 +14,7 @@ from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.knob_names import by_knob_name
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting
 from dcqcn_gym.core.presets import PRESETS
+from dcqcn_gym.envs.scenario.choices import KnobChoice, checked_choices
 from dcqcn_gym.envs.scenario.scheme import SchemeModel
 from dcqcn_gym.envs.scenario.topology import us_to_ps
 
@@ -48,7 +49,8 @@ class UtilityWeights(StrictModel):
 class Task(StrictModel):
     """What a tuner is asked, apart from the network it is asked on.
 
-    ``knobs`` are those an action sets (the others stay as they start); ``groups`` the groups of
+    ``knobs`` are those an action sets (the others stay as they start), as a list or as changes of
+    the usual ones: ``Scenario.turned`` and :attr:`ranges`. ``groups`` are the groups of
     devices that a tuner which sets groups apart turns beside ``"cluster"``
     (:data:`dcqcn_gym.core.groups.DeviceSetting`). Keys ending in ``_us`` are microseconds.
     """
@@ -60,18 +62,23 @@ class Task(StrictModel):
     trigger: Literal["always", "kl"] = "always"
     active_share: float = Field(default=0.05, ge=0, le=1)
     pfc_over: Literal["all", "paused"] = "all"
-    knobs: tuple[str, ...] = Field(default_factory=_tuned)
+    knobs: tuple[str, ...] | dict[str, KnobChoice] = Field(default_factory=_tuned)
     groups: tuple[str, ...] = ()
     initial: Annotated[str, Field(json_schema_extra={"enum": [*PRESETS]})] | dict[str, float] = (
         "default"
     )
     weights: UtilityWeights = UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3)
 
-    @field_validator("knobs")
+    @field_validator("knobs", mode="before")
     @classmethod
-    def _check_knobs(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    def _check_knobs(cls, value: Any, info: ValidationInfo) -> Any:
+        table = _table(info.data)
+        if isinstance(value, dict):
+            return checked_choices(value, table)
+        if not isinstance(value, list | tuple) or not all(isinstance(n, str) for n in value):
+            raise ConfigError(f"{quote(value)}; expected a list of knobs, or a table [knobs]")
         for name in value:
-            _table(info.data)[name]
+            table[name]
         if not value or len(set(value)) != len(value):
             raise ConfigError(f"{quote(list(value))}; expected at least one knob, none repeated")
         return value
@@ -104,6 +111,12 @@ class Task(StrictModel):
             if row.integer and math.isfinite(number) and number != int(number):
                 raise ConfigError(f"{name} = {number:g}; expected a whole number ({row.unit})")
         return value
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """The ranges (NVIDIA's units) that replace the tuned ones of the knob table."""
+        choices = self.knobs if isinstance(self.knobs, dict) else {}
+        return {name: choice for name, choice in choices.items() if isinstance(choice, tuple)}
 
     @property
     def monitor_interval_ps(self) -> int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dcqcn_gym.core.interval import IntervalReport
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.envs.scenario.topology import Fabric
+    from dcqcn_gym.simulate.difference import Against
     from dcqcn_gym.simulate.trace import Trace
 
 __all__ = ["simulate"]
@@ -46,6 +47,14 @@ def simulate(
     force: Annotated[bool, typer.Option("--force", help="Replace results in DIR.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
     backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Run default, expert, dcqcn-paper or initial on the same traffic too; print and "
+            "draw the difference.",
+        ),
+    ] = None,
     reports: Annotated[
         Path | None,
         typer.Option(
@@ -90,7 +99,7 @@ def simulate(
     if flows is not None:
         chosen = with_flows(chosen, flows)
     if reports is not None:
-        given = (flows, assign, intervals, trace, until_done or None)
+        given = (flows, assign, intervals, trace, against, until_done or None)
         if any(option is not None for option in given) or backend != "native" or seed != 1:
             raise ConfigError(
                 "--reports is a run that is over; of the other options only --scenario, --out, "
@@ -110,6 +119,7 @@ def simulate(
         status.start()
     try:
         with claim(out, "simulate", force=force):
+            other = _against(against, chosen, out, force, seed, intervals, backend)
             summary = run_simulation(
                 chosen,
                 out,
@@ -120,10 +130,11 @@ def simulate(
                 force=force,
                 progress=_progress(status, chosen.name) if live else None,
                 trace=tracing,
+                more=None if other is None else other.files,
             )
     finally:
         status.stop()
-    return None if quiet else _tell(out, summary)
+    return None if quiet else _tell(out, summary, other)
 
 
 def _from_reports(scenario: Scenario, out: Path, folder: Path, force: bool) -> Mapping[str, Any]:
@@ -144,13 +155,36 @@ def _from_reports(scenario: Scenario, out: Path, folder: Path, force: bool) -> M
     )
 
 
-def _tell(out: Path, summary: Mapping[str, Any]) -> None:
+def _against(
+    name: str | None,
+    scenario: Scenario,
+    out: Path,
+    force: bool,
+    seed: int,
+    intervals: int | None,
+    backend: str,
+) -> Against | None:
+    """Run the other setting, once it is known that the results can be written."""
+    if name is None:
+        return None
+    from dcqcn_gym.simulate.difference import run_against
+    from dcqcn_gym.simulate.run import check_out
+
+    check_out(out, force)
+    return run_against(name, scenario, seed=seed, intervals=intervals, backend=backend)
+
+
+def _tell(out: Path, summary: Mapping[str, Any], other: Against | None = None) -> None:
     total = summary["slowdown"]["all"]
     mean = "" if total["mean"] is None else f", mean slowdown {total['mean']:.2f}"
     typer.echo(
         f"{out}: {summary['intervals']} intervals, {summary['finished_flows']} flows "
         f"finished, {summary['unfinished_flows']} not{mean}"
     )
+    if other is not None and other.table is not None:
+        from dcqcn_gym.runs.table import print_tables
+
+        print_tables([other.table])
 
 
 def _trace(trace: str | None, options: tuple[str | None, ...], fabric: Fabric) -> Trace | None:

@@ -106,11 +106,15 @@ def quote(value: Any) -> str:
     return text if len(text) < QUOTED else text[: QUOTED - 3] + "..."
 
 
+HARMLESS = "\n\u00a0\u202f"
+"""What Python calls unprintable although it only moves on: the line feed and two spaces."""
+
+
 def printable(text: str) -> str:
     """Return ``text`` with everything that could steer a terminal written as an escape."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c in HARMLESS else repr(c)[1:-1] for c in text)
 
 
 def in_one_line(error: BaseException) -> str:

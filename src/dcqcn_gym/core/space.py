@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -87,7 +87,9 @@ class KnobSpace:
 
     ``knobs`` are names of the knob table, each at most once (default: those that tuners move);
     ``line_rate_bps`` is the rate of the host links, which scales ECN thresholds and the first-CNP
-    rate. Unknown or repeated names and a rate that is not positive raise :class:`ConfigError`.
+    rate. ``ranges`` replace tuned ranges of the table (NVIDIA's units, at this line rate). Unknown
+    or repeated names, a rate that is not positive and ranges that leave no setting raise
+    :class:`ConfigError`.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class KnobSpace:
         knobs: Sequence[str] | None = None,
         line_rate_bps: float = REFERENCE_RATE_BPS,
         table: KnobTable = DCQCN,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         knobs = table.tuned if knobs is None else knobs
         if not knobs or len(set(knobs)) != len(knobs):
@@ -104,8 +107,14 @@ class KnobSpace:
         self.table = table
         self.knobs: tuple[str, ...] = tuple(knobs)
         self.line_rate_bps = float(line_rate_bps)
+        self.ranges = {n: bounds for n, bounds in (ranges or {}).items() if n in self.knobs}
         self._axes = {name: self._axis(name) for name in self.knobs}
         self._paired = "kmin" in self._axes and "kmax" in self._axes
+        if self._paired and self._axes["kmin"].high > self._axes["kmax"].high:
+            raise ConfigError(
+                f"knobs: kmin up to {self._axes['kmin'].high:g} KB and kmax only up to "
+                f"{self._axes['kmax'].high:g}; expected kmin's range to end no later than kmax's"
+            )
 
     @property
     def n(self) -> int:
@@ -118,14 +127,27 @@ class KnobSpace:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KnobSpace):
             return NotImplemented
-        ours = (self.knobs, self.line_rate_bps, self.table)
-        return ours == (other.knobs, other.line_rate_bps, other.table)
+        ours = (self.knobs, self.line_rate_bps, self.table, self.ranges)
+        return ours == (other.knobs, other.line_rate_bps, other.table, other.ranges)
 
     def __hash__(self) -> int:
         return hash((self.knobs, self.line_rate_bps, self.table))
 
+    def row(self, name: str) -> Knob:
+        """Return a knob's row of the table, with the tuned range that holds in this space."""
+        row, rate = self.table[name], self.line_rate_bps
+        if name not in self.ranges:
+            return row
+        return replace(
+            row,
+            tuned=self.ranges[name],
+            step=row.step_at(rate),
+            default=row.default_at(rate),
+            scaling="none",  # all three are those of this line rate
+        )
+
     def _axis(self, name: str) -> _Axis:
-        row = self.table[name]
+        row = self.row(name)
         return _Axis(row, *row.tuned_at(self.line_rate_bps))
 
     def decode(self, unit: npt.ArrayLike) -> dict[str, float]:

@@ -9,11 +9,15 @@ the same files as of a network of its own.
 from __future__ import annotations
 
 import json
+import resource
+import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
+from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError
@@ -32,6 +36,16 @@ class Spent:
     cpu_s: float
     wall_s: float
     peak_memory_bytes: int
+
+    @classmethod
+    def since(cls, wall: float, cpu: float) -> Self:
+        """Return what this process spent since those instants of its two clocks."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return cls(
+            cpu_s=time.process_time() - cpu,
+            wall_s=time.perf_counter() - wall,
+            peak_memory_bytes=peak * (1 if sys.platform == "darwin" else 1024),
+        )
 
 
 @dataclass(frozen=True)

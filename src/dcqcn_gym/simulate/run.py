@@ -37,10 +37,13 @@ from dcqcn_gym.simulate.recorded import Spent
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
 from dcqcn_gym.simulate.tracer import Tracer
 
-__all__ = ["FILES", "parse_assignments", "simulate", "with_flows"]
+__all__ = ["FILES", "check_out", "parse_assignments", "simulate", "with_flows"]
 
 FILES = ("flows.csv", "intervals.csv", "timing.json", "summary.json")
 """What a simulation always writes; ``summary.json`` appears last."""
+
+DIFFERENCE_FILES = ("difference.csv", "difference.svg")
+"""What a comparison adds (:mod:`dcqcn_gym.simulate.difference`); no picture without matplotlib."""
 
 COLLECTIVES_FILE = "collectives.csv"
 """One line per round, where the scenario has collective operations."""
@@ -61,6 +64,9 @@ STUCK_INTERVALS = 10_000
 """With --until-done: give up after so many intervals with waiting flows and no packet at all."""
 
 Progress = Callable[[int, IntervalReport], None]
+
+MoreFiles = Callable[[Mapping[str, Any], Path], Mapping[str, bytes]]
+"""Makes further files of the summary and the file of intervals."""
 
 
 def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float) -> DeviceSetting:
@@ -193,6 +199,7 @@ def simulate(
     progress: Progress | None = None,
     trace: Trace | None = None,
     spent: Spent | None = None,
+    more: MoreFiles | None = None,
 ) -> Mapping[str, Any]:
     """Run a scenario from time 0, write :data:`FILES` and return the summary.
 
@@ -201,13 +208,14 @@ def simulate(
     else. ``intervals``: how many monitor intervals; None: until every flow is delivered, which
     needs traffic that ends. There is no warm-up: the first interval starts with the first packet.
     ``spent`` is what the simulation cost where it is over already (a backend that plays it back).
+    ``more`` makes further files, which appear together with the others.
 
     Raise:
         ConfigError: the traffic never ends and no number of intervals was given, or a bad seed.
         RunError: ``out`` cannot be used or written.
     """
     _check_budget(scenario, intervals)
-    _check_out(out, force)
+    check_out(out, force)
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
     totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.fabric)))
@@ -215,7 +223,7 @@ def simulate(
     try:
         world.open(scenario, seed)
         world.apply(setting)
-        known = (COLLECTIVES_FILE, *TRACE_FILES, *FILES)
+        known = (COLLECTIVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
         with ResultFiles(out, _tables(totals.rounds), known) as files:
             tracer = None if trace is None else Tracer(trace, files)
             _run(scenario, world, setting, totals, files, intervals, progress, tracer)
@@ -224,7 +232,9 @@ def simulate(
                 if picture := draw(tracer):
                     files.write("trace.png", picture)
             summary = _summary(scenario, setting, seed, totals)
-            files.write("timing.json", _json(_timing(spent or _spent(wall, cpu), totals)))
+            for name, data in (more(summary, files.draft("intervals.csv")) if more else {}).items():
+                files.write(name, data)
+            files.write("timing.json", _json(_timing(spent or Spent.since(wall, cpu), totals)))
             files.write("summary.json", _json(summary))
             files.publish()
     finally:
@@ -253,7 +263,8 @@ def _check_budget(scenario: Scenario, intervals: int | None) -> None:
         )
 
 
-def _check_out(out: Path, force: bool) -> None:
+def check_out(out: Path, force: bool) -> None:
+    """Raise RunError if results cannot be written to ``out``."""
     check_place(out)
     if (out / "run.jsonl").exists():
         raise RunError(f"--out {out} holds a tuning run; give another directory")
@@ -368,16 +379,6 @@ def _summary(
 
 def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
-
-
-def _spent(wall: float, cpu: float) -> Spent:
-    """Return what this process spent since those instants of its two clocks."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Spent(
-        cpu_s=time.process_time() - cpu,
-        wall_s=time.perf_counter() - wall,
-        peak_memory_bytes=peak * (1 if sys.platform == "darwin" else 1024),
-    )
 
 
 def _timing(spent: Spent, totals: _Totals) -> dict[str, Any]:

@@ -1,0 +1,97 @@
+"""What mkdocs does to the pages of this folder: root pages join them, source links become names.
+
+The pages are written to be read in a checkout. On the site, README, CONTRIBUTING and CHANGELOG are
+pages too, a link to a source file shows its path, and a page of the API reference is made for
+every module that lists public names.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOT_PAGES = {
+    "README.md": "readme.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+PACKAGE = ROOT / "src" / "dcqcn_gym"
+ROOMS = {
+    "envs": "the environment, its wrappers, scenarios, monitors and backends",
+    "tuners": "one file per tuner, and what they have in common",
+    "runs": "the main path: one run, its log, many runs",
+    "simulate": "one setting without a tuner",
+    "report": "the pages made from logs",
+    "training": "agents",
+    "hw": "commands for devices",
+    "core": "knobs, intervals, utility: what everybody uses",
+    "testing": "conformance kits",
+}
+"""The rooms that the API reference shows, in the order of its pages."""
+
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+def public_modules(room: str) -> list[str]:
+    """Return the dotted names of the modules of a room that list what is public in ``__all__``."""
+    names = []
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        inside = path.relative_to(PACKAGE).with_suffix("").parts
+        if any(part.startswith("_") and part != "__init__" for part in inside):
+            continue
+        if "__all__" in path.read_text(encoding="utf-8") and not path.name.endswith("_pb2.py"):
+            names.append(".".join(("dcqcn_gym", *(p for p in inside if p != "__init__"))))
+    return names
+
+
+def _documents(module: str) -> bool:
+    """Return True if the module defines something itself (and re-exports are not all it has)."""
+    path = PACKAGE.parent / Path(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    return any(isinstance(node, ast.ClassDef | ast.FunctionDef) for node in body)
+
+
+def api_page(room: str) -> str:
+    """Return the text of a room's page of the API reference."""
+    blocks = "\n\n".join(f"::: {name}" for name in public_modules(room) if _documents(name))
+    return f"# {room}\n\n`dcqcn_gym.{room}`: {ROOMS[room]}.\n\n{blocks}\n"
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are not in this folder."""
+    for source, name in ROOT_PAGES.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, name, content=text))
+    for room in ROOMS:
+        files.append(File.generated(config, f"api/{room}.md", content=api_page(room)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
+    """Turn links as they are in the checkout into links of the site."""
+    at = ROOT if page.file.src_uri in ROOT_PAGES.values() else ROOT / "docs"
+    return LINK.sub(lambda found: _link(found, at, files), markdown)
+
+
+def _link(found: re.Match[str], at: Path, files: Files) -> str:
+    picture, label, target = found.groups()
+    path, _, anchor = target.partition("#")
+    if "://" in target or not path or target.startswith("mailto:"):
+        return found[0]
+    full = (at / path).resolve()
+    if not full.is_relative_to(ROOT):
+        return found[0]
+    inside = full.relative_to(ROOT).as_posix()
+    name = ROOT_PAGES.get(inside, inside.removeprefix("docs/"))
+    if files.get_file_from_path(name) is not None and (
+        inside in ROOT_PAGES or inside.startswith("docs/")
+    ):
+        return f"{picture}[{label}]({name}{'#' + anchor if anchor else ''})"
+    return f"`{inside}`" if label.strip("`") in (inside, path) else f"{label} (`{inside}`)"

@@ -1,0 +1,62 @@
+"""What the guides for operators, RL and tuner authors print is typed here, so it cannot rot.
+
+A block under ``<!-- run -->`` runs in an empty folder after those before it; under
+``<!-- run if MODULE -->`` only where that module is installed. One under ``<!-- file NAME -->`` is
+that file.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+GUIDES = ("operators", "for-rl", "tuner-authors")
+BLOCK = re.compile(r"<!-- (run|file)(?: ([^>\n]+?))? -->\n```(\w*)\n(.*?)```", re.DOTALL)
+Block = tuple[str, str, str, str]
+
+
+def blocks(guide: str) -> list[Block]:
+    """Return (run or file, argument, language, text) of every marked block of a guide."""
+    return BLOCK.findall((DOCS / f"{guide}.md").read_text(encoding="utf-8"))
+
+
+def carry_out(block: Block, folder: Path) -> None:
+    """Write or run one block."""
+    what, argument, language, text = block
+    if what == "file":
+        (folder / argument).write_text(text, encoding="utf-8")
+        return
+    if argument and importlib.util.find_spec(argument.removeprefix("if ")) is None:
+        return
+    env = dict(os.environ, MPLBACKEND="Agg", MINARI_DATASETS_PATH=str(folder / "minari"))
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    command = ["bash", "-euc", text] if language == "sh" else [sys.executable, "-c", text]
+    run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    assert run.returncode == 0, f"{text}\n{run.stdout}\n{run.stderr}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guide", GUIDES)
+def test_guide_runs_in_order_in_an_empty_folder(guide: str, tmp_path: Path) -> None:
+    for block in blocks(guide):
+        carry_out(block, tmp_path)
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_command_of_a_guide_is_in_a_block_that_is_run(guide: str) -> None:
+    text = (DOCS / f"{guide}.md").read_text(encoding="utf-8")
+    unmarked = re.findall(r"^```(sh|python)\n", BLOCK.sub("", text), re.MULTILINE)
+    assert blocks(guide)
+    assert not unmarked
+
+
+def test_the_operators_guide_ends_with_a_way_back(tmp_path: Path) -> None:
+    scripts = [text for what, _, _, text in blocks("operators") if what == "run"]
+    assert "rollback.sh" in scripts[-1]

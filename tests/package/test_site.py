@@ -1,0 +1,91 @@
+"""The docs site: built with --strict, found by search, and nothing on it comes from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    pytest.importorskip("mkdocs")
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "docs" / "site_hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("mkdocs")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 25
+    loads = re.compile(r"<(?:script|img|iframe)[^>]*src=\"?https?:|<link[^>]*href=\"?https?:")
+    styles = re.compile(r"@import|url\(['\"]?https?:")
+    assert [p.name for p in pages if loads.search(p.read_text(encoding="utf-8"))] == []
+    assert [p.name for p in site.rglob("*.css") if styles.search(p.read_text())] == []
+
+
+@pytest.mark.slow
+def test_search_finds_pages_and_names(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    places = {entry["location"]: entry["text"] for entry in index["docs"]}
+    assert any("rollback" in text for at, text in places.items() if at.startswith("operators"))
+    assert "api/core.html#dcqcn_gym.core.space.KnobSpace.decode" in places
+
+
+@pytest.mark.slow
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    shown = "".join(p.read_text(encoding="utf-8") for p in (site / "api").glob("*.html"))
+    ids = set(re.findall(r'id="?(dcqcn_gym[\w.]+)', shown))
+    for name in (
+        "dcqcn_gym.envs.dcqcn.DcqcnEnv.step",
+        "dcqcn_gym.envs.wrappers.DictAction",
+        "dcqcn_gym.tuners.base.Tuner.ask",
+        "dcqcn_gym.runs.loop.run",
+        "dcqcn_gym.simulate.run.simulate",
+        "dcqcn_gym.testing.tuner_case.TunerCase",
+    ):
+        assert name in ids
+
+
+def test_links_out_of_the_folder_become_pages_or_names(hooks: ModuleType) -> None:
+    class Pages:
+        def get_file_from_path(self, name: str) -> object | None:
+            return object() if name in ("readme.md", "rl.md") else None
+
+    def shown(text: str, at: Path = ROOT / "docs") -> str:
+        return str(hooks.LINK.sub(lambda found: hooks._link(found, at, Pages()), text))
+
+    assert shown("[README](../README.md)") == "[README](readme.md)"
+    assert shown("[rl](docs/rl.md#training)", ROOT) == "[rl](rl.md#training)"
+    assert shown("[core/knobs.py](../src/dcqcn_gym/core/knobs.py)") == (
+        "core/knobs.py (`src/dcqcn_gym/core/knobs.py`)"
+    )
+    assert shown("[x](https://a.org/b)") == "[x](https://a.org/b)"
+
+
+def test_every_room_of_the_api_is_there(hooks: ModuleType) -> None:
+    for room in hooks.ROOMS:
+        assert hooks.public_modules(room)
+        assert f"api/{room}.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
