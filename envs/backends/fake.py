@@ -24,7 +24,7 @@ from dcqcn_gym.core.interval import (
     IntArray,
     IntervalReport,
 )
-from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, KNOBS, NIC_KNOBS
+from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, KNOBS, NIC_KNOBS, Setting
 from dcqcn_gym.envs.backends.base import SIMULATED
 from dcqcn_gym.envs.scenario.monitor import OwnMonitor
 
@@ -96,8 +96,11 @@ class FakeBackend:
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""
         world = self._opened("apply")
-        nic, ecn = resolve(setting, world.devices)
-        world.push = _push(nic, ecn[world.devices.n_hosts :], world.scenario.line_rate_bps)
+        # groups are those of the scenario's network, whose switches the toy has melted into one
+        uniform = isinstance(setting, Setting)
+        devices = world.devices if uniform else world.scenario.fabric.devices
+        nic, ecn = resolve(setting, devices)
+        world.push = _push(nic, ecn[devices.n_hosts :], world.scenario.line_rate_bps)
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
         """Run one monitor interval (or ``duration_ps``) and report it."""
