@@ -14,6 +14,7 @@ from dcqcn_gym.tuners import TUNERS
 NEEDS_PACKAGE: Mapping[str, str] = {
     "tpe": "optuna",
     "cmaes": "cmaes",
+    "cmaes-tiers": "cmaes",
     "nsga2": "optuna",
     "qmc": "scipy",
     "gp": "torch",
@@ -32,6 +33,11 @@ for _name in TUNERS.names():
 class TestParaleonFromBest(TunerCase):
     tuner = "paraleon"
     arguments = {"mutate_from": "best", "iterations": "3"}  # noqa: RUF012
+
+
+class TestPerGroupOfUplinks(TunerCase):
+    tuner = "per-group"
+    arguments = {"tuner": "chameleon", "groups": ["tor-uplinks", "switch:18"]}  # noqa: RUF012
 
 
 class TestThirdParty:
