@@ -26,7 +26,7 @@ from dcqcn_gym.core.errors import (
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.port_view import FIGURES, PortView
+from dcqcn_gym.core.port_view import FIGURES, Past, PortView
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import judge
@@ -42,9 +42,9 @@ Infos = dict[str, dict[str, Any]]
 
 @dataclass
 class _Episode:
-    """What changes while an episode runs; ``past`` is (agents, k, slots), the newest first."""
+    """What changes while an episode runs."""
 
-    past: npt.NDArray[np.float32]
+    past: Past
     setting: DeviceSetting
     chosen: dict[Agent, Setting]
     shown: npt.NDArray[np.float32]
@@ -190,7 +190,7 @@ class AgentsEnv:
         self.backend.open(self.scenario, traffic)
         self.backend.apply(self.initial_setting)
         chosen = dict.fromkeys(self.members, self.initial_setting)
-        past = np.zeros((len(self.members), self.history, len(FIGURES) + self._shown), np.float32)
+        past = Past(len(self.members), self.history, self._shown)
         shown = np.zeros((len(self.members), self._shown), np.float32)
         self._episode = episode = _Episode(past, self.initial_setting, chosen, shown)
         for i, agent in enumerate(self.members):
@@ -320,13 +320,11 @@ class AgentsEnv:
         episode.shown[i, 0] = own.index(now) / last if now in own else -1.0
 
     def _remember(self, episode: _Episode, report: IntervalReport) -> None:
-        episode.past[:, 1:] = episode.past[:, :-1].copy()
-        episode.past[:, 0, : len(FIGURES)] = self.view.figures(report)
-        episode.past[:, 0, len(FIGURES) :] = episode.shown
+        episode.past.add(self.view.figures(report), episode.shown)
 
     def _observe(self, episode: _Episode) -> dict[str, Observation]:
         return {
-            agent.name: episode.past[i, :, : self._slots(agent)].flatten()
+            agent.name: episode.past.rows[i, :, : self._slots(agent)].flatten()
             for i, agent in enumerate(self.members)
         }
 

@@ -57,6 +57,8 @@ BUILTIN = {
     "qmc": "dcqcn_gym.tuners.optuna_search:QmcTuner",
     "gp": "dcqcn_gym.tuners.optuna_search:GpTuner",
     "per-group": "dcqcn_gym.tuners.per_group:PerGroupTuner",
+    "acc": "dcqcn_gym.tuners.acc:AccTuner",
+    "acc-central": "dcqcn_gym.tuners.acc:AccCentralTuner",
     "ars": "dcqcn_gym.tuners.policy_search:ArsTuner",
     "cmaes-policy": "dcqcn_gym.tuners.policy_search:CmaesPolicyTuner",
     "policy": "dcqcn_gym.tuners.policy:PolicyTuner",

@@ -16,7 +16,7 @@ from dcqcn_gym.core.agents import Agent
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray, IntervalReport
 
-__all__ = ["FIGURES", "PortView", "queue_score"]
+__all__ = ["FIGURES", "Past", "PortView", "queue_score"]
 
 FIGURES = ("queue", "sent", "marked", "paused")
 """Figures of an agent in the order of their columns.
@@ -129,3 +129,20 @@ class PortView:
                 f"the agents have ports up to number {int(self._port.max())}; this world reports "
                 f"{len(report.port_node)} ports"
             )
+
+
+class Past:
+    """The last intervals of several agents, the newest first: figures, then the setting shown."""
+
+    def __init__(self, agents: int, history: int, shown: int) -> None:
+        self.rows = np.zeros((agents, history, len(FIGURES) + shown), dtype=np.float32)
+
+    def add(self, figures: FloatArray, shown: npt.ArrayLike) -> None:
+        """Put an interval before the others; ``shown`` is of shape (agents, shown)."""
+        self.rows[:, 1:] = self.rows[:, :-1].copy()
+        self.rows[:, 0, : len(FIGURES)] = figures
+        self.rows[:, 0, len(FIGURES) :] = shown
+
+    def flat(self) -> FloatArray:
+        """Return one row per agent."""
+        return self.rows.reshape(len(self.rows), -1).astype(np.float64)
