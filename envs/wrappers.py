@@ -16,12 +16,14 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.group_space import GroupSpace, tiers_of
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import as_groups, bounds, group_slices
 
-__all__ = ["DeltaAction", "DictAction", "DictObservation", "KnobSubset"]
+__all__ = ["DeltaAction", "DictAction", "DictObservation", "GroupAction", "KnobSubset"]
 
 Env = gymnasium.Env[Any, Any]
 
@@ -133,6 +135,28 @@ class KnobSubset(_SettingAction):
 
     def _setting(self, action: npt.ArrayLike) -> Setting:
         return self.space.setting(action, self._inner.initial_setting)
+
+
+class GroupAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
+    """Actions set groups of devices apart: one box in -1..1 for all knobs of all groups.
+
+    ``groups`` are names such as ``"tor"`` or ``"spine-downlinks"`` (default: the scenario's, or
+    else the tiers); :attr:`parts` tells which number is which knob of which group. The observation
+    shows the setting of the cluster.
+    """
+
+    def __init__(self, env: Env, groups: Sequence[str] = ()) -> None:
+        RecordConstructorArgs.__init__(self, groups=tuple(groups))
+        gymnasium.ActionWrapper.__init__(self, env)
+        self._inner = _dcqcn(env)
+        scenario, devices = self._inner.scenario, self._inner.scenario.fabric.devices
+        chosen = tuple(groups) or scenario.groups or tiers_of(devices)
+        self.parts = GroupSpace(env.get_wrapper_attr("space"), chosen, devices)
+        self.action_space = spaces.Box(-1.0, 1.0, (self.parts.n,), np.float32)
+
+    def action(self, action: npt.ArrayLike) -> DeviceSetting:
+        """Return the setting per group that this action stands for."""
+        return self.parts.setting(action, self._inner.initial_setting)
 
 
 def _number(name: str, value: Any) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from pydantic import Field, model_validator
 
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.tuners.base import TunerSettings
 
 __all__ = ["Annealer", "AnnealingSettings"]
@@ -62,9 +62,9 @@ class Annealer:
         self.temperature = self._settings.initial_temperature * self._settings.temperature_scale
         self.iteration = 0
         self.current_utility = -1.0
-        self.current: Setting | None = None
+        self.current: DeviceSetting | None = None
         self.best_utility = -1.0
-        self.best: Setting | None = None
+        self.best: DeviceSetting | None = None
 
     @property
     def finished(self) -> bool:
@@ -72,7 +72,7 @@ class Annealer:
         final = self._settings.final_temperature * self._settings.temperature_scale
         return self.temperature <= final
 
-    def judge(self, setting: Setting, utility: float) -> bool:
+    def judge(self, setting: DeviceSetting, utility: float) -> bool:
         """Take one measured setting (lines 5-13), cool (lines 3 and 24); True if accepted."""
         accepted = utility > self.current_utility or self._leap(utility)
         if accepted:

@@ -16,17 +16,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from pydantic import Field
 
 from dcqcn_gym.core.errors import MissingExtraError
-from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.core.group_space import GroupSpace
+from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.per_tier import groups_apart
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import Trial
 
-__all__ = ["CmaesTuner", "GpTuner", "Nsga2Tuner", "OptunaTuner", "QmcTuner", "TpeTuner"]
+__all__ = [
+    "CmaesTiersTuner",
+    "CmaesTuner",
+    "GpTuner",
+    "Nsga2Tuner",
+    "OptunaTuner",
+    "QmcTuner",
+    "TpeTuner",
+]
 
 
-class OptunaTuner(Tuner):
+class OptunaTuner(Tuner[Proposal]):
     """Base: a subclass makes the sampler and says which packages it needs."""
 
     modules: ClassVar[tuple[str, ...]] = ("optuna",)
@@ -44,8 +53,9 @@ class OptunaTuner(Tuner):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self._space = GroupSpace(context.space, self._groups(context), context.devices)
         self._distributions = {
-            name: optuna.distributions.FloatDistribution(-1.0, 1.0) for name in context.space.knobs
+            name: optuna.distributions.FloatDistribution(-1.0, 1.0) for name in self._space.names
         }
         seed = int(context.generator().integers(2**31))
         with warnings.catch_warnings():
@@ -60,9 +70,12 @@ class OptunaTuner(Tuner):
     @property
     def _first(self) -> dict[str, float]:
         """The setting in force as a trial's parameters."""
-        space = self.context.space
-        unit = space.encode(self.context.base).tolist()
-        return dict(zip(space.knobs, unit, strict=True))
+        unit = self._space.encode(self.context.base).tolist()
+        return dict(zip(self._space.names, unit, strict=True))
+
+    def _groups(self, context: TunerContext) -> tuple[str, ...]:
+        """Return the groups that have settings of their own; none: one setting for all devices."""
+        return ()
 
     def _sampler(self, seed: int) -> BaseSampler:
         raise NotImplementedError
@@ -70,13 +83,12 @@ class OptunaTuner(Tuner):
     def _values(self, outcome: Outcome) -> Sequence[float]:
         return (outcome.utility,)
 
-    def ask(self) -> Setting:
+    def ask(self) -> Proposal:
         """Return the next trial's setting."""
         if self._trial is None:
             self._trial = self._study.ask(cast("dict[str, Any]", self._distributions))
-        space = self.context.space
-        unit = [float(self._trial.params[name]) for name in space.knobs]
-        return space.setting(unit, self.context.base)
+        unit = [float(self._trial.params[name]) for name in self._space.names]
+        return self._space.setting(unit, self.context.base)
 
     def tell(self, outcome: Outcome) -> None:
         """Give the trial its value."""
@@ -125,6 +137,16 @@ class CmaesTuner(OptunaTuner):
         return CmaEsSampler(
             seed=seed, x0=self._first, sigma0=sigma, warn_independent_sampling=False
         )
+
+
+class CmaesTiersTuner(CmaesTuner):
+    """CMA-ES over the NIC knobs and a marking curve per tier, or per group of the scenario."""
+
+    name = "cmaes-tiers"
+    summary = "CMA-ES with a marking curve per tier, or per group of the scenario (Optuna)"
+
+    def _groups(self, context: TunerContext) -> tuple[str, ...]:
+        return groups_apart(context)
 
 
 class _Nsga2Settings(TunerSettings):

@@ -26,16 +26,21 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import numpy as np
 from pydantic import Field, create_model
 
+from dcqcn_gym.core.group_space import GroupSpace
+from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
-from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.per_tier import groups_apart
 from dcqcn_gym.tuners.steps import moved, whole_step
 
 __all__ = [
     "NaiveAnnealingTuner",
     "ParaleonRescaledTuner",
     "ParaleonSettings",
+    "ParaleonTiersTuner",
     "ParaleonTuner",
     "ParaleonUnguidedTuner",
     "ParaleonUnrelaxedTuner",
@@ -56,7 +61,7 @@ class ParaleonSettings(AnnealingSettings):
     )
 
 
-class ParaleonTuner(Tuner):
+class ParaleonTuner(Tuner[Proposal]):
     """Guided simulated annealing exactly as published (PARALEON, ICNP'24, Algorithm 1)."""
 
     name = "paraleon"
@@ -68,21 +73,24 @@ class ParaleonTuner(Tuner):
         """Begin at the first temperature with the setting in force (line 1)."""
         super().start(context)
         self._options = cast(ParaleonSettings, self.settings)
+        self._space = GroupSpace(context.space, self._groups(context), context.devices)
         self._random = context.generator()
         self._annealer = Annealer(self._options, self._random.random)
         self._started = False
         self._restarts = 0
         self._mu = 0.5
-        self._next: Setting | None = None if context.trigger == "kl" else context.base
+        self._next: Proposal | None = None if context.trigger == "kl" else context.base
 
-    def ask(self) -> Setting | None:
+    def _groups(self, context: TunerContext) -> tuple[str, ...]:
+        """Return the groups that have settings of their own; none: one setting for all devices."""
+        return ()
+
+    def ask(self) -> Proposal | None:
         """Return the candidate to dispatch (line 22); None while no trigger has come."""
         return self._next
 
     def tell(self, outcome: Outcome) -> None:
         """Judge the measured candidate and make the next one (lines 4-24)."""
-        if not isinstance(outcome.setting, Setting):
-            raise TypeError("paraleon proposes one setting for every device")
         if self.context.trigger == "kl" and self._started and outcome.triggered:
             self._annealer.restart()
             self._restarts += 1
@@ -100,7 +108,7 @@ class ParaleonTuner(Tuner):
         """True while the annealing runs; a trigger starts it again."""
         return not self._annealer.finished
 
-    def recommend(self) -> Setting:
+    def recommend(self) -> Proposal:
         """Return P, the best solution since the last start of the annealing."""
         return self._annealer.best or self.context.base
 
@@ -116,16 +124,21 @@ class ParaleonTuner(Tuner):
             "finished": self._annealer.finished,
         }
 
-    def _mutate(self, fsd: FlowSizeDistribution) -> Setting:
-        """Return a new candidate (Algorithm 1, lines 14-21); two draws per knob, step first."""
+    def _mutate(self, fsd: FlowSizeDistribution) -> DeviceSetting:
+        """Return a new candidate (Algorithm 1, lines 14-21), group by group."""
         best = self._options.mutate_from == "best"
         origin = self._annealer.best if best else self._annealer.current
         assert origin is not None  # something was measured before
         if not self._options.guided:
             return self._leap(origin)
         self._mu = fsd.mu if fsd.known else 0.5
+        space = self._space
+        stepped = {g: self._step(space.of(origin, g), own, fsd) for g, own in space.parts}
+        return space.joined(stepped, self.context.base)
+
+    def _step(self, origin: Setting, space: KnobSpace, fsd: FlowSizeDistribution) -> Setting:
+        """Move every knob by one step; two draws per knob, step first."""
         guided = min(self._mu, self._options.eta)
-        space = self.context.space
         rate = space.line_rate_bps
         values: dict[str, float] = {}
         for name in space.knobs:
@@ -137,14 +150,29 @@ class ParaleonTuner(Tuner):
             values[name] = moved(row, origin, sign * step, rate)
         return origin.replace(space.clip(values))
 
-    def _leap(self, origin: Setting) -> Setting:
+    def _leap(self, origin: DeviceSetting) -> DeviceSetting:
         """Return a candidate of naive annealing; two draws per knob, distance first."""
-        space = self.context.space
-        unit = space.encode(origin)
-        for i in range(space.n):
+        unit = self._space.encode(origin)
+        for i in range(self._space.n):
             distance, up = self._random.random(), self._random.random() < 0.5
             unit[i] += distance * (1.0 - unit[i] if up else -1.0 - unit[i])
-        return space.setting(np.clip(unit, -1.0, 1.0), origin)
+        base = cluster_setting(origin)
+        return self._space.setting(np.clip(unit, -1.0, 1.0), base)
+
+
+class ParaleonTiersTuner(ParaleonTuner):
+    """PARALEON's annealing with marking curves of their own for every tier (ours).
+
+    A candidate moves the knobs of all groups together and is judged by the one utility; every
+    group's knobs take their own random steps. The groups are the scenario's ``groups``, or the
+    tiers; NICs, and what no group holds, share the cluster's.
+    """
+
+    name = "paraleon-tiers"
+    summary = "PARALEON with a marking curve per tier, or per group of the scenario"
+
+    def _groups(self, context: TunerContext) -> tuple[str, ...]:
+        return groups_apart(context)
 
 
 def _variant(name: str, summary: str, **defaults: float) -> type[ParaleonTuner]:

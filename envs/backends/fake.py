@@ -25,7 +25,7 @@ from dcqcn_gym.core.interval import (
     IntArray,
     IntervalReport,
 )
-from dcqcn_gym.core.knobs import Knob, KnobTable
+from dcqcn_gym.core.knobs import Knob, KnobTable, Setting
 from dcqcn_gym.envs.backends.base import SIMULATED
 from dcqcn_gym.envs.scenario.monitor import OwnMonitor
 
@@ -98,8 +98,11 @@ class FakeBackend:
         """Put a setting in force from the current instant on."""
         world = self._opened("apply")
         table, rate = world.scenario.table, world.scenario.line_rate_bps
-        nic, ecn = resolve(setting, world.devices, table)
-        world.push = _push(nic, ecn[world.devices.n_hosts :], rate, table)
+        # groups are those of the scenario's network, whose switches the toy has melted into one
+        uniform = isinstance(setting, Setting)
+        devices = world.devices if uniform else world.scenario.fabric.devices
+        nic, ecn = resolve(setting, devices, table)
+        world.push = _push(nic, ecn[devices.n_hosts :], rate, table)
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
         """Run one monitor interval (or ``duration_ps``) and report it."""

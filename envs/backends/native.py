@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,15 +104,8 @@ class NativeBackend:
             simulation = self._simulate(compiled, seed)
         except ValueError as error:
             raise ConfigError(f"scenario {scenario.name!r}: {error}") from error
-        ports = simulation.port_table()
-        devices = Devices(
-            n_hosts=int(simulation.n_hosts),
-            port_node=[int(n) for n in ports["node"]],
-            port_index=[int(i) for i in ports["index"]],
-            tiers=scenario.fabric.tier_of,
-            nic_knobs=scenario.nic_knobs(),
-        )
         table = scenario.table
+        devices = replace(scenario.fabric.devices, nic_knobs=scenario.nic_knobs())
         self._open = _Open(simulation, devices, table, scenario.monitor_interval_ps, flow_log)
 
     def _simulate(self, compiled: str, seed: int) -> _core.Simulation:

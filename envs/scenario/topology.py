@@ -84,13 +84,19 @@ class Fabric:
     @cached_property
     def devices(self) -> Devices:
         """Hosts, switches and egress ports, ports numbered node by node as in reports."""
-        degree = [0] * self.n_nodes
+        peers: list[list[int]] = [[] for _ in range(self.n_nodes)]
         for link in self.links:
-            degree[link.a] += 1
-            degree[link.b] += 1
-        ports = [(node, index) for node, n in enumerate(degree) for index in range(n)]
+            peers[link.a].append(link.b)
+            peers[link.b].append(link.a)
+        ports = [(node, index) for node, found in enumerate(peers) for index in range(len(found))]
         nodes, indices = zip(*ports, strict=True)
-        return Devices(self.n_hosts, nodes, indices, self.tier_of)
+        up = tuple(self._is_up(node, peer) for node, found in enumerate(peers) for peer in found)
+        return Devices(self.n_hosts, nodes, indices, self.tier_of, port_up=up)
+
+    def _is_up(self, node: int, peer: int) -> bool:
+        if self.is_host(node) or self.is_host(peer):
+            return self.is_host(node)
+        return self.tier(peer) >= self.tier(node)
 
     @cached_property
     def host_link(self) -> tuple[Link, ...]:

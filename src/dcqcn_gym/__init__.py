@@ -7,14 +7,16 @@ imported before an environment is made.
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 
 from dcqcn_gym import _moved
 
 __version__ = "0.1.0"
-__all__ = ["ENV_VERSION", "__version__", "env_id", "env_ids"]
+__all__ = ["ENV_VERSION", "__version__", "env_id", "env_ids", "parallel_env"]
 
 ENV_VERSION = 0
 """Version in every environment id: a change of dynamics, reward or observation bumps it."""
@@ -32,6 +34,17 @@ def env_id(scenario: str) -> str:
 def env_ids() -> list[str]:
     """Return every environment id of this package that is registered with Gymnasium."""
     return [s.id for s in gymnasium.registry.values() if s.entry_point == _ENTRY]
+
+
+def parallel_env(scenario: Any = "fb-hadoop", **arguments: Any) -> Any:
+    """Return a PettingZoo ``ParallelEnv``: one agent per switch, port, NIC or group of devices.
+
+    The arguments are those of :class:`dcqcn_gym.envs.parallel.AgentsEnv`. Raises
+    :class:`~dcqcn_gym.core.errors.MissingExtraError` without the extra ``multiagent``.
+    """
+    # nothing heavy before an environment is made
+    parallel = importlib.import_module("dcqcn_gym.envs.parallel")
+    return parallel.parallel_env(scenario, **arguments)
 
 
 _ENTRY = "dcqcn_gym.envs.dcqcn:DcqcnEnv"

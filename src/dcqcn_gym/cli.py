@@ -21,6 +21,7 @@ from dcqcn_gym.commands.pretrain import pretrain
 from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.train import evaluate, train
+from dcqcn_gym.commands.train_acc import train_acc
 from dcqcn_gym.commands.tune import tune
 from dcqcn_gym.core.errors import DEBUG_VARIABLE, DcqcnGymError, printable
 
@@ -63,6 +64,7 @@ app.command()(compare)
 app.command()(parity)
 app.command()(pretrain)
 app.command()(train)
+app.command()(train_acc)
 app.command()(evaluate)
 app.add_typer(compile.app, name="scenarios")
 app.command()(tables.tuners)

@@ -5,24 +5,42 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import TUNERS
 
 NEEDS_PACKAGE: Mapping[str, str] = {
     "tpe": "optuna",
     "cmaes": "cmaes",
+    "cmaes-tiers": "cmaes",
     "nsga2": "optuna",
     "qmc": "scipy",
     "gp": "torch",
     "cmaes-policy": "cmaes",
 }
 
+# the fake backend reports the ports of one switch, so agents of ports need a network that has one
+ONE_SWITCH = ("acc", "acc-central")
+ONE_SIDE = Path(__file__).parents[1] / "data" / "acc-one-side.npz"  # of eight decisions
+
+
+class OneSwitchCase(TunerCase):
+    def scenario(self, **changes: Any) -> Scenario:
+        topology = {"kind": "single-switch", "hosts": 6, "gbps": 25}
+        workloads = [{"kind": "permutation", "bytes": 100_000}]
+        base = {"name": "one-switch", "topology": topology, "workloads": workloads}
+        return Scenario.model_validate(base).model_copy(update=changes)
+
+
 for _name in TUNERS.names():
     _title = "Test" + "".join(part.capitalize() for part in _name.split("-"))
-    _case = type(_title, (TunerCase,), {"tuner": _name})
+    _arguments = {"file": str(ONE_SIDE)} if _name == "acc-central" else {}
+    _kit = OneSwitchCase if _name in ONE_SWITCH else TunerCase
+    _case = type(_title, (_kit,), {"tuner": _name, "arguments": _arguments})
     _package = NEEDS_PACKAGE.get(_name)
     if _package is not None and importlib.util.find_spec(_package) is None:
         _case = pytest.mark.skip(f"{_package} is not installed")(_case)
@@ -32,6 +50,11 @@ for _name in TUNERS.names():
 class TestParaleonFromBest(TunerCase):
     tuner = "paraleon"
     arguments = {"mutate_from": "best", "iterations": "3"}  # noqa: RUF012
+
+
+class TestPerGroupOfUplinks(TunerCase):
+    tuner = "per-group"
+    arguments = {"tuner": "chameleon", "groups": ["tor-uplinks", "switch:18"]}  # noqa: RUF012
 
 
 class TestThirdParty:

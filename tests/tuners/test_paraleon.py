@@ -153,7 +153,9 @@ def test_mutation_starts_from_the_current_or_the_best(origin: str, kmin: float) 
         tuner.tell(outcome(asked(tuner), utility, fsd(1, 0)))
     tuner.tell(outcome(asked(tuner), 0.6, fsd(1, 0)))
     assert asked(tuner).to_nvidia()["kmin"] == kmin + 100
-    assert tuner.recommend().to_nvidia()["kmin"] == 500
+    recommended = tuner.recommend()
+    assert isinstance(recommended, Setting)
+    assert recommended.to_nvidia()["kmin"] == 500
 
 
 def test_acceptance_draws_only_for_worse_settings() -> None:

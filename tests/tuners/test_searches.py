@@ -86,6 +86,7 @@ def test_nsga2_sees_the_three_terms() -> None:
     pytest.importorskip("optuna")
     tuner = cast(OptunaTuner, started("nsga2"))
     setting = tuner.ask()
+    assert isinstance(setting, Setting)
     told = outcome(setting, 0.6, FSD)
     tuner.tell(
         Outcome(setting, 0.6, Terms(0.1, 0.2, 0.3), told.observation, told.report, triggered=False)

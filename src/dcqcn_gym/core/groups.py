@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.errors import QUOTED, ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.core.scheme_tables import table_of
@@ -23,6 +24,7 @@ __all__ = [
     "by_group",
     "check_group_names",
     "cluster_setting",
+    "members",
     "resolve",
     "same_everywhere",
     "setting_of",
@@ -30,11 +32,13 @@ __all__ = [
 
 DeviceSetting: TypeAlias = Setting | Mapping[str, Setting]
 """One setting for every device, or a setting per group: ``"cluster"`` (required), then any of
-``"hosts"``, ``"switches"``, ``"tor"``, ``"spine"``, ``"core"``, ``"nic:HOST"``, ``"switch:NODE"``,
-``"port:NODE:PORT"``; the more specific group wins. NICs take only the NIC knobs of a group, ports
-only its ECN knobs."""
+``"hosts"``, ``"switches"``, ``"tor"``, ``"spine"``, ``"core"``, the same with ``"-uplinks"`` or
+``"-downlinks"`` (``"tor-uplinks"``), ``"nic:HOST"``, ``"switch:NODE"``, ``"port:NODE:PORT"``; the
+more specific group wins. NICs take only the NIC knobs of a group, ports only its ECN knobs."""
 
 TIERS = ("tor", "spine", "core")
+_SIDES = tuple(f"{tier}-{side}" for tier in TIERS for side in ("uplinks", "downlinks"))
+_NAMED = ("cluster", "hosts", "switches", *TIERS, *_SIDES)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Devices:
     ``port_node`` is the owner of every egress port, ``port_index`` its number at that node and
     ``tiers`` the tier (0 ToR, 1 spine, 2 core) of every switch node. ``nic_knobs`` are the knobs of
     each host's NIC where schemes differ; else every NIC has those of the network's table.
+    ``port_up`` tells uplinks (True: towards a switch of the same or a higher tier) from downlinks;
+    empty where nobody knows.
     """
 
     n_hosts: int
@@ -51,6 +57,28 @@ class Devices:
     port_index: Sequence[int]
     tiers: Mapping[int, int]
     nic_knobs: Sequence[tuple[str, ...]] = ()
+    port_up: Sequence[bool] = ()
+
+    @cached_property
+    def port_names(self) -> Mapping[str, int]:
+        """The number of every switch port, by ``"NODE:PORT"``."""
+        ports = enumerate(zip(self.port_node, self.port_index, strict=True))
+        return {f"{node}:{index}": p for p, (node, index) in ports if node in self.tiers}
+
+    @cached_property
+    def port_groups(self) -> Sequence[tuple[str, ...]]:
+        """The groups of every port, the narrowest first; none for a NIC, which does not mark."""
+        ports = zip(self.port_node, self.port_index, strict=True)
+        return [self._groups_of(p, node, index) for p, (node, index) in enumerate(ports)]
+
+    def _groups_of(self, port: int, node: int, index: int) -> tuple[str, ...]:
+        if node not in self.tiers:
+            return ()
+        tier = TIERS[min(self.tiers[node], len(TIERS) - 1)]
+        side: tuple[str, ...] = ()
+        if self.port_up:
+            side = (f"{tier}-{'uplinks' if self.port_up[port] else 'downlinks'}",)
+        return (f"port:{node}:{index}", f"switch:{node}", *side, tier, "switches")
 
 
 def cluster_setting(setting: DeviceSetting) -> Setting:
@@ -88,10 +116,7 @@ def resolve(
     for name, value in groups.items():
         table.require(value, f"group {quote(name)}")
     hosts = [_first(groups, (f"nic:{h}", "hosts"), cluster) for h in range(devices.n_hosts)]
-    ports = [
-        _first(groups, _port_groups(node, index, devices), cluster)
-        for node, index in zip(devices.port_node, devices.port_index, strict=True)
-    ]
+    ports = [_first(groups, names, cluster) for names in devices.port_groups]
     own = devices.nic_knobs
     return _own_rows(hosts, own) if own else _rows(hosts, table.nic), _rows(ports, table.ecn)
 
@@ -103,11 +128,18 @@ def same_everywhere(setting: Setting, n_hosts: int, n_ports: int) -> tuple[Float
     return np.tile(nic, (n_hosts, 1)), np.tile(ecn, (n_ports, 1))
 
 
-def _port_groups(node: int, index: int, devices: Devices) -> tuple[str, ...]:
-    if node not in devices.tiers:  # a NIC does not mark
-        return ()
-    tier = TIERS[min(devices.tiers[node], len(TIERS) - 1)]
-    return (f"port:{node}:{index}", f"switch:{node}", tier, "switches")
+def members(group: str, devices: Devices) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the hosts and the switch ports that a group names, in ascending order.
+
+    Raises as :func:`check_group_names` does.
+    """
+    check_group_names([group], devices)
+    whole = group == "cluster"
+    hosts = (h for h in range(devices.n_hosts) if whole or group in ("hosts", f"nic:{h}"))
+    ports = (
+        p for p, names in enumerate(devices.port_groups) if (whole and names) or group in names
+    )
+    return tuple(hosts), tuple(ports)
 
 
 def _first(groups: Mapping[str, Setting], names: Sequence[str], cluster: Setting) -> Setting:
@@ -160,12 +192,17 @@ def check_group_names(names: Iterable[object], devices: Devices | None = None) -
                 "'tor', 'switch:NODE' or 'nic:HOST'"
             )
         kind, _, rest = name.partition(":")
-        if name in ("cluster", "hosts", "switches", *TIERS):
+        if name in _SIDES and devices is not None and not devices.port_up:
+            raise ConfigError(
+                f"group {quote(name)}: this network does not tell uplinks from downlinks; "
+                "name the tier or the ports"
+            )
+        if name in _NAMED:
             continue
         if kind not in ("nic", "switch", "port"):
-            known = ("cluster", "hosts", "switches", *TIERS, "nic:HOST", "switch:NODE")
-            raise UnknownNameError("group of devices", name, (*known, "port:NODE:PORT"))
-        if devices is not None and rest not in _members(kind, devices):
+            known = (*_NAMED, "nic:HOST", "switch:NODE", "port:NODE:PORT")
+            raise UnknownNameError("group of devices", name, known)
+        if devices is not None and not _is_member(kind, rest, devices):
             raise ConfigError(
                 f"group {quote(name)} names no device of this network: {_have(devices)}"
             )
@@ -177,16 +214,13 @@ def _check_values(groups: Mapping[str, object]) -> None:
             raise ConfigError(f"group {quote(name)} needs a Setting; got {type(value).__name__}")
 
 
-def _members(kind: str, devices: Devices) -> set[str]:
-    if kind == "nic":
-        return {str(h) for h in range(devices.n_hosts)}
-    if kind == "switch":
-        return {str(n) for n in devices.tiers}
-    return {
-        f"{n}:{i}"
-        for n, i in zip(devices.port_node, devices.port_index, strict=True)
-        if n in devices.tiers
-    }
+def _is_member(kind: str, rest: str, devices: Devices) -> bool:
+    if kind == "port":
+        return rest in devices.port_names
+    if not (rest.isascii() and rest.isdecimal() and rest == str(int(rest[:QUOTED]))):
+        return False
+    number = int(rest)
+    return number < devices.n_hosts if kind == "nic" else number in devices.tiers
 
 
 def _have(devices: Devices) -> str:

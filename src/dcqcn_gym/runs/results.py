@@ -29,6 +29,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, write_atomically, write_json
 from dcqcn_gym.runs.tuner_host import hosted_digest
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
+from dcqcn_gym.tuners.acc import AccTuner, load_network
 from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
 
 __all__ = [
@@ -145,6 +146,9 @@ def digest_here(tuner: str, arguments: Mapping[str, Any] | None = None) -> str |
         if issubclass(found, PolicyTuner):
             settings = parse_settings(tuner, found, dict(arguments or {}))
             digest.update(load_policy(getattr(settings, "file", found.name)).to_bytes())
+        if issubclass(found, AccTuner):
+            settings = parse_settings(tuner, found, dict(arguments or {}))
+            digest.update(load_network(settings.model_dump()["file"]).to_bytes())
     except (DcqcnGymError, OSError, TypeError):
         return None
     return digest.hexdigest()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError, RunError
@@ -110,6 +110,13 @@ class Checkpoint:
         return self.folder / "state.json"
 
 
+class HasHeader(Protocol):
+    """A training that can say what a resumed one must repeat."""
+
+    def header(self) -> dict[str, Any]:
+        """Return JSON values."""
+
+
 @dataclass(frozen=True)
 class TrainDir:
     """The directory of a training."""
@@ -145,7 +152,7 @@ class TrainDir:
         found = sorted(self.checkpoints.glob("step-*[0-9]"))
         return Checkpoint(found[-1]) if found else None
 
-    def check(self, spec: TrainSpec, *, resume: bool, force: bool) -> Checkpoint | None:
+    def check(self, spec: HasHeader, *, resume: bool, force: bool) -> Checkpoint | None:
         """Return the checkpoint to go on from; raise RunError if the directory does not fit."""
         if resume and force:
             raise RunError("--resume continues a training and --force replaces it; give one")
@@ -161,7 +168,7 @@ class TrainDir:
         self._check_same(spec)
         return self.last()
 
-    def _check_same(self, spec: TrainSpec) -> None:
+    def _check_same(self, spec: HasHeader) -> None:
         try:
             old = json.loads(self.header.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:

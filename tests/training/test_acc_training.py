@@ -1,0 +1,85 @@
+"""Training of ACC's networks: one command, the same bytes, resumed and not."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.training.acc import AccSpec, Episode, train
+from dcqcn_gym.training.spec import TrainDir
+from dcqcn_gym.tuners.policy import load_policy
+
+QUICK: dict[str, Any] = {"decisions": 24, "episode": 4, "seed": 3}
+MINI = ("mini-llm-alltoall",)
+
+
+@pytest.mark.parametrize("central", [False, True])
+def test_resumed_equals_uninterrupted(central: bool, tmp_path: Path) -> None:
+    spec = AccSpec(MINI, central=central, **QUICK)
+    whole = TrainDir(tmp_path / "whole")
+    train(spec, whole, every=1)
+
+    part = TrainDir(tmp_path / "part")
+
+    def stop(done: Episode) -> None:
+        if done.decisions == 16:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(spec, part, every=1, watch=stop)
+    assert load_policy(part.root).meta.steps == 8
+    train(spec, part, every=1, resume=True)
+    for name in ("policy.npz", "curve.csv", "train.json"):
+        assert (part.root / name).read_bytes() == (whole.root / name).read_bytes(), name
+    assert load_policy(whole.root).meta.algo == ("acc-central" if central else "acc")
+
+
+def test_the_curve_has_a_line_per_episode_and_exploration_falls(tmp_path: Path) -> None:
+    out = TrainDir(tmp_path / "out")
+    train(AccSpec(MINI, **QUICK), out)
+    lines = list(csv.DictReader((out.root / "curve.csv").open()))
+    assert [int(line["decisions"]) for line in lines] == [8, 16, 24]
+    assert float(lines[0]["epsilon"]) > float(lines[1]["epsilon"]) >= float(lines[2]["epsilon"])
+    assert float(lines[2]["epsilon"]) == 0.05
+    assert all(0 < float(line["reward"]) < 1 for line in lines)
+
+
+def test_the_command_trains_and_its_network_runs(tmp_path: Path) -> None:
+    out = tmp_path / "net"
+    words = ["train-acc", "--scenario", MINI[0], "--decisions", "8", "--episode", "4"]
+    done = CliRunner().invoke(app, [*words, "--out", str(out), "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.strip() == str(out / "policy.npz")
+    command = load_policy(out).meta.command
+    assert command == (
+        "dcqcn-gym train-acc --scenario mini-llm-alltoall --decisions 8 --episode 4 --out DIR"
+    )
+    scenario = load_scenario(MINI[0])
+    run(RunSpec(scenario, "acc", 1, 2, tuner_args={"file": str(out)}), tmp_path / "log")
+    assert len(read_run(tmp_path / "log").intervals[1]["setting"]) == 25
+
+
+def test_what_cannot_be_trained_or_resumed(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"networks with \[3, 5\] sides"):
+        train(AccSpec(("mini-fb-hadoop", "fat-tree-1024"), central=True), TrainDir(tmp_path / "a"))
+    with pytest.raises(ConfigError, match="at least one"):
+        train(AccSpec(()), TrainDir(tmp_path / "a"))
+    assert not (tmp_path / "a").exists()
+    spec, out = AccSpec(MINI, **QUICK), TrainDir(tmp_path / "b")
+    train(spec, out)
+    with pytest.raises(RunError, match="already holds a training"):
+        train(spec, out)
+    with pytest.raises(RunError, match="was trained with seed = 3, now it is 4"):
+        train(AccSpec(MINI, **{**QUICK, "seed": 4}), out, resume=True)
+    (out.root / "checkpoint.npz").write_bytes(b"nonsense")
+    with pytest.raises(RunError, match="is damaged"):
+        train(spec, out, resume=True)
