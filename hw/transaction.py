@@ -99,6 +99,11 @@ class Guard:
                 self._take_back("", Who("agent", "not at the confirmed setting when it started"))
 
     @property
+    def kind(self) -> str:
+        """``"nic"`` or ``"switch"``."""
+        return self._driver.kind
+
+    @property
     def status(self) -> GuardStatus:
         """The state of now."""
         with self._lock:
@@ -209,9 +214,14 @@ class Guard:
             if self._problem:
                 raise DeviceError(self._problem)
 
-    def restore(self, steps: int, who: Who) -> str:
-        """Put the device back to the setting confirmed ``steps`` changes ago; return its name."""
+    def restore(self, steps: int, who: Who, confirmed: str = "") -> str:
+        """Put the device back to the setting confirmed ``steps`` changes ago; return its name.
+
+        With ``confirmed`` nothing happens unless that transaction is the confirmed one.
+        """
         with self._lock:
+            if confirmed and self._confirmed.get("name") != confirmed:
+                return str(self._confirmed.get("name"))
             self._ready()
             if self._open is not None and self._open.deadline is not None:
                 raise StateError(f"transaction {self._open.name} is on trial; roll it back first")

@@ -65,6 +65,11 @@ class Driver(ABC):
     kind: ClassVar[Literal["nic", "switch"]]
     Settings: ClassVar[type[DriverSettings]]
 
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """Names of a switch's ports, in the order of the scenario's; a NIC has none."""
+        return ()
+
     @classmethod
     @abstractmethod
     def of(cls, settings: DriverSettings, around: Surroundings) -> Self:

@@ -81,6 +81,11 @@ class SonicDriver(Driver):
         self._settings = settings
         self._db = Databases(settings.socket, settings.host, settings.port)
 
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """Names of the ports, in the order of the scenario's."""
+        return self._settings.ports
+
     def knobs(self) -> tuple[str, ...]:
         """Return kmin, kmax and pmax, once every port's profile is found fit to mark."""
         for profile in set(self._profiles().values()):
