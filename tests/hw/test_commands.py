@@ -76,11 +76,31 @@ def test_mistakes_are_one_sentence(fabric: DigitalFabric, tmp_path: Path) -> Non
         typed("status", "--fleet", str(tmp_path / "none.toml"))
 
 
+def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path: Path) -> None:
+    file = tmp_path / "small-fabric.toml"  # the fabric's own scenario, name included
+    file.write_text(SMALL)
+    fleet = ["--fleet", str(fabric.fleet)]
+    words = ["tune", *fleet, "-s", str(file), "--tuner", "random", "--intervals", "3"]
+    default = ["--set", "rp_ai_rate=5", "--set", "kmin=100"]
+    before = typed("plan", *fleet, *default)
+    assert "its setting before" in typed(*words, "--out", str(tmp_path / "a"))
+    assert typed("plan", *fleet, *default) == before
+    assert "has the recommended" in typed(*words, "--out", str(tmp_path / "b"), "--keep")
+    best = str(tmp_path / "b" / "best.json")
+    assert "nothing would change" in typed("plan", *fleet, "--best", best)
+    with pytest.raises(ConfigError, match="hw tune"):
+        CliRunner().invoke(
+            app, ["tune", "--backend", f"hardware:{fabric.fleet}", "--out", str(tmp_path / "c")],
+            catch_exceptions=False,
+        )  # fmt: skip
+
+
 def test_drivers_are_listed() -> None:
     listed = typed("drivers")
     assert all(name in listed for name in ("mlx5", "mlxconfig", "sonic"))
 
 
+@pytest.mark.slow
 def test_an_agent_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
     typed("certs", str(tmp_path / "certs"), "--agent", "nic-7", "--controller", "controller")
     assert (tmp_path / "certs" / "nic-7.key").stat().st_mode & 0o777 == 0o600
@@ -109,6 +129,7 @@ def test_an_agent_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
         typed("agent", "switch", "--config", str(file))
 
 
+@pytest.mark.slow
 def test_the_fabric_runs_as_a_process_of_its_own(tmp_path: Path, fabric: DigitalFabric) -> None:
     (tmp_path / "s.toml").write_text(SMALL)
     folder = fabric.fleet.parent.parent / "g"  # a short name, for sockets

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.commands.hw_tune import tune
+
 if TYPE_CHECKING:
     from dcqcn_gym.core.groups import DeviceSetting
     from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -27,6 +29,7 @@ app = typer.Typer(
 )
 agent_app = typer.Typer(help="Run the agent of one device.", no_args_is_help=True)
 app.add_typer(agent_app, name="agent")
+app.command()(tune)
 
 _Config = Annotated[Path, typer.Option("--config", help="The agent's file (TOML).")]
 _Fleet = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
@@ -144,7 +147,7 @@ def drivers() -> None:
 @app.command()
 def plan(fleet: _Fleet, assign: _Set = None, best: _Best = None) -> None:
     """Show what a setting would change on every device; changes nothing."""
-    with _open(fleet) as controller:
+    with open_fleet(fleet) as controller:
         plans = controller.plan(_targets(controller, assign, best))
         _show_plans({device: plan.lines for device, plan in plans.items()})
 
@@ -161,7 +164,7 @@ def apply(
     if dry_run:
         plan(fleet, assign, best)
         return
-    with _open(fleet) as controller:
+    with open_fleet(fleet) as controller:
         done = controller.carry_out(_targets(controller, assign, best), why)
         typer.echo(
             f"{len(done.changed)} devices changed and confirmed (transaction {done.transaction}); "
@@ -178,7 +181,7 @@ def rollback(
     why: _Why = "by hand",
 ) -> None:
     """Send all devices back to the setting before the last confirmed change."""
-    with _open(fleet) as controller:
+    with open_fleet(fleet) as controller:
         controller.rollback(why)
         if back:
             controller.restore(back, why)
@@ -192,7 +195,7 @@ def stop(
     why: _Why = "by hand",
 ) -> None:
     """Take back what is on trial everywhere and refuse every change, until --release."""
-    with _open(fleet) as controller:
+    with open_fleet(fleet) as controller:
         controller.stop(not release, why)
         word = "allow changes again" if release else "refuse every change"
         typer.echo(f"{len(controller.descriptions)} devices {word}")
@@ -206,7 +209,7 @@ def status(fleet: _Fleet) -> None:
     from dcqcn_gym.hw.agent import agent_pb2 as pb
     from dcqcn_gym.runs.table import Table
 
-    with _open(fleet) as controller:
+    with open_fleet(fleet) as controller:
         found = controller.ask_all("Status", pb.Nothing())
         rows = [
             (name, controller.descriptions[name].driver, s.state, s.confirmed, s.problem)
@@ -227,7 +230,7 @@ def history(
     from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-    with _open(fleet) as controller:
+    with open_fleet(fleet) as controller:
         if device not in controller.descriptions:
             raise UnknownNameError("device", device, controller.descriptions)
         events = controller.ask_all("History", pb.Nothing(), [device])[device]
@@ -236,7 +239,8 @@ def history(
 
 
 @contextmanager
-def _open(fleet: Path) -> Iterator[Controller]:
+def open_fleet(fleet: Path) -> Iterator[Controller]:
+    """Open a controller of a fleet's file until the block ends."""
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.fleet import load_fleet
 
@@ -254,7 +258,7 @@ def _targets(
     """Return device -> what it is to get: from --set, from --best, or from both."""
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.groups import cluster_setting
-    from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, NIC_KNOBS
+    from dcqcn_gym.core.knobs import DCQCN
 
     wanted: dict[str, float] = {}
     if best is not None:
@@ -268,6 +272,13 @@ def _targets(
             raise ConfigError(f"--set {text!r}: expected KNOB=NUMBER") from None
     if not wanted:
         raise ConfigError("no setting was given; use --set KNOB=VALUE or --best FILE")
+    return targets_of_setting(controller, wanted)
+
+
+def targets_of_setting(controller: Controller, wanted: Mapping[str, float]) -> dict[str, Targets]:
+    """Return device -> those of the knobs (SI units) that devices of its kind have."""
+    from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS
+
     own = {
         "nic": {n: wanted[n] for n in NIC_KNOBS if n in wanted},
         "switch": {n: wanted[n] for n in ECN_KNOBS if n in wanted},

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.loop import RunSpec
 
-__all__ = ["tune"]
+__all__ = ["tune", "tuner_arguments"]
 
 
 def tune(
@@ -98,20 +98,33 @@ def _with_monitor(scenario: Scenario, kind: str | None) -> Scenario:
 def _spec(
     scenario: Scenario, tuner: str, arguments: list[str], seed: int, intervals: int, backend: str
 ) -> RunSpec:
-    from dcqcn_gym.core.errors import ConfigError, quote
+    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.backends import make_backend
     from dcqcn_gym.runs.loop import RunSpec
+
+    if backend.partition(":")[0] == "hardware":
+        raise ConfigError(
+            "one fleet cannot carry the runs that `dcqcn-gym tune` compares with; use "
+            "`dcqcn-gym hw tune --fleet FILE`"
+        )
+    make_backend(backend)
+    values = tuner_arguments(tuner, arguments)
+    return RunSpec(scenario, tuner, seed, intervals, backend, values)
+
+
+def tuner_arguments(tuner: str, arguments: list[str]) -> dict[str, Any]:
+    """Return the settings of a tuner from ``K=V`` texts; raise ConfigError for a wrong one."""
+    from dcqcn_gym.core.errors import ConfigError, quote
     from dcqcn_gym.tuners import TUNERS, parse_settings
     from dcqcn_gym.tuners.base import parse_argument
 
-    make_backend(backend)
     given = dict(pairs := [parse_argument(text) for text in arguments])
     if len(given) < len(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
         raise ConfigError(f"--tuner-arg {quote(twice)} is given twice; expected every one once")
     typed = parse_settings(tuner, TUNERS.load(tuner), given)
     values: dict[str, Any] = typed.model_dump(mode="json", exclude_unset=True)
-    return RunSpec(scenario, tuner, seed, intervals, backend, values)
+    return values
 
 
 def _session(
