@@ -1,1 +1,1 @@
-"""Real networks: for now the commands that put a setting on devices."""
+"""Real networks: drivers of devices, changes as transactions, agents, and settings as commands."""

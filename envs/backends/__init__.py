@@ -24,7 +24,9 @@ __all__ = ["BACKENDS", "BUILTIN", "Backend", "DeviceSetting", "backend_names", "
 
 BUILTIN = {
     "fake": "dcqcn_gym.envs.backends.fake:FakeBackend",
+    "hardware": "dcqcn_gym.envs.backends.hardware:HardwareBackend",
     "native": "dcqcn_gym.envs.backends.native:NativeBackend",
+    "native-devices": "dcqcn_gym.envs.backends.native_devices:NativeDevicesBackend",
     "ns3": "dcqcn_gym.envs.backends.ns3:Ns3Backend",
     "replay": "dcqcn_gym.envs.backends.replay:ReplayBackend",
 }

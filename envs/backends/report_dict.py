@@ -28,6 +28,7 @@ from dcqcn_gym.core.interval import (
 
 __all__ = [
     "ReportReader",
+    "fsd_from_dict",
     "read_reports",
     "report_from_dict",
     "report_to_dict",
@@ -56,6 +57,22 @@ def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
             raise ConfigError(f"report field {path!r} is named in 'unknown' but holds a figure")
         read[path] = _nothing(path, lengths)
     return _report(read, unknown, counters)
+
+
+def fsd_from_dict(values: Mapping[str, Any]) -> FlowSizeDistribution:
+    """Build a flow-size distribution; raise ConfigError as :func:`report_from_dict` does."""
+    flat = _flattened({"fsd": values})
+    read = {}
+    for path, kind in REPORT_FIELDS.items():
+        if path.startswith("fsd."):
+            if path not in flat:
+                raise ConfigError(f"report field {path!r} is missing; expected {_EXPECTED[kind]}")
+            read[path.removeprefix("fsd.")] = _value(path, kind, flat.pop(path))
+    if flat:
+        path = next(iter(flat))
+        raise ConfigError(f"unknown report field {quote(path)}{did_you_mean(path, REPORT_FIELDS)}")
+    _lengths({f"fsd.{name}": value for name, value in read.items()})
+    return FlowSizeDistribution(**read)
 
 
 def report_to_dict(report: IntervalReport) -> dict[str, Any]:

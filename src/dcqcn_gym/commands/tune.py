@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.loop import RunSpec
+    from dcqcn_gym.runs.tuner_host import Hosting
 
-__all__ = ["tune"]
+__all__ = ["tune", "tuner_arguments"]
 
 
 def tune(
@@ -112,20 +113,35 @@ def _spec(
     backend: str,
     deadline: float | None,
 ) -> RunSpec:
-    from dcqcn_gym.core.errors import ConfigError, quote
+    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.backends import make_backend
     from dcqcn_gym.runs.loop import RunSpec
+    from dcqcn_gym.runs.tuner_host import Hosting
+
+    if backend.partition(":")[0] == "hardware":
+        raise ConfigError(
+            "one fleet cannot carry the runs that `dcqcn-gym tune` compares with; use "
+            "`dcqcn-gym hw tune --fleet FILE`"
+        )
+    make_backend(backend)
+    hosting = Hosting() if deadline is None else Hosting(deadline)
+    values = tuner_arguments(tuner, arguments, hosting)
+    return RunSpec(scenario, tuner, seed, intervals, backend, values, hosting)
+
+
+def tuner_arguments(
+    tuner: str, arguments: list[str], hosting: Hosting | None = None
+) -> dict[str, Any]:
+    """Return the settings of a tuner from ``K=V`` texts; raise ConfigError for a wrong one."""
+    from dcqcn_gym.core.errors import ConfigError, quote
     from dcqcn_gym.runs.tuner_host import Hosting, described
     from dcqcn_gym.tuners.base import parse_argument
 
-    make_backend(backend)
     given = dict(pairs := [parse_argument(text) for text in arguments])
     if len(given) < len(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
         raise ConfigError(f"--tuner-arg {quote(twice)} is given twice; expected every one once")
-    hosting = Hosting() if deadline is None else Hosting(deadline)
-    values = described(tuner, given, hosting)
-    return RunSpec(scenario, tuner, seed, intervals, backend, values, hosting)
+    return described(tuner, given, hosting or Hosting())
 
 
 def _session(

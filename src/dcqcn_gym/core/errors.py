@@ -12,6 +12,7 @@ __all__ = [
     "BackendError",
     "ConfigError",
     "DcqcnGymError",
+    "DeviceError",
     "MissingExtraError",
     "MonitorError",
     "RunError",
@@ -58,6 +59,10 @@ class StateError(DcqcnGymError, RuntimeError):
 
 class BackendError(DcqcnGymError, RuntimeError):
     """The world behind the environment failed (crash, time-out, lost device)."""
+
+
+class DeviceError(DcqcnGymError, RuntimeError):
+    """A device, its driver or its agent refused or failed; the message names which one."""
 
 
 class TunerError(DcqcnGymError, RuntimeError):

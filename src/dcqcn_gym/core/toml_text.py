@@ -1,10 +1,11 @@
-"""TOML texts of other people: parsed, with one sentence for whatever is wrong with them."""
+"""TOML texts: parsed, with one sentence for whatever is wrong with them, and written."""
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, quote
@@ -14,7 +15,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["parse_toml"]
+__all__ = ["parse_toml", "toml_text"]
 
 DEEPEST = 32
 """Tables and arrays inside each other; ours need 4."""
@@ -79,3 +80,36 @@ def _walk(data: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
             left += [(f"{dot}{key}", item, depth + 1) for key, item in value.items()]
         elif isinstance(value, list):
             left += [(f"{place}[{i}]", item, depth + 1) for i, item in enumerate(value)]
+
+
+def toml_text(values: Mapping[str, Any]) -> str:
+    """Return a TOML text of texts, numbers, lists of them, tables, and lists of tables."""
+    return "\n".join(_lines(values, "")).lstrip("\n") + "\n"
+
+
+def _lines(values: Mapping[str, Any], path: str) -> Iterator[str]:
+    tables = {k: v for k, v in values.items() if _is_table(v)}
+    for key, value in values.items():
+        if key not in tables:
+            yield f"{_quoted(key)} = {_value(value)}"
+    for key, value in tables.items():
+        name = f"{path}{_quoted(key)}"
+        brackets = f"[{name}]" if isinstance(value, Mapping) else f"[[{name}]]"
+        for table in [value] if isinstance(value, Mapping) else value:
+            yield f"\n{brackets}"
+            yield from _lines(table, f"{name}.")
+
+
+def _is_table(value: Any) -> bool:
+    tables = isinstance(value, list | tuple) and len(value) > 0
+    return isinstance(value, Mapping) or (tables and isinstance(value[0], Mapping))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _quoted(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

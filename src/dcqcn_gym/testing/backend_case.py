@@ -119,7 +119,8 @@ class BackendCase:
     def test_there_is_traffic(self, backend: Backend) -> None:
         """The scenario's senders send."""
         reports = [backend.advance() for _ in range(5)]
-        assert count(r.delivered_bytes for r in reports) > 0
+        figure = "delivered_bytes" if "delivered_bytes" not in backend.unknown else "data_packets"
+        assert count(getattr(r, figure) for r in reports) > 0
         assert any(len(r.rtt_count) for r in reports)
         assert not all(r.idle for r in reports)
 

@@ -1,0 +1,266 @@
+"""The hardware backend: a fleet of agents behind the environment (``backend="hardware:FLEET"``).
+
+Settings go out as transactions over all devices, figures come back as counters of devices. What no
+device counts is unknown (:data:`~dcqcn_gym.hw.figures.UNKNOWN`), and so is the flow-size
+distribution unless a collector keeps one. On the digital fabric the controller moves the time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
+from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.groups import DeviceSetting, resolve
+from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.knobs import KnobTable
+from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
+from dcqcn_gym.envs.backends.shape import shape_of
+from dcqcn_gym.hw.figures import NO_FSD, UNKNOWN, Reading, Shape, report_of
+from dcqcn_gym.hw.fleet import Fleet, load_fleet
+
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenario.scenario import Scenario
+    from dcqcn_gym.hw.client import AgentClient
+    from dcqcn_gym.hw.controller import Controller
+    from dcqcn_gym.hw.drivers import Targets
+
+__all__ = ["HardwareBackend", "scenario_digest"]
+
+PS_PER_MS = 10**9
+
+
+def scenario_digest(scenario: Scenario) -> str:
+    """Return what names a scenario between a controller and the digital fabric."""
+    return hashlib.sha256(scenario.model_dump_json().encode()).hexdigest()
+
+
+@dataclass
+class _Open:
+    """A fleet that is being tuned."""
+
+    controller: Controller
+    fabric: AgentClient | None
+    shape: Shape
+    table: KnobTable
+    interval_ps: int
+    before: Reading
+    ports: dict[str, list[str]]
+    """Switch -> names of its ports, in the order of the scenario's."""
+    now_ps: int = 0
+    index: int = 0
+    applied: bool = False
+    done: bool = False
+    fsd_sequence: int = -1
+
+
+class HardwareBackend:
+    """A :class:`~dcqcn_gym.envs.backends.base.Backend` over the agents of a fleet's file."""
+
+    argument = "FLEET.toml"
+
+    @classmethod
+    def from_argument(cls, text: str) -> HardwareBackend:
+        """Return one for the fleet that a file describes; raise ConfigError if it is wrong."""
+        return cls(load_fleet(text), Path(text).parent)
+
+    def __init__(self, fleet: Fleet, folder: Path) -> None:
+        self._fleet, self._folder = fleet, folder
+        self._open: _Open | None = None
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """Every switch's figures, and flow sizes where a collector keeps them."""
+        return frozenset({"per_switch", *(["fsd"] if self._fleet.fsd_file else [])})
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """What no device counts."""
+        return UNKNOWN if self._fleet.fsd_file else UNKNOWN | NO_FSD
+
+    @property
+    def done(self) -> bool:
+        """True once a fabric's finite scenario has delivered everything; False while closed."""
+        return self._open is not None and self._open.done
+
+    def open(self, scenario: Scenario, seed: int) -> None:
+        """Connect to all agents and look at every counter; a fabric begins with this seed.
+
+        The scenario says what the network is and how long an interval lasts. Raises ConfigError
+        if the fleet is another network, or if a counter is slower than the interval.
+        """
+        if self._open is not None:
+            raise StateError("open() on an open backend; call close() first")
+        from dcqcn_gym.hw.controller import Controller
+
+        controller = Controller(self._fleet, self._folder)
+        fabric: AgentClient | None = None
+        try:
+            controller.open()
+            shape = shape_of(scenario)
+            ports = _ports(controller, shape)
+            fabric = self._fabric(scenario, seed)
+            self._prepare(controller, scenario.monitor_interval_ps / PS_PER_MS)
+            before = _reading(controller, ports)
+        except BaseException:
+            controller.close()
+            if fabric is not None:
+                fabric.close()
+            raise
+        table = scenario.initial_setting().table
+        self._open = _Open(
+            controller, fabric, shape, table, scenario.monitor_interval_ps, before, ports
+        )
+        self._open.fsd_sequence = self._sequence()
+
+    def _fabric(self, scenario: Scenario, seed: int) -> AgentClient | None:
+        """Return the connection to the digital fabric, begun anew; None for a real fleet."""
+        if self._fleet.fabric is None:
+            return None
+        from dcqcn_gym.hw.agent import agent_pb2 as pb
+        from dcqcn_gym.hw.client import AgentClient, channel_credentials
+        from dcqcn_gym.hw.fabric.fabric import FABRIC_METHODS, FABRIC_SERVICE
+        from dcqcn_gym.hw.fleet import Member
+
+        client = AgentClient(
+            Member(name="fabric", address=self._fleet.fabric), FABRIC_SERVICE, FABRIC_METHODS,
+            channel_credentials(self._fleet.tls, self._folder), dscp=0, timeout_s=600.0, attempts=1,
+        )  # fmt: skip
+        client.ask("Reset", pb.Begin(seed=seed, scenario=scenario_digest(scenario)))
+        return client
+
+    def _prepare(self, controller: Controller, interval_ms: float) -> None:
+        from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+        controller.ask_all("Prepare", pb.Interval(ms=interval_ms))
+
+    def apply(self, setting: DeviceSetting) -> None:
+        """Put a setting in force on every device, or on none: one confirmed transaction."""
+        opened = self._opened("apply")
+        nic, ecn = resolve(setting, opened.shape.devices, opened.table)
+        targets: dict[str, Targets] = {
+            name: {"": dict(zip(opened.table.nic, row.tolist(), strict=True))}
+            for name, row in zip(opened.controller.nics, nic, strict=True)
+        }
+        rows = iter(ecn[opened.shape.devices.n_hosts :].tolist())
+        for name, ports in opened.ports.items():
+            own = {port: dict(zip(opened.table.ecn, next(rows), strict=True)) for port in ports}
+            targets[name] = own
+        opened.controller.carry_out(targets, f"interval {opened.index}")
+        opened.applied = True
+
+    def advance(self, duration_ps: int | None = None) -> IntervalReport:
+        """Wait for one monitor interval (or ``duration_ps``) and report what was counted."""
+        opened = self._opened("advance")
+        if not opened.applied:
+            raise StateError("advance() without a setting; call apply() first")
+        span = opened.interval_ps if duration_ps is None else duration_ps
+        start = opened.now_ps
+        self._pass(opened, span)
+        after = _reading(opened.controller, opened.ports)
+        interval = (opened.index, start, opened.now_ps)
+        report = report_of(opened.shape, opened.before, after, interval, self._fsd(opened))
+        opened.before, opened.index = after, opened.index + 1
+        return report
+
+    def _pass(self, opened: _Open, span_ps: int) -> None:
+        """Let the time pass: the fabric's if there is one, else that of the world."""
+        if opened.fabric is None:
+            begun = time.monotonic()
+            time.sleep(span_ps * 1e-12)
+            opened.now_ps += round((time.monotonic() - begun) * 1e12)
+            return
+        from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+        instant = opened.fabric.ask("Advance", pb.Span(ps=span_ps))
+        opened.now_ps, opened.done = instant.ps, instant.done
+
+    def _sequence(self) -> int:
+        return -1 if self._fleet.fsd_file is None else self._collected()[0]
+
+    def _fsd(self, opened: _Open) -> FlowSizeDistribution | None:
+        """Return what the collector says of this interval; raise if it says nothing new."""
+        if self._fleet.fsd_file is None:
+            return None
+        sequence, values = self._collected()
+        if sequence <= opened.fsd_sequence:
+            raise BackendError(
+                f"{self._folder / self._fleet.fsd_file}: the collector has said nothing since the "
+                "last interval; is it running?"
+            )
+        opened.fsd_sequence = sequence
+        return fsd_from_dict(values)
+
+    def _collected(self) -> tuple[int, Mapping[str, Any]]:
+        assert self._fleet.fsd_file is not None
+        path = self._folder / self._fleet.fsd_file
+        if not path.exists():
+            return -1, {}
+        try:
+            found = parse_json(read_file(path, 1 << 20))
+            return int(found["sequence"]), found["fsd"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise ConfigError(f"{path}: not a collector's file ({error})") from None
+
+    def close(self) -> None:
+        """Leave the devices at the last confirmed setting; allowed in every state."""
+        if self._open is not None:
+            self._open.controller.close()
+            if self._open.fabric is not None:
+                self._open.fabric.close()
+        self._open = None
+
+    def _opened(self, call: str) -> _Open:
+        if self._open is None:
+            raise StateError(f"{call}() on a closed backend; call open() first")
+        return self._open
+
+
+def _ports(controller: Controller, shape: Shape) -> dict[str, list[str]]:
+    """Return switch -> port names; raise ConfigError if the fleet is not the scenario's network."""
+    devices = shape.devices
+    nodes = sorted(devices.tiers)
+    for what, here, wanted in (
+        ("NICs", len(controller.nics), devices.n_hosts),
+        ("switches", len(controller.switches), len(nodes)),
+    ):
+        if here != wanted:
+            raise ConfigError(
+                f"the fleet has {here} {what}, the scenario {wanted}; expected as many"
+            )
+    found = {}
+    for name, node in zip(controller.switches, nodes, strict=True):
+        ports, wanted = (
+            list(controller.descriptions[name].ports),
+            list(devices.port_node).count(node),
+        )
+        if len(ports) != wanted:
+            raise ConfigError(
+                f"switch {name} has {len(ports)} ports in its agent's file, the scenario's has "
+                f"{wanted}; expected as many, in the same order"
+            )
+        found[name] = ports
+    return found
+
+
+def _reading(controller: Controller, ports: Mapping[str, list[str]]) -> Reading:
+    """Return all counters of now."""
+    counters = controller.counters()
+    switch_ports = []
+    for switch, names in ports.items():
+        for name in names:
+            prefix = f"{name}/"
+            own = {k[len(prefix) :]: v for k, v in counters[switch].items() if k.startswith(prefix)}
+            switch_ports.append(own)
+    return Reading([_nic_counters(counters[name]) for name in controller.nics], switch_ports)
+
+
+def _nic_counters(values: Mapping[str, int]) -> dict[str, int]:
+    """Return the figures that a report is made of."""
+    known = ("tx_bytes", "tx_packets", "pfc_received", "pfc_sent", "pause_us", "cnps_sent")
+    return {n: v for n, v in values.items() if n in known or n.startswith("rtt/")}

@@ -1,0 +1,185 @@
+"""The agent's server: gRPC with mutual TLS and nothing else; a thread that keeps the time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from dcqcn_gym.core.config import load_toml
+from dcqcn_gym.core.errors import (
+    ConfigError,
+    DcqcnGymError,
+    DeviceError,
+    StateError,
+    in_one_line,
+)
+from dcqcn_gym.hw.agent.config import AgentConfig
+from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
+from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.hw.journal import Journal
+from dcqcn_gym.hw.tls import MOST_REPLY, MOST_REQUEST, Tls, channel_options
+from dcqcn_gym.hw.transaction import Clock, Guard, Who
+
+__all__ = ["Agent", "handlers", "load_agent", "secure_server"]
+
+TICK_S = 0.05
+_CODES = {
+    ConfigError: "INVALID_ARGUMENT",
+    StateError: "FAILED_PRECONDITION",
+    DeviceError: "ABORTED",
+}
+
+
+def handlers(
+    service: str, target: object, methods: Mapping[str, tuple[Any, Any]], allowed: tuple[str, ...]
+) -> Any:
+    """Return gRPC's handler of a service; only clients whose certificate has an allowed name."""
+    grpc = require_grpc()
+
+    def handler(call: Callable[[Any], Any], takes: Any, gives: Any) -> Any:
+        def answer(data: bytes, context: Any) -> Any:
+            names = context.auth_context().get("x509_common_name", [])
+            if not any(name.decode("utf-8", "replace") in allowed for name in names):
+                context.abort(
+                    grpc.StatusCode.PERMISSION_DENIED,
+                    f"this certificate may not talk to it; allowed: {', '.join(allowed)}",
+                )
+            try:
+                return call(_parsed(takes, data))
+            except DcqcnGymError as error:
+                code = next(
+                    (c for kind, c in _CODES.items() if isinstance(error, kind)), "INTERNAL"
+                )
+                context.abort(getattr(grpc.StatusCode, code), str(error)[:2000])
+            except Exception as error:  # a defect of ours must not look like an answer
+                context.abort(grpc.StatusCode.INTERNAL, in_one_line(error))
+
+        # messages are read above: what gRPC itself cannot read keeps its stream for ever
+        return grpc.unary_unary_rpc_method_handler(
+            answer, response_serializer=gives.SerializeToString
+        )
+
+    table = {n: handler(getattr(target, n), *types) for n, types in methods.items()}
+    return grpc.method_handlers_generic_handler(service, table)
+
+
+def _parsed(kind: Any, data: bytes) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise ConfigError(f"not a message of type {kind.DESCRIPTOR.name} ({error})") from None
+
+
+def secure_server(
+    tls: Tls, folder: Path, listen: str, dscp: int, add: Callable[[Any], None]
+) -> tuple[Any, str]:
+    """Return a started server and its address; mutual TLS only, small messages only.
+
+    ``add`` is given the server before it starts, for its services.
+    """
+    grpc = require_grpc()
+    ca, cert, key = tls.read(folder)
+    options = [
+        *channel_options(dscp),
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_receive_message_length", MOST_REQUEST),
+        ("grpc.max_send_message_length", MOST_REPLY),
+        ("grpc.max_concurrent_streams", 16),
+    ]
+    server = grpc.server(ThreadPoolExecutor(max_workers=2), options=options)
+    add(server)
+    credentials = grpc.ssl_server_credentials([(key, cert)], ca, require_client_auth=True)
+    try:
+        port = server.add_secure_port(listen, credentials)
+    except (RuntimeError, ValueError) as error:
+        raise ConfigError(f"cannot listen on {listen} ({in_one_line(error)})") from None
+    if not port:
+        raise ConfigError(f"cannot listen on {listen}; is another agent there?")
+    server.start()
+    return server, f"{listen.rpartition(':')[0]}:{port}"
+
+
+class Agent:
+    """One device's agent: created -> started -> closed."""
+
+    def __init__(self, config: AgentConfig, folder: Path, source: str, clock: Clock | None) -> None:
+        self._config, self._folder = config, folder
+        self._driver = config.make_driver(folder, source)
+        self._journal = Journal(folder / config.journal)
+        clocks = {} if clock is None else {"clock": clock}
+        self.guard = Guard(self._driver, self._journal, **clocks)
+        self._ended = threading.Event()
+        self._server: Any = None
+        self._thread: threading.Thread | None = None
+        self._held = False
+        self.address = config.listen
+
+    def start(self) -> None:
+        """Take up the confirmed setting, then listen."""
+        self.guard.start()
+        config = self._config
+        self._server, self.address = secure_server(
+            config.tls, self._folder, config.listen, config.dscp, self._add_services
+        )
+        self._thread = threading.Thread(target=self._keep_time, daemon=True, name=config.device)
+        self._thread.start()
+
+    def _add_services(self, server: Any) -> None:
+        """Add the own service, the usual one for health, and reflection if the file says so."""
+        from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+        config = self._config
+        service = AgentService(
+            config.device, self._driver, self.guard, lambda: self._journal.bad_lines
+        )
+        own = handlers(SERVICE, service, METHODS, config.controllers)
+        server.add_generic_rpc_handlers((own,))
+        servicer = health.HealthServicer()
+        servicer.set("", health_pb2.HealthCheckResponse.SERVING)
+        servicer.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
+        health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+        if config.reflection:
+            from grpc_reflection.v1alpha import reflection
+
+            reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME), server)
+
+    def _keep_time(self) -> None:
+        while not self._ended.wait(TICK_S):
+            self.look_for_stop_file()
+            self.guard.tick()
+
+    def look_for_stop_file(self) -> None:
+        """Stop while the file exists; the emergency stop that needs no controller."""
+        if self._config.stop_file is None:
+            return
+        wanted = (self._folder / self._config.stop_file).exists()
+        if wanted != self._held:
+            self._held = wanted
+            self.guard.stop(wanted, Who("stop file", str(self._config.stop_file)))
+
+    def wait(self) -> None:
+        """Return when the server ends."""
+        self._server.wait_for_termination()
+
+    def close(self) -> None:
+        """Stop listening. A change on trial is left to the next start, which takes it back."""
+        self._ended.set()
+        if self._server is not None:
+            self._server.stop(0.2).wait()
+        if self._thread is not None:
+            self._thread.join()
+
+
+def load_agent(path: Path, kind: str | None = None, clock: Clock | None = None) -> Agent:
+    """Return the agent that a file describes; ``kind`` (nic, switch) must be its driver's."""
+    config = load_toml(path, AgentConfig)
+    agent = Agent(config, path.parent, str(path), clock)
+    found = agent.guard.kind
+    if kind is not None and kind != found:
+        raise ConfigError(f"{path}: the driver {config.driver!r} is for a {found}, not a {kind}")
+    return agent

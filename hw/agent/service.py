@@ -1,0 +1,164 @@
+"""What an agent answers. It knows its guard and driver; gRPC hands it messages and takes errors."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from dcqcn_gym import __version__
+from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.drivers import Driver, Line, Targets
+from dcqcn_gym.hw.transaction import Guard, Who
+
+__all__ = ["METHODS", "PROTOCOL", "SERVICE", "AgentService", "targets_of", "wanted_targets"]
+
+PROTOCOL = 1
+SERVICE = "dcqcn_gym.hw.v1.Agent"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
+_MOST_EVENTS = 100
+
+METHODS: Mapping[str, tuple[Any, Any]] = {
+    "Describe": (pb.Nothing, pb.Description),
+    "Prepare": (pb.Interval, pb.Nothing),
+    "Plan": (pb.Wanted, pb.Plan_),
+    "Stage": (pb.Wanted, pb.Plan_),
+    "Apply": (pb.Trial, pb.Status_),
+    "Confirm": (pb.Named, pb.Status_),
+    "Rollback": (pb.Named, pb.Status_),
+    "Restore": (pb.Steps, pb.Status_),
+    "Stop": (pb.Switch, pb.Status_),
+    "Status": (pb.Nothing, pb.Status_),
+    "History": (pb.Nothing, pb.Events),
+    "Read": (pb.Nothing, pb.Setting),
+    "Counters": (pb.Nothing, pb.Figures),
+}
+"""Method -> the types of what it takes and gives; ``agent.proto`` says the same."""
+
+
+class AgentService:
+    """One method per call of the protocol; each raises an error of the project or answers."""
+
+    def __init__(
+        self, device: str, driver: Driver, guard: Guard, bad_lines: Callable[[], int]
+    ) -> None:
+        self._device = device
+        self._driver = driver
+        self._guard = guard
+        self._bad_lines = bad_lines
+
+    def Describe(self, request: pb.Nothing) -> pb.Description:  # noqa: N802
+        """Say who this is and what it can do."""
+        return pb.Description(
+            device=self._device,
+            kind=self._driver.kind,
+            driver=self._driver.name,
+            knobs=self._driver.knobs(),
+            version=__version__,
+            protocol=PROTOCOL,
+            ports=self._driver.ports,
+        )
+
+    def Prepare(self, request: pb.Interval) -> pb.Nothing:  # noqa: N802
+        """Get ready to report counters so often."""
+        if not (math.isfinite(request.ms) and request.ms > 0):
+            raise ConfigError(f"an interval of {request.ms:g} ms: expected above 0")
+        self._driver.prepare(request.ms)
+        return pb.Nothing()
+
+    def Plan(self, request: pb.Wanted) -> pb.Plan_:  # noqa: N802
+        """Say what would change."""
+        return _plan(self._guard.plan(targets_of(request.targets)))
+
+    def Stage(self, request: pb.Wanted) -> pb.Plan_:  # noqa: N802
+        """Begin a transaction."""
+        who = _who(request.who, request.why)
+        return _plan(
+            self._guard.stage(_named(request.transaction), targets_of(request.targets), who)
+        )
+
+    def Apply(self, request: pb.Trial) -> pb.Status_:  # noqa: N802
+        """Write it, on trial."""
+        self._guard.apply(_named(request.transaction), request.revert_after_s)
+        return self._status()
+
+    def Confirm(self, request: pb.Named) -> pb.Status_:  # noqa: N802
+        """Keep it."""
+        self._guard.confirm(_named(request.transaction), _who(request.who, request.why))
+        return self._status()
+
+    def Rollback(self, request: pb.Named) -> pb.Status_:  # noqa: N802
+        """Go back to the confirmed setting."""
+        name = _named(request.transaction) if request.transaction else ""
+        self._guard.rollback(_who(request.who, request.why), name)
+        return self._status()
+
+    def Restore(self, request: pb.Steps) -> pb.Status_:  # noqa: N802
+        """Go back to a setting that was confirmed earlier."""
+        name = _named(request.confirmed) if request.confirmed else ""
+        self._guard.restore(request.back, _who(request.who, request.why), name)
+        return self._status()
+
+    def Stop(self, request: pb.Switch) -> pb.Status_:  # noqa: N802
+        """Refuse every change from now on, or allow changes again."""
+        self._guard.stop(request.on, _who(request.who, request.why))
+        return self._status()
+
+    def Status(self, request: pb.Nothing) -> pb.Status_:  # noqa: N802
+        """Say how the device stands."""
+        return self._status()
+
+    def History(self, request: pb.Nothing) -> pb.Events:  # noqa: N802
+        """Say what happened, oldest first."""
+        events = self._guard.history[-_MOST_EVENTS:]
+        return pb.Events(json=[json.dumps(event, sort_keys=True) for event in events])
+
+    def Read(self, request: pb.Nothing) -> pb.Setting:  # noqa: N802
+        """Say which knobs the device has in force."""
+        return pb.Setting(targets=wanted_targets(self._driver.setting()))
+
+    def Counters(self, request: pb.Nothing) -> pb.Figures:  # noqa: N802
+        """Say what the device has counted."""
+        return pb.Figures(values=self._driver.counters())
+
+    def _status(self) -> pb.Status_:
+        return pb.Status_(**asdict(self._guard.status), bad_lines=self._bad_lines())
+
+
+def targets_of(messages: Any) -> Targets:
+    """Return port -> knobs of repeated ``Target``; raise ConfigError for a port named twice."""
+    found: dict[str, dict[str, float]] = {}
+    for message in messages:
+        if message.port in found:
+            raise ConfigError(f"port {quote(message.port)} is named twice")
+        found[message.port] = dict(message.knobs)
+    if not found:
+        raise ConfigError("no target was given; expected a port (empty for a NIC) and its knobs")
+    return found
+
+
+def wanted_targets(targets: Targets) -> list[pb.Target]:
+    """Return the messages of port -> knobs; the inverse of :func:`targets_of`."""
+    return [pb.Target(port=port, knobs=dict(knobs)) for port, knobs in targets.items()]
+
+
+def _plan(lines: list[Line]) -> pb.Plan_:
+    return pb.Plan_(lines=[pb.Line(**asdict(line)) for line in lines])
+
+
+def _named(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ConfigError(
+            f"transaction {quote(text)}: expected 1 to 64 letters, digits, '.', '_', ':' or '-'"
+        )
+    return text
+
+
+def _who(name: str, why: str) -> Who:
+    if not name or len(name) > 100 or len(why) > 500:
+        raise ConfigError("a change names who wants it (1 to 100 characters) and why (to 500)")
+    return Who(name, why)

@@ -1,0 +1,120 @@
+"""One agent as the controller sees it: calls with a deadline, repeated where that is safe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
+from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.hw.fleet import Member
+from dcqcn_gym.hw.tls import MOST_REPLY, MOST_REQUEST, Tls, channel_options
+
+__all__ = ["AgentClient", "Call", "UnreachableError", "channel_credentials"]
+
+
+class UnreachableError(DeviceError):
+    """No answer came: whether the call was carried out is not known."""
+
+
+class Call:
+    """A call that is under way; :meth:`result` waits, and repeats it if no answer came."""
+
+    def __init__(self, client: AgentClient, method: str, request: Any) -> None:
+        self._client, self._method, self._request = client, method, request
+        self._future = client.send(method, request)
+
+    def result(self) -> Any:
+        """Return the answer; raise what the agent raised, or UnreachableError."""
+        grpc = require_grpc()
+        for left in reversed(range(self._client.attempts)):
+            try:
+                answer = self._future.result()
+            except grpc.RpcError as error:
+                repeat = error.code() in (
+                    grpc.StatusCode.UNAVAILABLE,
+                    grpc.StatusCode.DEADLINE_EXCEEDED,
+                )
+                if not (repeat and left):
+                    raise self._client.meaning(error) from None
+                self._future = self._client.send(self._method, self._request)
+            else:
+                self._client.received += answer.ByteSize()
+                return answer
+        raise AssertionError  # attempts is at least 1
+
+
+class AgentClient:
+    """A connection to one agent. Every call of the protocol may come twice, so all are repeated."""
+
+    def __init__(
+        self,
+        member: Member,
+        service: str,
+        methods: Any,
+        credentials: Any,
+        *,
+        dscp: int,
+        timeout_s: float,
+        attempts: int,
+    ) -> None:
+        grpc = require_grpc()
+        self.name, self.address = member.name, member.address
+        self.attempts = attempts
+        self._timeout_s = timeout_s
+        self.sent = 0
+        """Bytes of messages, without the headers below them."""
+        self.received = 0
+        options = [
+            *channel_options(dscp),
+            ("grpc.ssl_target_name_override", member.name),
+            ("grpc.max_send_message_length", MOST_REQUEST),
+            ("grpc.max_receive_message_length", MOST_REPLY),
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 1000),
+        ]
+        self._channel = grpc.secure_channel(member.address, credentials, options=options)
+        self._calls = {
+            name: self._channel.unary_unary(
+                f"/{service}/{name}",
+                request_serializer=takes.SerializeToString,
+                response_deserializer=gives.FromString,
+            )
+            for name, (takes, gives) in methods.items()
+        }
+
+    def call(self, method: str, request: Any) -> Call:
+        """Begin a call."""
+        return Call(self, method, request)
+
+    def ask(self, method: str, request: Any) -> Any:
+        """Make a call and return its answer; raises as :meth:`Call.result`."""
+        return self.call(method, request).result()
+
+    def send(self, method: str, request: Any) -> Any:
+        """Send a request and return gRPC's future of the answer."""
+        self.sent += request.ByteSize()
+        return self._calls[method].future(request, timeout=self._timeout_s)
+
+    def meaning(self, error: Any) -> Exception:
+        """Return gRPC's error as one of ours, in one sentence that names the device."""
+        codes = require_grpc().StatusCode
+        code, text = error.code(), " ".join((error.details() or "").split())[:500]
+        if code in (codes.UNAVAILABLE, codes.DEADLINE_EXCEEDED):
+            why = text if code == codes.UNAVAILABLE else f"within {self._timeout_s:g} s"
+            return UnreachableError(
+                f"agent {self.name} at {self.address} does not answer ({why}); is it running, and "
+                "are both certificates of this fleet and still valid?"
+            )
+        kinds = {codes.INVALID_ARGUMENT: ConfigError, codes.FAILED_PRECONDITION: StateError}
+        return kinds.get(code, DeviceError)(f"{self.name}: {text or code.name}")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._channel.close()
+
+
+def channel_credentials(tls: Tls, folder: Path) -> Any:
+    """Return what a controller shows and trusts."""
+    ca, cert, key = tls.read(folder)
+    return require_grpc().ssl_channel_credentials(ca, key, cert)

@@ -1,0 +1,61 @@
+"""Knobs as devices hold them: whole numbers in a device's own unit, and back to SI.
+
+A NIC takes NVIDIA's units, one unsigned word of 32 bits per file (the kernel's ``cc_params`` hands
+it to the firmware as it is). A SONiC switch takes thresholds in whole bytes and the marking
+probability in whole percents. Sources: docs/knobs.md and docs/hardware.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable, Setting
+
+__all__ = ["device_unit", "from_device", "on_devices", "to_device"]
+
+WORD = 2**32
+PERCENT = 100
+
+
+def device_unit(row: Knob) -> str:
+    """Return the unit of the whole number that a device holds for this knob."""
+    if not row.is_ecn:
+        return row.unit
+    return "%" if row.si_unit == "1" else "B"
+
+
+def to_device(row: Knob, si: float) -> int:
+    """Return the whole number that a device gets for ``si``, a value in SI units.
+
+    Rounds to the nearest step of the device; a marking probability above 0 stays at least 1 %.
+    Raises ConfigError for a value that is out of the knob's legal range.
+    """
+    low, high = (row.to_si(limit) for limit in row.legal)
+    if not low <= si <= high:  # also catches NaN
+        raise ConfigError(
+            f"{row.name} = {row.to_nvidia(si):g} {row.unit} is out of range; "
+            f"expected {row.legal[0]:g} to {row.legal[1]:g} {row.unit}"
+        )
+    if not row.is_ecn:
+        return min(round(row.to_nvidia(si)), WORD - 1)
+    if device_unit(row) == "%":
+        return max(round(si * PERCENT), 1 if si > 0 else 0)
+    return round(si)
+
+
+def from_device(row: Knob, value: int) -> float:
+    """Return the SI value of the whole number that a device holds; the inverse of the above."""
+    if not row.is_ecn:
+        return row.to_si(float(value))
+    return value / PERCENT if device_unit(row) == "%" else float(value)
+
+
+def on_devices(values: Mapping[str, float], table: KnobTable = DCQCN) -> dict[str, float]:
+    """Return the SI values that devices have in force once they were given ``values``."""
+    return {n: from_device(table[n], to_device(table[n], v)) for n, v in values.items()}
+
+
+def setting_on_devices(setting: Setting) -> Setting:
+    """Return the whole setting that devices have in force once they were given ``setting``."""
+    return setting.replace(on_devices(setting, setting.table))

@@ -1,0 +1,48 @@
+"""Drivers: one file for each way to a device; a name here is what ``driver`` in a file takes.
+
+A built-in is one file and one line in :data:`BUILTIN`; other packages register theirs in the
+entry-point group ``dcqcn_gym.drivers``; ``path.py:Class`` names a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dcqcn_gym.core.config import validate
+from dcqcn_gym.core.registry import Registry
+from dcqcn_gym.hw.drivers.base import Driver, DriverSettings, Line, Surroundings, Targets, Values
+
+__all__ = [
+    "BUILTIN",
+    "DRIVERS",
+    "Driver",
+    "DriverSettings",
+    "Line",
+    "Surroundings",
+    "Targets",
+    "Values",
+    "make_driver",
+]
+
+BUILTIN = {
+    "mlx5": "dcqcn_gym.hw.drivers.mlx5:Mlx5Driver",
+    "mlxconfig": "dcqcn_gym.hw.drivers.mlxconfig:MlxconfigDriver",
+    "sonic": "dcqcn_gym.hw.drivers.sonic:SonicDriver",
+}
+
+DRIVERS: Registry[Driver] = Registry(
+    "driver",
+    "dcqcn_gym.drivers",
+    Driver,  # type: ignore[type-abstract]  # only classes that fit it are made
+    BUILTIN,
+)
+
+
+def make_driver(name: str, device: Mapping[str, Any], around: Surroundings, source: str) -> Driver:
+    """Return the driver ``name`` of the device that the table ``device`` describes.
+
+    ``source`` begins the message for a wrong key. Raises ConfigError, UnknownNameError.
+    """
+    found = DRIVERS.load(name)
+    return found.of(validate(device, found.Settings, source=source), around)

@@ -1,0 +1,147 @@
+"""What a driver is: read, stage, diff, apply, read back, revert, and the figures of its device.
+
+A driver knows one kind of device and keeps no state of a change: :mod:`dcqcn_gym.hw.transaction`
+does. What a device holds is a dictionary from *place* (a file's name, a key and a field) to text,
+as the device writes it; only such places can be written. The smallest one is ``mlxconfig.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from typing_extensions import Self
+
+from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.knobs import Knob, KnobTable
+from dcqcn_gym.hw.device_units import to_device
+from dcqcn_gym.hw.runner import Runner, SystemRunner
+
+__all__ = ["Driver", "DriverSettings", "Line", "Surroundings", "Targets", "Values", "raw_values"]
+
+Values = Mapping[str, str]
+"""Place -> text, as the device holds it."""
+
+Targets = Mapping[str, Mapping[str, float]]
+"""Port -> knobs in SI units; the port ``""`` is the NIC itself, or all other ports of a switch."""
+
+
+class DriverSettings(StrictModel):
+    """What an agent's file says about its device; a driver has a subclass."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a driver reaches its device through: a root for files and a runner for commands."""
+
+    root: Path = Path("/")
+    runner: Runner = field(default_factory=SystemRunner)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One place that a change touches: what it holds, what it will, and whom that concerns."""
+
+    place: str
+    knob: str
+    unit: str
+    before: str
+    after: str
+    shared_by: tuple[str, ...] = ()
+    """Everything that uses this place (ports and queues of a profile), if more than one does."""
+    needs_reset: bool = False
+    """True if the device takes the value only at its next reset."""
+
+
+class Driver(ABC):
+    """One device. Every method raises DeviceError, in one sentence, if the device cannot do it."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    kind: ClassVar[Literal["nic", "switch"]]
+    Settings: ClassVar[type[DriverSettings]]
+
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """Names of a switch's ports, in the order of the scenario's; a NIC has none."""
+        return ()
+
+    @classmethod
+    @abstractmethod
+    def of(cls, settings: DriverSettings, around: Surroundings) -> Self:
+        """Return the driver of the device that ``settings`` name; touches nothing yet."""
+
+    @abstractmethod
+    def knobs(self) -> tuple[str, ...]:
+        """Return the knobs that this device can be given, in the order of the table."""
+
+    @abstractmethod
+    def read(self) -> dict[str, str]:
+        """Return everything that could be written: what the device holds now."""
+
+    @abstractmethod
+    def stage(self, targets: Targets) -> dict[str, str]:
+        """Return the places that must change to put ``targets`` in force; writes nothing.
+
+        Raises DeviceError for a knob that the device lacks and ConfigError for a value out of
+        range.
+        """
+
+    @abstractmethod
+    def diff(self, before: Values, after: Values) -> list[Line]:
+        """Return what ``after`` changes in ``before``, place by place, in the order of writing."""
+
+    @abstractmethod
+    def apply(self, values: Values) -> None:
+        """Write ``values``, place by place, and read back each; stops at the first that fails."""
+
+    def read_back(self, values: Values) -> dict[str, str]:
+        """Return the places that do not hold what ``values`` say, with what they hold."""
+        held = self.read()
+        return {p: held.get(p, "") for p, text in values.items() if held.get(p) != text}
+
+    def revert(self, values: Values) -> None:
+        """Put back ``values``, all that :meth:`read` gave; goes on past a place that fails."""
+        failed = []
+        for place, text in self.read_back(values).items():
+            try:
+                self.apply({place: values[place]})
+            except DeviceError as error:
+                failed.append(f"{error} (holds {text!r})")
+        if failed:
+            raise DeviceError(f"{len(failed)} places could not be put back: {failed[0]}")
+
+    def setting(self) -> dict[str, dict[str, float]]:
+        """Return port -> knobs in SI units, as :meth:`read` shows them."""
+        raise DeviceError(f"driver {self.name} does not show its setting")
+
+    def prepare(self, interval_ms: float) -> None:  # noqa: B027  (most need nothing)
+        """Get ready to report counters every ``interval_ms``; raise if they are slower."""
+
+    @abstractmethod
+    def counters(self) -> dict[str, int]:
+        """Return the figures of now, counted since the device started: docs/hardware.md."""
+
+
+def raw_values(
+    given: Mapping[str, float], known: Mapping[str, Knob], table: KnobTable, skip: tuple[str, ...]
+) -> dict[str, int]:
+    """Return knob -> the device's whole number, in the order of the table.
+
+    ``known`` are the knobs that this device has. One that it lacks is left out if ``skip`` names
+    it, and refused otherwise.
+    """
+    found = {}
+    for name in sorted(given, key=lambda n: table.index[table[n].name]):
+        if name in known:
+            found[name] = to_device(table[name], given[name])
+        elif name not in skip:
+            raise DeviceError(
+                f"this device lacks the knob {name}; update its kernel or firmware, or put the "
+                f'name into skip = ["{name}"] of the agent\'s file to leave it out'
+            )
+    return found

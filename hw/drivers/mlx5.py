@@ -1,0 +1,191 @@
+"""NICs of NVIDIA under the kernel's driver mlx5: congestion control in debugfs, in force at once.
+
+``/sys/kernel/debug/mlx5/<pci>/cc_params`` has one file per parameter, mode 0600: the kernel hands
+the number to the firmware as it is and prints it back with ``%u`` (torvalds/linux
+drivers/infiniband/hw/mlx5/cong.c). Older kernels lack some files, so which there are is asked.
+There is no way to write several at once, and on some cards a write goes to another port than a
+read, so every file is read back after it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+from typing_extensions import Self
+
+from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.knobs import DCQCN, Knob
+from dcqcn_gym.hw.device_units import device_unit, from_device
+from dcqcn_gym.hw.drivers import mlx5_counters
+from dcqcn_gym.hw.drivers.base import (
+    Driver,
+    DriverSettings,
+    Line,
+    Surroundings,
+    Targets,
+    Values,
+    raw_values,
+)
+from dcqcn_gym.hw.drivers.mlxconfig import programmable
+from dcqcn_gym.hw.root import Root
+from dcqcn_gym.hw.runner import Runner
+
+__all__ = ["Mlx5Driver", "Mlx5Settings", "number"]
+
+_FILES: Mapping[str, Knob] = {
+    row.debugfs: row for row in DCQCN.rows if row.debugfs and not row.is_ecn
+}
+
+
+class Mlx5Settings(DriverSettings):
+    """One port of one NIC."""
+
+    pci: str = Field(
+        pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$",
+        description="the PCI address, such as '0000:3b:00.0'",
+    )
+    netdev: str = Field(
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$", description="the network interface"
+    )
+    ibdev: str = Field(
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$",
+        description="the RDMA device, such as 'mlx5_0'",
+    )
+    port: int = Field(default=1, ge=1, le=2, description="the port of the RDMA device")
+    priority: int = Field(default=3, ge=0, le=7, description="the lossless priority")
+    skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
+    write_as: Literal["decimal", "hex"] = "decimal"
+    rtt_file: str | None = Field(
+        default=None, description="the file below the root in which a prober keeps round trips"
+    )
+    assume_dcqcn: bool = Field(
+        default=False, description="true if it is known that no programmable algorithm is active"
+    )
+
+
+class Mlx5Driver(Driver):
+    """See the module. ``root`` of the surroundings is ``/`` on a real host."""
+
+    name = "mlx5"
+    summary = "NIC: the kernel's cc_params in debugfs, at once"
+    kind = "nic"
+    Settings = Mlx5Settings
+
+    @classmethod
+    def of(cls, settings: DriverSettings, around: Surroundings) -> Self:
+        """Return the driver of the NIC that ``settings`` name; touches nothing yet."""
+        assert isinstance(settings, Mlx5Settings)
+        return cls(settings, around)
+
+    def __init__(self, settings: Mlx5Settings, around: Surroundings) -> None:
+        self._settings = settings
+        self._folder = f"sys/kernel/debug/mlx5/{settings.pci}/cc_params"
+        self._source = mlx5_counters.Source(
+            settings.netdev, settings.ibdev, settings.port, settings.priority, settings.rtt_file
+        )
+        writable = {f"{self._folder}/{file}" for file in _FILES} | {self._source.lifespan}
+        self._root = Root(around.root, writable)
+        self._runner: Runner = around.runner
+        self._dcqcn = settings.assume_dcqcn
+
+    def knobs(self) -> tuple[str, ...]:
+        """Return the knobs whose files this kernel has."""
+        self._require_dcqcn()
+        found = set(self._root.names(self._folder))
+        if not found:
+            raise DeviceError(
+                f"/{self._folder} is not there: the kernel lacks it, debugfs is not mounted, the "
+                "agent may not read it, or the firmware does not let the host set DCQCN"
+            )
+        return tuple(row.name for file, row in _FILES.items() if file in found)
+
+    def _require_dcqcn(self) -> None:
+        """Refuse a card whose firmware runs a programmable algorithm: DCQCN's knobs would lie."""
+        if self._dcqcn:
+            return
+        active = programmable(self._runner, self._settings.pci)
+        if active:
+            raise DeviceError(
+                f"programmable congestion control is active on {self._settings.pci} ({active}), so "
+                "the knobs of DCQCN may not apply; turn it off with mlxconfig and reset the NIC"
+            )
+        self._dcqcn = True
+
+    def read(self) -> dict[str, str]:
+        """Return every knob's file, in decimal."""
+        return {DCQCN[name].debugfs or "": str(self._number(name)) for name in self.knobs()}
+
+    def _number(self, name: str) -> int:
+        path = f"{self._folder}/{DCQCN[name].debugfs}"
+        text = self._root.read(path)
+        if text is None:
+            raise DeviceError(f"/{path} has gone; the kernel's driver may have been loaded again")
+        return number(text, f"/{path}")
+
+    def stage(self, targets: Targets) -> dict[str, str]:
+        """Return the files that must change; one target, the port ``""``."""
+        if set(targets) != {""}:
+            raise DeviceError(f"a NIC has no ports to choose from; got {', '.join(targets)}")
+        own = {name: DCQCN[name] for name in self.knobs()}
+        raw = raw_values(targets[""], own, DCQCN, self._settings.skip)
+        return {
+            own[name].debugfs or "": str(value)
+            for name, value in raw.items()
+            if value != self._number(name)
+        }
+
+    def diff(self, before: Values, after: Values) -> list[Line]:
+        """Return one line per file, in the order of the knob table."""
+        return [
+            Line(file, row.name, device_unit(row), before.get(file, ""), after[file])
+            for file, row in _FILES.items()
+            if file in after and after[file] != before.get(file)
+        ]
+
+    def apply(self, values: Values) -> None:
+        """Write file by file, in the order of the knob table, and read back each."""
+        for file in (f for f in _FILES if f in values):
+            path = f"{self._folder}/{file}"
+            wanted = int(values[file])
+            self._root.write(path, self._text(wanted))
+            held = self._number(_FILES[file].name)
+            if held != wanted:
+                raise DeviceError(f"/{path} holds {held} after {wanted} was written")
+
+    def _text(self, value: int) -> str:
+        return f"{value:#x}" if self._settings.write_as == "hex" else str(value)
+
+    def setting(self) -> dict[str, dict[str, float]]:
+        """Return the knobs in SI units, for the port ``""``."""
+        held = {name: from_device(DCQCN[name], self._number(name)) for name in self.knobs()}
+        return {"": held}
+
+    def prepare(self, interval_ms: float) -> None:
+        """Have the driver's cache of counters end within the interval (``lifespan``)."""
+        text = self._root.read(self._source.lifespan)
+        if text is None:
+            return
+        wanted = max(int(interval_ms) - 1, 0)
+        if number(text, f"/{self._source.lifespan}") > wanted:
+            self._root.write(self._source.lifespan, str(wanted))
+
+    def counters(self) -> dict[str, int]:
+        """Return what the NIC has counted: bytes, pauses, CNPs, marks, round trips."""
+        return mlx5_counters.collect(self._root, self._runner, self._source)
+
+
+def number(text: str, where: str) -> int:
+    """Return an unsigned number, decimal or with 0x; raise DeviceError that begins with its place.
+
+    The kernel reads both; it prints decimal.
+    """
+    digits = text.strip()
+    try:
+        found = int(digits, 16 if digits[:2].lower() == "0x" else 10)
+    except ValueError:
+        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number") from None
+    if not 0 <= found < 2**64 or "_" in digits:
+        raise DeviceError(f"{where} holds {text[:40]!r}; expected a whole number of 64 bits")
+    return found

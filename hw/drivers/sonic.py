@@ -1,0 +1,267 @@
+"""SONiC switches over their Redis databases: WRED profiles, in force at once.
+
+CONFIG_DB holds a profile as a hash ``WRED_PROFILE|NAME`` whose values are all text; a queue names
+its profile in ``QUEUE|PORT|INDEX``, field ``wred_profile`` (``NAME``, on old images
+``[WRED_PROFILE|NAME]``). Images of 2026 know marking thresholds of their own, ``ecn_green_...``;
+where a profile has them, they are what marks. A probability is a whole percent. A profile may be
+shared by ports: then all of them change, and :meth:`SonicDriver.diff` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pydantic import Field
+from typing_extensions import Self
+
+from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
+from dcqcn_gym.hw.device_units import device_unit, from_device
+from dcqcn_gym.hw.drivers import sonic_counters
+from dcqcn_gym.hw.drivers.base import (
+    Driver,
+    DriverSettings,
+    Line,
+    Surroundings,
+    Targets,
+    Values,
+    raw_values,
+)
+from dcqcn_gym.hw.drivers.mlx5 import number
+from dcqcn_gym.hw.drivers.sonic_db import Databases
+
+__all__ = ["SonicDriver", "SonicSettings", "members"]
+
+COLOURS = ("green", "yellow", "red")
+_FIELDS: Mapping[str, Mapping[str, str]] = {
+    "wred": {
+        "kmin": "{}_min_threshold",
+        "kmax": "{}_max_threshold",
+        "pmax": "{}_drop_probability",
+    },
+    "ecn": {
+        "kmin": "ecn_{}_min_threshold",
+        "kmax": "ecn_{}_max_threshold",
+        "pmax": "ecn_{}_mark_probability",
+    },
+}
+"""Field of each knob, on images whose marking follows the drop curve and on those where not."""
+
+
+class SonicSettings(DriverSettings):
+    """One switch and the queue of its lossless traffic."""
+
+    socket: str | None = Field(
+        default="/var/run/redis/redis.sock", description="the Unix socket of Redis"
+    )
+    host: str = Field(default="127.0.0.1", description="the address, if socket is not used")
+    port: int = Field(default=6379, ge=1, le=65535, description="the TCP port of Redis")
+    queue: int = Field(default=3, ge=0, le=15, description="the queue of the lossless traffic")
+    ports: tuple[str, ...] = Field(
+        min_length=1, description="names of ports in the order of the scenario's"
+    )
+    skip: tuple[str, ...] = Field(default=(), description="knobs that this switch may lack")
+
+
+class SonicDriver(Driver):
+    """See the module. It never binds a queue to another profile."""
+
+    name = "sonic"
+    summary = "switch: SONiC's CONFIG_DB, at once"
+    kind = "switch"
+    Settings = SonicSettings
+
+    @classmethod
+    def of(cls, settings: DriverSettings, around: Surroundings) -> Self:
+        """Return the driver of the switch that ``settings`` name; touches nothing yet."""
+        assert isinstance(settings, SonicSettings)
+        return cls(settings)
+
+    def __init__(self, settings: SonicSettings) -> None:
+        self._settings = settings
+        self._db = Databases(settings.socket, settings.host, settings.port)
+
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """Names of the ports, in the order of the scenario's."""
+        return self._settings.ports
+
+    def knobs(self) -> tuple[str, ...]:
+        """Return kmin, kmax and pmax, once every port's profile is found fit to mark."""
+        for profile in set(self._profiles().values()):
+            self._fields(profile, self._db.profile(profile))
+        return ECN_KNOBS
+
+    def _profiles(self) -> dict[str, str]:
+        """Return port -> the profile of its queue."""
+        bound = self._users()
+        found = {}
+        for port in self._settings.ports:
+            profile = bound.get((port, self._settings.queue))
+            if profile is None:
+                raise DeviceError(
+                    f"queue {self._settings.queue} of port {port} has no WRED profile; bind one "
+                    f"(QUEUE|{port}|{self._settings.queue}, field wred_profile) first"
+                )
+            found[port] = profile
+        return found
+
+    def _users(self) -> dict[tuple[str, int], str]:
+        """Return (port, queue) -> profile of every queue that has one."""
+        found: dict[tuple[str, int], str] = {}
+        for key, fields in self._db.queues().items():
+            given = fields.get("wred_profile", "")
+            profile = given.strip("[]").removeprefix("WRED_PROFILE|")
+            if profile:
+                found |= dict.fromkeys(members(key), profile)
+        return found
+
+    def _fields(self, profile: str, held: Mapping[str, str]) -> dict[str, str]:
+        """Return field -> knob of a profile; raise if it does not mark."""
+        where = f"WRED_PROFILE|{profile}"
+        if not held:
+            raise DeviceError(f"{where} is not in CONFIG_DB")
+        colours = [c for c in COLOURS if held.get(f"wred_{c}_enable") == "true"]
+        marks = held.get("ecn", "ecn_none")
+        if marks != "ecn_all" and not any(c in marks for c in colours):
+            raise DeviceError(
+                f"{where} does not mark: ecn = {marks!r}, WRED on for "
+                f"{', '.join(colours) or 'none'}; set ecn to ecn_all and enable a colour"
+            )
+        found = {}
+        for colour in colours:
+            own = _FIELDS["ecn"]["kmin"].format(colour) in held
+            for knob, field in _FIELDS["ecn" if own else "wred"].items():
+                found[field.format(colour)] = knob
+        if not found:
+            raise DeviceError(f"{where}: WRED is enabled for no colour; enable one first")
+        return found
+
+    def read(self) -> dict[str, str]:
+        """Return the thresholds and probabilities of every profile that the ports use."""
+        found = {}
+        for profile in sorted(set(self._profiles().values())):
+            held = self._db.profile(profile)
+            for field in self._fields(profile, held):
+                found[f"WRED_PROFILE|{profile}/{field}"] = held.get(field, "")
+        return found
+
+    def stage(self, targets: Targets) -> dict[str, str]:
+        """Return the fields that must change; raise if ports that share a profile differ."""
+        wanted: dict[str, tuple[str, dict[str, int]]] = {}
+        own = {name: DCQCN[name] for name in ECN_KNOBS}
+        profiles = self._profiles()
+        for port in targets:
+            if port and port not in profiles:
+                raise DeviceError(f"port {port} is not one of {', '.join(profiles)}")
+        for port, profile in profiles.items():
+            given = targets.get(port, targets.get(""))
+            if given is None:
+                continue
+            raw = raw_values(given, own, DCQCN, self._settings.skip)
+            first, before = wanted.setdefault(profile, (port, raw))
+            if before != raw:
+                raise DeviceError(
+                    f"ports {first} and {port} share the profile {profile} and cannot differ "
+                    f"({before} and {raw}); bind their queues to profiles of their own first"
+                )
+        return dict(self._changes({p: raw for p, (_, raw) in wanted.items()}))
+
+    def _changes(self, wanted: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[str, str]]:
+        for profile, raw in sorted(wanted.items()):
+            held = self._db.profile(profile)
+            after = {**held}
+            for field, knob in self._fields(profile, held).items():
+                if knob in raw and held.get(field) != str(raw[knob]):
+                    after[field] = str(raw[knob])
+                    yield f"WRED_PROFILE|{profile}/{field}", after[field]
+            self._check(profile, after)
+
+    def _check(self, profile: str, after: Mapping[str, str]) -> None:
+        """Raise if a lowest threshold is above its highest one, which the switch would refuse."""
+        for field, knob in self._fields(profile, after).items():
+            if knob == "kmin":
+                low, high = after[field], after.get(field.replace("_min_", "_max_"), "0")
+                if number(low, field) > number(high, field):
+                    raise DeviceError(
+                        f"WRED_PROFILE|{profile}: {field} = {low} B would be above the maximum, "
+                        f"{high} B"
+                    )
+
+    def diff(self, before: Values, after: Values) -> list[Line]:
+        """Return one line per field; ``shared_by`` are all queues that use its profile."""
+        users: dict[str, list[str]] = {}
+        for (port, queue), profile in sorted(self._users().items()):
+            users.setdefault(profile, []).append(f"{port}|{queue}")
+        lines = []
+        for place in (p for p in sorted(after) if after[p] != before.get(p)):
+            profile, field = _split(place)
+            knob = self._fields(profile, self._db.profile(profile)).get(field, "")
+            shared = tuple(users.get(profile, ()))
+            unit = device_unit(DCQCN[knob]) if knob else ""
+            lines.append(
+                Line(place, knob, unit, before.get(place, ""), after[place],
+                     shared if len(shared) > 1 else ())
+            )  # fmt: skip
+        return lines
+
+    def apply(self, values: Values) -> None:
+        """Write all fields of all profiles in one Redis transaction and read them back."""
+        held = self.read()
+        for place in values:
+            if place not in held:
+                raise DeviceError(f"{place} is not a field of a profile that the ports use")
+        changes: dict[str, dict[str, str]] = {}
+        for place, text in values.items():
+            profile, field = _split(place)
+            changes.setdefault(profile, {})[field] = text
+        if changes:
+            self._db.write_profiles(changes)
+        for place, text in self.read_back(values).items():
+            raise DeviceError(f"{place} holds {text!r} after {values[place]!r} was written")
+
+    def revert(self, values: Values) -> None:
+        """Put back everything in one Redis transaction."""
+        wrong = self.read_back(values)
+        self.apply({place: values[place] for place in wrong})
+
+    def setting(self) -> dict[str, dict[str, float]]:
+        """Return port -> knobs in SI units, of the first colour that is on."""
+        found: dict[str, dict[str, float]] = {}
+        for port, profile in self._profiles().items():
+            held = self._db.profile(profile)
+            knobs: dict[str, float] = {}
+            for field, knob in self._fields(profile, held).items():
+                value = number(held.get(field, ""), f"WRED_PROFILE|{profile}/{field}")
+                knobs.setdefault(knob, from_device(DCQCN[knob], value))
+            found[port] = knobs
+        return found
+
+    def prepare(self, interval_ms: float) -> None:
+        """Raise if a group of counters is polled less often than every ``interval_ms``."""
+        sonic_counters.check_polls(self._db, interval_ms)
+
+    def counters(self) -> dict[str, int]:
+        """Return ``PORT/figure`` of every port: bytes, marks, drops, pauses, queues."""
+        return sonic_counters.collect(self._db, self._settings.ports, self._settings.queue)
+
+
+def _split(place: str) -> tuple[str, str]:
+    key, _, field = place.rpartition("/")
+    return key.removeprefix("WRED_PROFILE|"), field
+
+
+def members(key: str) -> list[tuple[str, int]]:
+    """Return the (port, queue) pairs that a key of the table QUEUE names.
+
+    ``QUEUE|Ethernet0|3``, and as older images write them ``QUEUE|Ethernet0,Ethernet4|3-4``. A key
+    of another shape (a chassis has longer ones) names none.
+    """
+    parts = key.split("|")
+    if len(parts) != 3:
+        return []
+    first, dash, last = parts[2].partition("-")
+    if not first.isdecimal() or (dash and not last.isdecimal()) or len(parts[2]) > 7:
+        return []
+    queues = range(int(first), int(last if dash else first) + 1)
+    return [(port, queue) for port in parts[1].split(",") for queue in queues]

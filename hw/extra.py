@@ -1,0 +1,18 @@
+"""The packages of the extra ``[hw]``, asked for where they are used: the base needs none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dcqcn_gym.core.errors import MissingExtraError
+
+__all__ = ["require_grpc"]
+
+
+def require_grpc() -> Any:
+    """Return the module ``grpc``; raise MissingExtraError where it is not installed."""
+    try:
+        import grpc
+    except ImportError:
+        raise MissingExtraError("agents and their controller", "hw") from None
+    return grpc

@@ -1,0 +1,224 @@
+"""The digital fabric: files, Redis servers and agents for every device, moved by one simulation.
+
+The simulation stands still while settings are changed and figures are read; ``advance`` reads what
+the devices hold, runs it, and lets the devices show what they have counted. A controller moves the
+time through the fabric's own service, with the fleet's certificates.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.toml_text import toml_text
+from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.agent.server import Agent, handlers, load_agent, secure_server
+from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.fabric.nic import PlayedNic
+from dcqcn_gym.hw.fabric.switch import QUEUE, PlayedSwitch
+from dcqcn_gym.hw.figures import Ledger, Shape
+from dcqcn_gym.hw.tls import Tls
+
+__all__ = ["FABRIC_METHODS", "FABRIC_SERVICE", "DigitalFabric", "World", "WorldPlan"]
+
+FABRIC_SERVICE = "dcqcn_gym.hw.v1.Fabric"
+FABRIC_METHODS: Mapping[str, tuple[Any, Any]] = {
+    "Reset": (pb.Begin, pb.Instant),
+    "Advance": (pb.Span, pb.Instant),
+}
+
+
+class World(Protocol):
+    """The simulation that plays the devices."""
+
+    @property
+    def done(self) -> bool:
+        """True once a finite scenario has delivered everything."""
+
+    def apply(self, setting: DeviceSetting) -> None:
+        """Put a setting in force."""
+
+    def advance(self, duration_ps: int | None = None) -> IntervalReport:
+        """Run and report."""
+
+    def close(self) -> None:
+        """Release everything."""
+
+
+@dataclass(frozen=True)
+class WorldPlan:
+    """What is played: a network, its first setting, and how a simulation of it begins."""
+
+    scenario: str
+    """A digest; a controller with another scenario is refused."""
+    shape: Shape
+    initial: Setting
+    interval_ps: int
+    begin: Callable[[int], World]
+    """Return a new simulation with this seed."""
+
+
+class DigitalFabric:
+    """Created -> started -> closed. ``fleet`` is the file that a controller reads."""
+
+    def __init__(
+        self,
+        folder: Path,
+        plan: WorldPlan,
+        *,
+        shared_profiles: bool = False,
+        listen: str = "127.0.0.1",
+    ) -> None:
+        self.fleet = folder / "fleet.toml"
+        self._folder, self._plan = folder, plan
+        self._shared, self._listen = shared_profiles, listen
+        self._nics: list[PlayedNic] = []
+        self._switches: list[PlayedSwitch] = []
+        self.agents: list[Agent] = []
+        self._world: World | None = None
+        self._ledger = Ledger(plan.shape)
+        self._now_ps = self._sequence = 0
+        self._server: Any = None
+
+    def start(self) -> None:
+        """Lay out every device, run its agent, and wait for a controller."""
+        if self.fleet.exists():
+            raise ConfigError(f"{self.fleet} exists already; choose a new folder")
+        devices = self._plan.shape.devices
+        nics = [f"nic-{host}" for host in range(devices.n_hosts)]
+        switches = [f"switch-{node}" for node in sorted(devices.tiers)]
+        write_all(self._folder / "certs", [*nics, *switches, "fabric"], ["controller"])
+        try:
+            for name in nics:
+                self._nics.append(PlayedNic(self._folder / name / "root", self._plan.initial))
+            for name, node in zip(switches, sorted(devices.tiers), strict=True):
+                self._switches.append(
+                    PlayedSwitch(
+                        self._folder / name, devices.port_node.count(node), self._plan.initial,
+                        self._plan.interval_ps / 1e9, shared_profile=self._shared,
+                    )
+                )  # fmt: skip
+            self._show()
+            members = [self._agent(name, "mlx5", PlayedNic.settings) for name in nics]
+            uplinks = [
+                self._agent(
+                    name, "sonic", {"socket": str(s.socket), "queue": QUEUE, "ports": s.ports}
+                )
+                for name, s in zip(switches, self._switches, strict=True)
+            ]
+            self._write_fleet(members, uplinks, self._serve())
+        except BaseException:
+            self.close()
+            raise
+
+    def _agent(self, name: str, driver: str, settings: Mapping[str, object]) -> dict[str, str]:
+        """Write an agent's file and run it; return its line of the fleet's file."""
+        file = self._folder / name / "agent.toml"
+        text = {
+            "device": name, "driver": driver, "listen": f"{self._listen}:0", "journal": "journal",
+            "root": "root", "commands": "recorded", "tls": _tls(name, "../certs"),
+            "settings": dict(settings),
+        }  # fmt: skip
+        file.write_text(toml_text(text), encoding="utf-8")
+        agent = load_agent(file)
+        agent.start()
+        self.agents.append(agent)
+        return {"name": name, "address": agent.address}
+
+    def _serve(self) -> str:
+        own = handlers(FABRIC_SERVICE, self, FABRIC_METHODS, ("controller",))
+        self._server, address = secure_server(
+            Tls.model_validate(_tls("fabric", "certs")), self._folder, f"{self._listen}:0", 0,
+            lambda server: server.add_generic_rpc_handlers((own,)),
+        )  # fmt: skip
+        return str(address)
+
+    def _write_fleet(
+        self, nics: list[dict[str, str]], switches: list[dict[str, str]], address: str
+    ) -> None:
+        text = {
+            "fabric": address, "fsd_file": "fsd.json", "timeout_s": 30.0, "trial_s": 60.0,
+            "tls": _tls("controller", "certs"), "nics": nics, "switches": switches,
+        }  # fmt: skip
+        self.fleet.write_text(toml_text(text), encoding="utf-8")
+
+    def Reset(self, request: pb.Begin) -> pb.Instant:  # noqa: N802
+        """Begin the scenario again, with a seed; every counter starts at zero."""
+        if request.scenario != self._plan.scenario:
+            raise ConfigError(
+                "this fabric plays another scenario than the controller was given; start "
+                "`dcqcn-gym hw fabric` with the same one"
+            )
+        if self._world is not None:
+            self._world.close()
+        self._world = self._plan.begin(request.seed)
+        self._ledger, self._now_ps = Ledger(self._plan.shape), 0
+        self._show()
+        return pb.Instant(ps=0, done=self._world.done)
+
+    def Advance(self, request: pb.Span) -> pb.Instant:  # noqa: N802
+        """Run with the settings that the devices hold now, and show what they count."""
+        if self._world is None:
+            raise ConfigError("the fabric was not reset; a controller does that first")
+        if not 0 < request.ps <= 10**15:
+            raise ConfigError(f"a span of {request.ps} ps: expected above 0, at most 1000 s")
+        self._world.apply(self._held())
+        report = self._world.advance(request.ps)
+        self._ledger.add(report)
+        self._now_ps += request.ps
+        self._sequence += 1
+        self._show()
+        self._show_fsd(report)
+        return pb.Instant(ps=self._now_ps, done=self._world.done)
+
+    def _held(self) -> DeviceSetting:
+        """Return the setting of every device, from its files and databases."""
+        initial, devices = self._plan.initial, self._plan.shape.devices
+        groups = {"cluster": initial}
+        for host, nic in enumerate(self._nics):
+            groups[f"nic:{host}"] = initial.replace(nic.knobs())
+        for node, switch in zip(sorted(devices.tiers), self._switches, strict=True):
+            for index, knobs in enumerate(switch.knobs()):
+                groups[f"port:{node}:{index}"] = initial.replace(knobs)
+        return groups
+
+    def _show(self) -> None:
+        reading, devices = self._ledger.reading(), self._plan.shape.devices
+        for nic, counters in zip(self._nics, reading.nics, strict=True):
+            nic.show(counters)
+        owners = [devices.port_node[number] for number in self._plan.shape.switch_ports]
+        for node, switch in zip(sorted(devices.tiers), self._switches, strict=True):
+            switch.show([p for p, o in zip(reading.ports, owners, strict=True) if o == node])
+
+    def _show_fsd(self, report: IntervalReport) -> None:
+        fsd = {**asdict(report.fsd), "bins": report.fsd.bins.tolist()}
+        text = json.dumps({"sequence": self._sequence, "fsd": fsd})
+        (self._folder / "fsd.json").write_text(text, encoding="utf-8")
+
+    def wait(self) -> None:
+        """Return when somebody else ends the fabric's own service."""
+        self._server.wait_for_termination()
+
+    def close(self) -> None:
+        """End agents, servers and the simulation; files stay."""
+        if self._server is not None:
+            self._server.stop(0.2).wait()
+        for agent in self.agents:
+            agent.close()
+        for switch in self._switches:
+            switch.close()
+        if self._world is not None:
+            self._world.close()
+        self._server, self._world = None, None
+        self.agents, self._switches = [], []
+
+
+def _tls(name: str, folder: str) -> dict[str, str]:
+    return {"ca": f"{folder}/ca.pem", "cert": f"{folder}/{name}.pem", "key": f"{folder}/{name}.key"}

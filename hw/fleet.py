@@ -1,0 +1,76 @@
+"""A fleet's file: which agents there are, in the order of the scenario, and how to talk to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from dcqcn_gym.core.config import StrictModel, load_toml
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.hw.tls import Address, Dscp, Tls
+
+__all__ = ["Fleet", "Member", "load_fleet"]
+
+
+class Member(StrictModel):
+    """One agent."""
+
+    name: str = Field(description="the device's name, as in the agent's file and certificate")
+    address: Address
+
+
+class Fleet(StrictModel):
+    """All agents of a network. Paths are relative to the folder of the file."""
+
+    tls: Tls
+    nics: tuple[Member, ...] = Field(
+        min_length=1, description="one per host, in the order of the scenario's hosts"
+    )
+    switches: tuple[Member, ...] = Field(
+        default=(), description="one per switch, in the order of the scenario's"
+    )
+    trial_s: float = Field(
+        default=5.0, gt=0, le=3600, description="seconds after which an unconfirmed change goes"
+    )
+    timeout_s: float = Field(
+        default=2.0, gt=0, le=600, description="seconds within which an agent answers"
+    )
+    attempts: int = Field(default=3, ge=1, le=10, description="how often a call is tried in all")
+    operator: str = Field(default="dcqcn-gym", max_length=100, description="who the journals name")
+    audit: Path = Field(default=Path("audit.jsonl"), description="the controller's own record")
+    dscp: Dscp = 0
+    lossless_dscp: tuple[Dscp, ...] = Field(
+        default=(), description="code points that switches put into a lossless queue"
+    )
+    fsd_file: Path | None = Field(
+        default=None, description="where a collector keeps the flow-size distribution"
+    )
+    fabric: Address | None = Field(
+        default=None, description="the digital fabric whose time the controller moves"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        members = (*self.nics, *self.switches)
+        for what, values in (
+            ("name", [m.name for m in members]),
+            ("address", [m.address for m in members]),
+        ):
+            twice = sorted({v for v in values if values.count(v) > 1})
+            if twice:
+                raise ConfigError(
+                    f"{what} {twice[0]!r} stands for two devices; expected every one once"
+                )
+        if self.dscp in self.lossless_dscp:
+            raise ConfigError(
+                f"dscp = {self.dscp} is one of lossless_dscp: the controller's own packets would "
+                "share the queue that it tunes; choose another code point"
+            )
+        return self
+
+
+def load_fleet(path: str | Path) -> Fleet:
+    """Read a fleet's file; raise ConfigError in one sentence."""
+    return load_toml(path, Fleet)

@@ -1,0 +1,298 @@
+"""A change of one device is a transaction: plan, stage, apply with a revert timer, confirm.
+
+The guard remembers the last *confirmed* setting. Until a change is confirmed it is on trial: if
+its timer runs out, if a write fails, if the device does not hold what was written, if the journal
+cannot be written or if the agent starts again, the device goes back to the confirmed setting, and
+the guard tries again until it is there. Nobody has to ask for it.
+
+Every call may come twice (a message was repeated) and says the same both times; one that comes
+late, for a transaction that is over, is refused.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
+from dcqcn_gym.hw.drivers.base import Driver, Line, Targets
+from dcqcn_gym.hw.journal import Journal, Record
+
+__all__ = ["Guard", "GuardStatus", "Who"]
+
+MOST_TRIAL_S = 3600.0
+
+Clock = Callable[[], float]
+"""Seconds that never jump; ``time.monotonic`` but for tests."""
+
+State = Literal["idle", "staged", "applied", "broken", "stopped"]
+
+
+@dataclass(frozen=True)
+class Who:
+    """Who asks for a change and why; the journal keeps both."""
+
+    name: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class GuardStatus:
+    """What a guard says about its device."""
+
+    state: State
+    transaction: str
+    """The one that is staged or on trial; empty if none is."""
+    left_s: float
+    """Seconds until a change on trial is taken back; 0 if none is."""
+    confirmed: str
+    """The transaction that was confirmed last."""
+    problem: str
+    """Why the device is not at a confirmed setting, if it is broken."""
+
+
+@dataclass
+class _Open:
+    """A transaction that is staged or on trial."""
+
+    name: str
+    after: dict[str, str]
+    who: Who
+    deadline: float | None = None
+    """None until it is applied."""
+
+
+class Guard:
+    """The one that changes a device. Thread-safe; :meth:`tick` is called a few times a second."""
+
+    def __init__(self, driver: Driver, journal: Journal, clock: Clock = time.monotonic) -> None:
+        self._driver = driver
+        self._journal = journal
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._open: _Open | None = None
+        self._problem = ""
+        self._stopped = False
+        self._confirmed: Record = {}
+
+    def start(self) -> None:
+        """Take up the last confirmed setting: from the journal, or what the device holds now.
+
+        After a crash or a reboot the device is put back to it. Raises DeviceError if the device
+        cannot be read, or if a first journal cannot be written.
+        """
+        with self._lock:
+            found = self._journal.last("confirmed")
+            if found is None:
+                self._confirm(
+                    "start", self._driver.read(), Who("agent", "found at its first start")
+                )
+                return
+            self._confirmed = found
+            stop = self._journal.last("stopped")
+            self._stopped = stop is not None and bool(stop["on"])
+            wrong = self._driver.read_back(found["values"])
+            if wrong:
+                self._take_back("", Who("agent", "not at the confirmed setting when it started"))
+
+    @property
+    def kind(self) -> str:
+        """``"nic"`` or ``"switch"``."""
+        return self._driver.kind
+
+    @property
+    def status(self) -> GuardStatus:
+        """The state of now."""
+        with self._lock:
+            opened = self._open
+            trial = opened.deadline if opened is not None else None
+            state: State = "idle"
+            if self._problem:
+                state = "broken"
+            elif self._stopped:
+                state = "stopped"
+            elif opened is not None:
+                state = "staged" if trial is None else "applied"
+            left = max(trial - self._clock(), 0.0) if trial is not None else 0.0
+            name = opened.name if opened is not None else ""
+            return GuardStatus(state, name, left, str(self._confirmed.get("name")), self._problem)
+
+    @property
+    def history(self) -> list[Record]:
+        """Every event that the journal still has, oldest first."""
+        with self._lock:
+            return list(self._journal.records)
+
+    def plan(self, targets: Targets) -> list[Line]:
+        """Return what ``targets`` would change; writes nothing and needs no transaction."""
+        with self._lock:
+            before = self._driver.read()
+            return self._driver.diff(before, self._driver.stage(targets))
+
+    def stage(self, name: str, targets: Targets, who: Who) -> list[Line]:
+        """Begin the transaction ``name``; a staged one that was not applied is forgotten."""
+        with self._lock:
+            self._ready()
+            if self._open is not None and self._open.deadline is not None:
+                if self._open.name == name:
+                    return self._driver.diff(self._confirmed["values"], self._open.after)
+                raise StateError(
+                    f"transaction {self._open.name} of {self._open.who.name} is on trial for "
+                    f"{self.status.left_s:.1f} s more; confirm it or roll it back first"
+                )
+            before, after = self._driver.read(), self._driver.stage(targets)
+            self._open = _Open(name, after, who)
+            return self._driver.diff(before, after)
+
+    def apply(self, name: str, revert_after_s: float) -> None:
+        """Write a staged change and start its timer; a failure takes everything back and raises."""
+        if not 0.0 < revert_after_s <= MOST_TRIAL_S:
+            raise ConfigError(
+                f"revert_after_s = {revert_after_s:g}: expected above 0, at most {MOST_TRIAL_S:g}"
+            )
+        with self._lock:
+            self._ready()
+            opened = self._opened(name, "stage")
+            if opened.deadline is not None:
+                return
+            before = self._driver.read()
+            if any(before.get(p) != text for p, text in self._confirmed["values"].items()):
+                self._adopt(before, opened)
+            self._note("applying", name, opened.who, after=opened.after, trial_s=revert_after_s)
+            opened.deadline = self._clock() + revert_after_s
+            try:
+                self._driver.apply(opened.after)
+                wrong = self._driver.read_back(opened.after)
+            except DeviceError as error:
+                self._take_back(name, Who("agent", f"a write failed: {error}"))
+                raise
+            if wrong:
+                self._take_back(name, Who("agent", f"read back {wrong}"))
+                raise DeviceError(f"the device does not hold what was written: {wrong}")
+
+    def _adopt(self, held: dict[str, str], opened: _Open) -> None:
+        """Refuse a device that somebody else changed meanwhile; say what differs."""
+        wanted = self._confirmed["values"]
+        differ = [f"{p} = {held.get(p)!r}" for p, text in wanted.items() if held.get(p) != text]
+        self._open = None
+        raise StateError(
+            f"somebody changed the device beside the agent ({', '.join(differ[:3])}); roll back to "
+            f"the confirmed setting before {opened.name} is applied"
+        )
+
+    def confirm(self, name: str, who: Who) -> None:
+        """Keep a change for good; if the device no longer holds it, take it back and raise."""
+        with self._lock:
+            if self._confirmed.get("name") == name and self._open is None:
+                return
+            self._ready()
+            opened = self._opened(name, "apply")
+            if opened.deadline is None:
+                raise StateError(f"transaction {name} was not applied; apply it first")
+            if self._clock() >= opened.deadline:
+                self._take_back(name, Who("agent", "its time ran out"))
+                raise StateError(f"the trial of {name} is over; the change was taken back")
+            try:
+                wrong = self._driver.read_back(opened.after)
+                if wrong:
+                    raise DeviceError(f"the device does not hold what was written: {wrong}")
+                self._confirm(name, {**self._confirmed["values"], **opened.after}, who)
+            except DeviceError as error:
+                self._take_back(name, Who("agent", str(error)))
+                raise
+            self._open = None
+
+    def rollback(self, who: Who, name: str = "") -> None:
+        """Go back to the confirmed setting; ``name``, if given, must be the one on trial."""
+        with self._lock:
+            if name and (self._open is None or self._open.name != name):
+                return  # over already: the device is where it should be
+            self._take_back(name or (self._open.name if self._open else ""), who)
+            if self._problem:
+                raise DeviceError(self._problem)
+
+    def restore(self, steps: int, who: Who, confirmed: str = "") -> str:
+        """Put the device back to the setting confirmed ``steps`` changes ago; return its name.
+
+        With ``confirmed`` nothing happens unless that transaction is the confirmed one.
+        """
+        with self._lock:
+            if confirmed and self._confirmed.get("name") != confirmed:
+                return str(self._confirmed.get("name"))
+            self._ready()
+            if self._open is not None and self._open.deadline is not None:
+                raise StateError(f"transaction {self._open.name} is on trial; roll it back first")
+            known = [r for r in self._journal.records if r.get("event") == "confirmed"]
+            if not 0 < steps < len(known):
+                raise ConfigError(
+                    f"{steps} changes back: expected 1 to {len(known) - 1}, as many as are known"
+                )
+            record = known[-1 - steps]
+            self._confirm(f"{record['name']}+", dict(record["values"]), who)
+            self._take_back("", who)
+            if self._problem:
+                raise DeviceError(self._problem)
+            return str(record["name"])
+
+    def stop(self, on: bool, who: Who) -> None:
+        """Go back to the confirmed setting and refuse every change, or allow changes again."""
+        with self._lock:
+            self._stopped = on
+            if on:
+                self._take_back(self._open.name if self._open else "", who)
+            self._note_or_go_on("stopped", "", who, on=on)
+
+    def tick(self) -> None:
+        """Do what time demands: take back what was not confirmed, try again what failed."""
+        with self._lock:
+            opened = self._open
+            if opened is not None and opened.deadline is not None:
+                if self._clock() >= opened.deadline:
+                    self._take_back(opened.name, Who("agent", "its time ran out"))
+            elif self._problem:
+                self._take_back("", Who("agent", "tried again"))
+
+    def _ready(self) -> None:
+        if self._stopped:
+            raise StateError("this device was stopped by hand; allow changes again first")
+        if self._problem:
+            raise DeviceError(f"the device is not at its confirmed setting: {self._problem}")
+
+    def _opened(self, name: str, missing: str) -> _Open:
+        if self._open is None or self._open.name != name:
+            raise StateError(f"transaction {name} is not open here; {missing} it first")
+        return self._open
+
+    def _confirm(self, name: str, values: dict[str, str], who: Who) -> None:
+        self._confirmed = self._note("confirmed", name, who, values=values)
+
+    def _take_back(self, name: str, who: Who) -> None:
+        """Put the device at the confirmed setting; the device comes first, the journal after."""
+        self._open = None
+        try:
+            self._driver.revert(self._confirmed["values"])
+            wrong = self._driver.read_back(self._confirmed["values"])
+            self._problem = f"holds {wrong}" if wrong else ""
+        except DeviceError as error:
+            again = self._problem
+            self._problem = str(error)
+            if again:
+                return  # said already
+        event = "broken" if self._problem else "reverted"
+        self._note_or_go_on(event, name, who, problem=self._problem)
+
+    def _note(self, event: str, name: str, who: Who, **more: Any) -> Record:
+        record = {"event": event, "name": name, "who": who.name, "why": who.why, **more}
+        record["unix_s"] = time.time()  # for people; nothing depends on it
+        self._journal.append(record)
+        return record
+
+    def _note_or_go_on(self, event: str, name: str, who: Who, **more: Any) -> None:
+        """Write an event that must not depend on the disk: the device is safe, which counts."""
+        try:
+            self._note(event, name, who, **more)
+        except DeviceError:
+            return

@@ -1,0 +1,316 @@
+"""``dcqcn-gym hw ...``: certificates, agents, the digital fabric, and changes by hand."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dcqcn_gym.commands.hw_tune import tune
+
+if TYPE_CHECKING:
+    from dcqcn_gym.core.groups import DeviceSetting
+    from dcqcn_gym.envs.scenario.scenario import Scenario
+    from dcqcn_gym.hw.agent.server import Agent
+    from dcqcn_gym.hw.controller import Controller
+    from dcqcn_gym.hw.drivers import Targets
+    from dcqcn_gym.hw.fabric.fabric import WorldPlan
+
+app = typer.Typer(
+    name="hw",
+    help="Real devices: agents, fleets, and a digital fabric that stands for them.",
+    no_args_is_help=True,
+)
+agent_app = typer.Typer(help="Run the agent of one device.", no_args_is_help=True)
+app.add_typer(agent_app, name="agent")
+app.command()(tune)
+
+_Config = Annotated[Path, typer.Option("--config", help="The agent's file (TOML).")]
+_Fleet = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
+_Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KNOB=VALUE", help="A knob in its own unit; repeatable."),
+]
+_Best = Annotated[
+    Path | None, typer.Option("--best", help="Take the setting that a run's best.json recommends.")
+]
+_Why = Annotated[str, typer.Option("--why", help="The reason; journals and audit log keep it.")]
+
+
+@app.command()
+def certs(
+    folder: Annotated[Path, typer.Argument(help="Where the fleet's authority is, or will be.")],
+    agent: Annotated[
+        list[str] | None, typer.Option(help="A device to make a certificate for; repeatable.")
+    ] = None,
+    controller: Annotated[
+        list[str] | None, typer.Option(help="A controller to make one for; repeatable.")
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="How long they hold.")] = 365,
+) -> None:
+    """Make the certificates of a fleet; ca.key signs them and stays in FOLDER."""
+    from dcqcn_gym.hw.certs import write_all
+
+    write_all(folder, agent or [], controller or [], days)
+    names = [*(agent or []), *(controller or [])]
+    typer.echo(f"{folder}: ca.pem for everybody, ca.key for nobody")
+    for name in names:
+        typer.echo(f"{folder}/{name}.pem, {folder}/{name}.key: for {name}")
+
+
+@agent_app.command("nic")
+def agent_nic(config: _Config) -> None:
+    """Run the agent of a NIC, until Ctrl-C."""
+    _run_agent(config, "nic")
+
+
+@agent_app.command("switch")
+def agent_switch(config: _Config) -> None:
+    """Run the agent of a switch, until Ctrl-C."""
+    _run_agent(config, "switch")
+
+
+def _run_agent(config: Path, kind: str) -> None:
+    from dcqcn_gym.hw.agent.server import load_agent
+
+    agent: Agent = load_agent(config, kind)
+    agent.start()
+    status = agent.guard.status
+    typer.echo(f"listening on {agent.address}; confirmed setting: {status.confirmed}", err=True)
+    if status.problem:
+        typer.echo(f"not at its confirmed setting: {status.problem}", err=True)
+    try:
+        agent.wait()
+    finally:
+        agent.close()
+
+
+@app.command()
+def fabric(
+    scenario: Annotated[str, typer.Option("--scenario", "-s", help="A name or a TOML file.")],
+    folder: Annotated[Path, typer.Option("--dir", help="A new folder for devices and keys.")],
+    shared_profiles: Annotated[
+        bool, typer.Option("--shared-profiles", help="One WRED profile for all ports of a switch.")
+    ] = False,
+) -> None:
+    """Run a fleet without hardware: files, Redis servers and agents, played by the engine."""
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.hw.fabric.fabric import DigitalFabric
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # close what was started
+    plan = world_plan(load_scenario(scenario))
+    played = DigitalFabric(folder, plan, shared_profiles=shared_profiles)
+    try:
+        played.start()
+        typer.echo(f"{len(played.agents)} agents run; fleet: {played.fleet}; Ctrl-C ends them")
+        played.wait()
+    finally:
+        played.close()
+
+
+def world_plan(scenario: Scenario) -> WorldPlan:
+    """Return what the digital fabric of a scenario plays: the native engine."""
+    from dcqcn_gym.envs.backends.hardware import scenario_digest
+    from dcqcn_gym.envs.backends.native import NativeBackend
+    from dcqcn_gym.envs.backends.shape import shape_of
+    from dcqcn_gym.hw.fabric.fabric import World, WorldPlan
+
+    def begin(seed: int) -> World:
+        world = NativeBackend()
+        world.open(scenario, seed)
+        return world
+
+    return WorldPlan(
+        scenario_digest(scenario), shape_of(scenario), scenario.initial_setting(),
+        scenario.monitor_interval_ps, begin,
+    )  # fmt: skip
+
+
+@app.command()
+def drivers() -> None:
+    """List the ways to a device."""
+    from rich.console import Console
+
+    from dcqcn_gym.hw.drivers import DRIVERS
+    from dcqcn_gym.runs.table import Table
+
+    rows = [(n, (d := DRIVERS.load(n)).kind, d.summary) for n in DRIVERS.names()]
+    Console().print(Table(("driver", "kind", "what it does"), rows, "drivers").text())
+
+
+@app.command()
+def plan(fleet: _Fleet, assign: _Set = None, best: _Best = None) -> None:
+    """Show what a setting would change on every device; changes nothing."""
+    with open_fleet(fleet) as controller:
+        plans = controller.plan(_targets(controller, assign, best))
+        _show_plans({device: plan.lines for device, plan in plans.items()})
+
+
+@app.command()
+def apply(
+    fleet: _Fleet,
+    assign: _Set = None,
+    best: _Best = None,
+    why: _Why = "by hand",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as `hw plan`.")] = False,
+) -> None:
+    """Change all devices in one transaction: staged, on trial, read back, confirmed; or none."""
+    if dry_run:
+        plan(fleet, assign, best)
+        return
+    with open_fleet(fleet) as controller:
+        done = controller.carry_out(_targets(controller, assign, best), why)
+        typer.echo(
+            f"{len(done.changed)} devices changed and confirmed (transaction {done.transaction}); "
+            f"{done.skew_s * 1e3:.1f} ms between the first and the last"
+        )
+
+
+@app.command()
+def rollback(
+    fleet: _Fleet,
+    back: Annotated[
+        int, typer.Option(min=0, help="Confirmed changes to undo; 0: only what is on trial.")
+    ] = 1,
+    why: _Why = "by hand",
+) -> None:
+    """Send all devices back to the setting before the last confirmed change."""
+    with open_fleet(fleet) as controller:
+        controller.rollback(why)
+        if back:
+            controller.restore(back, why)
+        typer.echo(f"{len(controller.descriptions)} devices are back")
+
+
+@app.command()
+def stop(
+    fleet: _Fleet,
+    release: Annotated[bool, typer.Option("--release", help="Allow changes again.")] = False,
+    why: _Why = "by hand",
+) -> None:
+    """Take back what is on trial everywhere and refuse every change, until --release."""
+    with open_fleet(fleet) as controller:
+        controller.stop(not release, why)
+        word = "allow changes again" if release else "refuse every change"
+        typer.echo(f"{len(controller.descriptions)} devices {word}")
+
+
+@app.command()
+def status(fleet: _Fleet) -> None:
+    """Show how every device stands; exit 1 if one is not at a confirmed setting."""
+    from rich.console import Console
+
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+    from dcqcn_gym.runs.table import Table
+
+    with open_fleet(fleet) as controller:
+        found = controller.ask_all("Status", pb.Nothing())
+        rows = [
+            (name, controller.descriptions[name].driver, s.state, s.confirmed, s.problem)
+            for name, s in found.items()
+        ]
+    columns = ("device", "driver", "state", "confirmed", "problem")
+    Console().print(Table(columns, rows, str(fleet)).text())
+    if any(s.state in ("applied", "broken") for s in found.values()):
+        raise typer.Exit(1)
+
+
+@app.command()
+def history(
+    fleet: _Fleet,
+    device: Annotated[str, typer.Option("--device", help="The device whose journal is shown.")],
+) -> None:
+    """Print what a device's journal holds, one JSON object a line, oldest first."""
+    from dcqcn_gym.core.errors import UnknownNameError
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+    with open_fleet(fleet) as controller:
+        if device not in controller.descriptions:
+            raise UnknownNameError("device", device, controller.descriptions)
+        events = controller.ask_all("History", pb.Nothing(), [device])[device]
+        for event in events.json:
+            typer.echo(json.dumps(json.loads(event)))
+
+
+@contextmanager
+def open_fleet(fleet: Path) -> Iterator[Controller]:
+    """Open a controller of a fleet's file until the block ends."""
+    from dcqcn_gym.hw.controller import Controller
+    from dcqcn_gym.hw.fleet import load_fleet
+
+    controller = Controller(load_fleet(fleet), fleet.parent)
+    try:
+        controller.open()
+        yield controller
+    finally:
+        controller.close()
+
+
+def _targets(
+    controller: Controller, assign: list[str] | None, best: Path | None
+) -> dict[str, Targets]:
+    """Return device -> what it is to get: from --set, from --best, or from both."""
+    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.core.groups import cluster_setting
+    from dcqcn_gym.core.knobs import DCQCN
+
+    wanted: dict[str, float] = {}
+    if best is not None:
+        wanted |= cluster_setting(_recommended(best))
+    for text in assign or []:
+        name, _, value = text.partition("=")
+        row = DCQCN[name]
+        try:
+            wanted[name] = row.to_si(float(value))
+        except ValueError:
+            raise ConfigError(f"--set {text!r}: expected KNOB=NUMBER") from None
+    if not wanted:
+        raise ConfigError("no setting was given; use --set KNOB=VALUE or --best FILE")
+    return targets_of_setting(controller, wanted)
+
+
+def targets_of_setting(controller: Controller, wanted: Mapping[str, float]) -> dict[str, Targets]:
+    """Return device -> those of the knobs (SI units) that devices of its kind have."""
+    from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS
+
+    own = {
+        "nic": {n: wanted[n] for n in NIC_KNOBS if n in wanted},
+        "switch": {n: wanted[n] for n in ECN_KNOBS if n in wanted},
+    }
+    found = controller.descriptions.items()
+    return {name: {"": own[d.kind]} for name, d in found if own[d.kind]}
+
+
+def _recommended(best: Path) -> DeviceSetting:
+    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.core.files import parse_json, read_file
+    from dcqcn_gym.core.groups import setting_of
+
+    try:
+        return setting_of(parse_json(read_file(best))["recommended"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{best}: not a run's best.json ({error})") from None
+
+
+def _show_plans(plans: Mapping[str, Any]) -> None:
+    from rich.console import Console
+
+    from dcqcn_gym.runs.table import Table
+
+    rows = []
+    for device, lines in plans.items():
+        for line in lines:
+            notes = ["at the next reset"] if line.needs_reset else []
+            notes += [f"shared by {', '.join(line.shared_by)}"] if line.shared_by else []
+            rows.append((device, line.place, line.before, line.after, line.unit, "; ".join(notes)))
+    if not rows:
+        typer.echo("nothing would change")
+        return
+    columns = ("device", "place", "now", "then", "unit", "note")
+    Console().print(Table(columns, rows, "what would change").text())

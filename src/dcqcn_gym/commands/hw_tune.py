@@ -1,0 +1,86 @@
+"""``dcqcn-gym hw tune``: one run of a tuner on a fleet, which is back where it was afterwards."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dcqcn_gym.commands.tune import tuner_arguments
+
+if TYPE_CHECKING:
+    from dcqcn_gym.hw.drivers import Targets
+    from dcqcn_gym.runs.log import Line
+
+__all__ = ["tune"]
+
+
+def tune(
+    fleet: Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")],
+    scenario: Annotated[
+        str, typer.Option("--scenario", "-s", help="What the network is: a name or a TOML file.")
+    ],
+    out: Annotated[Path, typer.Option(help="A new folder for run.jsonl and best.json.")],
+    tuner: Annotated[str, typer.Option(help="A name, or path.py:Class.")] = "paraleon",
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the tuner.")] = 1,
+    intervals: Annotated[
+        int | None, typer.Option(min=1, help="Monitor intervals; default: the scenario's budget.")
+    ] = None,
+    tuner_arg: Annotated[
+        list[str] | None, typer.Option(metavar="K=V", help="Argument of the tuner; repeatable.")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the fleet at what the tuner recommends.")
+    ] = False,
+) -> None:
+    """Tune a fleet. At the end, and after Ctrl-C, every device is put back to its setting before.
+
+    Writes OUT/run.jsonl (every interval) and OUT/best.json, which `hw apply --best` takes.
+    """
+    from dcqcn_gym.commands.hw import open_fleet, targets_of_setting
+    from dcqcn_gym.core.groups import cluster_setting, setting_of
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+    from dcqcn_gym.hw.agent.service import targets_of
+    from dcqcn_gym.runs.log import RunDir, write_json
+    from dcqcn_gym.runs.loop import RunSpec, run
+    from dcqcn_gym.runs.recorded import end_of
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too
+    chosen = load_scenario(scenario)
+    n = chosen.intervals if intervals is None else intervals
+    arguments = tuner_arguments(tuner, tuner_arg or [])
+    spec = RunSpec(chosen, tuner, seed, n, f"hardware:{fleet}", arguments)
+    run_dir = RunDir(out)
+    run_dir.check(resume=False, force=False)
+    with open_fleet(fleet) as controller:
+        read = controller.ask_all("Read", pb.Nothing())
+    before: dict[str, Targets] = {name: targets_of(s.targets) for name, s in read.items()}
+    run_dir.create(fresh=True)
+    after: dict[str, Targets] = before
+    try:
+        run(spec, run_dir.log, watch=_say)
+        best = _best(spec, end_of(run_dir.log))
+        write_json(run_dir.best, best)
+        if keep:
+            with open_fleet(fleet) as controller:
+                setting = cluster_setting(setting_of(best["recommended"]))
+                after = targets_of_setting(controller, setting)
+    finally:
+        with open_fleet(fleet) as controller:
+            controller.carry_out(after, "the end of a tuning run")
+    word = "the recommended setting" if keep else "its setting before"
+    typer.echo(f"{run_dir.best}; mean utility {best['mean_utility']:.4f}; the fleet has {word}")
+
+
+def _say(line: Line, state: dict[str, Any], repeated: bool) -> None:
+    typer.echo(f"interval {line['i']}: utility {line['utility']:.4f}", err=True)
+
+
+def _best(spec: Any, end: Line) -> dict[str, Any]:
+    names = ("recommended", "intervals", "mean_utility")
+    own = {"scenario": spec.scenario.name, "tuner": spec.tuner, "seed": spec.seed}
+    return {**own, **{name: end[name] for name in names}}

@@ -1,0 +1,273 @@
+"""Agents over real gRPC and TLS: a whole change, who may talk, what they refuse."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from fleets import controller_of, fleet_of, nic_agent_file, nic_fleet
+
+from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
+from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.agent.server import Agent, load_agent
+from dcqcn_gym.hw.agent.service import METHODS, SERVICE
+from dcqcn_gym.hw.certs import Authority, write_all
+from dcqcn_gym.hw.client import UnreachableError
+
+WANTED = {"": {"rp_ai_rate": 50e6, "np_min_time_between_cnps": 96e-6}}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Agent]]]:
+    folder = tmp_path_factory.mktemp("fleet")
+    with nic_fleet(folder, 3) as agents:
+        yield folder, agents
+
+
+def held(folder: Path, name: str, file: str = "rp_ai_rate") -> str:
+    return next((folder / name).glob(f"root/sys/kernel/debug/mlx5/*/cc_params/{file}")).read_text()
+
+
+def channel(folder: Path, agent: Agent, name: str, cert: str = "controller") -> grpc.Channel:
+    certs = folder / "certs"
+    credentials = grpc.ssl_channel_credentials(
+        (certs / "ca.pem").read_bytes(),
+        (certs / f"{cert}.key").read_bytes(),
+        (certs / f"{cert}.pem").read_bytes(),
+    )
+    return grpc.secure_channel(
+        agent.address, credentials, options=[("grpc.ssl_target_name_override", name)]
+    )
+
+
+def code_of(channel: grpc.Channel, method: str, payload: bytes) -> grpc.StatusCode:
+    """Send bytes as they are; return gRPC's code of the answer."""
+    call = channel.unary_unary(f"/{SERVICE}/{method}")
+    try:
+        call(payload, timeout=5.0)
+    except grpc.RpcError as error:
+        code: grpc.StatusCode = error.code()
+        return code
+    return grpc.StatusCode.OK
+
+
+def test_a_change_goes_to_all_and_into_the_audit_log(
+    running: tuple[Path, dict[str, Agent]],
+) -> None:
+    folder, agents = running
+    with controller_of(folder, fleet_of(agents)) as controller:
+        plan = controller.plan({"nic-0": WANTED})
+        assert [(x.place, x.before, x.after, x.unit) for x in plan["nic-0"].lines] == [
+            ("rp_ai_rate", "5", "50", "Mb/s"), ("np_min_time_between_cnps", "4", "96", "us"),
+        ]  # fmt: skip
+        assert held(folder, "nic-0") == "5\n"
+        done = controller.carry_out(dict.fromkeys(agents, WANTED), "a test")
+        assert done.changed == tuple(agents)
+        assert 0.0 <= done.skew_s < 5.0
+        assert [held(folder, name) for name in agents] == ["50\n"] * 3
+        again = controller.carry_out(dict.fromkeys(agents, WANTED), "the same")
+        assert again.changed == ()
+        read = controller.ask_all("Read", pb.Nothing())["nic-1"]
+        assert read.targets[0].knobs["rp_ai_rate"] == 50e6
+        assert controller.counters()["nic-2"]["tx_bytes"] == 1000000400
+        controller.restore(1, "back again")
+        assert [held(folder, name) for name in agents] == ["5\n"] * 3
+        assert controller.message_bytes[0] > 0
+    audit = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
+    event = next(e for e in audit if e["event"] == "confirmed")
+    assert (event["who"], event["why"]) == ("dcqcn-gym", "a test")
+    assert event["changes"]["nic-1"]["rp_ai_rate"] == "50"
+
+
+def test_one_refusal_and_nothing_is_applied(running: tuple[Path, dict[str, Agent]]) -> None:
+    folder, agents = running
+    with controller_of(folder, fleet_of(agents)) as controller:
+        with pytest.raises(ConfigError, match="nic-1: rp_ai_rate"):
+            controller.carry_out({"nic-0": WANTED, "nic-1": {"": {"rp_ai_rate": -1.0}}}, "no")
+        with pytest.raises(DeviceError, match="nic-1: this device lacks the knob kmin"):
+            controller.carry_out({"nic-0": WANTED, "nic-1": {"": {"kmin": 1e5}}}, "no")
+        assert held(folder, "nic-0") == "5\n"
+
+
+def test_a_failure_in_the_middle_takes_all_back(running: tuple[Path, dict[str, Agent]]) -> None:
+    folder, agents = running
+    with controller_of(folder, fleet_of(agents)) as controller:
+        file = next((folder / "nic-1").glob("root/sys/kernel/debug/mlx5/*/cc_params/rp_ai_rate"))
+        away = file.with_name("away")
+        staged = controller._begin  # between stage and apply the file goes
+
+        def begin(method: str, requests: Any) -> Any:
+            if method == "Apply":
+                file.rename(away)
+            if method == "Rollback":
+                away.rename(file)
+            return staged(method, requests)
+
+        controller._begin = begin  # type: ignore[method-assign]
+        with pytest.raises(StateError, match="nic-1: somebody changed the device"):
+            controller.carry_out(dict.fromkeys(agents, WANTED), "half")
+        assert [held(folder, name) for name in agents] == ["5\n"] * 3
+        states = controller.ask_all("Status", pb.Nothing())
+        assert {s.state for s in states.values()} == {"idle"}
+
+
+def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, Agent]]) -> None:
+    folder, agents = running
+    fleet = fleet_of(agents, trial_s=0.2)
+    with controller_of(folder, fleet) as controller:
+        begin = controller._begin
+
+        def lost(method: str, requests: Any) -> Any:
+            if method in ("Confirm", "Rollback", "Restore"):
+                raise UnreachableError("the controller has gone")
+            return begin(method, requests)
+
+        controller._begin = lost  # type: ignore[method-assign]
+        with pytest.raises(UnreachableError):
+            controller.carry_out(dict.fromkeys(agents, WANTED), "lost")
+    until = time.monotonic() + 5.0
+    while {held(folder, name) for name in agents} != {"5\n"}:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_only_the_controller_of_this_fleet_may_talk(
+    running: tuple[Path, dict[str, Agent]], tmp_path: Path
+) -> None:
+    folder, agents = running
+    agent = agents["nic-0"]
+    ask = pb.Nothing().SerializeToString()
+    with channel(folder, agent, "nic-0") as own:
+        assert code_of(own, "Status", ask) == grpc.StatusCode.OK
+    Authority(folder / "certs").controller("somebody")
+    with channel(folder, agent, "nic-0", "somebody") as other:
+        assert code_of(other, "Status", ask) == grpc.StatusCode.PERMISSION_DENIED
+    with channel(folder, agent, "nic-0", "nic-1") as another_agent:
+        assert code_of(another_agent, "Status", ask) == grpc.StatusCode.UNAVAILABLE
+    with channel(folder, agent, "nic-1") as for_another:
+        assert code_of(for_another, "Status", ask) == grpc.StatusCode.UNAVAILABLE
+    write_all(tmp_path / "certs", [], ["controller"])
+    foreign = tmp_path / "certs"
+    (foreign / "ca.pem").write_bytes((folder / "certs" / "ca.pem").read_bytes())
+    with channel(tmp_path, agent, "nic-0") as stranger:
+        assert code_of(stranger, "Status", ask) == grpc.StatusCode.UNAVAILABLE
+    write_all(tmp_path / "none", [], [])
+    with grpc.insecure_channel(agent.address) as plain:
+        assert code_of(plain, "Status", ask) == grpc.StatusCode.UNAVAILABLE
+    ca = (folder / "certs" / "ca.pem").read_bytes()
+    options = [("grpc.ssl_target_name_override", "nic-0")]
+    with grpc.secure_channel(
+        agent.address, grpc.ssl_channel_credentials(ca), options=options
+    ) as nameless:
+        assert code_of(nameless, "Status", ask) == grpc.StatusCode.UNAVAILABLE
+
+
+def test_an_expired_certificate_is_refused(running: tuple[Path, dict[str, Agent]]) -> None:
+    folder, agents = running
+    Authority(folder / "certs", days=-1).controller("late")
+    with channel(folder, agents["nic-0"], "nic-0", "late") as late:
+        code = code_of(late, "Status", b"")
+    assert code == grpc.StatusCode.UNAVAILABLE
+
+
+def test_wrong_bytes_are_answered_and_do_no_harm(running: tuple[Path, dict[str, Agent]]) -> None:
+    folder, agents = running
+    rng = random.Random(1)
+    before = (folder / "nic-0" / "journal").read_bytes()
+    good = pb.Wanted(transaction="t", targets=[pb.Target(knobs={"rp_ai_rate": 1e6})], who="x")
+    with channel(folder, agents["nic-0"], "nic-0") as own:
+        for _ in range(300):
+            method = rng.choice([m for m in METHODS if m not in ("Stop", "Prepare", "Rollback")])
+            data = bytearray(good.SerializeToString())
+            for _ in range(rng.randrange(1, 6)):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+            code_of(own, method, bytes(data[: rng.randrange(len(data) + 1)]))
+        assert code_of(own, "Status", b"x" * 70_000) == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert code_of(own, "Status", b"") == grpc.StatusCode.OK
+        assert code_of(own, "Nothing", b"") == grpc.StatusCode.UNIMPLEMENTED
+        stage = pb.Wanted(transaction="../../x", targets=good.targets, who="x")
+        assert code_of(own, "Stage", stage.SerializeToString()) == (
+            grpc.StatusCode.INVALID_ARGUMENT
+        )
+        nobody = pb.Wanted(transaction="t", targets=good.targets)
+        assert code_of(own, "Stage", nobody.SerializeToString()) == (
+            grpc.StatusCode.INVALID_ARGUMENT
+        )
+    assert (folder / "nic-0" / "journal").read_bytes() == before
+    assert held(folder, "nic-0") == "5\n"
+
+
+def test_health_is_answered_and_reflection_is_not(running: tuple[Path, dict[str, Agent]]) -> None:
+    from grpc_health.v1 import health_pb2, health_pb2_grpc
+    from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+    folder, agents = running
+    with channel(folder, agents["nic-0"], "nic-0") as own:
+        health = health_pb2_grpc.HealthStub(own)
+        answer = health.Check(health_pb2.HealthCheckRequest(service=SERVICE), timeout=5.0)
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+        ask = reflection_pb2.ServerReflectionRequest(list_services="")
+        stub = reflection_pb2_grpc.ServerReflectionStub(own)
+        with pytest.raises(grpc.RpcError) as refused:
+            list(stub.ServerReflectionInfo(iter([ask]), timeout=5.0))
+        assert refused.value.code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_a_stop_file_stops_without_any_controller(tmp_path: Path) -> None:
+    write_all(tmp_path / "certs", ["nic-9"], ["controller"])
+    agent = load_agent(nic_agent_file(tmp_path, "nic-9", 'stop_file = "stop"'))
+    agent.start()
+    try:
+        (tmp_path / "nic-9" / "stop").touch()
+        agent.look_for_stop_file()
+        assert agent.guard.status.state == "stopped"
+        with (
+            controller_of(tmp_path, fleet_of({"nic-9": agent})) as controller,
+            pytest.raises(StateError, match="nic-9: this device was stopped by hand"),
+        ):
+            controller.carry_out({"nic-9": WANTED}, "no")
+        (tmp_path / "nic-9" / "stop").unlink()
+        agent.look_for_stop_file()
+        with controller_of(tmp_path, fleet_of({"nic-9": agent})) as controller:
+            assert controller.carry_out({"nic-9": WANTED}, "yes").changed == ("nic-9",)
+    finally:
+        agent.close()
+
+
+def test_an_agent_that_is_not_there_is_named(running: tuple[Path, dict[str, Agent]]) -> None:
+    folder, agents = running
+    fleet = fleet_of(agents)
+    gone = fleet.nics[1].model_copy(update={"address": "127.0.0.1:1"})
+    fleet = fleet.model_copy(update={"nics": (fleet.nics[0], gone), "timeout_s": 0.5})
+    with (
+        pytest.raises(UnreachableError, match=r"agent nic-1 at 127.0.0.1:1 does not answer"),
+        controller_of(folder, fleet),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"dscp": 26, "lossless_dscp": [26]}, "dscp = 26 is one of lossless_dscp"),
+        ({"nics": []}, "nics"),
+        ({"trial_s": 0}, "trial_s"),
+        ({"trials_s": 1}, "did you mean 'trial_s'"),
+        ({"nics": [{"name": "a", "address": "here"}]}, "expected HOST:PORT"),
+        (
+            {"nics": [{"name": "a", "address": "h:1"}, {"name": "a", "address": "h:2"}]},
+            "'a' stands",
+        ),
+    ],
+)
+def test_a_bad_fleet_file_is_one_sentence(change: dict[str, Any], words: str) -> None:
+    agents: dict[str, Agent] = {}
+    with pytest.raises(ConfigError, match=words) as refused:
+        fleet_of(agents, **{"nics": [{"name": "a", "address": "h:1"}], **change})
+    assert "\n" not in str(refused.value)

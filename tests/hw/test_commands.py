@@ -1,0 +1,158 @@
+"""An operator's commands, typed on the digital fabric."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fabrics import SMALL, fabric_of
+from fleets import nic_agent_file
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.hw.fabric.fabric import DigitalFabric
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DigitalFabric]:
+    file = tmp_path_factory.mktemp("scenario") / "small-fabric.toml"
+    file.write_text(SMALL)
+    with fabric_of(load_scenario(file), shared_profiles=True) as fabric:
+        yield fabric
+
+
+def typed(*words: str) -> str:
+    done = CliRunner().invoke(app, ["hw", *words], env={"COLUMNS": "200"})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
+    fleet = ["--fleet", str(fabric.fleet)]
+    new = ["--set", "rp_ai_rate=50", "--set", "kmin=250"]
+    planned = typed("plan", *fleet, *new)
+    assert "rp_ai_rate" in planned
+    assert "250000" in planned
+    assert "shared by Ethernet0|3" in planned
+    assert typed("apply", *fleet, *new, "--dry-run") == planned
+    assert "7 devices changed" in typed("apply", *fleet, *new, "--why", "to see")
+    assert "nothing would change" in typed("plan", *fleet, *new)
+    assert typed("status", *fleet).count("idle") == 7
+    events = [json.loads(x) for x in typed("history", *fleet, "--device", "nic-1").splitlines()]
+    assert [e["event"] for e in events] == ["confirmed", "applying", "confirmed"]
+    assert events[-1]["why"] == "to see"
+    assert "7 devices are back" in typed("rollback", *fleet)
+    assert typed("plan", *fleet, *new) == planned
+
+
+def test_a_stop_and_its_end(fabric: DigitalFabric) -> None:
+    fleet = ["--fleet", str(fabric.fleet)]
+    assert "7 devices refuse" in typed("stop", *fleet)
+    assert typed("status", *fleet).count("stopped") == 7
+    assert "7 devices allow" in typed("stop", *fleet, "--release")
+
+
+def test_mistakes_are_one_sentence(fabric: DigitalFabric, tmp_path: Path) -> None:
+    fleet = ["--fleet", str(fabric.fleet)]
+    with pytest.raises(UnknownNameError, match="rp_ai_rate"):
+        typed("plan", *fleet, "--set", "rp_ai_rat=5")
+    with pytest.raises(ConfigError, match="expected KNOB=NUMBER"):
+        typed("plan", *fleet, "--set", "rp_ai_rate=fast")
+    with pytest.raises(ConfigError, match="no setting was given"):
+        typed("plan", *fleet)
+    with pytest.raises(UnknownNameError, match="did you mean 'nic-1'"):
+        typed("history", *fleet, "--device", "nic1")
+    with pytest.raises(ConfigError, match="no such file"):
+        typed("status", "--fleet", str(tmp_path / "none.toml"))
+
+
+def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path: Path) -> None:
+    file = tmp_path / "small-fabric.toml"  # the fabric's own scenario, name included
+    file.write_text(SMALL)
+    fleet = ["--fleet", str(fabric.fleet)]
+    words = ["tune", *fleet, "-s", str(file), "--tuner", "random", "--intervals", "3"]
+    default = ["--set", "rp_ai_rate=5", "--set", "kmin=100"]
+    before = typed("plan", *fleet, *default)
+    assert "its setting before" in typed(*words, "--out", str(tmp_path / "a"))
+    assert typed("plan", *fleet, *default) == before
+    assert "has the recommended" in typed(*words, "--out", str(tmp_path / "b"), "--keep")
+    best = str(tmp_path / "b" / "best.json")
+    assert "nothing would change" in typed("plan", *fleet, "--best", best)
+    with pytest.raises(ConfigError, match="hw tune"):
+        CliRunner().invoke(
+            app, ["tune", "--backend", f"hardware:{fabric.fleet}", "--out", str(tmp_path / "c")],
+            catch_exceptions=False,
+        )  # fmt: skip
+
+
+def test_drivers_are_listed() -> None:
+    listed = typed("drivers")
+    assert all(name in listed for name in ("mlx5", "mlxconfig", "sonic"))
+
+
+@pytest.mark.slow
+def test_an_agent_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
+    typed("certs", str(tmp_path / "certs"), "--agent", "nic-7", "--controller", "controller")
+    assert (tmp_path / "certs" / "nic-7.key").stat().st_mode & 0o777 == 0o600
+    file = nic_agent_file(tmp_path, "nic-7")
+    command = [sys.executable, "-m", "dcqcn_gym.cli", "hw", "agent", "nic", "--config", str(file)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        said = process.stderr.readline()
+        assert "listening on 127.0.0.1:" in said
+        address = said.split()[2].rstrip(";")
+        fleet = tmp_path / "fleet.toml"
+        fleet.write_text(
+            '[tls]\nca = "certs/ca.pem"\ncert = "certs/controller.pem"\n'
+            f'key = "certs/controller.key"\n[[nics]]\nname = "nic-7"\naddress = "{address}"\n'
+        )
+        assert "1 devices changed" in typed("apply", "--fleet", str(fleet), "--set", "rp_gd=12")
+        process.kill()
+        process.wait(10)
+        held = next((tmp_path / "nic-7").glob("root/sys/kernel/debug/mlx5/*/cc_params/rp_gd"))
+        assert held.read_text() == "12\n"
+    finally:
+        process.kill()
+        process.wait(10)
+    with pytest.raises(ConfigError, match="is for a nic, not a switch"):
+        typed("agent", "switch", "--config", str(file))
+
+
+@pytest.mark.slow
+def test_the_fabric_runs_as_a_process_of_its_own(tmp_path: Path, fabric: DigitalFabric) -> None:
+    (tmp_path / "s.toml").write_text(SMALL)
+    folder = fabric.fleet.parent.parent / "g"  # a short name, for sockets
+    command = [
+        sys.executable,
+        "-m",
+        "dcqcn_gym.cli",
+        "hw",
+        "fabric",
+        "-s",
+        str(tmp_path / "s.toml"),
+    ]
+    process = subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert "7 agents run" in process.stdout.readline()
+        assert typed("status", "--fleet", str(folder / "fleet.toml")).count("idle") == 7
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    finally:
+        process.kill()
+        process.wait(10)
+    until = time.monotonic() + 5.0
+    while any(folder.glob("switch-*/redis.sock")) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not list(folder.glob("switch-*/redis.sock"))  # their servers have ended

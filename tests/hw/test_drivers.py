@@ -1,0 +1,243 @@
+"""Every driver against the kit, on two kernels and two SONiC images; units, refusals, bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from devices import DATA, LATER, NIC, PlayedMlxconfig, load_sonic, nic_tree, redis_server
+
+from dcqcn_gym.core.errors import ConfigError, DeviceError
+from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, NIC_KNOBS, expert_setting
+from dcqcn_gym.hw.drivers import DRIVERS, Driver, Surroundings, Targets, make_driver
+from dcqcn_gym.hw.drivers.mlx5_counters import ethtool_statistics, queue_pairs, rdma_statistics
+from dcqcn_gym.hw.drivers.sonic import members
+from dcqcn_gym.hw.runner import RecordedRunner
+from dcqcn_gym.testing.driver_case import DriverCase
+
+EXPERT = expert_setting()
+NIC_WANTED = {name: EXPERT[name] for name in NIC_KNOBS if name not in LATER}
+PORTS = ["Ethernet0", "Ethernet4", "Ethernet8"]
+
+
+def mlx5(root: Path, **more: object) -> Driver:
+    around = Surroundings(root, RecordedRunner(root / "commands"))
+    return make_driver("mlx5", {**NIC, **more}, around, "test")
+
+
+class TestMlx5(DriverCase):
+    @pytest.fixture(autouse=True, params=["older", "newer"])
+    def _tree(self, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+        self.root = nic_tree(tmp_path, request.param)
+
+    def new_driver(self) -> Driver:
+        return mlx5(self.root, assume_dcqcn=False)
+
+    def targets(self) -> Targets:
+        return {"": NIC_WANTED}
+
+
+class TestMlxconfig(DriverCase):
+    counts = False
+
+    @pytest.fixture(autouse=True, params=["older", "newer"])
+    def _text(self, request: pytest.FixtureRequest) -> None:
+        self.text = (DATA / f"mlxconfig-{request.param}.txt").read_text()
+
+    def new_driver(self) -> Driver:
+        around = Surroundings(runner=PlayedMlxconfig(self.text))
+        return make_driver("mlxconfig", {"pci": NIC["pci"]}, around, "test")
+
+    def targets(self) -> Targets:
+        return {"": {name: EXPERT[name] for name in NIC_KNOBS}}
+
+
+@pytest.fixture(scope="module")
+def redis_socket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as socket:
+        yield socket
+
+
+def sonic(socket: str) -> Driver:
+    return make_driver("sonic", {"socket": socket, "ports": PORTS}, Surroundings(), "test")
+
+
+class TestSonic(DriverCase):
+    @pytest.fixture(autouse=True, params=["sonic-older", "sonic-newer"])
+    def _image(self, request: pytest.FixtureRequest, redis_socket: str) -> None:
+        self.socket = redis_socket
+        load_sonic(redis_socket, request.param)
+
+    def new_driver(self) -> Driver:
+        return sonic(self.socket)
+
+    def targets(self) -> Targets:
+        return {"": {name: EXPERT[name] for name in ECN_KNOBS}}
+
+
+def test_every_built_in_driver_is_tested_here() -> None:
+    assert {"mlx5", "mlxconfig", "sonic"} == set(DRIVERS.builtin)
+
+
+def test_files_hold_the_bytes_that_the_kernel_takes(tmp_path: Path) -> None:
+    for write_as, bytes_ in (("decimal", b"96\n"), ("hex", b"0x60\n")):
+        root = nic_tree(tmp_path / write_as, "newer")
+        driver = mlx5(root, write_as=write_as)
+        driver.apply(driver.stage({"": {"np_min_time_between_cnps": 96e-6}}))
+        folder = root / f"sys/kernel/debug/mlx5/{NIC['pci']}/cc_params"
+        assert (folder / "np_min_time_between_cnps").read_bytes() == bytes_
+        assert driver.read()["np_min_time_between_cnps"] == "96"
+        assert (folder / "np_cnp_dscp").read_bytes() == b"48\n"  # no knob, never touched
+
+
+def test_an_older_kernel_lacks_two_knobs(tmp_path: Path) -> None:
+    root = nic_tree(tmp_path, "older")
+    lacking = {"rp_max_rate", "np_min_time_between_cnps"}
+    assert set(NIC_KNOBS) - set(mlx5(root).knobs()) == lacking
+    every = {"": {name: EXPERT[name] for name in NIC_KNOBS}}
+    with pytest.raises(DeviceError, match="rp_max_rate"):
+        mlx5(root).stage(every)
+    staged = mlx5(root, skip=sorted(lacking)).stage(every)
+    assert staged["rp_ai_rate"] == "50"
+    assert not lacking & set(staged)
+
+
+def test_programmable_congestion_control_is_refused(tmp_path: Path) -> None:
+    root = nic_tree(tmp_path, "newer")
+    output = next((root / "commands").glob("mlxconfig*"))
+    text = output.read_text().replace("USER_PROGRAMMABLE_CC" + " " * 24 + "False(0)",
+                                      "USER_PROGRAMMABLE_CC" + " " * 24 + "True(1)")  # fmt: skip
+    output.write_text(text)
+    with pytest.raises(DeviceError, match=r"USER_PROGRAMMABLE_CC = 1.*may not apply"):
+        mlx5(root).stage({"": NIC_WANTED})
+    output.unlink()
+    with pytest.raises(DeviceError, match="assume_dcqcn"):
+        mlx5(root).read()
+    assert mlx5(root, assume_dcqcn=True).read()["rp_gd"] == "11"
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    root = nic_tree(tmp_path, "newer")
+    driver = mlx5(root)
+    linked = root / f"sys/kernel/debug/mlx5/{NIC['pci']}/cc_params/rp_gd"
+    linked.unlink()
+    linked.symlink_to("/dev/null")
+    with pytest.raises(DeviceError, match="rp_gd: cannot be written"):
+        driver.apply({"rp_gd": "12"})
+
+
+def test_nic_counters_have_the_figures_of_the_tree(tmp_path: Path) -> None:
+    root = nic_tree(tmp_path, "newer")
+    (root / "rtt").write_text("4 10 120000 10000\n7 1 9000 9000\n")
+    found = mlx5(root, rtt_file="rtt").counters()
+    wanted = {
+        "tx_bytes": 1000000400, "tx_packets": 941619, "pause_us": 345, "pfc_received": 12,
+        "pfc_sent": 7, "cnps_sent": 1201, "cnps_handled": 903, "port_tx_bytes": 1000000000,
+        "rtt/4/count": 10, "rtt/4/sum_ns": 120000, "rtt/7/base_ns": 9000,
+    }  # fmt: skip
+    assert {name: found[name] for name in wanted} == wanted
+
+
+def test_the_cache_of_counters_ends_within_the_interval(tmp_path: Path) -> None:
+    root = nic_tree(tmp_path, "newer")
+    file = root / "sys/class/infiniband/mlx5_0/ports/1/hw_counters/lifespan"
+    mlx5(root).prepare(100.0)
+    assert file.read_text() == "10\n"
+    mlx5(root).prepare(1.0)
+    assert file.read_text() == "0\n"
+
+
+def test_captured_output_is_read_strictly() -> None:
+    assert ethtool_statistics("NIC statistics:\n     rx_prio3_pause: 12\n") == {
+        "rx_prio3_pause": 12
+    }
+    with pytest.raises(DeviceError, match="NIC statistics"):
+        ethtool_statistics("no stats available\n")
+    text = "link mlx5_0/1 rx_write_requests 5 out_of_sequence 2 \n"
+    assert rdma_statistics(text) == {"rx_write_requests": 5, "out_of_sequence": 2}
+    with pytest.raises(DeviceError, match="rdma statistic"):
+        rdma_statistics("error: no such device")
+    pairs = (
+        "link mlx5_0/1 cntn 4 type RC lqpn 178 \n    rx_write_requests 3 np_cnp_sent 9 \n"
+        "link mlx5_0/1 cntn 5 type RC lqpn 179,180 \n    rx_write_requests 1 \n"
+    )
+    assert queue_pairs(pairs) == {
+        178: {"rx_write_requests": 3, "np_cnp_sent": 9}, 179: {"rx_write_requests": 1}
+    }  # fmt: skip
+
+
+def test_a_shared_profile_is_shown_before_it_changes(redis_socket: str) -> None:
+    load_sonic(redis_socket, "sonic-newer")
+    driver = sonic(redis_socket)
+    before = driver.read()
+    lines = driver.diff(before, driver.stage({"": {"kmin": 600e3}}))
+    shared = {line.place: line.shared_by for line in lines}
+    assert shared["WRED_PROFILE|AZURE_LOSSLESS/ecn_green_min_threshold"] == (
+        "Ethernet0|3", "Ethernet0|4", "Ethernet4|3", "Ethernet4|4",
+    )  # fmt: skip
+    assert shared["WRED_PROFILE|UPLINK/ecn_green_min_threshold"] == ()
+    assert "WRED_PROFILE|AZURE_LOSSLESS/green_min_threshold" not in shared  # drops stay
+    with pytest.raises(DeviceError, match="Ethernet0 and Ethernet4 share the profile AZURE"):
+        driver.stage({"Ethernet0": {"kmin": 1e5}, "Ethernet4": {"kmin": 2e5}})
+    one = driver.stage({"Ethernet8": {"kmin": 1e5}})
+    assert {place.split("/")[0] for place in one} == {"WRED_PROFILE|UPLINK"}
+    with pytest.raises(DeviceError, match="above the maximum"):
+        driver.stage({"": {"kmin": 3e6}})
+
+
+def test_a_profile_that_does_not_mark_is_refused(redis_socket: str) -> None:
+    import redis
+
+    load_sonic(redis_socket, "sonic-older")
+    client = redis.Redis(unix_socket_path=redis_socket, db=4)
+    client.hset("WRED_PROFILE|AZURE_LOSSLESS", "ecn", "ecn_none")
+    with pytest.raises(DeviceError, match="does not mark"):
+        sonic(redis_socket).read()
+    client.delete("QUEUE|Ethernet0,Ethernet4,Ethernet8|3-4")
+    with pytest.raises(DeviceError, match="has no WRED profile"):
+        sonic(redis_socket).read()
+    with pytest.raises(DeviceError, match="Redis at /nowhere"):
+        make_driver("sonic", {"socket": "/nowhere", "ports": PORTS}, Surroundings(), "test").read()
+
+
+def test_switch_counters_have_the_figures_of_the_image(redis_socket: str) -> None:
+    for image in ("sonic-older", "sonic-newer"):
+        load_sonic(redis_socket, image)
+        found = sonic(redis_socket).counters()
+        assert {name: found[f"Ethernet4/{name}"] for name in (
+            "tx_bytes", "tx_packets", "marked_packets", "marked_bytes", "dropped_packets",
+            "queue_bytes", "max_queue_bytes", "pfc_received", "pfc_sent", "pause_us",
+        )} == {
+            "tx_bytes": 7001, "tx_packets": 61, "marked_packets": 6, "marked_bytes": 501,
+            "dropped_packets": 1, "queue_bytes": 201, "max_queue_bytes": 901,
+            "pfc_received": 41, "pfc_sent": 31, "pause_us": 71,
+        }  # fmt: skip
+
+
+def test_counters_slower_than_the_interval_are_refused(redis_socket: str) -> None:
+    load_sonic(redis_socket, "sonic-older")
+    with pytest.raises(DeviceError, match=r"PORT counters every 1000 ms.*100 ms"):
+        sonic(redis_socket).prepare(100.0)
+    load_sonic(redis_socket, "sonic-newer")
+    sonic(redis_socket).prepare(100.0)
+
+
+def test_keys_of_the_queue_table() -> None:
+    assert members("QUEUE|Ethernet0|3") == [("Ethernet0", 3)]
+    assert members("QUEUE|Ethernet0,Ethernet4|3-4") == [
+        ("Ethernet0", 3), ("Ethernet0", 4), ("Ethernet4", 3), ("Ethernet4", 4)
+    ]  # fmt: skip
+    assert members("QUEUE|linecard|asic0|Ethernet0|3") == []
+    assert members("QUEUE|Ethernet0|0-99999999999") == []
+
+
+def test_a_wrong_key_of_a_device_is_one_sentence() -> None:
+    with pytest.raises(ConfigError, match=r"test: pci = '\.\./\.\.'"):
+        make_driver("mlx5", {**NIC, "pci": "../.."}, Surroundings(), "test")
+    with pytest.raises(ConfigError, match="did you mean 'netdev'"):
+        make_driver("mlx5", {**NIC, "netdv": "x"}, Surroundings(), "test")
+
+
+def test_all_knobs_belong_to_a_device() -> None:
+    assert len(DCQCN.rows) == len(NIC_KNOBS) + len(ECN_KNOBS) == 20
