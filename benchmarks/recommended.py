@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
+from dcqcn_gym.report.paired import ONE_TRACE, PairedRow, one_trace, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.loop import RunSpec
 from dcqcn_gym.runs.markdown import code
@@ -157,8 +157,10 @@ def markdown(plan: Plan, out: Path) -> str:
         "alone that finished.",
     ]
     for scenario in plan.scenarios:
-        cells = [_cells(row) for row in rows(plan, out, scenario)]
-        lines += ["", f"### {shown(scenario)}", "", Table(COLUMNS, cells).markdown()]
+        found = rows(plan, out, scenario)
+        title = f"{scenario} ({ONE_TRACE})" if one_trace(found) else scenario
+        table = Table(COLUMNS, [_cells(row) for row in found])
+        lines += ["", f"### {shown(title)}", "", table.markdown()]
     return "\n".join(lines) + "\n"
 
 

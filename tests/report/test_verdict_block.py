@@ -79,6 +79,10 @@ def test_one_trace_has_no_interval_anywhere_in_the_block(pages: dict[str, str]) 
     section = pages["one-trace"].split("</section>")[0]
     assert "one trace, no interval" in section
     assert not re.search(r"\[[+−]?\d", section)
+    rest = pages["one-trace"].split("on fresh traffic</h3>")[1]
+    assert "Every seed gives the same result: one trace, no interval." in rest
+    assert "Brackets hold" not in rest
+    assert "Brackets hold" in pages["clear-gain"].split("on fresh traffic</h3>")[1]
 
 
 def test_nothing_finished_is_no_evidence(tmp_path: Path) -> None:

@@ -143,3 +143,20 @@ def test_tables_and_their_cells() -> None:
     assert words == "0.5 (95\u00a0% interval 0.4 to 0.6)"
     assert with_interval(None) == with_interval(Estimate(math.nan, None, None, 0)) == MISSING
     assert number(1234567.0) == "1\u202f234\u202f567"
+
+
+def test_a_trace_without_chance_has_no_interval(tmp_path: Path) -> None:
+    scenario = tmp_path / "trace.toml"
+    scenario.write_text(
+        'description = "two hosts, no queue, no chance"\nwarmup_us = 0\n'
+        '[topology]\nkind = "single-switch"\nhosts = 2\n'
+        '[[workloads]]\nkind = "alltoall"\nhosts = 2\nbytes = 100_000\noff_us = 50\n'
+    )
+    plan = Plan((), (str(scenario),), ("default", "expert"), seeds=3, intervals=4)
+    text = as_markdown(evaluate(plan, None, 1))
+    assert "### trace (every seed gives the same result: one trace, no interval)" in text
+    assert "[" not in text
+    chance = replace(plan, scenarios=("mini-fb-hadoop",))
+    text = as_markdown(evaluate(chance, None, 1))
+    assert "one trace" not in text
+    assert "[" in text

@@ -11,7 +11,9 @@ from dcqcn_gym.report.judged import mean_utility
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
 from dcqcn_gym.runs.log import read_run
 
-__all__ = ["PairedRow", "paired_rows", "series_of"]
+__all__ = ["ONE_TRACE", "PairedRow", "one_trace", "paired_rows", "series_of"]
+
+ONE_TRACE = "every seed gives the same result: one trace, no interval"
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,13 @@ class PairedRow:
     """The same of the flows that finished alone: starving flows makes it better."""
     unfinished: Estimate
     """Flows that were not finished at the end of a run."""
+
+
+def one_trace(rows: Sequence[PairedRow]) -> bool:
+    """Return whether no row differs between seeds: then they are no evidence on other traffic."""
+    figures = [e for row in rows for e in (row.utility, *row.slowdown_finished.values())]
+    known = [e for e in figures if e.n > 1]
+    return bool(known) and all(e.constant for e in known)
 
 
 def series_of(paths: Iterable[Path]) -> Iterator[Series]:

@@ -195,6 +195,8 @@ def _rows(judged: Judged) -> list[BlockRow]:
     rows = []
     for i, change in enumerate(_default_changes(judged)):
         each = {name: table[i] for name, table in judged.against.items()}
+        if not any(c.change.n for c in each.values()):
+            continue  # a class without flows
         values = {name: _value(change.key, c.reference) for name, c in each.items()}
         flag = flags.get(change.key)
         rows.append(

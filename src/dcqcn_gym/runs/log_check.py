@@ -102,7 +102,9 @@ _ROUND: Mapping[str, Check] = {
 
 def _rounds(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(r, dict) and all(n in r and check(r[n]) for n, check in _ROUND.items())
+        isinstance(r, dict)
+        and all(n in r and check(r[n]) for n, check in _ROUND.items())
+        and _count(r.get("start_ps", 0))
         for r in value
     )
 

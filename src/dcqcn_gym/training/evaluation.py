@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
+from dcqcn_gym.report.paired import ONE_TRACE, PairedRow, one_trace, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.markdown import plain as shown
@@ -145,7 +145,8 @@ def as_tables(rows: Rows) -> list[Table]:
         others = list(found[0].utility_gain)
         columns = ["tuner", "utility", *(f"minus {n}" for n in others), "mean slowdown",
                    "p99 slowdown", "finished only, mean", "p99", "unfinished"]  # fmt: skip
-        tables.append(Table(columns, [_cells(row, others) for row in found], scenario))
+        title = f"{scenario} ({ONE_TRACE})" if one_trace(found) else scenario
+        tables.append(Table(columns, [_cells(row, others) for row in found], title))
     return tables
 
 
