@@ -7,9 +7,6 @@ Ctrl-C leaves nothing half-made. Memory does not grow with simulated time.
 from __future__ import annotations
 
 import json
-import resource
-import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -32,6 +29,7 @@ from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, collectives_of
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.runs.claim import check_place
+from dcqcn_gym.simulate.clock import Clock
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.recorded import Spent
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
@@ -210,10 +208,11 @@ def simulate(
     _check_out(out, force)
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
+    clock = Clock()
     totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.fabric)))
-    wall, cpu = time.perf_counter(), time.process_time()
     try:
         world.open(scenario, seed)
+        clock.opened()
         world.apply(setting)
         known = (COLLECTIVES_FILE, *TRACE_FILES, *FILES)
         with ResultFiles(out, _tables(totals.rounds), known) as files:
@@ -224,7 +223,8 @@ def simulate(
                 if picture := draw(tracer):
                     files.write("trace.png", picture)
             summary = _summary(scenario, setting, seed, totals)
-            files.write("timing.json", _json(_timing(spent or _spent(wall, cpu), totals)))
+            world.close()  # a simulation in a process of its own is paid for when it ends
+            files.write("timing.json", _json(_timing(spent or clock.spent(), totals)))
             files.write("summary.json", _json(summary))
             files.publish()
     finally:
@@ -368,16 +368,6 @@ def _summary(
 
 def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
-
-
-def _spent(wall: float, cpu: float) -> Spent:
-    """Return what this process spent since those instants of its two clocks."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Spent(
-        cpu_s=time.process_time() - cpu,
-        wall_s=time.perf_counter() - wall,
-        peak_memory_bytes=peak * (1 if sys.platform == "darwin" else 1024),
-    )
 
 
 def _timing(spent: Spent, totals: _Totals) -> dict[str, Any]:
