@@ -100,6 +100,14 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         """One info per step of the episode; kept only with ``render_mode="rgb_array"``."""
         self._episode: _Episode | None = None
 
+    def __repr__(self) -> str:
+        """Name what it is made of: scenario, world, tuned knobs and length of an episode."""
+        world = type(self.backend).__name__
+        return (
+            f"<{type(self).__name__} {self.scenario.name!r} on {world}, {self.space.n} knobs, "
+            f"{self.intervals} intervals>"
+        )
+
     @property
     def setting(self) -> Setting:
         """The setting in force (of the cluster, where groups have their own)."""

@@ -53,9 +53,12 @@ class _SettingAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorAr
     def _setting(self, action: Any) -> Setting:
         raise NotImplementedError
 
-    def _near(self, values: Mapping[str, float]) -> Setting:
-        """Return the initial setting with these SI values, brought into their tuned ranges."""
-        base, values = self._inner.initial_setting, self.space.clip(values)
+    def _near(self, values: Mapping[str, float], base: Setting | None = None) -> Setting:
+        """Return the base with these SI values, brought into their tuned ranges.
+
+        By default the base is the initial setting.
+        """
+        base, values = base or self._inner.initial_setting, self.space.clip(values)
         if "kmin" in values and "kmax" not in values:
             values["kmin"] = min(values["kmin"], base["kmax"])
         if "kmax" in values and "kmin" not in values:
@@ -66,8 +69,8 @@ class _SettingAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorAr
 class DictAction(_SettingAction):
     """Actions are ``{knob: value}`` in NVIDIA's units, as ``--set`` takes them.
 
-    Every knob of the environment's space must be given; values are brought into the tuned range
-    and to whole units, and Kmax to at least Kmin.
+    Knobs that an action does not name keep the value in force. Values are brought into the tuned
+    range and to whole units, and Kmax to at least Kmin.
     """
 
     def __init__(self, env: Env) -> None:
@@ -82,11 +85,9 @@ class DictAction(_SettingAction):
         for name in action:
             if name not in self.space.knobs:
                 raise UnknownNameError("knob in the action", name, self.space.knobs)
-        missing = [n for n in self.space.knobs if n not in action]
-        if missing:
-            raise ConfigError(f"the action lacks {', '.join(missing)}; every knob must be given")
         rows = self.space.table.knobs
-        return self._near({n: rows[n].to_si(_number(n, action[n])) for n in self.space.knobs})
+        named = {n: rows[n].to_si(_number(n, action[n])) for n in self.space.knobs if n in action}
+        return self._near(named, self._inner.setting)
 
 
 class DeltaAction(_SettingAction):

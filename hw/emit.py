@@ -15,6 +15,28 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
+_MLXCONFIG_RANGES: Mapping[str, tuple[float, float]] = {"rp_byte_reset": (0, 2**15 - 1)}
+"""Fields of the firmware's configuration that hold less than the kernel's files do."""
+_PERCENT = (0, 100)
+_WRED_BYTES = (0, 2**63 - 1)
+
+
+def _too_large(
+    rows: Mapping[str, tuple[str, float, tuple[float, float]]], form: str
+) -> tuple[set[str], list[str]]:
+    """Return the knobs whose value the device cannot hold, and the comments that say so.
+
+    ``rows`` has the device's name of a knob, its value there, and what the device can hold.
+    """
+    outside = {
+        name: f"# Left out, out of range for {form}: {key} = {_number(value)}; it holds "
+        f"{_number(low)} to {_number(high)}."
+        for name, (key, value, (low, high)) in rows.items()
+        if not low <= value <= high
+    }
+    return set(outside), list(outside.values())
+
+
 def _nic_rows(setting: Setting, chosen: Container[str]) -> list[Knob]:
     return [setting.table[name] for name in setting.table.nic if name in chosen]
 
@@ -26,7 +48,13 @@ def _unnamed(rows: list[Knob]) -> list[str]:
 
 def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
     values, rows = setting.to_nvidia(), _nic_rows(setting, chosen)
-    named = [row for row in rows if row.mlxconfig]
+    held = {
+        row.name: (row.mlxconfig, values[row.name], _MLXCONFIG_RANGES.get(row.name, row.legal))
+        for row in rows
+        if row.mlxconfig
+    }
+    outside, comments = _too_large(held, "mlxconfig")
+    named = [row for row in rows if row.mlxconfig and row.name not in outside]
     pairs = [f"{row.mlxconfig}_P${{PORT:-1}}={_number(values[row.name])}" for row in named]
     if not pairs:
         raise ConfigError(f"mlxconfig has none of the knobs of scheme {setting.table.scheme!r}")
@@ -36,6 +64,7 @@ def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
         'mlxconfig -y -d "${DEV:?set DEV, for example 0000:3b:00.0}" set \\',
         *(f"  {pair} \\" for pair in pairs[:-1]),
         f"  {pairs[-1]}",
+        *comments,
         *_unnamed([row for row in rows if not row.mlxconfig]),
         "# The ECN part belongs to the switches: the form sonic.",
     ]
@@ -43,13 +72,16 @@ def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
 
 def _debugfs(setting: Setting, chosen: Container[str]) -> list[str]:
     values, rows = setting.to_nvidia(), _nic_rows(setting, chosen)
-    named = [row for row in rows if row.debugfs]
+    held = {row.name: (row.debugfs, values[row.name], row.legal) for row in rows if row.debugfs}
+    outside, comments = _too_large(held, "debugfs")
+    named = [row for row in rows if row.debugfs and row.name not in outside]
     writes = [f'echo {_number(values[row.name])} > "$CC/{row.debugfs}"' for row in named]
     return [
         "# NIC part, in force at once and until the next reset: run as root on every host.",
         "# A file that is missing means that the kernel or the firmware lacks that knob.",
         "CC=/sys/kernel/debug/mlx5/${BDF:?set BDF, for example 0000:3b:00.0}/cc_params",
         *writes,
+        *comments,
         *_unnamed([row for row in rows if not row.debugfs]),
         "# The ECN part belongs to the switches: the form sonic.",
     ]
@@ -60,6 +92,14 @@ def _sonic(setting: Setting, chosen: Container[str]) -> list[str]:
     percent = round(pmax * 100)
     if pmax > 0:
         percent = max(percent, 1)
+    held = {
+        "kmin": ("min_threshold", low, _WRED_BYTES),
+        "kmax": ("max_threshold", high, _WRED_BYTES),
+        "pmax": ("drop_probability", percent, _PERCENT),
+    }
+    outside, comments = _too_large(held, "sonic")
+    if outside:  # the three make one profile
+        raise ConfigError(f"SONiC cannot hold this setting: {' '.join(comments)}")
     lines = [
         "# Switch part: run on every SONiC switch. PROFILE must be the one that the RoCE queues",
         "# use (the field wred_profile of QUEUE|<port>|3).",

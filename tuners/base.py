@@ -138,6 +138,11 @@ class Tuner(ABC, Generic[P]):
             self.best_utility = outcome.utility
             self.best_setting = cast(P, outcome.setting)  # it was asked, so it is one
 
+    @classmethod
+    def missing_extra(cls) -> str:
+        """Return the extra that has to be installed before it can start; "" if none is missing."""
+        return ""
+
     @property
     def tuning(self) -> bool:
         """False while the tuner needs no utilities, so that a deployment need not send them."""

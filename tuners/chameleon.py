@@ -3,7 +3,9 @@
 Per round the parameter p moves by ``v += s`` or ``v -= s`` and ``s *= 0.95``. With
 ``gain = (m_i - m_{i-1}) / m_{i-1}``: a gain of beta or more keeps the direction, a loss reverses
 it, and after several rounds of smaller gains the next parameter follows; it ends when all are
-traversed. The metric m is the utility here, which holds the throughput, RTT and PFC of the poster.
+traversed or the demand is met. The demand is the option ``demand``, a value of the metric from
+which on the setting is kept; by default there is none. The metric m is the utility here, which
+holds the throughput, RTT and PFC of the poster.
 
 Ours, because the poster gives no number: beta 0.01, patience 3 (rounds of small gain per
 parameter, not necessarily in a row), the first step is one step of the knob table, the first
@@ -39,6 +41,9 @@ class ChameleonSettings(TunerSettings):
         default=0.95, gt=0, le=1, description="factor of the step from round to round"
     )
     average: int = Field(default=1, ge=1, description="outcomes that one round lasts")
+    demand: float | None = Field(
+        default=None, gt=0, le=1, description="utility at which the search is over"
+    )
 
 
 class _SlowSettings(ChameleonSettings):
@@ -66,6 +71,7 @@ class ChameleonTuner(Tuner):
         self._previous: float | None = None
         self._sum, self._count = 0.0, 0
         self._parameter = -1
+        self._met = False
         self._next_parameter()
 
     def _next_parameter(self) -> None:
@@ -79,8 +85,8 @@ class ChameleonTuner(Tuner):
 
     @property
     def finished(self) -> bool:
-        """True once every parameter was traversed."""
-        return self._parameter >= self.context.space.n
+        """True once every parameter was traversed, or the demand was met."""
+        return self._met or self._parameter >= self.context.space.n
 
     def ask(self) -> Setting | None:
         """Return the setting of this round; None while no trigger has come."""
@@ -103,6 +109,8 @@ class ChameleonTuner(Tuner):
         if self._previous is not None:
             self._judge(metric - self._previous, self._previous)
         self._previous = metric
+        demand = self._options.demand
+        self._met |= demand is not None and metric >= demand
         if not self.finished:
             self._move()
 
@@ -138,18 +146,23 @@ class ChameleonTuner(Tuner):
 
     @property
     def tuning(self) -> bool:
-        """True from the first data until every parameter was traversed."""
+        """True from the first data until the search is over."""
         return self._begun and not self.finished
 
     def recommend(self) -> Setting:
         """Return where the greedy search stands."""
         return self._setting
 
+    def _where(self, knobs: tuple[str, ...]) -> str:
+        if self._met:
+            return "demand met"
+        return "all traversed" if self.finished else knobs[self._parameter]
+
     def state(self) -> dict[str, Any]:
         """Return where the traversal stands."""
         knobs = self.context.space.knobs
         return {
-            "parameter": "all traversed" if self.finished else knobs[self._parameter],
+            "parameter": self._where(knobs),
             "direction": self._direction,
             "step": self._step,
             "round": self._rounds,

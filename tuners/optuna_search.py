@@ -8,7 +8,7 @@ is the extra ``[optuna]``; the Gaussian process needs torch and is the extra ``[
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -45,11 +45,8 @@ class OptunaTuner(Tuner[Proposal]):
     def start(self, context: TunerContext) -> None:
         """Open the study; raise MissingExtraError if a package is missing."""
         super().start(context)
-        for module in self.modules:
-            try:
-                importlib.import_module(module)
-            except ImportError:
-                raise MissingExtraError(f"tuner {self.name!r}", self.extra) from None
+        if extra := self.missing_extra():
+            raise MissingExtraError(f"tuner {self.name!r}", extra)
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -66,6 +63,15 @@ class OptunaTuner(Tuner[Proposal]):
         )
         self._study.enqueue_trial(self._first)
         self._trial: Trial | None = None
+
+    @classmethod
+    def missing_extra(cls) -> str:
+        """Return its extra unless every package that it needs is there."""
+        try:
+            found = all(importlib.util.find_spec(module) for module in cls.modules)
+        except ImportError:  # the parent of a module within a package
+            found = False
+        return "" if found else cls.extra
 
     @property
     def _first(self) -> dict[str, float]:

@@ -62,11 +62,14 @@ class ParaleonSettings(AnnealingSettings):
 
 
 class ParaleonTuner(Tuner[Proposal]):
-    """Guided simulated annealing exactly as published (PARALEON, ICNP'24, Algorithm 1)."""
+    """Guided simulated annealing exactly as published (PARALEON, ICNP'24, Algorithm 1).
+
+    It does not need the flow-size distribution: without one mu is 0.5 and no direction is favoured,
+    the paper's row "No FSD" (section IV-C).
+    """
 
     name = "paraleon"
     summary = "PARALEON's guided annealing as published (ICNP'24, Algorithm 1)"
-    needs = frozenset({"fsd"})
     Settings: ClassVar[type[TunerSettings]] = ParaleonSettings
 
     def start(self, context: TunerContext) -> None:
@@ -188,7 +191,6 @@ def _variant(name: str, summary: str, **defaults: float) -> type[ParaleonTuner]:
         Settings: ClassVar[type[TunerSettings]] = settings
 
     Variant.name, Variant.summary = name, summary
-    Variant.needs = ParaleonTuner.needs if defaults.get("guided", True) else frozenset()
     return Variant
 
 

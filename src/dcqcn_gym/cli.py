@@ -32,7 +32,7 @@ app = typer.Typer(
     help="Tune the congestion control of RDMA networks, over an exact packet engine.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

@@ -76,10 +76,23 @@ def test_dict_actions_name_what_is_wrong() -> None:
     env.reset(seed=0)
     with pytest.raises(UnknownNameError, match="kmin"):
         env.step({"kmn": 1.0, "kmax": 2.0})
-    with pytest.raises(ConfigError, match="lacks kmax"):
-        env.step({"kmin": 1.0})
     with pytest.raises(ConfigError, match="kmin = nan"):
         env.step({"kmin": float("nan"), "kmax": 2.0})
+
+
+def test_a_dict_action_may_name_some_knobs_only() -> None:
+    env = DictAction(new_env())
+    env.reset(seed=0)
+    first = env.step({"rp_ai_rate": 77.0, "pmax": 0.25})[4]["setting"].to_nvidia()
+    before = env.get_wrapper_attr("initial_setting").to_nvidia()
+    assert (first["rp_ai_rate"], first["pmax"]) == (77.0, 0.25)
+    second = env.step({"kmin": 123.0})[4]["setting"].to_nvidia()
+    assert second["kmin"] == 123.0
+    assert (second["rp_ai_rate"], second["pmax"]) == (77.0, 0.25)  # what is in force stays
+    untouched = set(env.space.knobs) - {"rp_ai_rate", "pmax", "kmin", "kmax"}
+    assert untouched
+    assert {n: second[n] for n in untouched} == {n: before[n] for n in untouched}
+    assert env.step({})[4]["setting"].to_nvidia() == second
 
 
 def test_a_step_moves_a_knob_by_its_step_in_its_direction() -> None:

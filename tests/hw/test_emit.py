@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-from dcqcn_gym.core.knobs import ECN_KNOBS, KNOBS, NIC_KNOBS, KnobTable, default_setting
+from dcqcn_gym.core.knobs import (
+    ECN_KNOBS,
+    KNOBS,
+    NIC_KNOBS,
+    KnobTable,
+    dcqcn_paper_setting,
+    default_setting,
+)
 from dcqcn_gym.hw.emit import FORMS, emit
 from toy_tables import ECN_ROWS, TOY, WITH_TOY
 
@@ -94,3 +101,30 @@ def test_a_knob_the_device_does_not_have_is_left_out_and_named(tmp_path: Path) -
     nameless = KnobTable("toy", (replace(TOY, mlxconfig=None), *ECN_ROWS))
     with pytest.raises(ConfigError, match="mlxconfig has none of the knobs of scheme 'toy'"):
         emit(default_setting(table=nameless), "mlxconfig")
+
+
+def test_what_a_field_cannot_hold_is_left_out_and_said() -> None:
+    paper = emit(dcqcn_paper_setting(), "mlxconfig")  # 10 MB: 18 bits, and the field has 15
+    assert "RPG_BYTE_RESET_P" not in paper
+    said = "# Left out, out of range for mlxconfig: RPG_BYTE_RESET = 156250; it holds 0 to 32767."
+    assert said in paper
+    assert "RPG_TIME_RESET_P" in paper
+    assert "echo 156250 >" in emit(dcqcn_paper_setting(), "debugfs")  # the kernel's has 32
+    edge = SETTING.replace_nvidia({"rp_byte_reset": 32767})
+    assert "RPG_BYTE_RESET_P${PORT:-1}=32767" in emit(edge, "mlxconfig")
+    assert "Left out, out of range" not in emit(edge, "mlxconfig")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_checks_every_value(form: str) -> None:
+    changes: dict[str, dict[str, float]] = {
+        "mlxconfig": {"rp_ai_rate": 1e6},
+        "debugfs": {"rp_ai_rate": 1e6},
+        "sonic": {"pmax": 1.5},
+    }
+    odd = SETTING.replace_nvidia(changes[form])
+    if form == "sonic":
+        with pytest.raises(ConfigError, match=r"SONiC cannot hold .*drop_probability = 150"):
+            emit(odd, form)
+    else:
+        assert f"out of range for {form}" in emit(odd, form)

@@ -62,6 +62,27 @@ def test_two_parameters_by_hand() -> None:
     assert tuner.recommend().to_nvidia() == last
 
 
+def test_the_demand_is_the_other_end() -> None:
+    # the numbers of the case above: the search is over where 0.510 is measured, at 55 Mb/s
+    tuner = started(("rp_ai_rate", "kmin"), demand=0.51)
+    assert step(tuner, 0.500)["rp_ai_rate"] == 55
+    assert tuner.tuning
+    assert step(tuner, 0.510)["rp_ai_rate"] == 55
+    assert tuner.finished
+    assert not tuner.tuning
+    assert tuner.state()["parameter"] == "demand met"
+    assert step(tuner, 0.1)["rp_ai_rate"] == 55  # it is over, whatever comes
+    assert tuner.recommend().to_nvidia()["rp_ai_rate"] == 55
+
+
+def test_changed_traffic_asks_for_the_demand_again() -> None:
+    tuner = started(("kmin",), "kl", demand=0.5)
+    step(tuner, 0.9)
+    assert tuner.finished
+    step(tuner, 0.4, triggered=True)
+    assert not tuner.finished
+
+
 def test_a_gain_of_exactly_beta_keeps_going() -> None:
     tuner = started(("kmin",), beta=0.25, patience=1)
     step(tuner, 0.5)

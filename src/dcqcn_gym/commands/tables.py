@@ -51,7 +51,9 @@ def tuners() -> None:
         fields = found.Settings.model_fields
         shown = [f"{key} ({_short(field.default)})" for key, field in fields.items()]
         arguments = "any knob" if name == "fixed" else ", ".join(shown)
-        rows.append((name, str(found.summary), arguments))
+        extra = found.missing_extra()
+        lacks = f"not available: pip install 'dcqcn-gym[{extra}]'; " if extra else ""
+        rows.append((name, f"{lacks}{found.summary}", arguments))
     _print("tuners", ("name", "what it does", "arguments (default)"), rows)
 
 

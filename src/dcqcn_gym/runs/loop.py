@@ -47,7 +47,7 @@ def run(
     summary = Summary()
     with closing(spec.make_tuner()) as tuner, closing(spec.make_env()) as env:
         observation, _ = env.reset(seed=spec.seed)
-        tuner.start(replace(spec.context(env), observation=observation), env.backend.offers)
+        tuner.start(replace(spec.context(env), observation=observation), spec.offers(env))
         setting: Proposal = env.initial_setting.canonical()
         window = Window(spec.scenario.cadence)
         with LogWriter(path, spec.header(), replay) as log:

@@ -218,7 +218,7 @@ class LiveViewer:
             "utility", f"now [bold]{now}[/]", f"best [bold]{best}[/]", f"default {default}"
         )
         grid.add_row("network", throughput, f"RTT {rtt}", f"pause {pause}")
-        shown = {_plain(k): _plain(v) for k, v in self._state.items()}
+        shown = _figures_shown(self._state)
         rows: list[RenderableType] = [
             Text(f"{self._title}   simulated {self._figures.simulated}   {note}", style="bold"),
             self._progress,
@@ -227,8 +227,14 @@ class LiveViewer:
             Text("  ".join(self._figures.changed) or "the default setting"),
         ]
         if shown:
-            rows.append(Text("  ".join(f"{k} {v}" for k, v in shown.items()), style="dim"))
+            rows.append(Text("  ".join(shown), style="dim"))
         return Group(*rows)
+
+
+def _figures_shown(state: Mapping[str, Any]) -> list[str]:
+    """Return what a tuner shows of itself; of what is true or not, only the name of what is."""
+    words = {k: v for k, v in state.items() if v is not False}
+    return [_plain(k) if v is True else f"{_plain(k)} {_plain(v)}" for k, v in words.items()]
 
 
 def _plain(value: object) -> str:

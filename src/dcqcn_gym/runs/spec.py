@@ -10,6 +10,7 @@ import dcqcn_gym
 from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
+from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, Line, setting_json
 from dcqcn_gym.runs.tuner_host import Hosting, guarded_tuner
@@ -68,11 +69,16 @@ class RunSpec:
             observation_layout=layout_name(env.space),
         )
 
+    def offers(self, env: DcqcnEnv) -> frozenset[str]:
+        """Return what a tuner can see here: what the backend shows, as far as it is monitored."""
+        unseen = {"fsd"} if isinstance(self.scenario.monitor, NoMonitor) else set()
+        return env.backend.offers - unseen
+
     def check(self) -> None:
         """Raise what a run would raise at its start; simulates and writes nothing."""
         with closing(self.make_env()) as env, closing(self.make_tuner()) as tuner:
             env.backend.open(self.scenario, self.seed)
-            tuner.start(self.context(env), env.backend.offers)
+            tuner.start(self.context(env), self.offers(env))
 
     def make_env(self) -> DcqcnEnv:
         """Return the environment, not yet reset."""

@@ -7,9 +7,6 @@ Ctrl-C leaves nothing half-made. Memory does not grow with simulated time.
 from __future__ import annotations
 
 import json
-import resource
-import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -32,6 +29,7 @@ from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, collectives_of
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.runs.claim import check_place
+from dcqcn_gym.simulate.clock import Clock
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.recorded import Spent
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
@@ -218,10 +216,11 @@ def simulate(
     check_out(out, force)
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
+    clock = Clock()
     totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.fabric)))
-    wall, cpu = time.perf_counter(), time.process_time()
     try:
         world.open(scenario, seed)
+        clock.opened()
         world.apply(setting)
         known = (COLLECTIVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
         with ResultFiles(out, _tables(totals.rounds), known) as files:
@@ -234,7 +233,8 @@ def simulate(
             summary = _summary(scenario, setting, seed, totals)
             for name, data in (more(summary, files.draft("intervals.csv")) if more else {}).items():
                 files.write(name, data)
-            files.write("timing.json", _json(_timing(spent or Spent.since(wall, cpu), totals)))
+            world.close()  # a simulation in a process of its own is paid for when it ends
+            files.write("timing.json", _json(_timing(spent or clock.spent(), totals)))
             files.write("summary.json", _json(summary))
             files.publish()
     finally:

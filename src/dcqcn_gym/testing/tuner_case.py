@@ -19,6 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
+
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.needs import NEEDS
 from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -138,5 +141,13 @@ class TunerCase:
         self.log(tmp_path / "cadence", self.spec(cadence=4))
 
     def test_runs_without_a_flow_size_distribution(self, tmp_path: Path) -> None:
-        """A monitor that shows nothing is no reason to fail."""
-        self.log(tmp_path / "none", self.spec(monitor=NoMonitor()))
+        """A monitor that shows nothing is no reason to fail, but for one that needs what it shows.
+
+        That one is refused at the start.
+        """
+        spec = self.spec(monitor=NoMonitor())
+        if "fsd" not in TUNERS.load(self.tuner).needs:
+            self.log(tmp_path / "none", spec)
+            return
+        with pytest.raises(ConfigError, match="needs to see the flow-size distribution"):
+            spec.check()
