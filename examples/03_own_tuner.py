@@ -1,10 +1,15 @@
-"""A tuner of your own: a hill climber in twenty lines, run, logged and read back.
+# %% [markdown]
+"""
+# A tuner of your own
 
-From the command line the same file is a tuner too:
-``dcqcn-gym tune --scenario mini-fb-hadoop --tuner examples/03_own_tuner.py:HillClimber --out DIR``.
-Run it: ``python examples/03_own_tuner.py``.
+A hill climber in twenty lines, run, logged and read back. From the command line the same file is a
+tuner too:
+`dcqcn-gym tune --scenario mini-fb-hadoop --tuner examples/03_own_tuner.py:HillClimber --out DIR`.
+Run it: `python examples/03_own_tuner.py`, or open it as a notebook in its own folder (jupytext's
+percent format).
 """
 
+# %%
 from __future__ import annotations
 
 from pathlib import Path
@@ -17,6 +22,7 @@ from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.tuners.base import Tuner, TunerContext
 
 
+# %%
 class HillClimber(Tuner):
     """Steps at random from the best setting so far; recommends that one."""
 
@@ -39,9 +45,13 @@ class HillClimber(Tuner):
         return space.setting((space.encode(best) + step).clip(-1.0, 1.0), best)
 
 
-def main() -> None:
-    """Tune for 30 intervals and print what the log says."""
-    tuner = f"{Path(__file__).resolve()}:HillClimber"
+# %% [markdown]
+# Tune for 30 intervals and print what the log says. A tuner is named by its file, which a notebook
+# does not know of itself.
+
+# %%
+if __name__ == "__main__":
+    tuner = f"{Path(globals().get('__file__', '03_own_tuner.py')).resolve()}:HillClimber"
     spec = RunSpec(load_scenario("mini-fb-hadoop"), tuner, seed=1, intervals=30)
     with TemporaryDirectory() as folder:
         log = Path(folder) / "run.jsonl"
@@ -51,7 +61,3 @@ def main() -> None:
     print(f"first interval {utilities[0]:.4f}, best {max(utilities):.4f}")
     assert recorded.end is not None
     print("recommended:", {k: v for k, v in recorded.end["recommended"].items() if k[0] == "k"})
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,12 @@
-"""A scenario of your own, in a TOML file: eight hosts on one switch, seven senders to one receiver.
+# %% [markdown]
+"""
+# A scenario of your own
 
-Run it: ``python examples/04_own_scenario.py``.
+A TOML file: eight hosts on one switch, seven senders to one receiver. Run it:
+`python examples/04_own_scenario.py`, or open it as a notebook (jupytext's percent format).
 """
 
+# %%
 from __future__ import annotations
 
 from pathlib import Path
@@ -30,22 +34,19 @@ bytes = 1_000_000
 rounds = 3
 """
 
+# %% [markdown]
+# Simulate until every flow is delivered, under two marking thresholds.
 
-def main() -> None:
-    """Simulate until every flow is delivered, under two marking thresholds."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "incast-8.toml"
-        path.write_text(SCENARIO, encoding="utf-8")
-        scenario = load_scenario(str(path))
-        for kmin in (50, 400):
-            setting = scenario.default_setting().replace_nvidia({"kmin": kmin})
-            summary = simulate(scenario, Path(folder) / f"kmin-{kmin}", setting=setting)
-            print(
-                f"kmin {kmin:3} KB: {summary['finished_flows']} flows in "
-                f"{summary['makespan_ns'] / 1e6:.2f} ms, {summary['marks']} marks, "
-                f"{summary['pauses']} pauses, largest queue {summary['max_queue_bytes']} B"
-            )
-
-
-if __name__ == "__main__":
-    main()
+# %%
+with TemporaryDirectory() as folder:
+    path = Path(folder) / "incast-8.toml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    scenario = load_scenario(str(path))
+    for kmin in (50, 400):
+        setting = scenario.default_setting().replace_nvidia({"kmin": kmin})
+        summary = simulate(scenario, Path(folder) / f"kmin-{kmin}", setting=setting)
+        print(
+            f"kmin {kmin:3} KB: {summary['finished_flows']} flows in "
+            f"{summary['makespan_ns'] / 1e6:.2f} ms, {summary['marks']} marks, "
+            f"{summary['pauses']} pauses, largest queue {summary['max_queue_bytes']} B"
+        )

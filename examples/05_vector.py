@@ -1,26 +1,25 @@
-"""Four networks at once in one process: the vector face of the environment.
+# %% [markdown]
+"""
+# Four networks at once in one process
 
-Run it: ``python examples/05_vector.py``.
+The vector face of the environment; each network has traffic of its own. Run it:
+`python examples/05_vector.py`, or open it as a notebook (jupytext's percent format).
 """
 
+# %%
 from __future__ import annotations
 
 import gymnasium
 import numpy as np
 
+envs = gymnasium.make_vec(
+    "dcqcn_gym:MiniFBHadoop-v0", num_envs=4, vectorization_mode="vector_entry_point"
+)
+envs.action_space.seed(1)
+envs.reset(seed=1)
 
-def main() -> None:
-    """Step four copies, each with traffic of its own, and print their mean utilities."""
-    envs = gymnasium.make_vec(
-        "dcqcn_gym:MiniFBHadoop-v0", num_envs=4, vectorization_mode="vector_entry_point"
-    )
-    envs.action_space.seed(1)
-    envs.reset(seed=1)
-    rewards = np.array([envs.step(envs.action_space.sample())[1] for _ in range(10)])
-    for i, utility in enumerate(rewards.mean(axis=0)):
-        print(f"network {i}: mean utility {utility:.4f}")
-    envs.close()
-
-
-if __name__ == "__main__":
-    main()
+# %%
+rewards = np.array([envs.step(envs.action_space.sample())[1] for _ in range(10)])
+for i, utility in enumerate(rewards.mean(axis=0)):
+    print(f"network {i}: mean utility {utility:.4f}")
+envs.close()

@@ -1,10 +1,15 @@
-"""A flow-size monitor of your own: exact counts over a window, fed by the flow log.
+# %% [markdown]
+"""
+# A flow-size monitor of your own
 
-It says what the engine's ``exact`` says. From the command line the same file is a monitor too:
-``dcqcn-gym tune --scenario mini-fb-hadoop --monitor examples/06_own_monitor.py:Window --out DIR``.
-Run it: ``python examples/06_own_monitor.py``.
+Exact counts over a window, fed by the flow log; it says what the engine's `exact` says. From the
+command line the same file is a monitor too:
+`dcqcn-gym tune --scenario mini-fb-hadoop --monitor examples/06_own_monitor.py:Window --out DIR`.
+Run it: `python examples/06_own_monitor.py`, or open it as a notebook in its own folder (jupytext's
+percent format).
 """
 
+# %%
 from __future__ import annotations
 
 from pathlib import Path
@@ -74,10 +79,15 @@ class Window(FlowMonitor):
         self._flows = {name: flow for name, flow in self._flows.items() if flow[2] >= oldest}
 
 
-def main() -> None:
-    """Watch four milliseconds of traffic with it and with the engine's exact counters."""
+# %% [markdown]
+# Watch four milliseconds of traffic with it and with the engine's exact counters. A monitor is
+# named by its file, which a notebook does not know of itself.
+
+# %%
+if __name__ == "__main__":
+    this = Path(globals().get("__file__", "06_own_monitor.py")).resolve()
     scenario = load_scenario("mini-fb-hadoop")
-    for kind in (f"{Path(__file__).resolve()}:Window", "exact"):
+    for kind in (f"{this}:Window", "exact"):
         backend = make_backend("native")
         watched = scenario.model_copy(update={"monitor": monitor_of({"kind": kind})})
         backend.open(watched, seed=1)
@@ -86,7 +96,3 @@ def main() -> None:
         backend.close()
         flows = [f"{s.elephants:.0f} + {s.potential:.0f} + {s.mice:.0f}" for s in seen]
         print(f"{kind.rpartition(':')[2]}: elephants + potential ones + mice: {', '.join(flows)}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """The action space: a box of [-1, 1] per knob, mapped to values that are always valid.
 
-Rates and timers are on a log scale, integer knobs are whole numbers of NVIDIA's unit, ECN
+Knobs whose row says so are on a log scale, integer knobs are whole numbers of NVIDIA's unit, ECN
 thresholds whole bytes. When both ECN thresholds are tuned, Kmax is Kmin plus a share of the gap
 that is left up to the largest Kmax, so Kmin <= Kmax holds for every action.
 """
