@@ -233,10 +233,10 @@ def test_the_scheme_by_name_by_table_and_by_the_older_key() -> None:
         {"scheme": "dcqcn", "rp": "paper"},
     ]
     read = [Scenario.model_validate({**dump, **form}) for form in forms]
-    assert {one.scheme.rp for one in read} == {"paper"}
+    assert {one.rp for one in read} == {"paper"}
     assert read[0] == read[1] == read[2]
     assert "scheme name=dcqcn mode=paper" in compile_scenario(read[0])
-    assert Scenario.model_validate({**dump, "scheme": "dcqcn"}).scheme.rp == "nic"
+    assert Scenario.model_validate({**dump, "scheme": "dcqcn"}).rp == "nic"
 
 
 def test_ports_are_numbered_as_in_reports() -> None:

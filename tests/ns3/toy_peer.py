@@ -15,6 +15,7 @@ import zmq
 
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import DCQCN, KnobTable
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import schema, simulation
 from dcqcn_gym.envs.ns3gym import GymFace
@@ -74,8 +75,8 @@ def main() -> int:
     if own.fault == "other-schema":
         original = schema.schema
 
-        def changed() -> dict[str, object]:
-            description = original()
+        def changed(table: KnobTable = DCQCN) -> dict[str, object]:
+            description = original(table)
             description["knobs"][3][1] = "furlong"
             return description
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import knob_table, schemes
+from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import TUNERS
@@ -45,6 +48,32 @@ for _name in TUNERS.names():
     if _package is not None and importlib.util.find_spec(_package) is None:
         _case = pytest.mark.skip(f"{_package} is not installed")(_case)
     globals()[_title] = _case
+
+
+TIED_TO_DCQCN: Mapping[str, str] = {
+    **dict.fromkeys(("pretrained-alltoall", "pretrained-fbhadoop"), "'dcqcn', not of '{scheme}'"),
+    **dict.fromkeys(
+        ("policy", "ppo-mini", "sac-mini", "td3-mini", "dqn-mini"),
+        "was trained for the knob table of scheme 'dcqcn' .*scheme '{scheme}'",
+    ),
+}
+"""Tuners that hold knobs of DCQCN: on another scheme they say so in one sentence."""
+
+
+@pytest.mark.parametrize("scheme", [name for name in schemes() if name != "dcqcn"])
+@pytest.mark.parametrize("tuner", TUNERS.names())
+def test_every_tuner_on_the_knobs_of_every_scheme(tuner: str, scheme: str, tmp_path: Path) -> None:
+    package = NEEDS_PACKAGE.get(tuner)
+    if package is not None and importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    case = type("Case", (TunerCase,), {"tuner": tuner, "scheme": scheme, "intervals": 12})()
+    if tuner in TIED_TO_DCQCN:
+        with pytest.raises(ConfigError, match=TIED_TO_DCQCN[tuner].format(scheme=scheme)):
+            case.test_every_proposal_is_legal_to_the_end(tmp_path)
+        return
+    case.test_every_proposal_is_legal_to_the_end(tmp_path)
+    first = read_run(tmp_path / "run.jsonl").intervals[-1]["setting"]
+    assert list(first) == list(knob_table(scheme).knobs)
 
 
 class TestParaleonFromBest(TunerCase):
