@@ -27,8 +27,8 @@ from dcqcn_gym.core.statistics import (
     paired_change,
     slowdown_by_seed,
 )
-from dcqcn_gym.report.data import Series
-from dcqcn_gym.report.headline import mean_utility
+from dcqcn_gym.report.judged import mean_utility
+from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 
 __all__ = ["SHARE_OF_BEST", "WINDOW", "Figures", "Row", "collect", "moving_mean", "rows"]

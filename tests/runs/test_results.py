@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -40,7 +41,7 @@ def test_unknown_numbers_are_null_and_everything_else_is_kept(tmp_path: Path) ->
         tmp_path, "toy", [row], scenarios=[MINI], tuners={"a": ("random", {})}, seeds={"runs": [1]}
     )
     found = strict(path)
-    assert (found["schema"], found["kind"]) == (1, "toy")
+    assert (found["schema"], found["kind"]) == (2, "toy")
     assert found["scenarios"] == {"mini-fb-hadoop": {"sha256": scenario_digest(MINI)}}
     assert found["tuners"] == {
         "a": {"tuner": "random", "arguments": {}, "sha256": tuner_digest("random")}
@@ -95,7 +96,9 @@ def test_the_report_writes_its_figures(tmp_path: Path) -> None:
     assert isinstance(figures, dict)
     assert f"{rows[2]['utility']['mean']:.4f}" in page
     assert f"{figures['utility_while_tuning']['default']:.4f}" in page
-    assert figures["headline"]["text"].replace("'", "&#39;") in page
+    assert str(escape(figures["verdict"]["title"])) in page
+    for question, answer in figures["verdict"]["answers"]:
+        assert f"<dt>{question}</dt><dd>{escape(answer)}</dd>" in page
     assert len(figures["setting"]) == 20
     assert found["seeds"] == {"run": [1], "fresh": [101, 102, 103]}
 
@@ -121,7 +124,8 @@ def test_an_evaluation_goes_on_where_it_stopped(tmp_path: Path) -> None:
     policy.write_bytes(load_policy("sac-mini").to_bytes())  # the same file, another policy
     other = evaluate(plan, out, 1)
     assert kept.read_bytes() != logs[kept.name]
-    assert other["mini-fb-hadoop"][1] == first["mini-fb-hadoop"][1]
+    rows = [plain(found["mini-fb-hadoop"][1]) for found in (other, first)]
+    assert rows[0] == rows[1]
     assert as_markdown(first).startswith(
         "### mini-fb-hadoop\n\n| tuner | utility | minus default |"
     )

@@ -19,11 +19,13 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures
 from dcqcn_gym.report.collectives import collective_tables
-from dcqcn_gym.report.data import ReportData, Series, load_report_data
+from dcqcn_gym.report.data import ReportData, load_report_data
 from dcqcn_gym.report.figures import Line
-from dcqcn_gym.report.headline import headline, mean_utility
+from dcqcn_gym.report.headline import headline, judged_run
+from dcqcn_gym.report.judged import mean_utility, tells_unfinished
 from dcqcn_gym.report.render import render
 from dcqcn_gym.report.results import write_run_results
+from dcqcn_gym.report.series import FloatArray, IntArray, Series
 from dcqcn_gym.report.tables import during_table, fresh_table
 from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.rows import REFERENCES
@@ -84,10 +86,12 @@ def _context(data: ReportData) -> dict[str, Any]:
     if not figures.have_matplotlib():
         notes.append("The figures need matplotlib: pip install 'dcqcn-gym[report]', then rebuild.")
     header = data.run.header
+    judged = judged_run(data)
     return {
         "scenario": _scenario(header),
         "tuner": header.get("tuner", "unknown"),
-        "headline": headline(data),
+        "headline": headline(data, judged),
+        "judged": judged,
         "notes": notes,
         "tiles": _tiles(data),
         "figures": _figures(data) if figures.have_matplotlib() and len(data.run) else {},
@@ -155,9 +159,9 @@ def _figures(data: ReportData) -> dict[str, Markup]:
     shares = _fsd_shares(data.run)
     if shares is not None:
         made["fsd"] = figures.fsd_figure(data.run.time_ms, shares, x_label)
-    if data.run.flow_bytes.size:
+    if data.run.fct_ps.size:
         made["during"] = figures.slowdown_figure(
-            {r: (label, slowdown_by_size(*s.flows)) for r, label, s in curves}
+            {r: (label, slowdown_by_size(*_drawn([s])[0])) for r, label, s in curves}
         )
     if data.seeds:
         made["fresh"] = figures.slowdown_figure(_pooled(data))
@@ -186,11 +190,17 @@ def _fsd_shares(run: Series) -> dict[str, Any] | None:
 def _pooled(data: ReportData) -> dict[str, Any]:
     pooled = {}
     for role, name in (("default", "default"), ("expert", "expert"), ("tuned", "recommended")):
-        runs = [data.evaluation[name][seed].flows for seed in data.seeds]
+        runs = _drawn([data.evaluation[name][seed] for seed in data.seeds])
         sizes = np.concatenate([size for size, _ in runs])
         slow = np.concatenate([slowdown for _, slowdown in runs])
         pooled[role] = (name, slowdown_by_size(sizes, slow))
     return pooled
+
+
+def _drawn(runs: Sequence[Series]) -> list[tuple[IntArray, FloatArray]]:
+    """Return sizes and slowdowns of all flows; of finished ones if a log tells no others."""
+    told = all(map(tells_unfinished, runs))
+    return [one.every_flow if told else one.flows for one in runs]
 
 
 def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:
@@ -237,7 +247,7 @@ def _facts(data: ReportData) -> list[tuple[str, str]]:
             "intervals",
             f"{len(run)} of {header.get('intervals')} ({number(simulated)} ms simulated)",
         ),
-        ("finished flows", number(float(run.flow_bytes.size))),
+        ("finished flows", number(float(run.fct_ps.size))),
         ("fresh seeds", ", ".join(map(str, data.seeds)) or "none"),
     ]
     versions = header.get("versions")

@@ -32,8 +32,11 @@ from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
 
 __all__ = ["RESULTS_SCHEMA", "plain", "scenario_digest", "tuner_digest", "write_results"]
 
-RESULTS_SCHEMA = 1
-"""Version of the file's layout; it rises when a field changes its meaning or goes away."""
+RESULTS_SCHEMA = 2
+"""Version of the file's layout; it rises when a field changes its meaning or goes away.
+
+2: slowdowns count unfinished flows at their age; those of finished flows alone are beside them.
+"""
 
 TunerCall = tuple[str, Mapping[str, Any]]
 """A tuner and its arguments."""
