@@ -17,7 +17,7 @@ from typing import Any
 import dcqcn_gym
 from dcqcn_gym.benchmarks.board.draw import seed
 from dcqcn_gym.benchmarks.board.suite import Entry, Suite, load_suite
-from dcqcn_gym.core.errors import RunError, quote
+from dcqcn_gym.core.errors import DcqcnGymError, RunError, quote
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.runs import campaign
@@ -99,7 +99,7 @@ class Board:
     def header(self) -> dict[str, Any]:
         """Return what ``board.json`` holds."""
         return {
-            "suite": self.suite.file.name,
+            "suite": self.suite.given,
             "suite_digest": self.suite.digest,
             "version": dcqcn_gym.__version__,
             "repetitions": self.repetitions,
@@ -180,6 +180,8 @@ def open_board(out: Path) -> Board:
         suite = load_suite(data["suite"])
         rows = [Row(r["tuner"], r["tuner_args"], given_name=r["name"]) for r in data["rows"]]
         board = Board(suite, rows, out, int(data["repetitions"]))
+    except DcqcnGymError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{path} is not the file of a board: {quote(str(error))}") from None
     if data.get("suite_digest") != suite.digest:

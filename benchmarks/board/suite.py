@@ -58,6 +58,11 @@ class Suite:
         self.file = file
         self.folder = folder
 
+    @property
+    def given(self) -> str:
+        """What :func:`load_suite` takes for this suite: its name, or its folder's path."""
+        return self.file.name if self.folder.parent == SUITES else str(self.folder)
+
     @cached_property
     def scenarios(self) -> dict[str, Scenario]:
         """The scenarios by name; ConfigError if a file is missing, edited or invalid."""
