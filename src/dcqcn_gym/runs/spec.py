@@ -22,7 +22,11 @@ __all__ = ["RunSpec"]
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that decides the bytes of a run; and ``hosting``, which decides none of them."""
+    """Everything that decides the bytes of a run; and ``hosting``, which decides none of them.
+
+    ``seed`` draws the traffic, ``tuner_seed`` what the tuner draws (None: the traffic's seed, from
+    which a tuner could know the traffic).
+    """
 
     scenario: Scenario
     tuner: str
@@ -31,10 +35,11 @@ class RunSpec:
     backend: str = "native"
     tuner_args: dict[str, Any] = field(default_factory=dict)
     hosting: Hosting = field(default_factory=Hosting, compare=False)
+    tuner_seed: int | None = None
 
     def header(self) -> Line:
         """Return the first line of the log."""
-        return {
+        header: Line = {
             "schema": SCHEMA,
             "kind": "run",
             "versions": {"dcqcn_gym": dcqcn_gym.__version__, "observation": OBSERVATION_VERSION},
@@ -45,6 +50,7 @@ class RunSpec:
             "intervals": self.intervals,
             "backend": self.backend,
         }
+        return header if self.tuner_seed is None else {**header, "tuner_seed": self.tuner_seed}
 
     def with_setting(self, setting: DeviceSetting, seed: int, intervals: int) -> RunSpec:
         """Return the spec of a run that only measures one setting, or one per group."""
@@ -52,14 +58,17 @@ class RunSpec:
         arguments = groups.pop("cluster")
         if groups:
             arguments["groups"] = groups
-        return replace(self, tuner="fixed", tuner_args=arguments, seed=seed, intervals=intervals)
+        return replace(
+            self, tuner="fixed", tuner_args=arguments, seed=seed, intervals=intervals,
+            tuner_seed=None,
+        )  # fmt: skip
 
     def context(self, env: DcqcnEnv) -> TunerContext:
         """Return what the tuner is told at the start."""
         return TunerContext(
             space=env.space,
             base=env.initial_setting,
-            seed=self.seed,
+            seed=self.seed if self.tuner_seed is None else self.tuner_seed,
             intervals=self.intervals,
             cadence=self.scenario.cadence,
             trigger=self.scenario.trigger,

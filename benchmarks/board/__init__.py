@@ -1,0 +1,1 @@
+"""The benchmark of tuners: frozen suites, the protocol of a run, score, statistics and the table."""

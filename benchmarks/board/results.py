@@ -1,0 +1,143 @@
+"""A board as tables and as ``results.json``: everything follows from the logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
+from dcqcn_gym.benchmarks.board.ranking import aggregate, bands, improvement
+from dcqcn_gym.benchmarks.board.scoring import STAGES, RowScores, score_rows
+from dcqcn_gym.core.score import geometric_ratio
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.results import write_results as write_json_results
+from dcqcn_gym.runs.table import MISSING, Table, count_of
+
+__all__ = ["progress_table", "ranked", "write_results"]
+
+
+def ranked(rows: Sequence[RowScores]) -> dict[str, int]:
+    """Return the rank band of every complete row whose final setting raises no flag."""
+    clean = {
+        row.name: row.parts["final"].score
+        for row in rows
+        if row.complete and not row.parts["final"].raised
+    }
+    return bands(clean)
+
+
+def write_results(board: Board) -> tuple[list[Table], list[str]]:
+    """Write ``results.json`` and ``board.md``; return the tables and remarks for a terminal."""
+    rows = score_rows(board)
+    place = ranked(rows)
+    best = {name: i for i, name in enumerate(place)}
+    rows = sorted(rows, key=lambda row: (best.get(row.name, len(best)), not row.complete))
+    lines = [_line(board, row, place.get(row.name)) for row in rows]
+    write_json_results(
+        board.out,
+        "board",
+        lines,
+        scenarios=board.suite.scenarios.values(),
+        tuners={row.name: (row.tuner, row.tuner_args) for row in board.rows},
+        seeds={"repetitions": list(range(board.repetitions))},
+        figures={"suite": board.suite.file.name, "suite_digest": board.suite.digest},
+    )
+    tables = [_ranking(board, lines), _flags(lines)]
+    text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables if t.rows)
+    write_atomically(board.out / "board.md", (text + "\n").encode())
+    remarks = [
+        f"{row.name}: {count_of(row.missing, 'run')} missing; bench resume {board.out} makes them"
+        for row in rows
+        if row.missing
+    ]
+    return [table for table in tables if table.rows], remarks
+
+
+def _line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
+    line: dict[str, Any] = {"row": row.name, "band": band, "missing": row.missing}
+    for stage in STAGES if row.complete else ():
+        part = row.parts[stage]
+        total = aggregate(part.score)
+        line[stage] = {
+            "score": total,
+            "utility": float(np.mean(part.utility)),
+            "improvement": improvement(part.score, np.zeros_like(part.score)),
+            "flags": part.flag_names,
+            "scores": dict(zip(board.suite.scenarios, part.score.tolist(), strict=True)),
+            "flags_by_scenario": {
+                name: [flag.name for flag in found] for name, found in part.raised.items()
+            },
+        }
+    return line
+
+
+def _ranking(board: Board, lines: Sequence[dict[str, Any]]) -> Table:
+    columns = ("rank", "row", "S final", "slowdown", "S online", "better runs", "U final",
+               "U online", "flags")  # fmt: skip
+    cells = []
+    for line in lines:
+        if "final" not in line:
+            cells.append((MISSING, line["row"], *[MISSING] * 6, f"{line['missing']} runs missing"))
+            continue
+        final, online = line["final"], line["online"]
+        rank = MISSING if line["band"] is None else str(line["band"])
+        if line["row"] == BASELINE:
+            cells.append((rank, BASELINE, "0", "1.00", "0", MISSING, f"{final['utility']:.3f}",
+                          f"{online['utility']:.3f}", ""))  # fmt: skip
+            continue
+        raised = count(final["flags"].values())
+        cells.append(
+            (
+                rank,
+                line["row"],
+                _interval(final["score"]),
+                f"{geometric_ratio(final['score'].value):.2f}",
+                _interval(online["score"]),
+                f"{100 * final['improvement']:.0f} %",
+                f"{final['utility']:.3f}",
+                f"{online['utility']:.3f}",
+                f"{raised} up" if raised else "none",
+            )
+        )
+    file = board.suite.file
+    title = f"{file.name}: {len(file.scenarios)} scenarios, {board.repetitions} repetitions"
+    return Table(columns, cells, title, words=2)
+
+
+def _interval(value: Any) -> str:
+    return f"{value.value:+.3f} [{value.low:+.3f}, {value.high:+.3f}]"
+
+
+def _flags(lines: Sequence[dict[str, Any]]) -> Table:
+    rows = [
+        (line["row"], stage, name, str(number))
+        for line in lines
+        for stage in STAGES
+        if stage in line
+        for name, number in line[stage]["flags"].items()
+    ]
+    return Table(("row", "stage", "safety flag", "scenarios"), rows, "safety flags", words=3)
+
+
+def progress_table(board: Board) -> Table:
+    """Return how many runs of every row are finished."""
+    attempts = board.attempts()
+    rows = []
+    for row in board.rows:
+        own = [attempt.logs for attempt in attempts if attempt.row.name == row.name]
+        done = [count(_finished(logs[i]) for logs in own) for i in range(len(STAGES))]
+        rows.append((row.name, *(f"{n} of {len(own)}" for n in done)))
+    return Table(("row", *STAGES), rows, f"{board.out}: {board.suite.file.name}")
+
+
+def _finished(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 2**20))
+            return file.read().rstrip(b"\n").rpartition(b"\n")[2].startswith(b'{"end"')
+    except OSError:
+        return False

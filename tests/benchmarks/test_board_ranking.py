@@ -1,0 +1,106 @@
+"""The board's statistics against constants that rliable and scipy gave once."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dcqcn_gym.benchmarks.board.ranking import (
+    aggregate,
+    bands,
+    holm,
+    improvement,
+    iqm,
+    profile,
+    scenario_p_value,
+)
+from dcqcn_gym.core.errors import ConfigError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def scores(k: int, repetitions: int = 10) -> FloatArray:
+    """Return scores of 24 scenarios that no generator of random numbers made."""
+    s, r = np.arange(24.0)[:, None], np.arange(float(repetitions))[None, :]
+    made = np.sin(3.1 * s + 1.7 * r * (k + 1) + k) / 5 + 0.05 * k * np.cos(s) + 0.03 * k
+    return np.asarray(made, dtype=np.float64)
+
+
+A, B = scores(0), scores(2)
+
+
+def test_interquartile_mean() -> None:
+    # rliable 1.2.0, metrics.aggregate_iqm
+    assert iqm(A) == pytest.approx(0.0002288899378634306, abs=1e-15)
+    assert iqm(B) == pytest.approx(0.05791289437425919, abs=1e-15)
+    assert iqm(np.array([[9.0, 1.0], [2.0, 3.0], [4.0, -50.0]])) == 2.5
+
+
+def test_probability_of_improvement() -> None:
+    # rliable 1.2.0, metrics.probability_of_improvement
+    assert improvement(B, A) == pytest.approx(0.5991666666666666, abs=1e-15)
+    assert improvement(A, B) == pytest.approx(1 - 0.5991666666666666, abs=1e-15)
+    assert improvement(A, A) == 0.5
+
+
+def test_performance_profile() -> None:
+    # rliable 1.2.0, library.create_performance_profile
+    expected = [0.94166667, 0.825, 0.57916667, 0.44583333, 0.1875]
+    assert profile(B, [-0.2, -0.1, 0, 0.1, 0.2]) == pytest.approx(expected, abs=1e-8)
+
+
+def test_stratified_bootstrap() -> None:
+    # rliable 1.2.0, library.get_interval_estimates with 50,000 resamples, which has other draws
+    for rows, low, high in (
+        (A, -0.027973740234872195, 0.02839040818929324),
+        (B, 0.03357384858559399, 0.08242734699406357),
+    ):
+        found = aggregate(rows)
+        assert found.value == iqm(rows)
+        assert (found.low, found.high) == pytest.approx((low, high), abs=0.002)
+        assert aggregate(rows) == found
+
+
+def test_one_repetition_has_no_width() -> None:
+    found = aggregate(A[:, :1])
+    assert found.low == found.value == found.high
+
+
+def test_wilcoxon_on_scenario_means() -> None:
+    # scipy 1.17.1, stats.wilcoxon
+    assert scenario_p_value(B, A) == pytest.approx(0.002814650535583496, rel=1e-12)
+    assert scenario_p_value(A, A) == 1.0
+
+
+def test_holm_by_hand() -> None:
+    # 4 x .01, then 3 x .02 = .06, then 2 x .03 = .06, then the larger of .06 and .2
+    assert holm([0.03, 0.01, 0.2, 0.02]) == pytest.approx([0.06, 0.04, 0.2, 0.06])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_bands() -> None:
+    good, same, bad = A + 0.5, A + 0.5 + 1e-9 * np.cos(np.arange(24.0))[:, None], A - 0.5
+    found = bands({"bad": bad, "good": good, "same": same, "worse": bad - 1})
+    assert found["good"] == found["same"] == 1
+    assert (found["bad"], found["worse"]) == (3, 4)
+    assert list(found)[:2] in (["good", "same"], ["same", "good"])
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.zeros(4), r"shape \(4,\); expected \(scenarios, repetitions\)"),
+        (np.zeros((0, 3)), "shape"),
+        (np.array([[1.0, np.nan]]), "not finite"),
+    ],
+)
+def test_bad_scores(value: FloatArray, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        iqm(value)
+
+
+def test_rows_of_different_suites_do_not_pair() -> None:
+    with pytest.raises(ConfigError, match="24 scenarios against 12"):
+        improvement(A, A[:12])

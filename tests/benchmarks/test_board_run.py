@@ -1,0 +1,163 @@
+"""A board from start to table: paired traffic, resume to equal bytes, one clear sentence."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
+from dcqcn_gym.benchmarks.board.protocol import Board, open_board, start_board
+from dcqcn_gym.benchmarks.board.results import progress_table, write_results
+from dcqcn_gym.benchmarks.board.scoring import score_rows
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
+from dcqcn_gym.runs.log import read_run
+
+
+class Here(Executor):
+    """Carries a job out at once, in this process."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a suite of three scenarios with six intervals."""
+    folder = tmp_path_factory.mktemp("suite") / "tiny"
+    write_suite(Recipe("tiny", "for tests", "smoke", 3, 6, 2, 1, 4), folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def board(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Board:
+    """Return a finished board of three rows."""
+    board = start_board(suite, ["expert", "random"], tmp_path_factory.mktemp("board"))
+    assert board.carry_out(executor=Here()) == {}
+    return board
+
+
+def logs(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*.jsonl"))
+    }
+
+
+def test_every_row_meets_the_same_traffic(board: Board) -> None:
+    headers = {
+        (a.entry.name, a.repetition, a.row.name): tuple(read_run(p).header for p in a.logs)
+        for a in board.attempts()
+    }
+    for (entry, repetition, row), (online, final) in headers.items():
+        default = headers[entry, repetition, "default"]
+        assert (online["seed"], final["seed"]) == (default[0]["seed"], default[1]["seed"])
+        assert online["seed"] != final["seed"]
+        assert online["tuner_seed"] != online["seed"]
+        assert (online["tuner_seed"] == default[0]["tuner_seed"]) == (row == "default")
+        assert "tuner_seed" not in final
+    assert len({h[0]["seed"] for h in headers.values()}) == 3 * 2
+
+
+def test_the_default_scores_nothing_and_others_are_paired_with_it(board: Board) -> None:
+    rows = {row.name: row for row in score_rows(board)}
+    assert list(rows) == ["default", "expert", "random"]
+    for part in rows["default"].parts.values():
+        assert np.all(part.score == 0)
+        assert not part.raised
+    # a static row recommends what it ran with
+    expert = rows["expert"].parts
+    assert expert["online"].score.shape == (3, 2)
+    assert np.any(expert["online"].score != 0)
+
+
+def test_results_follow_from_the_logs_alone(board: Board) -> None:
+    tables, remarks = write_results(board)
+    first = {p.name: p.read_bytes() for p in board.out.iterdir() if p.is_file()}
+    write_results(open_board(board.out))
+    assert {p.name: p.read_bytes() for p in board.out.iterdir() if p.is_file()} == first
+    assert not remarks
+    assert tables[0].title == "tiny: 3 scenarios, 2 repetitions"
+    results = json.loads(first["results.json"])
+    assert {row["row"] for row in results["rows"]} == {"default", "expert", "random"}
+    assert results["figures"]["suite_digest"] == board.suite.digest
+
+
+def test_a_cut_board_is_resumed_to_equal_bytes(
+    board: Board, suite: str, tmp_path: Path
+) -> None:
+    other = start_board(suite, ["expert", "random"], tmp_path)
+    first, second, *_ = other.attempts()
+    other.carry_out(executor=Here())
+    whole = logs(other.out)
+    assert whole == logs(board.out)
+    for path in (first.logs[0], second.logs[1]):
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2])
+    first.logs[1].unlink()
+    table = progress_table(other)
+    assert [row[1:] for row in table.rows] == [
+        ("5 of 6", "5 of 6"), ("6 of 6", "5 of 6"), ("6 of 6", "6 of 6"),
+    ]  # fmt: skip
+    _, remarks = write_results(other)
+    assert [r.partition(";")[0] for r in remarks] == [
+        "default: 2 runs missing", "expert: 1 run missing"
+    ]  # fmt: skip
+    assert open_board(other.out).carry_out(executor=Here()) == {}
+    assert logs(other.out) == whole
+
+
+def test_a_board_takes_more_rows(suite: str, tmp_path: Path) -> None:
+    start_board(suite, ["expert"], tmp_path, repetitions=1)
+    board = start_board(suite, ["do-nothing"], tmp_path, repetitions=1)
+    assert [row.name for row in board.rows] == ["default", "expert", "do-nothing"]
+    with pytest.raises(RunError, match=r"holds suite 'tiny' with 1 repetitions; give another"):
+        start_board(suite, ["random"], tmp_path)
+    forced = start_board(suite, ["random"], tmp_path, force=True)
+    assert [row.name for row in forced.rows] == ["default", "random"]
+
+
+@pytest.mark.parametrize(
+    ("tuners", "kind", "words"),
+    [
+        (["paraleo"], UnknownNameError, "did you mean 'paraleon'"),
+        (["policy.py:Missing"], ConfigError, r"policy\.py"),
+    ],
+)
+def test_bad_rows_leave_nothing_behind(
+    suite: str, tmp_path: Path, tuners: list[str], kind: type[DcqcnGymError], words: str
+) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(kind, match=words):
+        start_board(suite, tuners, out)
+    assert not out.exists()
+
+
+def test_a_folder_without_a_board(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"board\.json: no such file"):
+        open_board(tmp_path)
+    (tmp_path / "board.json").write_text('{"suite": "smoke"}')
+    with pytest.raises(RunError, match="is not the file of a board"):
+        open_board(tmp_path)
+
+
+def test_the_commands(suite: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    words = ["bench", "run", suite, "--tuners", "expert", "--out", out, "--repetitions", "1"]
+    ran = CliRunner().invoke(app, [*words, "--jobs", "1", "--quiet"])
+    assert ran.exit_code == 0, ran.output
+    assert "tiny: 3 scenarios, 1 repetitions" in ran.output
+    again = CliRunner().invoke(app, ["bench", "resume", out, "--jobs", "1", "--quiet"])
+    assert again.exit_code == 0
+    shown = CliRunner().invoke(app, ["bench", "status", out])
+    assert "3 of 3" in shown.output
+    listed = CliRunner().invoke(app, ["bench", "suites"])
+    assert "test-v1" in listed.output

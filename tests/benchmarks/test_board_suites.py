@@ -1,0 +1,95 @@
+"""Suites are frozen: their files are what the generator drew, and an edited one is refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.benchmarks.board.draw import choose, number, shuffled
+from dcqcn_gym.benchmarks.board.generator import FABRICS, THIRDS, draw_scenarios
+from dcqcn_gym.benchmarks.board.make_suites import PUBLIC, Recipe, final_recipe, write_suite
+from dcqcn_gym.benchmarks.board.suite import SUITES, load_suite, suite_names
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("recipe", PUBLIC, ids=lambda recipe: recipe.name)
+def test_files_are_what_is_drawn(tmp_path: Path, recipe: Recipe) -> None:
+    write_suite(recipe, tmp_path / "drawn")
+    assert files(tmp_path / "drawn") == files(SUITES / recipe.name)
+
+
+@pytest.mark.parametrize("name", ["smoke", "dev-v1", "test-v1", "paper-v1"])
+def test_every_scenario_is_valid_and_watched_by_the_sketch(name: str) -> None:
+    suite = load_suite(name)
+    for entry in suite.file.scenarios:
+        scenario = suite.scenarios[entry.name]
+        assert scenario.name == entry.name
+        assert scenario.monitor.kind == "elastic"
+        assert scenario.intervals == suite.file.intervals
+        assert all(0 <= phase < suite.file.intervals for phase in entry.phases)
+    assert len({entry.digest for entry in suite.file.scenarios}) == len(suite.scenarios)
+
+
+def test_sizes_of_the_suites() -> None:
+    assert suite_names() == ["dev-v1", "paper-v1", "smoke", "test-v1"]
+    assert {name: len(load_suite(name).file.scenarios) for name in suite_names()} == {
+        "dev-v1": 12, "paper-v1": 4, "smoke": 3, "test-v1": 24,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("salt", ["test-v1", "another"])
+def test_a_suite_of_24_holds_every_fabric_and_kind_of_traffic(salt: str) -> None:
+    drawn = draw_scenarios(salt, 24, 130)
+    assert {third: sum(d.third == third for d in drawn) for third in THIRDS} == dict.fromkeys(
+        THIRDS, 8
+    )
+    names = " ".join(d.name for d in drawn)
+    kinds = {maker.__name__.strip("_") for third in THIRDS.values() for maker in third}
+    assert all(word in names for word in {*FABRICS, *kinds})
+    assert len({str(d.table) for d in drawn}) == 24
+
+
+def test_test_and_dev_share_no_scenario() -> None:
+    dev, test = (load_suite(name).file.scenarios for name in ("dev-v1", "test-v1"))
+    assert not {e.digest for e in dev} & {e.digest for e in test}
+
+
+def test_the_salt_alone_decides() -> None:
+    one, two = (final_recipe(salt).scenarios() for salt in ("secret", "secret"))
+    assert one == two
+    assert one != final_recipe("Secret").scenarios()
+
+
+def test_an_edited_scenario_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(SUITES / "smoke", folder)
+    path = next(folder.glob("00-*.toml"))
+    path.write_text(path.read_text().replace("load = 0.", "load = 0.0"))
+    with pytest.raises(ConfigError, match=r"is not the scenario of suite 'smoke'.*frozen"):
+        _ = load_suite(str(folder)).scenarios
+
+
+def test_a_misspelt_suite_gets_a_near_match() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'test-v1'"):
+        load_suite("test-v2")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(SUITES / "smoke", folder)
+    next(folder.glob("01-*.toml")).unlink()
+    with pytest.raises(ConfigError, match=r"01-.*no such file"):
+        _ = load_suite(str(folder)).scenarios
+
+
+def test_draws_are_the_same_everywhere() -> None:
+    # printf 'a\x1fb' | sha256sum
+    assert number("a", "b") == 0xF04CDCED9736A69D
+    assert choose("abc", "salt", 1) == "abc"[number("salt", 1) % 3]
+    assert sorted(shuffled(range(9), "x")) == list(range(9))
