@@ -138,7 +138,10 @@ def headline(name: str, rows: Sequence[Row]) -> str:
     """Return in one sentence which row one would deploy, and how many others one would not."""
     judged = {row.tuner: row.verdict for row in rows if row.verdict is not None}
     if not judged:
-        return f"{name}: no verdict, for there is no run of the default to compare with"
+        there = any(row.tuner == "default" and row.seeds for row in rows)
+        untold = "the logs do not tell which flows were unfinished"
+        why = untold if there else "there is no finished run of the default to compare with"
+        return f"{name}: no verdict, for {why}"
     good = {tuner: v for tuner, v in judged.items() if v.deploy == "yes"}
     counted = f"{len(good)} of {count_of(len(judged), 'tuner')}"
     if not good:

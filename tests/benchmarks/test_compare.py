@@ -353,6 +353,14 @@ def test_every_row_has_a_verdict_over_the_default(native: Path) -> None:
     assert headline("mini-fb-hadoop", table).startswith("mini-fb-hadoop: ")
 
 
+def test_the_headline_says_why_there_is_no_verdict(done: Path) -> None:
+    untold = rows(jobs(PLAN, done))["mini-fb-hadoop"]
+    assert "do not tell which flows were unfinished" in headline("mini-fb-hadoop", untold)
+    alone = [row for row in untold if row.tuner != "default"]
+    assert "no finished run of the default" in headline("mini-fb-hadoop", alone)
+    assert [line[1] for line in verdict_table("x", alone).rows] == ["unknown"]
+
+
 def test_slowdowns_count_unfinished_flows_with_finished_ones_beside(native: Path) -> None:
     job = jobs(NATIVE, native)[0]
     found = collect(job)
