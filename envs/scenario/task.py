@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
-from dcqcn_gym.core.knob_names import by_knob_name
+from dcqcn_gym.core.knob_names import by_knob_name, knob_name
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting
 from dcqcn_gym.core.presets import PRESETS
 from dcqcn_gym.envs.scenario.choices import KnobChoice, checked_choices
@@ -77,11 +77,10 @@ class Task(StrictModel):
             return checked_choices(value, table)
         if not isinstance(value, list | tuple) or not all(isinstance(n, str) for n in value):
             raise ConfigError(f"{quote(value)}; expected a list of knobs, or a table [knobs]")
-        for name in value:
-            table[name]
-        if not value or len(set(value)) != len(value):
+        names = tuple(table[knob_name(name, table.knobs)].name for name in value)
+        if not names or len(set(names)) != len(names):
             raise ConfigError(f"{quote(list(value))}; expected at least one knob, none repeated")
-        return value
+        return names
 
     @field_validator("groups")
     @classmethod
