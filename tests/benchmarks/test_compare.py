@@ -237,10 +237,10 @@ def test_page_table_and_plots(done: Path, tmp_path: Path) -> None:
     html = page.read_text()
     assert "random" in html
     assert "a note" in html
-    assert html.count("<svg") == 2
+    assert html.count("<figure") == html.count('class="chart') == 3
     assert "http" not in html.replace("http://www.w3.org", "")
     plots = sorted(p.name for p in (done / "plots").iterdir())
-    assert plots == ["mini-fb-hadoop-final.svg", "mini-fb-hadoop-utility.svg"]
+    assert plots == [f"mini-fb-hadoop-{kind}.svg" for kind in ("final", "profile", "utility")]
     assert (done / "plots" / plots[0]).read_text().startswith("<svg xmlns=")
     table = (done / "table.md").read_text()
     assert table.count("\n| `") == 2

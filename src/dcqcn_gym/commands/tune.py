@@ -44,7 +44,8 @@ def tune(
     emit: Annotated[
         str | None,
         typer.Option(
-            metavar="FORM", help="Print the recommended setting for mlxconfig, debugfs or sonic."
+            metavar="FORM",
+            help="Print the recommended setting for mlxconfig, debugfs or sonic, or for all.",
         ),
     ] = None,
     report: Annotated[
@@ -64,11 +65,11 @@ def tune(
     """
     from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.hw.emit import FORMS
+    from dcqcn_gym.hw.emit import WORDS
     from dcqcn_gym.runs.log import RunDir
 
-    if emit is not None and emit not in FORMS:
-        raise UnknownNameError("form of --emit", emit, FORMS)
+    if emit is not None and emit not in WORDS:
+        raise UnknownNameError("form of --emit", emit, WORDS)
     chosen = _with_monitor(load_scenario(scenario), monitor)
     n = chosen.intervals if intervals is None else intervals
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend)

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_setting, expert_setting
 from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures
+from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import ReportData, load_report_data
 from dcqcn_gym.report.figures import Line
@@ -25,11 +27,13 @@ from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.report.judged import mean_utility, tells_unfinished
 from dcqcn_gym.report.render import render
 from dcqcn_gym.report.results import write_run_results
+from dcqcn_gym.report.run_list import recorded_runs
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
 from dcqcn_gym.report.tables import during_table, fresh_table
-from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.commands import commands
+from dcqcn_gym.runs.log import Run, RunDir, write_atomically
 from dcqcn_gym.runs.rows import REFERENCES
-from dcqcn_gym.runs.table import number
+from dcqcn_gym.runs.table import four, number
 
 __all__ = ["build_report"]
 
@@ -61,8 +65,7 @@ class KnobRow:
 def build_report(run_dir: Path | str) -> Path:
     """Write ``report.html`` into a run directory from its logs alone and return its path.
 
-    A log that was cut short gives a page that says so. Without matplotlib (the ``[report]``
-    extra) the page has its tables and a note. The file appears whole or not at all.
+    A log that was cut short gives a page that says so. The file appears whole or not at all.
 
     Raise:
         RunError: the directory holds no readable event log.
@@ -76,15 +79,7 @@ def build_report(run_dir: Path | str) -> Path:
     return path
 
 
-def four(value: float) -> str:
-    """Format a utility: always four decimals."""
-    return "–" if math.isnan(value) else f"{value:.4f}"
-
-
 def _context(data: ReportData) -> dict[str, Any]:
-    notes = list(data.notes)
-    if not figures.have_matplotlib():
-        notes.append("The figures need matplotlib: pip install 'dcqcn-gym[report]', then rebuild.")
     header = data.run.header
     judged = judged_run(data)
     return {
@@ -92,9 +87,11 @@ def _context(data: ReportData) -> dict[str, Any]:
         "tuner": header.get("tuner", "unknown"),
         "headline": headline(data, judged),
         "judged": judged,
-        "notes": notes,
+        "notes": data.notes,
         "tiles": _tiles(data),
-        "figures": _figures(data) if figures.have_matplotlib() and len(data.run) else {},
+        "figures": _figures(data) if len(data.run) else {},
+        "commands": _commands(data),
+        "runs": recorded_runs(data),
         "knob_groups": _knob_groups(data),
         "finished": data.finished,
         "collectives": collective_tables(data),
@@ -152,7 +149,6 @@ def _figures(data: ReportData) -> dict[str, Markup]:
                 ("Pause time, % of the interval (mean device)", pause),
             ],
             x_label,
-            5.6,
         )
     }
     made["utility"] = _utility_figure(data, lines("utility"), x_label)
@@ -165,13 +161,13 @@ def _figures(data: ReportData) -> dict[str, Markup]:
         )
     if data.seeds:
         made["fresh"] = figures.slowdown_figure(_pooled(data))
-    return {name: Markup(svg) for name, svg in made.items()}  # our own drawing, no user input
+    return {name: chart.html() for name, chart in made.items()}
 
 
-def _utility_figure(data: ReportData, lines: Sequence[Line], x_label: str) -> str:
+def _utility_figure(data: ReportData, lines: Sequence[Line], x_label: str) -> Chart:
     default = data.references.get("default")
     if default is None:
-        return figures.lines_figure([("Utility per interval", lines)], x_label, 3.0)
+        return figures.lines_figure([("Utility per interval", lines)], x_label, 210)
     n = min(len(data.run), len(default))
     gain = data.run.utility[:n] - default.utility[:n]
     running = np.cumsum(gain) / np.arange(1, n + 1)
@@ -221,6 +217,22 @@ def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
             KnobRow(row, default[name], expert[name], found.get(name))
         )
     return list(groups.items())
+
+
+def _commands(data: ReportData) -> dict[str, str]:
+    """Return the recommendation and the way back as commands; nothing where there is none."""
+    run = Run(RunDir(data.directory).log, dict(data.run.header), end=_line(data.run.end))
+    try:
+        forward, back = (
+            commands(run, "all", changed_only=True, rollback=back) for back in (False, True)
+        )
+    except DcqcnGymError:
+        return {}
+    return {"Put the recommended setting in force": forward, "Roll back": back}
+
+
+def _line(end: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if end is None else dict(end)
 
 
 def _line_rate(data: ReportData) -> float:

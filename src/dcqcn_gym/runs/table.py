@@ -25,6 +25,7 @@ __all__ = [
     "MISSING",
     "Table",
     "count_of",
+    "four",
     "number",
     "point",
     "print_tables",
@@ -126,6 +127,11 @@ def number(value: float | None, digits: int = 4) -> str:
     if value == int(value) and abs(value) < 1e7:
         return f"{int(value):,}".replace(",", "\u202f").replace("-", "−")
     return f"{value:.{digits}g}".replace("-", "−")
+
+
+def four(value: float) -> str:
+    """Format a utility: always four decimals, a dash for none."""
+    return MISSING if math.isnan(value) else f"{value:.4f}"
 
 
 def times(value: float | None) -> str:
