@@ -224,9 +224,8 @@ class Chart:
             row = self.panels[first : first + self.columns]
             for i, panel in enumerate(row):
                 begin, top = left + i * each, at + 26
-                parts.append(
-                    f'<text class="title" x="{begin:g}" y="{top - 9:g}">{escape(panel.title)}</text>'
-                )
+                said = f'class="title" x="{begin:g}" y="{top - 9:g}"'
+                parts.append(f"<text {said}>{escape(panel.title)}</text>")
                 place = (f' x="{begin:g}" y="{top:g}" width="{each - left - 8:g}" '
                          f'height="{panel.height}" overflow="visible"')  # fmt: skip
                 parts.append(panel.svg(keys, place))
