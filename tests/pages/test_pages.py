@@ -86,7 +86,7 @@ def hover(driver: Any, element: Any, across: float, down: float) -> str:
         element,
     )
     x, y = int(box[0] + across * box[2]), int(box[1] + down * box[3])
-    chain = ActionChains(driver, duration=0)
+    chain: Any = ActionChains(driver, duration=0)
     chain.w3c_actions.pointer_action.move_to_location(x, y)
     chain.perform()
     (tip,) = at(driver, ".tip")

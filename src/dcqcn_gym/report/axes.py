@@ -38,7 +38,7 @@ class Axis:
 
 def _known(values: Sequence[FloatArray]) -> FloatArray:
     every = np.concatenate([np.ravel(v) for v in values]) if values else np.zeros(0)
-    return np.clip(every[np.isfinite(every)], -LARGEST, LARGEST)
+    return np.asarray(np.clip(every[np.isfinite(every)], -LARGEST, LARGEST), dtype=np.float64)
 
 
 def linear_axis(
