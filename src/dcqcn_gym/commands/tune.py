@@ -186,12 +186,13 @@ def _verdict(out: Path) -> None:
 
     from dcqcn_gym.report.data import load_report_data
     from dcqcn_gym.report.headline import headline, judged_run
+    from dcqcn_gym.runs.table import print_tables
 
     data = load_report_data(out)
     found = headline(data, judged_run(data))
     console = Console(stderr=True)
     if found.rows:
-        console.print(found.table().text())
+        print_tables([found.table()], err=True)
     _say(console, f"{found.title}.")
     for question, answer in found.answers:
         _say(console, f"  {question}: {answer}")

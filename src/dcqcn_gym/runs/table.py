@@ -115,14 +115,14 @@ def _shown(text: str) -> Text:
     return Text(printable(text))
 
 
-def print_tables(tables: Sequence[Table]) -> None:
-    """Print tables on standard output, in parts that fit; a pipe gets whole rows."""
+def print_tables(tables: Sequence[Table], *, err: bool = False) -> None:
+    """Print tables on standard output (or error), in parts that fit; a pipe gets whole rows."""
     from rich.console import Console
 
-    console = Console()
+    console = Console(stderr=err)
     terminal = console.is_terminal
     if not terminal:
-        console = Console(width=300)
+        console = Console(stderr=err, width=300)
     for table in tables:
         for part in table.parts(console.width) if terminal else [table]:
             console.print(part.text())
