@@ -1,6 +1,7 @@
 """A headless Chromium for tests of pages, and pictures of pages for docs.
 
-``python tests/pages/browser.py PAGE.html PREFIX`` writes ``PREFIX-1400-light.png`` and the like.
+``python tests/pages/browser.py PAGE.html docs/images/report 1000`` writes the top 1000 pixels at
+each width and in each colour scheme: ``docs/images/report-1400-light.png`` and the like.
 """
 
 from __future__ import annotations
@@ -68,12 +69,17 @@ def picture(driver: Any, page: Path, to: Path, width: int, scheme: str, height: 
 
 
 def main(page: str, prefix: str, height: str = "0") -> None:
-    """Write a picture for every width and colour scheme."""
+    """Write a picture, in 64 colours, for every width and colour scheme."""
+    from PIL import Image
+
     with browser() as driver:
         for width in WIDTHS:
             for scheme in SCHEMES:
                 to = Path(f"{prefix}-{width}-{scheme}.png")
                 picture(driver, Path(page), to, width, scheme, int(height))
+                Image.open(to).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(
+                    to, optimize=True
+                )
                 print(to)
 
 
