@@ -65,7 +65,7 @@ def utility_figure(rows: Sequence[Row]) -> Chart:
 
 
 def _legend(row: Row) -> str:
-    return "expert" if row.tuner == "expert" else "the tuner of the panel"
+    return "expert" if row.tuner == "expert" else "this tuner"
 
 
 def _count(values: FloatArray) -> FloatArray:

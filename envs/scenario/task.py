@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
-from dcqcn_gym.core.knob_names import by_knob_name
+from dcqcn_gym.core.knob_names import by_knob_name, knob_name
 from dcqcn_gym.core.knobs import (
     TUNED_KNOBS,
     Setting,
@@ -69,11 +69,10 @@ class Task(StrictModel):
     @field_validator("knobs")
     @classmethod
     def _check_knobs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            knob(name)
-        if not value or len(set(value)) != len(value):
+        names = tuple(knob(knob_name(name)).name for name in value)
+        if not names or len(set(names)) != len(names):
             raise ConfigError(f"{quote(list(value))}; expected at least one knob, none repeated")
-        return value
+        return names
 
     @field_validator("groups")
     @classmethod

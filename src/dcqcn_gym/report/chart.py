@@ -54,6 +54,12 @@ class Panel:
     _marks: list[tuple[Key | None, str, str]] = field(default_factory=list)
 
     @property
+    def room(self) -> str:
+        """Classes for the room that its labels need: long names along y, many lines along x."""
+        lines = max((label.count("\n") for _, label in self.x.ticks), default=0)
+        return " names" * self.wide_names + " deep" * (lines > 1)
+
+    @property
     def keys(self) -> list[Key]:
         """The series, each once."""
         return list(dict.fromkeys(key for key, _, _ in self._marks if key is not None))
@@ -106,7 +112,7 @@ class Panel:
         ]
 
     def svg(self, keys: Sequence[Key], place: str = "") -> str:
-        """Return the panel; ``place`` are attributes of a panel inside a file."""
+        """Return the panel with these series; ``place``: attributes of a panel inside a file."""
         scales = "".join(
             f' data-{name}="{axis.low!r} {axis.high!r} {int(axis.log)}"'
             for name, axis in (("xs", self.x), ("ys", self.y))
@@ -115,10 +121,10 @@ class Panel:
         for key, mark, data in self._marks:
             if key is None:
                 marks.append(mark)
-            else:
+            elif key in keys:
                 at = f'class="series {key.role}" data-key="{keys.index(key)}"'
                 marks.append(f"<g {at}{data}>{mark}</g>")
-        follow = " data-follow" if self.follow else ""
+        follow = ' data-follow="1"' if self.follow else ""
         place = place or f' style="height:{self.height}px"'
         return (
             f'<svg class="panel" role="img" aria-label="{escape(self.title)}"'
@@ -196,16 +202,15 @@ class Chart:
         ]
         legend = f'<div class="legend">{"".join(buttons)}</div>' if len(keys) > 1 else ""
         panels = "".join(
-            f'<div class="plot{" names" if panel.wide_names else ""}">'
-            f"<h4>{escape(panel.title)}</h4>{panel.svg(keys)}</div>"
+            f'<div class="plot{panel.room}"><h4>{escape(panel.title)}</h4>{panel.svg(keys)}</div>'
             for panel in self.panels
         )
         side = " many" if self.columns > 1 else ""
         return Markup(f'<div class="chart{side}">{legend}{panels}</div>')  # every text is escaped
 
     def file(self) -> str:
-        """Return the chart as a file of its own, in light colours on white."""
-        keys = self.keys
+        """Return the chart as a file of its own, in light colours, without hidden series."""
+        keys = [key for key in self.keys if key not in self.hidden]
         parts, at = [], 12.0
         if len(keys) > 1:
             for i, key in enumerate(keys):

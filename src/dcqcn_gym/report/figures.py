@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -62,7 +63,7 @@ def gain_figure(x: FloatArray, lines: Sequence[Line], gain: FloatArray, x_label:
     above = _panel("Utility per interval", lines, "", 210)
     axis = linear_axis([gain, np.zeros(1)], wanted=3)
     below = Panel(
-        "Gain over the default since the start (mean of all intervals so far)",
+        "Gain over the default since the start (mean so far; below 0 is worse)",
         above.x, axis, 100, x_label, follow=True,
     )  # fmt: skip
     below.rule(y=0.0)
@@ -85,15 +86,20 @@ def fsd_figure(x: FloatArray, shares: Mapping[str, FloatArray], x_label: str) ->
     return Chart([panel])
 
 
-def slowdown_figure(rows: Mapping[str, tuple[str, Sequence[SlowdownRow]]]) -> Chart:
-    """Draw p50 (hollow) and p99 (full) slowdown by size bin; ``rows``: role -> (label, rows)."""
+def slowdown_figure(
+    rows: Mapping[str, tuple[str, Sequence[SlowdownRow]]], worse: Collection[str] = ()
+) -> Chart:
+    """Draw p50 (hollow) and p99 (full) slowdown by size bin; ``rows``: role -> (label, rows).
+
+    The names of bins in ``worse`` say so: there ours is worse than the default beyond chance.
+    """
     tables = [table for _, table in rows.values()]
     kept = [i for i in range(len(tables[0])) if any(table[i].count for table in tables)]
     labels = [tables[0][i].bin.label for i in kept]
     values = [np.array([v for i in kept for v in (t[i].p50, t[i].p99)]) for t in tables]
     panel = Panel(
         "FCT slowdown by flow size: median (hollow) to p99 (full)",
-        named_axis([_folded(label) for label in labels]),
+        named_axis([_folded(label) + "\n▲ worse" * (label in worse) for label in labels]),
         log_axis(values, "×"),
         190,
     )
@@ -112,9 +118,7 @@ def slowdown_figure(rows: Mapping[str, tuple[str, Sequence[SlowdownRow]]]) -> Ch
 
 
 def _folded(label: str) -> str:
-    """Return the name of a size bin in two lines if it is long."""
-    if len(label) < 9:
-        return label
+    """Return the name of a size bin in short lines, for seven of them on a telephone."""
     if "–" in label:
-        return label.replace("–", "–\n")
-    return "\n".join(wrap(label, 9))
+        return label.replace("–", "–\n").replace(" ", "\u00a0")
+    return "\n".join(wrap(re.sub(r" ([KM]B)", "\u00a0\\1", label), 6))

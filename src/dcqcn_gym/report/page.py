@@ -29,7 +29,7 @@ from dcqcn_gym.report.render import render
 from dcqcn_gym.report.results import write_run_results
 from dcqcn_gym.report.run_list import recorded_runs
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
-from dcqcn_gym.report.tables import during_table, fresh_table
+from dcqcn_gym.report.tables import BinTable, during_table, fresh_table
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.log import Run, RunDir, write_atomically
 from dcqcn_gym.runs.rows import REFERENCES
@@ -82,6 +82,7 @@ def build_report(run_dir: Path | str) -> Path:
 def _context(data: ReportData) -> dict[str, Any]:
     header = data.run.header
     judged = judged_run(data)
+    fresh = fresh_table(data)
     return {
         "scenario": _scenario(header),
         "tuner": header.get("tuner", "unknown"),
@@ -89,14 +90,14 @@ def _context(data: ReportData) -> dict[str, Any]:
         "judged": judged,
         "notes": data.notes,
         "tiles": _tiles(data),
-        "figures": _figures(data) if len(data.run) else {},
+        "figures": _figures(data, fresh) if len(data.run) else {},
         "commands": _commands(data),
         "runs": recorded_runs(data),
         "knob_groups": _knob_groups(data),
         "finished": data.finished,
         "collectives": collective_tables(data),
         "during": during_table(data),
-        "fresh": fresh_table(data),
+        "fresh": fresh,
         "during_unfinished": [(label, s.unfinished) for _, label, s in _curves(data)],
         "fresh_unfinished": _fresh_unfinished(data),
         "n_seeds": len(data.seeds),
@@ -133,7 +134,7 @@ def _tiles(data: ReportData) -> list[dict[str, Any]]:
     return tiles
 
 
-def _figures(data: ReportData) -> dict[str, Markup]:
+def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
     x_label = "simulated time since the first interval, ms"
     curves = _curves(data)
 
@@ -160,7 +161,7 @@ def _figures(data: ReportData) -> dict[str, Markup]:
             {r: (label, slowdown_by_size(*_drawn([s])[0])) for r, label, s in curves}
         )
     if data.seeds:
-        made["fresh"] = figures.slowdown_figure(_pooled(data))
+        made["fresh"] = figures.slowdown_figure(_pooled(data), _worse(fresh))
     return {name: chart.html() for name, chart in made.items()}
 
 
@@ -181,6 +182,16 @@ def _fsd_shares(run: Series) -> dict[str, Any] | None:
         return None
     with np.errstate(invalid="ignore", divide="ignore"):
         return {role: np.nan_to_num(count / total) for role, count in counts.items()}
+
+
+def _worse(fresh: Sequence[BinTable]) -> set[str]:
+    """Return the size bins with a statistic that is worse than the default's beyond chance."""
+    return {
+        table.label
+        for table in fresh
+        for row in table.rows
+        if row.against_default is not None and row.against_default.sign > 0
+    }
 
 
 def _pooled(data: ReportData) -> dict[str, Any]:
