@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
+from dcqcn_gym.report.paired import ONE_TRACE, PairedRow, one_trace, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.loop import RunSpec
 from dcqcn_gym.runs.markdown import code
@@ -31,7 +31,7 @@ from dcqcn_gym.runs.rows import (
     reference_settings,
     unique,
 )
-from dcqcn_gym.runs.table import Table, with_interval
+from dcqcn_gym.runs.table import Table, point, with_interval
 
 __all__ = ["SCENARIOS", "TUNERS", "Plan", "markdown", "produce", "rows", "write_figures"]
 
@@ -152,25 +152,31 @@ def markdown(plan: Plan, out: Path) -> str:
         f"{plan.seed}; what it recommended, the default and the experts' setting then ran "
         f"{plan.eval_intervals} intervals on each of {plan.eval_seeds} fresh seeds. Brackets hold "
         "95 % confidence intervals over the seeds (Student's t); differences are paired by seed. "
-        "Slowdown is FCT over the FCT in an idle network, all flow sizes together.",
+        "Slowdown is FCT over the FCT in an idle network, all flow sizes together: of the flows "
+        "that started in the first 80 % of a run, unfinished ones at their age; then of the flows "
+        "alone that finished.",
     ]
     for scenario in plan.scenarios:
-        cells = [_cells(row) for row in rows(plan, out, scenario)]
-        lines += ["", f"### {shown(scenario)}", "", Table(COLUMNS, cells).markdown()]
+        found = rows(plan, out, scenario)
+        title = f"{scenario} ({ONE_TRACE})" if one_trace(found) else scenario
+        table = Table(COLUMNS, [_cells(row) for row in found])
+        lines += ["", f"### {shown(title)}", "", table.markdown()]
     return "\n".join(lines) + "\n"
 
 
 COLUMNS = (
     "setting", "mean utility", "against default", "against expert",
     "mean slowdown", "against default", "p99 slowdown", "against default",
+    "finished only, mean", "p99", "unfinished",
 )  # fmt: skip
 
 
 def _cells(row: PairedRow) -> list[str]:
     gains = [with_interval(row.utility_gain.get(r), "+.4f", style="brackets") for r in REFERENCES]
-    cells = [row.name, f"{row.utility.mean:.4f}", *gains]
+    cells = [row.name, point(row.utility), *gains]
     for statistic, mean in row.slowdown.items():
         change = None if row.name == "default" else row.slowdown_change[statistic]
-        cells.append(f"{mean.mean:.2f}")
+        cells.append(point(mean, ".2f"))
         cells.append(with_interval(change, "+.1f", 100, unit=" %", style="brackets"))
-    return cells
+    cells += [point(one, ".2f") for one in row.slowdown_finished.values()]
+    return [*cells, point(row.unfinished, ".0f")]

@@ -179,14 +179,15 @@ inline nb::dict trace_of(const std::vector<TracedPacket>& trace) {
 }
 
 inline nb::dict live_flows_of(const TransportLayer& transport) {
-  std::vector<std::array<std::int64_t, 5>> rows;
+  constexpr std::array kNames{"src",      "dst",          "ordinal", "bytes",
+                              "start_ps", "ideal_fct_ps", "workload"};
+  std::vector<std::array<std::int64_t, kNames.size()>> rows;
   transport.for_each_live([&](const Qp& q, const Message& m) {
-    rows.push_back({q.src, q.dst, m.ordinal, m.bytes, m.start});
+    rows.push_back({q.src, q.dst, m.ordinal, m.bytes, m.start, m.ideal, m.workload});
   });
   nb::dict d;
-  const char* const names[] = {"src", "dst", "ordinal", "bytes", "start_ps"};
-  for (std::size_t k = 0; k < 5; ++k) {
-    d[names[k]] = ints(rows.size(), [&](std::size_t i) { return rows[i][k]; });
+  for (std::size_t k = 0; k < kNames.size(); ++k) {
+    d[kNames[k]] = ints(rows.size(), [&](std::size_t i) { return rows[i][k]; });
   }
   return d;
 }
@@ -216,7 +217,7 @@ inline void bind_methods(nb::class_<Simulation>& simulation) {
           "With monitor kind flow-log: what each ToR saw of each flow in the last interval.")
       .def(
           "live_flows", [](const Simulation& s) { return live_flows_of(s.transport()); },
-          "Flows that have not finished, with their sizes.")
+          "Flows that have not finished: sizes, starts, ideal completion times, generators.")
       .def_prop_ro("now_ps", &Simulation::now)
       .def_prop_ro("done", &Simulation::done)
       .def_prop_ro("n_hosts", [](const Simulation& s) { return s.topology().hosts(); })

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
-from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.overhead import wire_cost
@@ -24,6 +24,7 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.envs.backends import Backend, make_backend
+from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import Observation, bounds, idle_observation, observe
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -170,6 +171,16 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
     def done(self) -> bool:
         """True once a finite scenario has delivered everything."""
         return self.backend.done
+
+    def left_over(self) -> tuple[LiveFlows, dict[int, int]] | None:
+        """Return the flows and rounds of collectives ({workload: start in ps}) under way now.
+
+        None if the backend cannot know them.
+        """
+        live = live_flows_of(self.backend)
+        return (
+            None if live is None else (live, self._running("left_over").collectives.running(live))
+        )
 
     def render(self) -> str | npt.NDArray[np.uint8] | None:
         """Return the episode so far as text or as an RGB picture, by ``render_mode``."""

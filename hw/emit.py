@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.core.knobs import Knob, Setting
 
-__all__ = ["FORMS", "emit"]
+__all__ = ["FORMS", "WORDS", "emit"]
 
 
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def _nic_rows(setting: Setting) -> list[Knob]:
-    return [setting.table[name] for name in setting.table.nic]
+def _nic_rows(setting: Setting, chosen: Container[str]) -> list[Knob]:
+    return [setting.table[name] for name in setting.table.nic if name in chosen]
 
 
 def _unnamed(rows: list[Knob]) -> list[str]:
@@ -24,8 +24,8 @@ def _unnamed(rows: list[Knob]) -> list[str]:
     return [f"# Left out, no such name here: {', '.join(r.name for r in rows)}."] if rows else []
 
 
-def _mlxconfig(setting: Setting) -> list[str]:
-    values, rows = setting.to_nvidia(), _nic_rows(setting)
+def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
+    values, rows = setting.to_nvidia(), _nic_rows(setting, chosen)
     named = [row for row in rows if row.mlxconfig]
     pairs = [f"{row.mlxconfig}_P${{PORT:-1}}={_number(values[row.name])}" for row in named]
     if not pairs:
@@ -37,12 +37,12 @@ def _mlxconfig(setting: Setting) -> list[str]:
         *(f"  {pair} \\" for pair in pairs[:-1]),
         f"  {pairs[-1]}",
         *_unnamed([row for row in rows if not row.mlxconfig]),
-        "# The ECN part belongs to the switches: --emit sonic.",
+        "# The ECN part belongs to the switches: the form sonic.",
     ]
 
 
-def _debugfs(setting: Setting) -> list[str]:
-    values, rows = setting.to_nvidia(), _nic_rows(setting)
+def _debugfs(setting: Setting, chosen: Container[str]) -> list[str]:
+    values, rows = setting.to_nvidia(), _nic_rows(setting, chosen)
     named = [row for row in rows if row.debugfs]
     writes = [f'echo {_number(values[row.name])} > "$CC/{row.debugfs}"' for row in named]
     return [
@@ -51,11 +51,11 @@ def _debugfs(setting: Setting) -> list[str]:
         "CC=/sys/kernel/debug/mlx5/${BDF:?set BDF, for example 0000:3b:00.0}/cc_params",
         *writes,
         *_unnamed([row for row in rows if not row.debugfs]),
-        "# The ECN part belongs to the switches: --emit sonic.",
+        "# The ECN part belongs to the switches: the form sonic.",
     ]
 
 
-def _sonic(setting: Setting) -> list[str]:
+def _sonic(setting: Setting, chosen: Container[str]) -> list[str]:
     low, high, pmax = round(setting["kmin"]), round(setting["kmax"]), setting["pmax"]
     percent = round(pmax * 100)
     if pmax > 0:
@@ -67,45 +67,68 @@ def _sonic(setting: Setting) -> list[str]:
     ]
     if percent != pmax * 100:
         lines.append(f"# Pmax {pmax:g} is rounded: SONiC takes whole percents.")
-    lines.append('sonic-db-cli CONFIG_DB hset "$KEY" ecn ecn_all \\')
+    whole = all(name in chosen for name in setting.table.ecn)
+    lines.append(f'sonic-db-cli CONFIG_DB hset "$KEY"{" ecn ecn_all" if whole else ""} \\')
     for colour in ("green", "yellow", "red"):
+        fields = {
+            "kmin": f"{colour}_min_threshold {low}",
+            "kmax": f"{colour}_max_threshold {high}",
+            "pmax": f"{colour}_drop_probability {percent}",
+        }
+        words = [f"wred_{colour}_enable true"] if whole else []
+        words += [field for name, field in fields.items() if name in chosen]
         end = "" if colour == "red" else " \\"
-        lines.append(
-            f"  wred_{colour}_enable true {colour}_min_threshold {low} "
-            f"{colour}_max_threshold {high} {colour}_drop_probability {percent}{end}"
-        )
-    lines.append("# The NIC part belongs to the hosts: --emit mlxconfig or --emit debugfs.")
+        lines.append(f"  {' '.join(words)}{end}")
+    lines.append("# The NIC part belongs to the hosts: the forms mlxconfig and debugfs.")
     return lines
 
 
 _NIC_GROUPS = ("cluster", "hosts", "nic")
 _SWITCH_GROUPS = ("cluster", "switches", "tor", "spine", "core", "switch", "port")
 
-FORMS: Mapping[str, Callable[[Setting], list[str]]] = {
+FORMS: Mapping[str, Callable[[Setting, Container[str]], list[str]]] = {
     "mlxconfig": _mlxconfig,
     "debugfs": _debugfs,
     "sonic": _sonic,
 }
 
 
-def emit(setting: DeviceSetting, form: str) -> str:
-    """Return shell commands that put ``setting`` in force; forms: :data:`FORMS`.
+WORDS = (*FORMS, "all")
+"""What ``--emit`` and ``--format`` take: a form, or every one after the other."""
+
+
+def emit(setting: DeviceSetting, form: str, *, before: Setting | None = None) -> str:
+    """Return shell commands that put ``setting`` in force; forms: :data:`WORDS`.
 
     Device names stay shell variables, because only the operator knows them. Values are in the
     units that the tool expects; a knob that the tool does not know is left out, with a comment. A
     setting per group gives one section per group that has such devices; the variable GROUP chooses
-    one. Raises UnknownNameError for another form, ConfigError if the tool knows no knob at all.
+    one. With ``before``, the setting in force so far, only knobs that differ from it are written.
+    Raises UnknownNameError for another form, ConfigError if the tool knows no knob at all.
     """
-    if form not in FORMS:
-        raise UnknownNameError("form of --emit", form, FORMS)
+    if form not in WORDS:
+        raise UnknownNameError("form", form, WORDS)
+    if form == "all":
+        return "\n".join(f"## {one}\n{emit(setting, one, before=before)}" for one in FORMS)
     concerned = _SWITCH_GROUPS if form == "sonic" else _NIC_GROUPS
     sections = {
-        group: FORMS[form](values)
+        group: _section(values, form, before)
         for group, values in by_group(setting)
         if group.partition(":")[0] in concerned
     }
     lines = sections["cluster"] if len(sections) == 1 else _sections(sections)
     return "\n".join(lines) + "\n"
+
+
+def _section(setting: Setting, form: str, before: Setting | None) -> list[str]:
+    """Return the commands of one form for one group."""
+    own = setting.table.ecn if form == "sonic" else setting.table.nic
+    values = setting.to_nvidia()
+    was = {} if before is None else before.to_nvidia()
+    chosen = frozenset(name for name in own if was.get(name) != values[name])
+    if own and not chosen:
+        return [f"# {'Switches' if form == 'sonic' else 'NICs'}: nothing to change.", ":"]
+    return FORMS[form](setting, chosen)
 
 
 def _sections(sections: Mapping[str, list[str]]) -> list[str]:

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
-from dcqcn_gym.runs.log import LogWriter, RunDir
+from dcqcn_gym.runs.log import SCHEMA, LogWriter, RunDir
 
 INTERVAL_PS = 1_000_000_000
+ACTIVE = 37
 SHIFT = {"recommended": 0.05, "default": 0.0, "expert": 0.03, "run": 0.02}
 
 
 def header(intervals: int, seed: int, tuner: str) -> dict[str, Any]:
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "kind": "run",
         "versions": {"dcqcn_gym": "0.1.0"},
         "scenario": {"name": "toy", "description": "Numbers made up for tests."},
@@ -35,7 +36,10 @@ def interval(i: int, seed: int, shift: float, setting: Setting, flows: int) -> d
     ideal = 20_000_000 + size * 80
     tail = rng.pareto(2.5, flows) * (1 - 4 * shift)
     share = 0.3 + 0.2 * np.sin(i / 9)
+    fct = (ideal * (1 + tail)).astype(int)
+    ends = (i + 5) * INTERVAL_PS + rng.integers(INTERVAL_PS, size=flows)
     utility = 0.8 + shift + 0.04 * np.sin(i / 7) + rng.normal(0, 0.01)
+    throughput = float(3e12 * (0.9 + shift + rng.normal(0, 0.02)))
     return {
         "i": i,
         "start_ps": (i + 5) * INTERVAL_PS,
@@ -44,8 +48,8 @@ def interval(i: int, seed: int, shift: float, setting: Setting, flows: int) -> d
         "utility": float(min(utility, 1.0)),
         "terms": [0.5, 0.8, 0.99],
         "idle": False,
-        "throughput_bps": float(3e12 * (0.9 + shift + rng.normal(0, 0.02))),
-        "delivered_bytes": 100_000_000,
+        "throughput_bps": throughput,
+        "delivered_bytes": int(throughput * 1e-3 / 8),
         "rtt_norm": 0.8,
         "rtt_mean_ps": 40_000_000.0 * (1 + rng.random() - shift),
         "pause_ps_mean": float(max(0.0, rng.normal(0.02, 0.01)) * INTERVAL_PS),
@@ -54,14 +58,14 @@ def interval(i: int, seed: int, shift: float, setting: Setting, flows: int) -> d
         "cnps": 20,
         "drops": 0,
         "packet_hops": 1000,
-        "active_flows": 37,
+        "active_flows": ACTIVE,
         "fsd": {"elephants": 100 * share, "potential": 20.0, "mice": 80 - 60 * share},
         "flows": {
             "src": [0] * flows,
             "dst": [1] * flows,
             "bytes": size.tolist(),
-            "start_ps": [0] * flows,
-            "fct_ps": (ideal * (1 + tail)).astype(int).tolist(),
+            "start_ps": np.maximum(ends - fct, 0).tolist(),
+            "fct_ps": fct.tolist(),
             "ideal_fct_ps": ideal.tolist(),
         },
     }
@@ -77,8 +81,27 @@ def write_log(
         for i in range(n):
             log.append(interval(i, seed, SHIFT[name], setting, flows))
         if end:
-            found = {"recommended": setting.to_nvidia(), "intervals": n, "mean_utility": 0.85}
-            log.append({"end": found})
+            log.append({"end": end_line(setting, n, unfinished_at(n))})
+
+
+def unfinished_at(n: int) -> dict[str, list[int]]:
+    """Flows that began in the last half of an interval: too late to count."""
+    now = (n + 5) * INTERVAL_PS
+    return {
+        "bytes": [5_000_000] * ACTIVE,
+        "start_ps": [now - INTERVAL_PS // 2] * ACTIVE,
+        "ideal_fct_ps": [420_000_000] * ACTIVE,
+    }
+
+
+def end_line(setting: Setting, n: int, unfinished: dict[str, list[int]] | None) -> dict[str, Any]:
+    return {
+        "recommended": setting.to_nvidia(),
+        "intervals": n,
+        "mean_utility": 0.85,
+        "unfinished": unfinished,
+        "running_rounds": [],
+    }
 
 
 def write_run(

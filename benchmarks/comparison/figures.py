@@ -1,36 +1,21 @@
-"""The figures of a comparison: utility against intervals with bands, and final utility as dots."""
+"""The figures of a comparison: utility by interval with bands, final utility, profile."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.comparison.results import Row, moving_mean
 from dcqcn_gym.core.statistics import estimate
-from dcqcn_gym.report.figures import COLOUR, styled, svg
+from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
+from dcqcn_gym.report.chart import Chart, Key, Panel
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["curve", "dots_figure", "standalone", "utility_figure"]
-
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["curve", "dots_figure", "profile_figure", "utility_figure"]
 
 COLUMNS = 4
-LIGHT: Mapping[str, str] = {
-    "ink": "#1c2330",
-    "faint": "#9aa3b2",
-    "grid": "#e6e9ef",
-    "tuned": "#0b62d6",
-    "default": "#737c8c",
-    "expert": "#d0600a",
-    "font": "system-ui, 'Segoe UI', Roboto, Arial, sans-serif",
-}
+COLOURS = 8
+"""Series that a profile shows at once: more cannot be told apart."""
 
 
 def curve(row: Row) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -56,78 +41,82 @@ def _held(values: FloatArray) -> FloatArray:
     return np.asarray(values[np.maximum.accumulate(known)], dtype=np.float64)
 
 
-def utility_figure(rows: Sequence[Row]) -> str:
+def _role(row: Row) -> str:
+    return row.tuner if row.tuner in ("default", "expert") else "tuned"
+
+
+def utility_figure(rows: Sequence[Row]) -> Chart:
     """Draw one small panel per tuner: its curve with band over the default's."""
-    from matplotlib.figure import Figure
-
-    drawn = [row for row in rows if row.seeds]
-    default = next((row for row in drawn if row.tuner == "default"), None)
-    lines = math.ceil(len(drawn) / COLUMNS)
-    with styled():
-        figure = Figure(figsize=(10, 0.5 + 1.55 * lines), layout="constrained")
-        grid = figure.subplots(lines, COLUMNS, sharex=True, sharey=True, squeeze=False)
-        grid[0, 0].set_ylim(*_limits([curve(row)[0] for row in drawn]))
-        for ax in grid.flat[len(drawn) :]:
-            ax.set_visible(False)
-        for ax, row in zip(grid.flat, drawn, strict=False):
-            _panel(ax, row, default)
-        for ax in grid.flat[max(0, len(drawn) - COLUMNS) : len(drawn)]:
-            ax.tick_params(labelbottom=True)
-        figure.supxlabel("interval", fontsize=8.5)
-        return svg(figure)
+    curves = {row.tuner: (row, curve(row)) for row in rows if row.seeds}
+    means = [mean for _, (mean, _, _) in curves.values()]
+    longest = np.array([1.0, max(len(mean) for mean in means)])
+    x, y = linear_axis([longest], exact=True, wanted=3), linear_axis(means, margin=0.15, wanted=4)
+    panels = []
+    for tuner, (row, (mean, low, high)) in curves.items():
+        panel = Panel(tuner, x, y, 100, follow=True)
+        if "default" in curves and tuner != "default":
+            base = curves["default"][1][0]
+            panel.line(Key("default", "default"), _count(base), base)
+        key = Key("default", "default") if tuner == "default" else Key(_role(row), _legend(row))
+        panel.band(key, _count(mean), low, high, "band")
+        panel.line(key, _count(mean), mean)
+        panels.append(panel)
+    return Chart(panels, COLUMNS)
 
 
-def _limits(values: Sequence[FloatArray]) -> tuple[float, float]:
-    """Return axis limits around the means: with two seeds an interval is wider than any axis."""
-    known = np.concatenate([v[~np.isnan(v)] for v in values])
-    low, high = float(known.min()), float(known.max())
-    margin = 0.15 * (high - low) or 0.01
-    return low - margin, high + margin
+def _legend(row: Row) -> str:
+    return "expert" if row.tuner == "expert" else "this tuner"
 
 
-def _panel(ax: Axes, row: Row, default: Row | None) -> None:
-    ax.set_title(row.tuner, fontsize=8.5)
-    if default is not None and default is not row:
-        mean, _, _ = curve(default)
-        ax.plot(np.arange(1, len(mean) + 1), mean, color=COLOUR["default"], linewidth=0.9)
-    mean, low, high = curve(row)
-    x = np.arange(1, len(mean) + 1)
-    colour = COLOUR["default"] if row.tuner == "default" else COLOUR["tuned"]
-    ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    ax.plot(x, mean, color=colour, linewidth=1.3)
+def _count(values: FloatArray) -> FloatArray:
+    return np.arange(1.0, len(values) + 1)
 
 
-def dots_figure(rows: Sequence[Row]) -> str:
+def dots_figure(rows: Sequence[Row]) -> Chart:
     """Draw final utility (full, with interval) and online utility (hollow) per tuner."""
-    from matplotlib.figure import Figure
-
-    drawn = [row for row in rows if row.seeds][::-1]
-    with styled():
-        figure = Figure(figsize=(10, 0.8 + 0.22 * len(drawn)), layout="constrained")
-        ax = figure.subplots()
-        at = np.arange(len(drawn))
-        for y, row in zip(at, drawn, strict=True):
-            colour = COLOUR["default"] if row.tuner == "default" else COLOUR["tuned"]
-            if row.final.low is not None and row.final.high is not None:
-                ax.hlines(y, row.final.low, row.final.high, color=colour, linewidth=2, alpha=0.45)
-            ax.plot(row.final.mean, y, "o", color=colour, markersize=5)
-            ax.plot(row.online.mean, y, "o", mfc="none", mec=colour, markersize=5)
-            if row.tuner == "default":
-                ax.axvline(row.final.mean, color=COLOUR["default"], linewidth=0.8, zorder=0)
-        ax.set_yticks(at, [row.tuner for row in drawn])
-        ax.set_ylim(-0.6, len(drawn) - 0.4)
-        means = [np.array([row.final.mean, row.online.mean]) for row in drawn]
-        ax.set_xlim(*_limits(means))
-        ax.grid(axis="y", visible=False)
-        ax.set_xlabel("mean utility: final on fresh traffic (full), online (hollow)")
-        return svg(figure)
+    drawn = [row for row in rows if row.seeds]
+    means = [np.array([row.final.mean, row.online.mean]) for row in drawn]
+    panel = Panel(
+        "Mean utility: final on fresh traffic (full, 95 % interval), online (hollow)",
+        linear_axis(means, margin=0.15), named_axis([row.tuner for row in drawn], down=True),
+        16 + 20 * len(drawn), wide_names=True,
+    )  # fmt: skip
+    for place, row in enumerate(drawn):
+        key = Key(_role(row), _role(row) if _role(row) != "tuned" else "tuners")
+        if row.tuner == "default":
+            panel.rule(x=row.final.mean)
+        if row.final.low is not None and row.final.high is not None:
+            panel.stem(key, (row.final.low, place), (row.final.high, place))
+        panel.dot(key, row.online.mean, place, f"{row.tuner}: online {row.online.mean:.4f}",
+                  hollow=True)  # fmt: skip
+        panel.dot(key, row.final.mean, place, f"{row.tuner}: final {row.final.mean:.4f}")
+    return Chart([panel])
 
 
-def standalone(figure: str) -> str:
-    """Return an inline figure as a file of its own, in light colours on white."""
-    text = re.sub(r"var\(--(\w+)\)", lambda found: LIGHT[found[1]], figure)
-    head = (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        'style="background:#ffffff"'
-    )
-    return text.replace("<svg", head, 1) + "\n"
+def profile_figure(rows: Sequence[Row]) -> Chart:
+    """Draw, for every gain over the default, on which share of the seeds a tuner reached it.
+
+    The performance profile of Agarwal et al., "Deep RL at the Edge of the Statistical Precipice"
+    (NeurIPS 2021), of the final utility: a curve further to the right is better.
+    """
+    default = {f.seed: f.final for row in rows if row.tuner == "default" for f in row.figures}
+    gains = {
+        row.tuner: np.sort([f.final - default[f.seed] for f in row.figures if f.seed in default])
+        for row in rows
+        if row.tuner != "default"
+    }
+    gains = {tuner: values for tuner, values in gains.items() if values.size}
+    every = linear_axis([*gains.values(), np.zeros(1)], wanted=6)
+    share = Axis(-4.0, 104.0, tuple((float(p), str(p)) for p in range(0, 101, 25)))
+    panel = Panel(
+        "Share of the seeds, %, with at least this gain in final utility over the default",
+        every, share, 190, "gain over the default",
+    )  # fmt: skip
+    panel.rule(x=0.0)
+    keys = []
+    for i, (tuner, values) in enumerate(gains.items()):
+        keys.append(Key(f"c{i % COLOURS}", tuner))
+        x = np.concatenate([[every.low], np.repeat(values, 2), [every.high]])
+        y = 100 * np.repeat(np.arange(len(values), -1, -1) / len(values), 2)
+        panel.line(keys[-1], x, y)
+    return Chart([panel], hidden=keys[COLOURS:])

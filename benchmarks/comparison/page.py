@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
-from dcqcn_gym.benchmarks.comparison.figures import dots_figure, standalone, utility_figure
+from dcqcn_gym.benchmarks.comparison.figures import dots_figure, profile_figure, utility_figure
 from dcqcn_gym.benchmarks.comparison.plan import Plan
-from dcqcn_gym.benchmarks.comparison.results import Row
-from dcqcn_gym.benchmarks.comparison.text import explain, markdown, table
-from dcqcn_gym.report.figures import have_matplotlib
+from dcqcn_gym.benchmarks.comparison.ranks import leader, rank_table
+from dcqcn_gym.benchmarks.comparison.results import Figures, Row
+from dcqcn_gym.benchmarks.comparison.text import (
+    during_table,
+    explain,
+    headline,
+    markdown,
+    table,
+    verdict_table,
+)
 from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.results import plain
@@ -21,20 +29,30 @@ from dcqcn_gym.runs.rows import evaluation_seeds, label, load_scenarios
 __all__ = ["write_results"]
 
 
+@dataclass(frozen=True)
+class RunLinks:
+    """One run: its figures, and its logs relative to the page."""
+
+    figures: Figures
+    log: Path
+    fresh: Sequence[Path]
+
+
 def write_results(
     plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
 ) -> Path:
-    """Write the Markdown table, the plots and the page; return the page's path.
-
-    Without matplotlib (the ``[report]`` extra) there are no plots, and the page says so.
-    """
-    notes = list(notes)
-    if not have_matplotlib():
-        notes.append("The figures need matplotlib: pip install 'dcqcn-gym[report]'.")
+    """Write the Markdown table, the plots and the page; return the page's path."""
     write_atomically(out / "table.md", markdown(plan, tables, notes, out).encode())
     sections = [
         {
+            "name": name,
+            "headline": headline(name, rows),
             "table": table(name, rows),
+            "verdict": verdict_table(name, rows),
+            "during": during_table(name, rows),
+            "ranks": rank_table(rows),
+            "leader": leader(rows),
+            "runs": _runs(name, rows, plan.eval_seeds),
             "errors": [row for row in rows if row.error and row.seeds],
             "figures": _figures(name, rows, out),
         }
@@ -73,11 +91,31 @@ def _write_figures(
 
 
 def _figures(name: str, table: Sequence[Row], out: Path) -> dict[str, Markup]:
-    if not have_matplotlib() or not any(row.seeds for row in table):
+    if not any(row.seeds for row in table):
         return {}
     drawn = {"final": dots_figure(table), "utility": utility_figure(table)}
+    if any(row.against_default for row in table):
+        drawn["profile"] = profile_figure(table)
     folder = out / "plots"
     folder.mkdir(exist_ok=True)
     for kind, figure in drawn.items():
-        write_atomically(folder / f"{name}-{kind}.svg", standalone(figure).encode())
-    return {kind: Markup(figure) for kind, figure in drawn.items()}
+        write_atomically(folder / f"{name}-{kind}.svg", figure.file().encode())
+    return {kind: figure.html() for kind, figure in drawn.items()}
+
+
+def _runs(name: str, rows: Sequence[Row], eval_seeds: int) -> dict[str, list[RunLinks]]:
+    """Return the runs of every row, with the logs that hold them."""
+    return {
+        row.tuner: [
+            RunLinks(
+                figures,
+                Path(name, row.tuner, f"seed{figures.seed}.jsonl"),
+                [
+                    Path(name, row.tuner, f"seed{figures.seed}-fresh{k}.jsonl")
+                    for k in range(eval_seeds)
+                ],
+            )
+            for figures in row.figures
+        ]
+        for row in rows
+    }

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from dcqcn_gym.benchmarks.comparison.plan import Trial
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.score import ClassFigures, Flows, class_figures
 from dcqcn_gym.core.statistics import (
     ALL_SIZES,
     Estimate,
@@ -27,8 +28,9 @@ from dcqcn_gym.core.statistics import (
     paired_change,
     slowdown_by_seed,
 )
-from dcqcn_gym.report.data import Series
-from dcqcn_gym.report.headline import mean_utility
+from dcqcn_gym.core.verdict import Measured, Verdict, pooled, verdict
+from dcqcn_gym.report.judged import mean_utility, measured, tells_unfinished
+from dcqcn_gym.report.series import IntArray, Series
 from dcqcn_gym.runs.log import read_run
 
 __all__ = ["SHARE_OF_BEST", "WINDOW", "Figures", "Row", "collect", "moving_mean", "rows"]
@@ -49,12 +51,26 @@ class Figures:
     online: float
     final: float
     slowdown_mean: float
+    """Of all flows on fresh seeds, unfinished ones at their age; NaN where logs tell too little."""
     slowdown_p99: float
     unfinished: float
-    """Flows still active at the end of a fresh run, which the slowdowns leave out."""
+    """Flows still active at the end of a fresh run."""
     pause_share: float
     tuner_ms: float
     """CPU milliseconds of the tuner per interval."""
+    finished_mean: float = math.nan
+    """Slowdown of the flows alone that finished."""
+    finished_p99: float = math.nan
+    goodput_bps: float = math.nan
+    """Payload delivered on fresh seeds, bit/s."""
+    during: Sequence[ClassFigures] = ()
+    """Slowdowns by class of size while tuning, search included; empty where not told."""
+    during_finished: Sequence[ClassFigures] = ()
+    fresh: Measured | None = field(default=None, repr=False, metadata={"in_results": False})
+    """What counts for the verdict, fresh seeds together; None where logs tell too little."""
+
+
+UNKNOWN = Estimate(math.nan, None, None, 0)
 
 
 @dataclass(frozen=True)
@@ -75,6 +91,17 @@ class Row:
     tuner_ms: float
     error: str = ""
     figures: Sequence[Figures] = field(default=(), repr=False)
+    finished_mean: Estimate = UNKNOWN
+    finished_p99: Estimate = UNKNOWN
+    goodput_bps: Estimate = UNKNOWN
+    verdict: Verdict | None = None
+    """Against the default on the same fresh seeds; None for the default itself, or without it."""
+
+    @property
+    def goodput_change(self) -> Estimate | None:
+        """Relative change of goodput against the default, paired by seed; None if unknown."""
+        flags = self.verdict.flags if self.verdict else ()
+        return next((flag.cost.change for flag in flags if flag.key == "goodput"), None)
 
     @property
     def reached_median(self) -> float:
@@ -97,18 +124,33 @@ def collect(job: Trial) -> Figures | None:
     judged = [Series.of(part) for part in fresh]
     idle = np.array([bool(line["idle"]) for line in series.records])
     flows = [part.flows for part in judged]
-    slow = {s: slowdown_by_seed(flows, ALL_SIZES, s) for s in ("mean", "p99")}
+    found = pooled([measured(part) for part in judged])
+    every = [part.every_flow for part in judged]
+    slow, finished = (
+        {s: _mean(slowdown_by_seed(kind, ALL_SIZES, s)) for s in ("mean", "p99")}
+        for kind in (every, flows)
+    )
     return Figures(
         seed=job.spec.seed,
         utility=np.where(idle, np.nan, series.utility),
         online=mean_utility(series),
         final=_mean([mean_utility(part) for part in judged]),
-        slowdown_mean=_mean(slow["mean"]),
-        slowdown_p99=_mean(slow["p99"]),
+        slowdown_mean=slow["mean"],
+        slowdown_p99=slow["p99"],
         unfinished=_mean([float(part.unfinished) for part in judged]),
         pause_share=_mean(series.pause_share),
         tuner_ms=1e3 * float(spent["tuner_cpu_s"]) / max(1, int(spent["intervals"])),
+        finished_mean=finished["mean"],
+        finished_p99=finished["p99"],
+        during=_classes(*series.every_flow) if tells_unfinished(series) else (),
+        during_finished=_classes(*series.flows),
+        goodput_bps=found.goodput_bps,
+        fresh=found if all(map(tells_unfinished, judged)) else None,
     )
+
+
+def _classes(size: IntArray, slowdown: FloatArray) -> list[ClassFigures]:
+    return class_figures(Flows(size, slowdown, np.ones(size.size, dtype=np.bool_)))
 
 
 def _mean(values: Sequence[float] | FloatArray) -> float:
@@ -150,7 +192,7 @@ def _table(
     name: str, tuners: Mapping[str, list[Figures]], errors: Mapping[tuple[str, str], str]
 ) -> list[Row]:
     best = _best_by_seed(tuners)
-    default = {f.seed: f.final for f in tuners.get("default", ())}
+    default = {f.seed: f for f in tuners.get("default", ())}
     made = [
         _row(tuner, figures, best, default, errors.get((name, tuner), ""))
         for tuner, figures in tuners.items()
@@ -172,13 +214,13 @@ def _row(
     tuner: str,
     figures: list[Figures],
     best: Mapping[int, float],
-    default: Mapping[int, float],
+    default: Mapping[int, Figures],
     error: str,
 ) -> Row:
-    pairs = [(f.final, default[f.seed]) for f in figures if f.seed in default]
-    gain = None
-    if pairs and tuner != "default":
-        gain = paired_change([a for a, _ in pairs], [b for _, b in pairs])
+    pairs = [(f, default[f.seed]) for f in figures if f.seed in default and tuner != "default"]
+    gain = (
+        paired_change([a.final for a, _ in pairs], [b.final for _, b in pairs]) if pairs else None
+    )
     return Row(
         tuner=tuner,
         seeds=len(figures),
@@ -193,7 +235,18 @@ def _row(
         tuner_ms=_mean([f.tuner_ms for f in figures]),
         error=error,
         figures=figures,
+        finished_mean=estimate([f.finished_mean for f in figures]),
+        finished_p99=estimate([f.finished_p99 for f in figures]),
+        goodput_bps=estimate([f.goodput_bps for f in figures]),
+        verdict=_verdict(pairs),
     )
+
+
+def _verdict(pairs: Sequence[tuple[Figures, Figures]]) -> Verdict | None:
+    """Judge a row by its pairs with the default, one per seed of the tuning runs."""
+    ours = [a.fresh for a, b in pairs if a.fresh and b.fresh]
+    theirs = [b.fresh for a, b in pairs if a.fresh and b.fresh]
+    return verdict(ours, theirs) if ours and len(ours) == len(pairs) else None
 
 
 def _reached(figures: Figures, best: float) -> float:

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
-from dcqcn_gym.benchmarks.comparison.figures import standalone
 from dcqcn_gym.benchmarks.monitors.accuracy import MEASURES
 from dcqcn_gym.benchmarks.monitors.gates import gates, value
 from dcqcn_gym.benchmarks.monitors.study import MONITORS, REFERENCE_LOAD, Plan, Row, clocks, rows
@@ -23,7 +21,8 @@ from dcqcn_gym.core.overhead import (
 )
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
+from dcqcn_gym.report.chart import Chart
+from dcqcn_gym.report.figures import Line, lines_figure
 from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.markdown import Marked
@@ -42,7 +41,7 @@ Cells = Sequence[str]
 def build_page(plan: Plan, out: Path) -> Path:
     """Write ``monitor.html`` and its figures from the results in ``out``; return the page."""
     table = rows(plan, out)
-    figures = _figures(plan, table) if have_matplotlib() else {}
+    figures = _figures(plan, table)
     html = render(
         "monitor.html.j2",
         plan=plan,
@@ -53,10 +52,10 @@ def build_page(plan: Plan, out: Path) -> Path:
         overhead=Table(OVERHEAD, overhead_table(load_scenario(plan.scenario))),
         costs=Table(COSTS, cost_table(table)),
         clocks=clock_table(clocks(plan, out)),
-        figures=figures,
+        figures={name: chart.html() for name, chart in figures.items()},
     )
     for name, figure in figures.items():
-        write_atomically(out / f"monitor-{name}.svg", standalone(figure).encode())
+        write_atomically(out / f"monitor-{name}.svg", figure.file().encode())
     path = out / "monitor.html"
     write_atomically(path, html)
     _write_figures(plan, table, out)
@@ -189,8 +188,8 @@ def cost_table(table: Sequence[Row]) -> list[Cells]:
     return lines
 
 
-def _figures(plan: Plan, table: Sequence[Row]) -> dict[str, Markup]:
-    made: dict[str, Markup] = {}
+def _figures(plan: Plan, table: Sequence[Row]) -> dict[str, Chart]:
+    made: dict[str, Chart] = {}
     curves: Mapping[str, tuple[str, Iterable[int], str]] = {
         "load": ("load of the host links, %", sorted(plan.loads), "load"),
         "interval": ("monitor interval, ms", sorted(plan.intervals_ms), "interval_ms"),
@@ -201,7 +200,7 @@ def _figures(plan: Plan, table: Sequence[Row]) -> dict[str, Markup]:
             for title, measure in (("Label accuracy", "label"), ("Elephant recall", "recall"))
         ]
         if all(len(line.x) for _, lines in panels for line in lines):
-            made[name] = Markup(lines_figure(panels, x_label, 4.6))
+            made[name] = lines_figure(panels, x_label, 190)
     return made
 
 

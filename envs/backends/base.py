@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -17,8 +17,10 @@ __all__ = [
     "DeviceSetting",
     "Eventful",
     "Look",
+    "ShowsLive",
     "TakesArgument",
     "Watchable",
+    "live_flows_of",
 ]
 
 SIMULATED = frozenset({"fsd", "per_switch"})
@@ -97,3 +99,16 @@ class Eventful(Protocol):
         ``scheme`` is its name, ``events`` names what ``event`` counts; ``time_ps``, ``src``,
         ``dst`` and ``event`` are columns, ``values`` holds further columns by name.
         """
+
+
+@runtime_checkable
+class ShowsLive(Protocol):
+    """A backend that knows the flows which have not finished yet."""
+
+    def live_flows(self) -> LiveFlows | None:
+        """Return them as of now, by source and ordinal; None if this world cannot know."""
+
+
+def live_flows_of(backend: Backend) -> LiveFlows | None:
+    """Return the flows that have not finished, or None: the backend does not know them."""
+    return backend.live_flows() if isinstance(backend, ShowsLive) else None

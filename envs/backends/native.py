@@ -11,7 +11,7 @@ import numpy as np
 from dcqcn_gym import _core
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
 from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
-from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.backends.base import SIMULATED, Look
 from dcqcn_gym.envs.backends.flow_log import FlowLogReader, as_figures, reader_of
@@ -184,6 +184,10 @@ class NativeBackend:
             "take_scheme_trace"
         ).simulation.take_scheme_trace()
         return taken
+
+    def live_flows(self) -> LiveFlows:
+        """Return the flows that have not finished, by source and ordinal."""
+        return LiveFlows(**_by_source(self._opened("live_flows").simulation.live_flows()))
 
     def close(self) -> None:
         """Release everything; allowed in every state."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from dcqcn_gym.core.errors import BackendError, StateError
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.envs.backends.base import SIMULATED, Backend
+from dcqcn_gym.core.interval import IntervalReport, LiveFlows
+from dcqcn_gym.envs.backends.base import SIMULATED, Backend, live_flows_of
 from dcqcn_gym.envs.backends.report_dict import read_reports, write_reports
 
 if TYPE_CHECKING:
@@ -126,6 +126,10 @@ class RecordingBackend:
         report = self.inner.advance(duration_ps)
         self.reports.append(report)
         return report
+
+    def live_flows(self) -> LiveFlows | None:
+        """Return what ``inner`` knows of the flows that have not finished."""
+        return live_flows_of(self.inner)
 
     def close(self) -> None:
         """Close ``inner``; the reports stay."""

@@ -11,7 +11,7 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
-from dcqcn_gym.core.knob_names import by_knob_name
+from dcqcn_gym.core.knob_names import by_knob_name, knob_name
 from dcqcn_gym.core.knobs import (
     TUNED_KNOBS,
     Setting,
@@ -75,11 +75,10 @@ class Task(StrictModel):
             return checked_choices(value)
         if not isinstance(value, list | tuple) or not all(isinstance(n, str) for n in value):
             raise ConfigError(f"{quote(value)}; expected a list of knobs, or a table [knobs]")
-        for name in value:
-            knob(name)
-        if not value or len(set(value)) != len(value):
+        names = tuple(knob(knob_name(name)).name for name in value)
+        if not names or len(set(names)) != len(names):
             raise ConfigError(f"{quote(list(value))}; expected at least one knob, none repeated")
-        return value
+        return names
 
     @field_validator("groups")
     @classmethod

@@ -62,7 +62,9 @@ class Simulation:
         """
 
     def live_flows(self) -> dict[str, Any]:
-        """Flows that have not finished, with their sizes."""
+        """
+        Flows that have not finished: sizes, starts, ideal completion times, generators.
+        """
 
     @property
     def now_ps(self) -> int: ...

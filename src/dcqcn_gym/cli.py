@@ -13,6 +13,7 @@ import typer
 from dcqcn_gym import __version__
 from dcqcn_gym.commands import bench, compile, ns3, tables
 from dcqcn_gym.commands.compare import compare
+from dcqcn_gym.commands.emit import emit
 from dcqcn_gym.commands.parity import parity
 from dcqcn_gym.commands.pretrain import pretrain
 from dcqcn_gym.commands.report import report
@@ -49,6 +50,7 @@ def _root(
 
 app.command()(tune)
 app.command()(report)
+app.command()(emit)
 app.command()(simulate)
 app.command()(compare)
 app.command()(parity)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,7 +28,14 @@ from dcqcn_gym.benchmarks.comparison.plan import (
     prepare,
 )
 from dcqcn_gym.benchmarks.comparison.results import Figures, collect, moving_mean, rows
-from dcqcn_gym.benchmarks.comparison.text import COLUMNS, cells, markdown
+from dcqcn_gym.benchmarks.comparison.text import (
+    COLUMNS,
+    cells,
+    during_table,
+    headline,
+    markdown,
+    verdict_table,
+)
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.runs.campaign import Done
@@ -229,13 +237,14 @@ def test_page_table_and_plots(done: Path, tmp_path: Path) -> None:
     html = page.read_text()
     assert "random" in html
     assert "a note" in html
-    assert html.count("<svg") == 2
+    assert html.count("<figure") == html.count('class="chart') == 3
     assert "http" not in html.replace("http://www.w3.org", "")
     plots = sorted(p.name for p in (done / "plots").iterdir())
-    assert plots == ["mini-fb-hadoop-final.svg", "mini-fb-hadoop-utility.svg"]
+    assert plots == [f"mini-fb-hadoop-{kind}.svg" for kind in ("final", "profile", "utility")]
     assert (done / "plots" / plots[0]).read_text().startswith("<svg xmlns=")
     table = (done / "table.md").read_text()
     assert table.count("\n| `") == 2
+    assert headline("mini-fb-hadoop", rows(todo)["mini-fb-hadoop"]) in html
 
 
 @pytest.mark.slow
@@ -303,3 +312,96 @@ def test_another_executor_makes_the_same_logs(done: Path, tmp_path: Path) -> Non
     with ThreadPoolExecutor(2) as pool:
         assert not carry_out(jobs(plan, tmp_path / "out"), 2, executor=pool)
     assert logs(tmp_path / "out") == logs(done)
+
+
+NATIVE = Plan(("mini-fb-hadoop",), ("default", "expert", "random"), 2, 12, 1, 10)
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("native") / "out"
+    assert not produce(NATIVE, out, workers=2)
+    return out
+
+
+def test_every_row_has_a_verdict_over_the_default(native: Path) -> None:
+    table = rows(jobs(NATIVE, native))["mini-fb-hadoop"]
+    by_name = {row.tuner: row for row in table}
+    assert by_name["default"].verdict is None
+    expert = by_name["expert"].verdict
+    assert expert is not None
+    assert expert.score.n == 2
+    assert {flag.key for flag in expert.flags} >= {"goodput", "unfinished", "pause"}
+    shown = {line[0]: line for line in verdict_table("mini-fb-hadoop", table).rows}
+    assert shown["default"][1] == "the reference"
+    assert shown["expert"][1] == expert.text
+    assert re.match(r"[+-]\d\.\d{3} \[", shown["expert"][2])
+    goodput = by_name["expert"].goodput_bps.mean
+    assert 1e10 < goodput < 16 * 25e9
+    assert shown["expert"][4].startswith(f"{goodput * 1e-9:.4g}")
+    assert headline("mini-fb-hadoop", table).startswith("mini-fb-hadoop: ")
+
+
+def test_the_headline_says_why_there_is_no_verdict(done: Path) -> None:
+    untold = rows(jobs(PLAN, done))["mini-fb-hadoop"]
+    assert "do not tell which flows were unfinished" in headline("mini-fb-hadoop", untold)
+    alone = [row for row in untold if row.tuner != "default"]
+    assert "no finished run of the default" in headline("mini-fb-hadoop", alone)
+    assert [line[1] for line in verdict_table("x", alone).rows] == ["unknown"]
+
+
+def test_slowdowns_count_unfinished_flows_with_finished_ones_beside(native: Path) -> None:
+    job = jobs(NATIVE, native)[0]
+    found = collect(job)
+    assert found is not None
+    line = json.loads(job.fresh[0].read_text().splitlines()[-1])["end"]["unfinished"]
+    first, *_, last = (json.loads(x) for x in job.fresh[0].read_text().splitlines()[1:-1])
+    guard = first["start_ps"] + 0.8 * (last["end_ps"] - first["start_ps"])
+    ages = [
+        max(1.0, (last["end_ps"] - start) / ideal)
+        for start, ideal in zip(line["start_ps"], line["ideal_fct_ps"], strict=True)
+        if first["start_ps"] <= start < guard
+    ]
+    flows = [json.loads(x)["flows"] for x in job.fresh[0].read_text().splitlines()[1:-1]]
+    done = [
+        fct / ideal
+        for f in flows
+        for start, fct, ideal in zip(f["start_ps"], f["fct_ps"], f["ideal_fct_ps"], strict=True)
+        if first["start_ps"] <= start < guard
+    ]
+    assert ages
+    assert found.slowdown_mean == pytest.approx(np.mean(ages + done))
+    assert found.finished_mean == pytest.approx(
+        np.mean([a / b for f in flows for a, b in zip(f["fct_ps"], f["ideal_fct_ps"], strict=True)])
+    )
+
+
+def test_flows_that_ran_while_tuning_are_shown_by_size(native: Path) -> None:
+    table = rows(jobs(NATIVE, native))["mini-fb-hadoop"]
+    shown = during_table("mini-fb-hadoop", table)
+    assert list(shown.columns)[1:3] == ["mice, mean", "mice, p99"]
+    assert len(shown.rows) == 3
+    for line in shown.rows:
+        assert all(re.fullmatch(r"[\d.]+ \([\d.]+\)", cell) for cell in line[1:])
+    text = (write_results(NATIVE, {"mini-fb-hadoop": table}, [], native)).read_text()
+    assert "FCT slowdown of the flows that ran while tuning" in text
+    assert not re.search(r"\bnan\b", re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL))
+    found = json.loads((native / "results.json").read_text())
+    assert "fresh" not in found["rows"][0]["figures"][0]
+
+
+def test_intervals_need_nothing_but_the_plain_install(native: Path) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['scipy'] = sys.modules['matplotlib'] = None\n"
+        "from pathlib import Path\n"
+        "from dcqcn_gym.benchmarks.comparison.plan import Plan, jobs\n"
+        "from dcqcn_gym.benchmarks.comparison.results import rows\n"
+        "from dcqcn_gym.benchmarks.comparison.text import markdown\n"
+        f"plan = Plan({NATIVE.scenarios!r}, {NATIVE.tuners!r}, 2, 12, 1, 10)\n"
+        f"out = Path({str(native)!r})\n"
+        "print(markdown(plan, rows(jobs(plan, out)), [], out))\n"
+    )
+    plain = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert plain.stdout.strip() == markdown(NATIVE, rows(jobs(NATIVE, native)), [], native).strip()
+    assert "±" in plain.stdout

@@ -49,8 +49,7 @@ def test_a_setting_differs_from_itself_by_nothing(tmp_path: Path) -> None:
         intervals=2,
         eval_seeds=2,
         eval_intervals=2,
-        backend="fake",
-    )
+    )  # the native backend knows what is unfinished
     produce(plan, tmp_path, lambda _: None)
     row = rows(plan, tmp_path, "mini-fb-hadoop")[-1]
     assert row.utility_gain["default"].mean == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dcqcn_gym.core.score import Flows
-from dcqcn_gym.core.verdict import Measured, changes, flags, scores, verdict
+from dcqcn_gym.core.verdict import Measured, changes, flags, pooled, scores, verdict
 
 SIZES = (10_000, 300_000, 5_000_000)
 
@@ -155,3 +155,27 @@ def test_better_and_worse_follow_the_direction() -> None:
     assert table["goodput"].better
     assert not table["goodput"].worse
     assert table["rtt"].worse
+
+
+def test_ages_alone_are_no_evidence() -> None:
+    def stuck(n: int) -> list[Measured]:
+        return [measured(seed, unfinished=300, slow=(n, n, n)) for seed in range(5)]
+
+    v = verdict(stuck(2), stuck(9))
+    assert (v.word, v.deploy, v.score.n, v.flags) == ("no evidence", "unknown", 0, ())
+    one = [*stuck(2)[:4], measured(4, unfinished=299)]
+    assert verdict(one, stuck(9)).word == "better"
+
+
+def test_fresh_runs_of_one_recommendation_are_one_seed() -> None:
+    parts = [measured(0), measured(1, goodput=3e11, each=50, unfinished=10)]
+    one = pooled(parts)
+    assert one.flows.bytes.size == 450
+    assert one.flows.unfinished_share == pytest.approx(10 / 450)
+    assert one.goodput_bps == pytest.approx(np.mean([m.goodput_bps for m in parts]))
+    assert one.classes[2].count == 150
+    nothing = Measured(Flows.none(), 1e11, math.nan, 0.1, 0.5, [3.0])
+    both = pooled([nothing, measured(0)])
+    assert both.rtt_s == measured(0).rtt_s
+    assert both.rounds_ps == [3.0]
+    assert math.isnan(nothing.flows.unfinished_share)

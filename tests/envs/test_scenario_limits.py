@@ -110,6 +110,8 @@ def test_nvidia_names_in_a_scenario_file() -> None:
         {**MINI, "initial": {"RPG_AI_RATE_P1": 50, "kmin": 300}}, Scenario, source="mine.toml"
     )
     assert made.initial_setting().to_nvidia()["rp_ai_rate"] == 50
+    made = validate({**MINI, "knobs": ["RPG_GD", "kmin"]}, Scenario, source="mine.toml")
+    assert made.knobs == ("rp_gd", "kmin")
     with pytest.raises(ConfigError, match="rp_ai_rate is there twice, also as RPG_AI_RATE"):
         validate(
             {**MINI, "initial": {"rp_ai_rate": 5, "RPG_AI_RATE": 50}}, Scenario, source="mine.toml"

@@ -123,5 +123,7 @@ def test_an_unknown_choice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         main()
     assert end.value.code == 2
     said = capsys.readouterr().err
-    assert said.startswith("error: unknown form of --emit 'cisco' (known: debugfs, mlxconfig")
+    assert said.startswith(
+        "error: unknown form of --emit 'cisco' (known: all, debugfs, mlxconfig, sonic"
+    )
     assert not (tmp_path / "x").exists()

@@ -18,7 +18,8 @@ from dcqcn_gym.core.statistics import paired_change
 from dcqcn_gym.report import build_report
 from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import load_report_data
-from dcqcn_gym.report.headline import headline
+from dcqcn_gym.report.headline import headline, judged_run
+from dcqcn_gym.report.verdict_block import VerdictBlock
 from dcqcn_gym.runs.log import RunDir
 from synthetic_run import write_log, write_run
 
@@ -49,12 +50,13 @@ def test_whole_run_gives_a_self_contained_page(tmp_path: Path) -> None:
     parser = Nesting()
     parser.feed(page)
     assert parser.open == []
-    assert page.count("<svg") == 5
-    links = re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", page)
-    assert all(link.startswith("#") for link in links)
+    assert page.count("<figure") == page.count('class="chart') == 5
+    links = set(re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", page)) - {"data:,"}
+    assert {link for link in links if not (tmp_path / "run" / link).is_file()} == set()
+    assert len(links) == 3 + 9  # the run, its references, three settings on three fresh seeds
     assert "@import" not in page
     assert "url(http" not in page
-    assert "<script" not in page
+    assert "<script src" not in page
     for name in KNOBS:
         assert f">{name}<" in page
     assert len(page) < 500_000
@@ -105,18 +107,25 @@ def test_run_without_flows_or_references(tmp_path: Path) -> None:
     assert "There is no reference run with the default setting yet." in page
 
 
+def block(root: Path) -> VerdictBlock:
+    data = load_report_data(root)
+    return headline(data, judged_run(data))
+
+
 def test_headline_claims_only_what_the_seeds_show(tmp_path: Path) -> None:
-    data = load_report_data(write_run(tmp_path / "gain", intervals=5))
-    assert headline(data).verdict == "gain"
-    one = load_report_data(write_run(tmp_path / "one", intervals=5, seeds=1))
-    assert headline(one).verdict == "unknown"
-    assert "one fresh seed" in headline(one).text
+    gain = block(write_run(tmp_path / "gain", intervals=5))
+    assert (gain.tone, gain.deploy) == ("gain", "yes")
+    one = block(write_run(tmp_path / "one", intervals=5, seeds=1))
+    assert (one.tone, one.deploy) == ("unknown", "unknown")
+    assert "one seed, no interval" in one.title
+    assert "1 fresh seed of" in dict(one.answers)["What was judged"]
     same = write_run(tmp_path / "same", intervals=5)
     for seed in (101, 102, 103):  # the recommendation is the default
         log = RunDir(same).evaluation("recommended", seed)
         log.unlink()
         write_log(log, "default", seed, 10, budget=10, end=True)
-    assert headline(load_report_data(same)).verdict == "none"
+    assert block(same).tone == "none"
+    assert block(same).title == "No measurable gain"
     worse = write_run(tmp_path / "worse", intervals=5)
     for seed in (101, 102, 103):
         log = RunDir(worse).evaluation("default", seed)
@@ -125,7 +134,8 @@ def test_headline_claims_only_what_the_seeds_show(tmp_path: Path) -> None:
         log = RunDir(worse).evaluation("recommended", seed)
         log.unlink()
         write_log(log, "default", seed, 10, budget=10, end=True)
-    assert headline(load_report_data(worse)).verdict == "loss"
+    assert block(worse).tone == "loss"
+    assert block(worse).deploy == "no"
 
 
 def test_evaluation_cut_short_is_left_out(tmp_path: Path) -> None:
@@ -144,7 +154,7 @@ def test_directory_without_a_run(tmp_path: Path) -> None:
     assert not (tmp_path / "report.html").exists()
 
 
-def test_page_without_the_report_extra(tmp_path: Path) -> None:
+def test_page_is_the_same_without_the_report_extra(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", intervals=5)
     code = (
         "import sys\n"
@@ -153,10 +163,9 @@ def test_page_without_the_report_extra(tmp_path: Path) -> None:
         f"build_report({str(run)!r})\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    page = (run / "report.html").read_text(encoding="utf-8")
-    assert "dcqcn-gym[report]" in page
-    assert "<svg" not in page
-    assert "The recommended setting on fresh traffic" in page
+    bare = (run / "report.html").read_text(encoding="utf-8")
+    assert bare == text_of(run)
+    assert bare.count("<figure") == 5
 
 
 def test_collectives_are_compared_round_by_round(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -40,7 +41,7 @@ def test_unknown_numbers_are_null_and_everything_else_is_kept(tmp_path: Path) ->
         tmp_path, "toy", [row], scenarios=[MINI], tuners={"a": ("random", {})}, seeds={"runs": [1]}
     )
     found = strict(path)
-    assert (found["schema"], found["kind"]) == (1, "toy")
+    assert (found["schema"], found["kind"]) == (2, "toy")
     assert found["scenarios"] == {"mini-fb-hadoop": {"sha256": scenario_digest(MINI)}}
     assert found["tuners"] == {
         "a": {"tuner": "random", "arguments": {}, "sha256": tuner_digest("random")}
@@ -95,7 +96,9 @@ def test_the_report_writes_its_figures(tmp_path: Path) -> None:
     assert isinstance(figures, dict)
     assert f"{rows[2]['utility']['mean']:.4f}" in page
     assert f"{figures['utility_while_tuning']['default']:.4f}" in page
-    assert figures["headline"]["text"].replace("'", "&#39;") in page
+    assert str(escape(figures["verdict"]["title"])) in page
+    for question, answer in figures["verdict"]["answers"]:
+        assert f"<dt>{question}</dt><dd>{escape(answer)}</dd>" in page
     assert len(figures["setting"]) == 20
     assert found["seeds"] == {"run": [1], "fresh": [101, 102, 103]}
 
@@ -121,7 +124,8 @@ def test_an_evaluation_goes_on_where_it_stopped(tmp_path: Path) -> None:
     policy.write_bytes(load_policy("sac-mini").to_bytes())  # the same file, another policy
     other = evaluate(plan, out, 1)
     assert kept.read_bytes() != logs[kept.name]
-    assert other["mini-fb-hadoop"][1] == first["mini-fb-hadoop"][1]
+    rows = [plain(found["mini-fb-hadoop"][1]) for found in (other, first)]
+    assert rows[0] == rows[1]
     assert as_markdown(first).startswith(
         "### mini-fb-hadoop\n\n| tuner | utility | minus default |"
     )
@@ -139,3 +143,20 @@ def test_tables_and_their_cells() -> None:
     assert words == "0.5 (95\u00a0% interval 0.4 to 0.6)"
     assert with_interval(None) == with_interval(Estimate(math.nan, None, None, 0)) == MISSING
     assert number(1234567.0) == "1\u202f234\u202f567"
+
+
+def test_a_trace_without_chance_has_no_interval(tmp_path: Path) -> None:
+    scenario = tmp_path / "trace.toml"
+    scenario.write_text(
+        'description = "two hosts, no queue, no chance"\nwarmup_us = 0\n'
+        '[topology]\nkind = "single-switch"\nhosts = 2\n'
+        '[[workloads]]\nkind = "alltoall"\nhosts = 2\nbytes = 100_000\noff_us = 50\n'
+    )
+    plan = Plan((), (str(scenario),), ("default", "expert"), seeds=3, intervals=4)
+    text = as_markdown(evaluate(plan, None, 1))
+    assert "### trace (every seed gives the same result: one trace, no interval)" in text
+    assert "[" not in text
+    chance = replace(plan, scenarios=("mini-fb-hadoop",))
+    text = as_markdown(evaluate(chance, None, 1))
+    assert "one trace" not in text
+    assert "[" in text

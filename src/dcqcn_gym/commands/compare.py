@@ -49,7 +49,8 @@ def compare(
     import dcqcn_gym.benchmarks.comparison.plan as bench
     from dcqcn_gym.benchmarks.comparison.page import write_results
     from dcqcn_gym.benchmarks.comparison.results import rows
-    from dcqcn_gym.benchmarks.comparison.text import table
+    from dcqcn_gym.benchmarks.comparison.text import headline
+    from dcqcn_gym.benchmarks.comparison.text import tables as tables_of
     from dcqcn_gym.runs.pool import cpu_count
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
@@ -66,7 +67,9 @@ def compare(
         failed = bench.carry_out(todo, jobs or cpu_count(), progress)
     tables = rows(todo, failed)
     page = write_results(plan, tables, notes, out)
-    print_tables([table(name, found) for name, found in tables.items()])
+    for name, found in tables.items():
+        print_tables(tables_of(name, found))
+        typer.echo(f"{headline(name, found)}\n")
     for note in notes:
         typer.echo(note, err=True)
     typer.echo(f"table: {out / 'table.md'}\npage: {page}", err=True)

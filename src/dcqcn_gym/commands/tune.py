@@ -44,7 +44,8 @@ def tune(
     emit: Annotated[
         str | None,
         typer.Option(
-            metavar="FORM", help="Print the recommended setting for mlxconfig, debugfs or sonic."
+            metavar="FORM",
+            help="Print the recommended setting for mlxconfig, debugfs or sonic, or for all.",
         ),
     ] = None,
     report: Annotated[
@@ -64,11 +65,11 @@ def tune(
     """
     from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.hw.emit import FORMS
+    from dcqcn_gym.hw.emit import WORDS
     from dcqcn_gym.runs.log import RunDir
 
-    if emit is not None and emit not in FORMS:
-        raise UnknownNameError("form of --emit", emit, FORMS)
+    if emit is not None and emit not in WORDS:
+        raise UnknownNameError("form of --emit", emit, WORDS)
     chosen = _with_monitor(load_scenario(scenario), monitor)
     n = chosen.intervals if intervals is None else intervals
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend)
@@ -77,6 +78,7 @@ def tune(
     page = _report(out) if report else None
     if not quiet:
         _summary(best, run_dir, page)
+        _verdict(out)
     if emit is not None:
         _emit(best, emit)
 
@@ -176,6 +178,26 @@ def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
     _say(console, f"recommended setting: {out.best}")
     if page is not None:
         _say(console, f"report: {page}")
+
+
+def _verdict(out: Path) -> None:
+    """Print what was gained, what it cost and whether to deploy it, as the page begins."""
+    from rich.console import Console
+
+    from dcqcn_gym.report.data import load_report_data
+    from dcqcn_gym.report.headline import headline, judged_run
+    from dcqcn_gym.runs.table import print_tables
+
+    data = load_report_data(out)
+    found = headline(data, judged_run(data))
+    console = Console(stderr=True)
+    if found.rows:
+        print_tables([found.table()], err=True)
+    _say(console, f"{found.title}.")
+    for question, answer in found.answers:
+        _say(console, f"  {question}: {answer}")
+    for note in found.notes:
+        _say(console, f"  note: {note}")
 
 
 def _say(console: Console, text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.core.interval import FinishedFlows
+from dcqcn_gym.core.interval import FinishedFlows, LiveFlows
 from dcqcn_gym.core.sums import count
 
 __all__ = ["BUS_FACTORS", "Collective", "CollectiveRound", "RoundTracker", "summary_of_rounds"]
@@ -119,6 +119,12 @@ class _Progress:
         self.times_ps = [total + took, min(low or took, took), max(high, took)]
         return done
 
+    def running_since(self, live: LiveFlows) -> int | None:
+        """Return the start of the round that is under way; None between two rounds."""
+        starts = live.start_ps[live.workload == self.collective.workload].tolist()
+        starts += [self.start_ps] if self.flows else []
+        return min(starts, default=None) if self.synced else None
+
     def summary(self) -> dict[str, Any]:
         """Return plain values; see :func:`_summary`."""
         c = self.collective
@@ -186,6 +192,11 @@ class RoundTracker:
             done = progress.add(start, start + int(finished.fct_ps[i]))
             if done is not None:
                 yield done
+
+    def running(self, live: LiveFlows) -> dict[int, int]:
+        """Return {workload: start in ps} of the rounds under way, given the unfinished flows."""
+        since = {w: p.running_since(live) for w, p in self._progress.items()}
+        return {w: start for w, start in since.items() if start is not None}
 
     def summary(self) -> list[dict[str, Any]]:
         """Return per workload: rounds, mean, shortest and longest time, algbw, busbw in GB/s.

@@ -21,6 +21,7 @@ __all__ = [
     "FinishedFlows",
     "FlowSizeDistribution",
     "IntervalReport",
+    "LiveFlows",
     "check_unknown",
 ]
 
@@ -62,6 +63,19 @@ class FinishedFlows(_ComparesArrays):
     bytes: IntArray = field(default_factory=_ints)
     start_ps: IntArray = field(default_factory=_ints)
     fct_ps: IntArray = field(default_factory=_ints)
+    ideal_fct_ps: IntArray = field(default_factory=_ints)
+    workload: IntArray = field(default_factory=_ints)
+
+
+@dataclass(frozen=True, eq=False)
+class LiveFlows(_ComparesArrays):
+    """Flows that exist at an instant, by (src, ordinal); the columns are those of FinishedFlows."""
+
+    src: IntArray = field(default_factory=_ints)
+    dst: IntArray = field(default_factory=_ints)
+    ordinal: IntArray = field(default_factory=_ints)
+    bytes: IntArray = field(default_factory=_ints)
+    start_ps: IntArray = field(default_factory=_ints)
     ideal_fct_ps: IntArray = field(default_factory=_ints)
     workload: IntArray = field(default_factory=_ints)
 

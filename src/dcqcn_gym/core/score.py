@@ -71,8 +71,13 @@ class Flows:
 
     @property
     def unfinished_share(self) -> float:
-        """Share of flows that were not finished, in 0..1; 0 without flows."""
-        return float(np.mean(~self.finished)) if self.finished.size else 0.0
+        """Share of flows that were not finished, in 0..1; NaN without flows."""
+        return float(np.mean(~self.finished)) if self.finished.size else math.nan
+
+    @classmethod
+    def none(cls) -> Flows:
+        """Return a table without flows."""
+        return cls(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.bool_))
 
 
 @dataclass(frozen=True)

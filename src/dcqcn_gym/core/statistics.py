@@ -238,6 +238,14 @@ def paired_change(
     if not relative:
         return estimate(x - y, confidence)
     e = estimate(np.log(x) - np.log(y), confidence)
-    low = None if e.low is None else math.expm1(e.low)
-    high = None if e.high is None else math.expm1(e.high)
-    return Estimate(math.expm1(e.mean), low, high, e.n, e.constant)
+    low = None if e.low is None else _expm1(e.low)
+    high = None if e.high is None else _expm1(e.high)
+    return Estimate(_expm1(e.mean), low, high, e.n, e.constant)
+
+
+def _expm1(value: float) -> float:
+    """Return exp(value) - 1; infinite where it is beyond every number."""
+    try:
+        return math.expm1(value)
+    except OverflowError:
+        return math.inf

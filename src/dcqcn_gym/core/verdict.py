@@ -34,6 +34,7 @@ __all__ = [
     "Verdict",
     "changes",
     "flags",
+    "pooled",
     "scores",
     "verdict",
 ]
@@ -44,6 +45,8 @@ State = Literal["up", "open", "clear", "few"]
 LIMITS = {"class": 0.25, "unfinished": 0.005, "goodput": 0.03, "pause": 0.01}
 """What a setting may cost: class slowdowns (relative), unfinished flows and pause (points of 1),
 goodput (relative). Limits are judgement; they change only with a line in the changelog."""
+
+NOTHING_FINISHED = "no flow finished in these runs, so nothing can be said"
 
 FEWEST_FLOWS = 30
 """A class with fewer flows than this, on any seed, carries no flag."""
@@ -68,6 +71,27 @@ class Measured:
     def classes(self) -> list[ClassFigures]:
         """Slowdowns by class of size."""
         return class_figures(self.flows)
+
+
+def pooled(runs: Sequence[Measured]) -> Measured:
+    """Return several runs as one seed's: their flows and rounds together, other figures' means."""
+
+    def mean(of: Callable[[Measured], float]) -> float:
+        known = [x for x in map(of, runs) if math.isfinite(x)]
+        return float(np.mean(known)) if known else math.nan
+
+    return Measured(
+        Flows(
+            bytes=np.concatenate([m.flows.bytes for m in runs]),
+            slowdown=np.concatenate([m.flows.slowdown for m in runs]),
+            finished=np.concatenate([m.flows.finished for m in runs]),
+        ),
+        goodput_bps=mean(lambda m: m.goodput_bps),
+        rtt_s=mean(lambda m: m.rtt_s),
+        pause_share=mean(lambda m: m.pause_share),
+        utility=mean(lambda m: m.utility),
+        rounds_ps=[time for m in runs for time in m.rounds_ps],
+    )
 
 
 @dataclass(frozen=True)
@@ -186,10 +210,8 @@ def verdict(ours: Sequence[Measured], default: Sequence[Measured]) -> Verdict:
     ``trades``, ``worse``, ``better``, ``nothing gained``.
     """
     s = scores(ours, default)
-    if s.n == 0:
-        return Verdict(
-            "no evidence", "No flow finished in these runs, so nothing can be said.", "unknown", s
-        )
+    if s.n == 0 or not any(m.flows.finished.any() for m in (*ours, *default)):
+        return Verdict("no evidence", NOTHING_FINISHED, "unknown", estimate([]))
     raised = flags(ours, default)
     up = [flag for flag in raised if flag.state == "up"]
     table = {row.key: row for row in changes(ours, default)}

@@ -9,7 +9,8 @@ from typing import Any
 
 from dcqcn_gym.core.collectives import summary_of_rounds
 from dcqcn_gym.core.statistics import Estimate, paired_change
-from dcqcn_gym.report.data import ReportData, Series
+from dcqcn_gym.report.data import ReportData
+from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.rows import REFERENCES
 
 __all__ = ["CollectiveRow", "CollectiveTable", "collective_tables"]

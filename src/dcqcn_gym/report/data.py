@@ -2,113 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.core.statistics import slowdowns
-from dcqcn_gym.runs.log import Run, read_run
+from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_check import need_keys
 from dcqcn_gym.runs.rows import REFERENCES
 
-__all__ = ["ReportData", "Series", "load_report_data"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Series:
-    """One log as arrays with one entry per interval, and its finished flows."""
-
-    header: Mapping[str, Any]
-    end: Mapping[str, Any] | None
-    records: Sequence[Mapping[str, Any]]
-    flow_bytes: IntArray
-    flow_slowdown: FloatArray
-    flow_interval: IntArray
-    """Position in ``records`` of the interval in which each flow finished."""
-
-    @classmethod
-    def of(cls, run: Run) -> Series:
-        """Build the arrays of a run that was read."""
-        flows = [r.get("flows") or {} for r in run.intervals]
-        # the lists of flows are most of a log: keep them as arrays only
-        records = [{k: v for k, v in r.items() if k != "flows"} for r in run.intervals]
-        counts = [len(f.get("bytes", ())) for f in flows]
-
-        def joined(key: str) -> IntArray:
-            parts = [np.asarray(f.get(key, ()), dtype=np.int64) for f in flows]
-            return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-        return cls(
-            header=run.header,
-            end=run.end,
-            records=records,
-            flow_bytes=joined("bytes"),
-            flow_slowdown=slowdowns(joined("fct_ps"), joined("ideal_fct_ps")),
-            flow_interval=np.repeat(np.arange(len(records)), counts),
-        )
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def column(self, name: str) -> FloatArray:
-        """Return a numeric field per interval; NaN where it is missing."""
-        return np.array([float(_number(r.get(name))) for r in self.records])
-
-    def fsd(self, name: str) -> FloatArray:
-        """Return a field of the flow-size distribution per interval; NaN where it is missing."""
-        return np.array([float(_number((r.get("fsd") or {}).get(name))) for r in self.records])
-
-    def first(self, n: int) -> Series:
-        """Return the first ``n`` intervals and the flows that finished in them."""
-        chosen = self.flow_interval < n
-        return Series(
-            self.header,
-            self.end,
-            self.records[:n],
-            self.flow_bytes[chosen],
-            self.flow_slowdown[chosen],
-            self.flow_interval[chosen],
-        )
-
-    @property
-    def time_ms(self) -> FloatArray:
-        """Simulated time at the end of each interval, since the first one began."""
-        start = self.records[0]["start_ps"] if self.records else 0
-        return (self.column("end_ps") - start) * 1e-9
-
-    @property
-    def utility(self) -> FloatArray:
-        """Utility per interval, in 0..1."""
-        return self.column("utility")
-
-    @property
-    def pause_share(self) -> FloatArray:
-        """Share of the interval that the mean device was paused, in 0..1."""
-        duration = self.column("end_ps") - self.column("start_ps")
-        return self.column("pause_ps_mean") / duration
-
-    @property
-    def unfinished(self) -> int:
-        """Flows that were still active when the log ends; their slowdown is not known."""
-        return int(self.records[-1].get("active_flows", 0)) if self.records else 0
-
-    @property
-    def flows(self) -> tuple[IntArray, FloatArray]:
-        """Sizes and slowdowns of the finished flows."""
-        return self.flow_bytes, self.flow_slowdown
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
+__all__ = ["ReportData", "load_report_data"]
 
 
 @dataclass(frozen=True)

@@ -1,118 +1,71 @@
-"""The sentence at the top of the report: what was gained, or that nothing was."""
+"""The block at the top of the report: from the fresh runs, or why there is no verdict."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
-from dcqcn_gym.core.statistics import ALL_SIZES, Estimate, paired_change, slowdown_by_seed
-from dcqcn_gym.report.data import ReportData, Series
-from dcqcn_gym.runs.table import with_interval
+from dcqcn_gym.report.data import ReportData
+from dcqcn_gym.report.judged import Judged, judge, mean_utility, measured, tells_unfinished
+from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged
+from dcqcn_gym.runs.rows import REFERENCES
+from dcqcn_gym.runs.table import count_of, number
 
-__all__ = ["Headline", "change_text", "headline", "mean_utility", "slowdown_change", "utility_gain"]
-
-
-@dataclass(frozen=True)
-class Headline:
-    """``verdict`` is gain, loss, none (no measurable difference) or unknown (no evidence)."""
-
-    verdict: str
-    text: str
+__all__ = ["headline", "judged_run"]
 
 
-def mean_utility(series: Series) -> float:
-    """Return the mean utility over the intervals with traffic; NaN if there is none."""
-    busy = np.array([not r.get("idle") for r in series.records], dtype=bool)
-    values = series.utility[busy] if len(series) else np.zeros(0)
-    return float(np.mean(values)) if values.size else float("nan")
+def judged_run(data: ReportData) -> Judged | None:
+    """Return how the recommended setting stands on fresh seeds; None if it was not tried there."""
+    if not data.seeds:
+        return None
+    runs = {
+        name: [data.evaluation[name][seed] for seed in data.seeds]
+        for name in (*REFERENCES, "recommended")
+    }
+    told = all(tells_unfinished(series) for found in runs.values() for series in found)
+    figures = {name: [measured(series) for series in found] for name, found in runs.items()}
+    ours = figures.pop("recommended")
+    return judge(ours, figures, told=told)
 
 
-def utility_gain(data: ReportData, reference: str) -> Estimate:
-    """Return the recommended setting's paired gain in mean utility over fresh seeds."""
-    ours, theirs = (
-        [mean_utility(data.evaluation[name][seed]) for seed in data.seeds]
-        for name in ("recommended", reference)
-    )
-    return paired_change(ours, theirs)
+def headline(data: ReportData, judged: Judged | None) -> VerdictBlock:
+    """Say what the run gained over the default, what that costs, and whether to deploy it.
 
-
-def slowdown_change(data: ReportData, reference: str, statistic: str) -> Estimate:
-    """Return the relative change of a slowdown statistic over all sizes, paired by seed."""
-    ours, theirs = (
-        slowdown_by_seed(
-            [data.evaluation[name][seed].flows for seed in data.seeds], ALL_SIZES, statistic
-        )
-        for name in ("recommended", reference)
-    )
-    return paired_change(ours, theirs, relative=True)
-
-
-def change_text(change: Estimate, *, percent: bool) -> str:
-    """Return e.g. ``-12.3 % (95 % interval -20.1 to -4.0 %)``; no interval if unknown."""
-    scale, unit, form = (100, "\u00a0%", "+.1f") if percent else (1, "", "+.4f")
-    return with_interval(change, form, scale, unit=unit, style="words").replace("-", "−")
-
-
-def headline(data: ReportData) -> Headline:
-    """Say in one sentence what the run gained over the default, from the best evidence there is.
-
-    The recommended setting on fresh seeds counts; without those, the utility during the run
-    against the default on the same traffic, and the sentence says that this is all it is.
+    ``judged`` is what :func:`judged_run` gave. Only fresh seeds count; without those, the block
+    says why there is no verdict, and what is known of the search.
     """
     tuner = str(data.run.header.get("tuner", "the tuner"))
-    if data.seeds:
-        return _from_seeds(data, tuner)
+    if judged is None:
+        return unjudged(_unjudged_title(data), _search(data, tuner))
+    first = data.evaluation["recommended"][data.seeds[0]]
+    length = number((first.window_ps[1] - first.window_ps[0]) * 1e-9)
+    what = f"on {count_of(judged.seeds, 'fresh seed')} of {count_of(len(first), 'interval')}"
+    return block(judged, who=tuner, evidence=f"{what} ({length} ms)")
+
+
+def _unjudged_title(data: ReportData) -> str:
+    if data.finished:
+        return "Not judged: no setting was tried on fresh traffic"
+    done, asked = len(data.run), data.run.header.get("intervals")
+    return f"Not judged: the run ends early, after {done} of {asked} intervals"
+
+
+def _search(data: ReportData, tuner: str) -> str:
+    """Return what is known of a search that was not judged."""
     n = len(data.run)
     ours = mean_utility(data.run)
     if not n or np.isnan(ours):
-        return Headline("unknown", "The log holds no interval with traffic yet.")
+        return "The log holds no interval with traffic yet."
     default = data.references.get("default")
     if default is None or not len(default):
-        return Headline(
-            "unknown",
+        return (
             f"Mean utility was {ours:.4f} over {n} intervals of {tuner}; there is no run with "
-            "the default setting to compare it with.",
+            "the default setting to compare it with."
         )
     m = min(n, len(default))
     ours, theirs = mean_utility(data.run.first(m)), mean_utility(default.first(m))
     word = "above" if ours > theirs else "below" if ours < theirs else "equal to"
-    return Headline(
-        "unknown",
+    return (
         f"While {tuner} was searching, mean utility was {ours:.4f}, {word} the default's "
         f"{theirs:.4f} on the same traffic; no setting was tried on fresh seeds, so what "
-        "a recommendation would gain is not known.",
+        "a recommendation would gain is not known."
     )
-
-
-def _from_seeds(data: ReportData, tuner: str) -> Headline:
-    gain = utility_gain(data, "default")
-    seeds = f"{gain.n} fresh seeds" if gain.n != 1 else "one fresh seed"
-    slow = [_claim(slowdown_change(data, "default", s), percent=True) for s in ("mean", "p99")]
-    what = (
-        f"mean utility {change_text(gain, percent=False)} on {seeds}, mean FCT slowdown {slow[0]}, "
-        f"p99 {slow[1]}; against the experts' setting: utility "
-        f"{_claim(utility_gain(data, 'expert'), percent=False)}"
-    )
-    if gain.sign > 0:
-        text = f"The setting that {tuner} found beats NVIDIA's default: {what}."
-        return Headline("gain", text)
-    if gain.sign < 0:
-        text = f"The setting that {tuner} found is worse than NVIDIA's default: {what}."
-        return Headline("loss", text)
-    if gain.known or (gain.constant and gain.mean == 0):
-        text = (
-            f"Nothing was measurably gained over NVIDIA's default: with the setting that {tuner} "
-            f"found, {what}; "
-            + ("the interval of the utility includes zero." if gain.known else "no seed differs.")
-        )
-        return Headline("none", text)
-    why = "one seed may be chance" if gain.n == 1 else "one trace, no interval"
-    text = f"Against NVIDIA's default, the setting that {tuner} found gives {what} ({why})."
-    return Headline("unknown", text)
-
-
-def _claim(change: Estimate, *, percent: bool) -> str:
-    """Return a change without its interval, but never without saying that it may be none."""
-    text = change_text(replace(change, low=None, high=None), percent=percent)
-    return f"{text} (not significant)" if change.known and not change.sign else text

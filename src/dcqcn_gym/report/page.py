@@ -13,21 +13,27 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_setting, expert_setting
 from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures
+from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables
-from dcqcn_gym.report.data import ReportData, Series, load_report_data
+from dcqcn_gym.report.data import ReportData, load_report_data
 from dcqcn_gym.report.figures import Line
-from dcqcn_gym.report.headline import headline, mean_utility
+from dcqcn_gym.report.headline import headline, judged_run
+from dcqcn_gym.report.judged import mean_utility, tells_unfinished
 from dcqcn_gym.report.render import render
 from dcqcn_gym.report.results import write_run_results
-from dcqcn_gym.report.tables import during_table, fresh_table
-from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.report.run_list import recorded_runs
+from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.report.tables import BinTable, during_table, fresh_table
+from dcqcn_gym.runs.commands import commands
+from dcqcn_gym.runs.log import Run, RunDir, write_atomically
 from dcqcn_gym.runs.rows import REFERENCES
-from dcqcn_gym.runs.table import number
+from dcqcn_gym.runs.table import four, number
 
 __all__ = ["build_report"]
 
@@ -59,8 +65,7 @@ class KnobRow:
 def build_report(run_dir: Path | str) -> Path:
     """Write ``report.html`` into a run directory from its logs alone and return its path.
 
-    A log that was cut short gives a page that says so. Without matplotlib (the ``[report]``
-    extra) the page has its tables and a note. The file appears whole or not at all.
+    A log that was cut short gives a page that says so. The file appears whole or not at all.
 
     Raise:
         RunError: the directory holds no readable event log.
@@ -74,28 +79,25 @@ def build_report(run_dir: Path | str) -> Path:
     return path
 
 
-def four(value: float) -> str:
-    """Format a utility: always four decimals."""
-    return "–" if math.isnan(value) else f"{value:.4f}"
-
-
 def _context(data: ReportData) -> dict[str, Any]:
-    notes = list(data.notes)
-    if not figures.have_matplotlib():
-        notes.append("The figures need matplotlib: pip install 'dcqcn-gym[report]', then rebuild.")
     header = data.run.header
+    judged = judged_run(data)
+    fresh = fresh_table(data)
     return {
         "scenario": _scenario(header),
         "tuner": header.get("tuner", "unknown"),
-        "headline": headline(data),
-        "notes": notes,
+        "headline": headline(data, judged),
+        "judged": judged,
+        "notes": data.notes,
         "tiles": _tiles(data),
-        "figures": _figures(data) if figures.have_matplotlib() and len(data.run) else {},
+        "figures": _figures(data, fresh) if len(data.run) else {},
+        "commands": _commands(data),
+        "runs": recorded_runs(data),
         "knob_groups": _knob_groups(data),
         "finished": data.finished,
         "collectives": collective_tables(data),
         "during": during_table(data),
-        "fresh": fresh_table(data),
+        "fresh": fresh,
         "during_unfinished": [(label, s.unfinished) for _, label, s in _curves(data)],
         "fresh_unfinished": _fresh_unfinished(data),
         "n_seeds": len(data.seeds),
@@ -132,7 +134,7 @@ def _tiles(data: ReportData) -> list[dict[str, Any]]:
     return tiles
 
 
-def _figures(data: ReportData) -> dict[str, Markup]:
+def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
     x_label = "simulated time since the first interval, ms"
     curves = _curves(data)
 
@@ -148,26 +150,25 @@ def _figures(data: ReportData) -> dict[str, Markup]:
                 ("Pause time, % of the interval (mean device)", pause),
             ],
             x_label,
-            5.6,
         )
     }
     made["utility"] = _utility_figure(data, lines("utility"), x_label)
     shares = _fsd_shares(data.run)
     if shares is not None:
         made["fsd"] = figures.fsd_figure(data.run.time_ms, shares, x_label)
-    if data.run.flow_bytes.size:
+    if data.run.fct_ps.size:
         made["during"] = figures.slowdown_figure(
-            {r: (label, slowdown_by_size(*s.flows)) for r, label, s in curves}
+            {r: (label, slowdown_by_size(*_drawn([s])[0])) for r, label, s in curves}
         )
     if data.seeds:
-        made["fresh"] = figures.slowdown_figure(_pooled(data))
-    return {name: Markup(svg) for name, svg in made.items()}  # our own drawing, no user input
+        made["fresh"] = figures.slowdown_figure(_pooled(data), _worse(fresh))
+    return {name: chart.html() for name, chart in made.items()}
 
 
-def _utility_figure(data: ReportData, lines: Sequence[Line], x_label: str) -> str:
+def _utility_figure(data: ReportData, lines: Sequence[Line], x_label: str) -> Chart:
     default = data.references.get("default")
     if default is None:
-        return figures.lines_figure([("Utility per interval", lines)], x_label, 3.0)
+        return figures.lines_figure([("Utility per interval", lines)], x_label, 210)
     n = min(len(data.run), len(default))
     gain = data.run.utility[:n] - default.utility[:n]
     running = np.cumsum(gain) / np.arange(1, n + 1)
@@ -183,14 +184,30 @@ def _fsd_shares(run: Series) -> dict[str, Any] | None:
         return {role: np.nan_to_num(count / total) for role, count in counts.items()}
 
 
+def _worse(fresh: Sequence[BinTable]) -> set[str]:
+    """Return the size bins with a statistic that is worse than the default's beyond chance."""
+    return {
+        table.label
+        for table in fresh
+        for row in table.rows
+        if row.against_default is not None and row.against_default.sign > 0
+    }
+
+
 def _pooled(data: ReportData) -> dict[str, Any]:
     pooled = {}
     for role, name in (("default", "default"), ("expert", "expert"), ("tuned", "recommended")):
-        runs = [data.evaluation[name][seed].flows for seed in data.seeds]
+        runs = _drawn([data.evaluation[name][seed] for seed in data.seeds])
         sizes = np.concatenate([size for size, _ in runs])
         slow = np.concatenate([slowdown for _, slowdown in runs])
         pooled[role] = (name, slowdown_by_size(sizes, slow))
     return pooled
+
+
+def _drawn(runs: Sequence[Series]) -> list[tuple[IntArray, FloatArray]]:
+    """Return sizes and slowdowns of all flows; of finished ones if a log tells no others."""
+    told = all(map(tells_unfinished, runs))
+    return [one.every_flow if told else one.flows for one in runs]
 
 
 def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:
@@ -211,6 +228,22 @@ def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
             KnobRow(row, default[name], expert[name], found.get(name))
         )
     return list(groups.items())
+
+
+def _commands(data: ReportData) -> dict[str, str]:
+    """Return the recommendation and the way back as commands; nothing where there is none."""
+    run = Run(RunDir(data.directory).log, dict(data.run.header), end=_line(data.run.end))
+    try:
+        forward, back = (
+            commands(run, "all", changed_only=True, rollback=back) for back in (False, True)
+        )
+    except DcqcnGymError:
+        return {}
+    return {"Put the recommended setting in force": forward, "Roll back": back}
+
+
+def _line(end: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if end is None else dict(end)
 
 
 def _line_rate(data: ReportData) -> float:
@@ -237,7 +270,7 @@ def _facts(data: ReportData) -> list[tuple[str, str]]:
             "intervals",
             f"{len(run)} of {header.get('intervals')} ({number(simulated)} ms simulated)",
         ),
-        ("finished flows", number(float(run.flow_bytes.size))),
+        ("finished flows", number(float(run.fct_ps.size))),
         ("fresh seeds", ", ".join(map(str, data.seeds)) or "none"),
     ]
     versions = header.get("versions")

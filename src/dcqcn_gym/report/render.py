@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dcqcn_gym.core.statistics import Estimate
-from dcqcn_gym.runs.table import number, times, with_interval
+from dcqcn_gym.runs.table import four, number, times, with_interval
 
 __all__ = ["render"]
 
@@ -31,7 +31,13 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"num": number, "times": times, "change": _change}
+    environment.filters |= {
+        "num": number,
+        "four": four,
+        "times": times,
+        "change": _change,
+        "folded": _folded,
+    }
     return environment
 
 
@@ -40,3 +46,12 @@ def _change(estimate: Estimate | None) -> Markup:
     text = with_interval(estimate, "+.1f", 100, unit="\u00a0%", style="brackets")
     mean, _, interval = text.replace("-", "−").partition(" ")
     return Markup('{} <span class="ci">{}</span>' if interval else "{}").format(mean, interval)
+
+
+def _folded(cell: str) -> Markup:
+    """Return a cell whose interval may go under the mean where the column is narrow."""
+    for mark in (" ± ", " ["):
+        mean, found, interval = cell.partition(mark)
+        if found:
+            return Markup('{} <span class="ci">{}</span>').format(mean, mark.lstrip() + interval)
+    return escape(cell)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.report.data import ReportData
-from dcqcn_gym.report.headline import mean_utility
+from dcqcn_gym.report.judged import mean_utility
 from dcqcn_gym.report.paired import paired_rows
 from dcqcn_gym.runs.results import write_results
 from dcqcn_gym.runs.rows import REFERENCES
@@ -34,7 +34,8 @@ def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
         tuners={tuner: (tuner, header.get("tuner_args") or {})},
         seeds={"run": [header.get("seed", 0)], "fresh": data.seeds},
         figures={
-            "headline": page["headline"],
+            "verdict": page["headline"],
+            "judged": page["judged"],
             "notes": page["notes"],
             "finished": data.finished,
             "intervals": len(data.run),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcqcn_gym.core.interval import FloatArray
-from dcqcn_gym.report.figures import have_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,10 +37,13 @@ RATE_POINTS = 120
 
 def draw(tracer: Tracer) -> bytes | None:
     """Return a PNG of the series, or None without one or if matplotlib is not installed."""
-    if not tracer.binned or not have_matplotlib():
+    if not tracer.binned:
         return None
-    import matplotlib
-    from matplotlib.figure import Figure
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        return None
 
     tables = {name: binned.table() for name, binned in tracer.binned.items()}
     top = _top_ports(tables)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dcqcn_gym.core.interval import LiveFlows
 from dcqcn_gym.core.measured import Interval, mean_terms
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.runs.log import Line, setting_json
 from dcqcn_gym.tuners.base import Outcome, Proposal
 
-__all__ = ["Summary", "Window"]
+__all__ = ["Summary", "Window", "left_over_line"]
+
+_COLUMNS = ("bytes", "start_ps", "ideal_fct_ps")
 
 
 class Window:
@@ -72,3 +75,18 @@ class Summary:
             "best_utility": None if best is None else scored[best],
             "best_interval": best,
         }
+
+
+def left_over_line(left: tuple[LiveFlows, dict[int, int]] | None) -> Line:
+    """Return the part of the last line that tells what was not finished; null if unknown.
+
+    ``unfinished`` are the flows (sizes, starts and ideal completion times), ``running_rounds`` the
+    starts of rounds of collectives: with them, statistics count both at their age.
+    """
+    if left is None:
+        return {"unfinished": None, "running_rounds": None}
+    flows, rounds = left
+    return {
+        "unfinished": {name: getattr(flows, name).tolist() for name in _COLUMNS},
+        "running_rounds": [{"workload": w, "start_ps": start} for w, start in rounds.items()],
+    }

@@ -40,7 +40,7 @@ __all__ = [
     "write_json",
 ]
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the log's layout; a reader refuses a newer one."""
 
 MOST_LOG_BYTES = 2**35

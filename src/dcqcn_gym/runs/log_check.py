@@ -98,7 +98,25 @@ _ROUND: Mapping[str, Check] = {
 
 def _rounds(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(r, dict) and all(n in r and check(r[n]) for n, check in _ROUND.items())
+        isinstance(r, dict)
+        and all(n in r and check(r[n]) for n, check in _ROUND.items())
+        and _count(r.get("start_ps", 0))
+        for r in value
+    )
+
+
+def _unfinished(value: Any) -> bool:
+    least = {"bytes": 0, "start_ps": 0, "ideal_fct_ps": 1}
+    return (
+        isinstance(value, dict)
+        and all(name in value and _column(value[name], low) for name, low in least.items())
+        and len({len(value[name]) for name in least}) == 1
+    )
+
+
+def _running(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(r, dict) and _count(r.get("workload")) and _count(r.get("start_ps"))
         for r in value
     )
 
@@ -133,7 +151,8 @@ _INTERVAL: Mapping[str, Check] = {
 
 _END: Mapping[str, Check] = {
     "recommended": _setting, "intervals": _count, "mean_utility": _or_null(_number),
-    "best_utility": _or_null(_number),
+    "best_utility": _or_null(_number), "unfinished": _or_null(_unfinished),
+    "running_rounds": _or_null(_running),
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from dcqcn_gym.runs.bookkeeping import Summary, Window
+from dcqcn_gym.runs.bookkeeping import Summary, Window, left_over_line
 from dcqcn_gym.runs.log import Line, LogWriter, Run, interval_line
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
@@ -68,7 +68,8 @@ def run(
                     watch(line, tuner.state(), repeated)
                 if env.done:
                     break
-            log.append({"end": summary.end(tuner.recommend())})
+            end = summary.end(tuner.recommend())
+            log.append({"end": {**end, **left_over_line(env.left_over())}})
     return Timing(
         time.perf_counter() - wall, time.process_time() - cpu, tuner.cpu_s, summary.intervals
     )

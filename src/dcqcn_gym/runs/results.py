@@ -32,8 +32,11 @@ from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
 
 __all__ = ["RESULTS_SCHEMA", "plain", "scenario_digest", "tuner_digest", "write_results"]
 
-RESULTS_SCHEMA = 1
-"""Version of the file's layout; it rises when a field changes its meaning or goes away."""
+RESULTS_SCHEMA = 2
+"""Version of the file's layout; it rises when a field changes its meaning or goes away.
+
+2: slowdowns count unfinished flows at their age; those of finished flows alone are beside them.
+"""
 
 TunerCall = tuple[str, Mapping[str, Any]]
 """A tuner and its arguments."""
@@ -81,9 +84,13 @@ def write_results(
 
 
 def plain(value: object) -> Any:
-    """Return a value as strict JSON has it: no NaN, no infinity, dataclasses and arrays opened."""
+    """Return a value as strict JSON has it: no NaN, no infinity, dataclasses and arrays opened.
+
+    Fields of a dataclass whose metadata say ``in_results=False`` are left out.
+    """
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        kept = [f.name for f in fields(value) if f.metadata.get("in_results", True)]
+        return {name: plain(getattr(value, name)) for name in kept}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):

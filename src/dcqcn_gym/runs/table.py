@@ -25,7 +25,9 @@ __all__ = [
     "MISSING",
     "Table",
     "count_of",
+    "four",
     "number",
+    "point",
     "print_tables",
     "times",
     "with_interval",
@@ -33,6 +35,11 @@ __all__ = [
 
 MISSING = "–"
 """What stands in a cell without a value."""
+
+PROSE = 36
+"""Characters per line from which on a cell is read as a sentence, which may be folded."""
+GAP = 3
+"""Characters between two columns on a terminal."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,42 @@ class Table:
         head, *lines = ("| " + " | ".join(map(plain, row)) + " |" for row in every)
         return "\n".join([head, "|" + "---|" * len(self.columns), *lines])
 
+    def parts(self, width: int) -> list[Table]:
+        """Return the table, or where ``width`` characters are too few, several side by side parts.
+
+        Each part begins with the first column again and is as wide as fits; columns of sentences
+        may be folded down to :data:`PROSE` characters.
+        """
+        needed = [self._narrowest(i) + GAP for i in range(len(self.columns))]
+        groups: list[list[int]] = [[]]
+        room = width - 1 - needed[0]
+        left = room
+        for i in range(1, len(self.columns)):
+            if needed[i] > left and groups[-1]:
+                groups.append([])
+                left = room
+            groups[-1].append(i)
+            left -= needed[i]
+        if len(groups) == 1:
+            return [self]
+        return [
+            self._chosen([0, *group], "" if n else self.title) for n, group in enumerate(groups)
+        ]
+
+    def _narrowest(self, column: int) -> int:
+        """Return how many characters a column needs so that no word and no figure is cut."""
+        words = [len(word) for word in self.columns[column].split()]
+        cells = [len(row[column]) for row in self.rows]
+        longest = max(cells, default=0)
+        return max([*words, longest if column == 0 or longest <= PROSE else PROSE])
+
+    def _chosen(self, columns: Sequence[int], title: str) -> Table:
+        def pick(row: Sequence[str]) -> list[str]:
+            return [row[i] for i in columns]
+
+        words = len([i for i in columns if i < self.words])
+        return Table(pick(self.columns), [pick(row) for row in self.rows], title, words)
+
     def text(self) -> rich.table.Table:
         """Return the table for a terminal."""
         from rich import box
@@ -58,7 +101,8 @@ class Table:
         table = TerminalTable(title=_shown(self.title), title_justify="left", box=box.SIMPLE_HEAD)
         for i, column in enumerate(self.columns):
             justify: Literal["left", "right"] = "left" if i < self.words else "right"
-            table.add_column(_shown(column), justify=justify, no_wrap=not i)
+            least = self._narrowest(i) if self.rows else None
+            table.add_column(_shown(column), justify=justify, no_wrap=not i, min_width=least)
         for row in self.rows:
             table.add_row(*map(_shown, row))
         return table
@@ -71,15 +115,17 @@ def _shown(text: str) -> Text:
     return Text(printable(text))
 
 
-def print_tables(tables: Sequence[Table]) -> None:
-    """Print tables on standard output; a pipe gets whole rows instead of folded cells."""
+def print_tables(tables: Sequence[Table], *, err: bool = False) -> None:
+    """Print tables on standard output (or error), in parts that fit; a pipe gets whole rows."""
     from rich.console import Console
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=300)
+    console = Console(stderr=err)
+    terminal = console.is_terminal
+    if not terminal:
+        console = Console(stderr=err, width=300)
     for table in tables:
-        console.print(table.text())
+        for part in table.parts(console.width) if terminal else [table]:
+            console.print(part.text())
 
 
 Style: TypeAlias = Literal["pm", "brackets", "words"]
@@ -113,6 +159,11 @@ def with_interval(
     return Marked(f"{text} [{low:{form}}, {high:{form}}]")
 
 
+def point(value: Estimate, form: str = ".4f") -> str:
+    """Return an estimate's mean alone for a cell; a dash without a value."""
+    return MISSING if math.isnan(value.mean) else f"{value.mean:{form}}"
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """Format a number for a table cell: ``digits`` significant digits, a dash for none."""
     if value is None or math.isnan(value):
@@ -120,6 +171,11 @@ def number(value: float | None, digits: int = 4) -> str:
     if value == int(value) and abs(value) < 1e7:
         return f"{int(value):,}".replace(",", "\u202f").replace("-", "−")
     return f"{value:.{digits}g}".replace("-", "−")
+
+
+def four(value: float) -> str:
+    """Format a utility: always four decimals, a dash for none."""
+    return MISSING if math.isnan(value) else f"{value:.4f}"
 
 
 def times(value: float | None) -> str:

@@ -1,7 +1,10 @@
 """Older logs: the header of a run as today's program would have written it.
 
-Only line 1 ever changed, so a log of schema 1 is reported and continued like any other; its file
-keeps the line 1 that it has.
+Line 1 and the last line are all that ever changed, so an older log is reported and continued like
+any other; its file keeps the line 1 that it has.
+
+Schema 3: the last line holds ``unfinished`` and ``running_rounds``. They were not recorded before,
+so figures that need them are unknown for older logs.
 
 Schema 2: the scenario's ``rp`` is an option of ``scheme``, and it has ``knobs`` and ``groups``;
 beside each rate in Gb/s stands one in ``ps_per_byte``; ``switch`` has ``ecmp_salt``, ``ecmp_table``
@@ -23,8 +26,10 @@ _SWITCH = {"ecmp_salt": 0, "ecmp_table": [], "ack_class": "control"}
 
 def upgraded(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return the header of a log of any earlier schema in the layout of the newest one."""
-    if header["schema"] > 1 or not isinstance(header.get("scenario"), Mapping):
+    if header["schema"] > 2 or not isinstance(header.get("scenario"), Mapping):
         return dict(header)
+    if header["schema"] == 2:
+        return {**header, "schema": 3}
     scenario = {"knobs": list(TUNED_KNOBS), "groups": [], **header["scenario"]}
     scenario["scheme"] = {"name": "dcqcn", "rp": scenario.pop("rp", "nic")}
     if isinstance(scenario.get("switch"), Mapping):
@@ -33,7 +38,7 @@ def upgraded(header: Mapping[str, Any]) -> dict[str, Any]:
         scenario["monitor"] = own_options(scenario["monitor"])
     if "topology" in scenario:
         scenario["topology"] = _with_rates(scenario["topology"])
-    return {**header, "schema": 2, "scenario": scenario}
+    return {**header, "schema": 3, "scenario": scenario}
 
 
 def _with_rates(value: Any) -> Any:

@@ -15,6 +15,7 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.core.utility import terms
 from dcqcn_gym.envs.backends import Backend
+from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.observation import observe
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
@@ -115,6 +116,18 @@ class BackendCase:
         """Shapes, types, ranges and sums hold in every interval."""
         for _ in range(5):
             check_report(backend.advance(), scenario.n_hosts)
+
+    def test_live_flows_are_those_that_are_active(self, backend: Backend) -> None:
+        """Where the backend knows them: as many as the report says, by source and ordinal."""
+        for _ in range(3):
+            report, live = backend.advance(), live_flows_of(backend)
+            if live is None:
+                return
+            assert len(live.src) == report.active_flows
+            named = list(zip(live.src.tolist(), live.ordinal.tolist(), strict=True))
+            assert named == sorted(set(named))
+            assert np.all(live.start_ps < report.end_ps)
+            assert np.all(live.ideal_fct_ps > 0)
 
     def test_there_is_traffic(self, backend: Backend) -> None:
         """The scenario's senders send."""

@@ -15,14 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.report.paired import PairedRow, paired_rows, series_of
+from dcqcn_gym.report.paired import ONE_TRACE, PairedRow, one_trace, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.markdown import plain as shown
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.results import plain, tuner_digest, write_results
 from dcqcn_gym.runs.rows import Row, evaluation_seeds, load_scenarios, unique
-from dcqcn_gym.runs.table import Table, with_interval
+from dcqcn_gym.runs.table import Table, point, with_interval
 from dcqcn_gym.tuners.policy import shipped_policies
 
 __all__ = ["Plan", "as_json", "as_markdown", "as_tables", "evaluate"]
@@ -144,15 +144,20 @@ def as_tables(rows: Rows) -> list[Table]:
     for scenario, found in rows.items():
         others = list(found[0].utility_gain)
         columns = ["tuner", "utility", *(f"minus {n}" for n in others), "mean slowdown",
-                   "p99 slowdown"]  # fmt: skip
-        tables.append(Table(columns, [_cells(row, others) for row in found], scenario))
+                   "p99 slowdown", "finished only, mean", "p99", "unfinished"]  # fmt: skip
+        title = f"{scenario} ({ONE_TRACE})" if one_trace(found) else scenario
+        tables.append(Table(columns, [_cells(row, others) for row in found], title))
     return tables
 
 
 def _cells(row: PairedRow, others: Sequence[str]) -> list[str]:
     gains = [with_interval(row.utility_gain.get(name), "+.4f", style="brackets") for name in others]
-    tail = [f"{row.slowdown[statistic].mean:.2f}" for statistic in ("mean", "p99")]
-    return [row.name, f"{row.utility.mean:.4f}", *gains, *tail]
+    tail = [
+        point(kind[statistic], ".2f")
+        for kind in (row.slowdown, row.slowdown_finished)
+        for statistic in ("mean", "p99")
+    ]
+    return [row.name, point(row.utility), *gains, *tail, point(row.unfinished, ".0f")]
 
 
 def as_markdown(rows: Rows) -> str:
@@ -166,6 +171,8 @@ def as_json(plan: Plan, rows: Rows) -> str:
         {
             "scenario": scenario, "name": row.name, "utility": row.utility,
             "gain": row.utility_gain, "slowdown": row.slowdown["mean"], "p99": row.slowdown["p99"],
+            "slowdown_finished": row.slowdown_finished["mean"],
+            "p99_finished": row.slowdown_finished["p99"], "unfinished": row.unfinished,
         }
         for scenario, some in rows.items() for row in some
     ]  # fmt: skip

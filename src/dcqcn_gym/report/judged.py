@@ -1,0 +1,91 @@
+"""From logs to the verdict: what was measured on each fresh seed, paired with the references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dcqcn_gym.core.score import GUARD, Flows
+from dcqcn_gym.core.statistics import estimate
+from dcqcn_gym.core.verdict import Change, Measured, Verdict, changes, verdict
+from dcqcn_gym.report.series import Series
+
+__all__ = ["Judged", "judge", "mean_utility", "measured", "tells_unfinished"]
+
+UNTOLD = (
+    "the logs do not tell which flows were unfinished (they are of an earlier version or of a "
+    "world that cannot know), so nothing can be said"
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A setting against the references: the verdict over the default, and every figure's change.
+
+    ``against`` holds the table of each reference by its name; the first one is the default's.
+    """
+
+    verdict: Verdict
+    against: Mapping[str, Sequence[Change]]
+    seeds: int
+
+
+def mean_utility(series: Series) -> float:
+    """Return the mean utility over the intervals with traffic; NaN if there is none."""
+    values = series.utility[series.busy] if len(series) else np.zeros(0)
+    return float(np.mean(values)) if values.size else float("nan")
+
+
+def tells_unfinished(series: Series) -> bool:
+    """Return whether the log tells the flows that were not finished."""
+    return series.left is not None
+
+
+def measured(series: Series) -> Measured:
+    """Return what counts for the verdict of a log; no flows where unfinished ones are not told."""
+    begin, end = series.window_ps
+    seconds = (end - begin) * 1e-12
+    delivered = series.column("delivered_bytes")
+    rtt = series.column("rtt_mean_ps")
+    rtt = rtt[np.isfinite(rtt)]
+    return Measured(
+        flows=series.all_flows or Flows.none(),
+        goodput_bps=float(np.sum(delivered)) * 8 / seconds if seconds > 0 else 0.0,
+        rtt_s=float(np.mean(rtt)) * 1e-12 if rtt.size else float("nan"),
+        pause_share=float(np.mean(series.pause_share)) if len(series) else float("nan"),
+        utility=mean_utility(series),
+        rounds_ps=_rounds_ps(series),
+    )
+
+
+def _rounds_ps(series: Series) -> list[int]:
+    """Return the times of rounds that started before the guard; running ones count at their age."""
+    begin, end = series.window_ps
+    before = begin + (1 - GUARD) * (end - begin)
+    done = [
+        (int(r["start_ps"]), int(r["time_ps"]))
+        for record in series.records
+        for r in record.get("rounds", ())
+        if "start_ps" in r
+    ]
+    running = [
+        (int(r["start_ps"]), end - int(r["start_ps"]))
+        for r in (series.end or {}).get("running_rounds") or ()
+    ]
+    return [time for start, time in (*done, *running) if begin <= start < before]
+
+
+def judge(
+    ours: Sequence[Measured], references: Mapping[str, Sequence[Measured]], *, told: bool
+) -> Judged:
+    """Judge a setting by what was measured seed by seed; the first reference is the default.
+
+    ``told`` is False if a log does not tell its unfinished flows: then there is no verdict.
+    """
+    found = verdict(ours, next(iter(references.values())))
+    if not told:
+        found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
+    against = {name: changes(ours, theirs) for name, theirs in references.items()}
+    return Judged(found, against, len(ours))

@@ -1,0 +1,203 @@
+"""One log as arrays: what everything that judges a run reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.core.score import Flows, window_flows
+from dcqcn_gym.core.statistics import slowdowns
+from dcqcn_gym.runs.log import Run
+
+__all__ = ["FloatArray", "FlowTable", "IntArray", "Series"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def _ints() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class FlowTable:
+    """Flows with their sizes, starts and ideal completion times, in bytes and ps."""
+
+    bytes: IntArray = field(default_factory=_ints)
+    start_ps: IntArray = field(default_factory=_ints)
+    ideal_fct_ps: IntArray = field(default_factory=_ints)
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[int]]) -> FlowTable:
+        """Return the table of a log's columns."""
+        names = ("bytes", "start_ps", "ideal_fct_ps")
+        return cls(*(np.asarray(columns[name], dtype=np.int64) for name in names))
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> FlowTable:
+        """Return some of the rows."""
+        return FlowTable(self.bytes[which], self.start_ps[which], self.ideal_fct_ps[which])
+
+    def and_those(self, other: FlowTable) -> FlowTable:
+        """Return the rows of both."""
+        pairs = (
+            (self.bytes, other.bytes),
+            (self.start_ps, other.start_ps),
+            (self.ideal_fct_ps, other.ideal_fct_ps),
+        )
+        return FlowTable(*(np.concatenate(pair) for pair in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One log as arrays with one entry per interval, and its flows."""
+
+    header: Mapping[str, Any]
+    end: Mapping[str, Any] | None
+    records: Sequence[Mapping[str, Any]]
+    finished: FlowTable
+    """The flows that finished, and :attr:`fct_ps` their completion times."""
+    fct_ps: IntArray
+    flow_interval: IntArray
+    """Position in ``records`` of the interval in which each of them finished."""
+    left: FlowTable | None
+    """The flows that were not finished at the end; None if the log does not tell them."""
+
+    @classmethod
+    def of(cls, run: Run) -> Series:
+        """Build the arrays of a run that was read."""
+        flows = [r.get("flows") or {} for r in run.intervals]
+        # the lists of flows are most of a log: keep them as arrays only
+        records = [{k: v for k, v in r.items() if k != "flows"} for r in run.intervals]
+        counts = [len(f.get("bytes", ())) for f in flows]
+
+        def joined(key: str) -> IntArray:
+            parts = [np.asarray(f.get(key, ()), dtype=np.int64) for f in flows]
+            return np.concatenate(parts) if parts else _ints()
+
+        size, start = joined("bytes"), joined("start_ps")
+        told = start.size == size.size  # a log of somebody else's may lack the starts
+        return cls(
+            header=run.header,
+            end=run.end,
+            records=records,
+            finished=FlowTable(
+                size, start if told else np.zeros_like(size), joined("ideal_fct_ps")
+            ),
+            fct_ps=joined("fct_ps"),
+            flow_interval=np.repeat(np.arange(len(records)), counts),
+            left=_left(run) if told else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def column(self, name: str) -> FloatArray:
+        """Return a numeric field per interval; NaN where it is missing."""
+        return np.array([float(_number(r.get(name))) for r in self.records])
+
+    def fsd(self, name: str) -> FloatArray:
+        """Return a field of the flow-size distribution per interval; NaN where it is missing."""
+        return np.array([float(_number((r.get("fsd") or {}).get(name))) for r in self.records])
+
+    def first(self, n: int) -> Series:
+        """Return the first ``n`` intervals and their flows; what finished later is unfinished."""
+        if n >= len(self):
+            return self
+        chosen = self.flow_interval < n
+        left = self.left
+        if left is not None:
+            left = self.finished.chosen(~chosen).and_those(left)
+            left = left.chosen(left.start_ps < (self.records[n - 1]["end_ps"] if n else 0))
+        return Series(
+            self.header,
+            None,
+            self.records[:n],
+            self.finished.chosen(chosen),
+            self.fct_ps[chosen],
+            self.flow_interval[chosen],
+            left,
+        )
+
+    @property
+    def window_ps(self) -> tuple[int, int]:
+        """Begin and end of what was recorded."""
+        if not self.records:
+            return 0, 0
+        return int(self.records[0]["start_ps"]), int(self.records[-1]["end_ps"])
+
+    @property
+    def time_ms(self) -> FloatArray:
+        """Simulated time at the end of each interval, since the first one began."""
+        return (self.column("end_ps") - self.window_ps[0]) * 1e-9
+
+    @property
+    def utility(self) -> FloatArray:
+        """Utility per interval, in 0..1."""
+        return self.column("utility")
+
+    @property
+    def busy(self) -> npt.NDArray[np.bool_]:
+        """True for the intervals with traffic."""
+        return np.array([not r.get("idle") for r in self.records], dtype=bool)
+
+    @property
+    def pause_share(self) -> FloatArray:
+        """Share of the interval that the mean device was paused, in 0..1."""
+        duration = self.column("end_ps") - self.column("start_ps")
+        return self.column("pause_ps_mean") / duration
+
+    @property
+    def unfinished(self) -> int:
+        """Flows that were still active when the log ends, whenever they started."""
+        return int(self.records[-1].get("active_flows", 0)) if self.records else 0
+
+    @property
+    def flow_slowdown(self) -> FloatArray:
+        """Slowdowns of the finished flows."""
+        return slowdowns(self.fct_ps, self.finished.ideal_fct_ps)
+
+    @property
+    def flows(self) -> tuple[IntArray, FloatArray]:
+        """Sizes and slowdowns of the flows that finished, whenever they started."""
+        return self.finished.bytes, self.flow_slowdown
+
+    @property
+    def all_flows(self) -> Flows | None:
+        """Every flow that started in the window before its guard, unfinished ones at their age.
+
+        None if the log does not tell the unfinished ones.
+        """
+        if self.left is None or not self.records:
+            return None
+        f, left = self.finished, self.left
+        begin, end = self.window_ps
+        return window_flows(
+            (f.bytes, f.start_ps, self.fct_ps, f.ideal_fct_ps),
+            (left.bytes, left.start_ps, left.ideal_fct_ps),
+            begin_ps=begin,
+            end_ps=end,
+        )
+
+    @property
+    def every_flow(self) -> tuple[IntArray, FloatArray]:
+        """Sizes and slowdowns of :attr:`all_flows`; nothing where the log does not tell them."""
+        flows = self.all_flows or Flows.none()
+        return flows.bytes, flows.slowdown
+
+
+def _left(run: Run) -> FlowTable | None:
+    """Return the unfinished flows of the last line, or none where nothing was active."""
+    told = None if run.end is None else run.end.get("unfinished")
+    if told is not None:
+        return FlowTable.of(told)
+    last = run.intervals[-1] if run.intervals else {}
+    known = "active_flows" not in last.get("unknown", ())
+    return FlowTable() if known and last.get("active_flows") == 0 else None
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")

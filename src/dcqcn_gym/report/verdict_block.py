@@ -1,0 +1,239 @@
+"""The verdict in words and as a table: the same block for the page, the terminal and programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dcqcn_gym.core.score import CLASSES, geometric_ratio
+from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.core.verdict import Change, Flag, Verdict
+from dcqcn_gym.report.judged import Judged
+from dcqcn_gym.runs.table import MISSING, Table, count_of, times, with_interval
+
+__all__ = ["BlockRow", "VerdictBlock", "block", "flags_text", "score_text", "unjudged"]
+
+Tone = Literal["gain", "loss", "none", "unknown"]
+
+TONES: Mapping[str, Tone] = {
+    "better": "gain", "starves": "loss", "trades": "loss", "worse": "loss",
+    "nothing gained": "none",
+}  # fmt: skip
+
+ADVICE = {
+    "yes": "Yes: it gains, and no limit is crossed.",
+    "unknown": "Not known: there is no evidence that other traffic would say the same.",
+}
+
+SLOWDOWN_NAMES = {"mean": "mean slowdown", "p99": "99th percentile"}
+
+UNITS: Mapping[str, tuple[str, float, str]] = {
+    "goodput": ("goodput, Gb/s", 1e-9, ".4g"),
+    "rtt": ("round-trip time, µs", 1e6, ".4g"),
+    "pause": ("paused, % of the time", 100, ".3g"),
+    "unfinished": ("unfinished flows, %", 100, ".3g"),
+    "round": ("round of a collective, ms", 1e-9, ".4g"),
+    "utility": ("PARALEON's utility", 1, ".4f"),
+}
+"""Name with unit, factor from SI units (rounds: ps) and format of a figure."""
+
+
+@dataclass(frozen=True)
+class BlockRow:
+    """One figure under every setting; the words tell what the colours of the page tell.
+
+    ``against`` holds each reference's name with the change and its mark: ``worse``, ``better`` or
+    nothing. ``judged`` says in words how the figure stands to the default and to its limit.
+    """
+
+    key: str
+    name: str
+    values: Mapping[str, str]
+    against: Mapping[str, tuple[str, str]]
+    judged: str
+    over: bool
+
+
+@dataclass(frozen=True)
+class VerdictBlock:
+    """What was gained, what it cost, whether to deploy it; ``tone`` is what the page colours.
+
+    ``title`` is the verdict, ``answers`` are questions with their answers, ``rows`` the evidence.
+    """
+
+    word: str
+    tone: Tone
+    deploy: str
+    title: str
+    answers: Sequence[tuple[str, str]]
+    rows: Sequence[BlockRow] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings of the table, references first."""
+        return list(self.rows[0].values) if self.rows else []
+
+    def table(self) -> Table:
+        """Return the evidence for a terminal: of the changes, only those against the default."""
+        columns = ["on fresh traffic", *self.settings, "against default", "verdict"]
+        rows = [
+            [row.name, *row.values.values(), _signed(*row.against["default"]), row.judged]
+            for row in self.rows
+        ]
+        return Table(columns, rows)
+
+
+def block(judged: Judged, *, who: str, evidence: str) -> VerdictBlock:
+    """Return the block of a judged setting; ``who`` found it, ``evidence`` says on what traffic."""
+    v = judged.verdict
+    title = v.text[0].upper() + v.text[1:]
+    answers = [
+        ("What was judged", f"the setting that {who} found, against NVIDIA's default, {evidence}"),
+        ("Gained", _gained(judged)),
+        ("Cost", _cost(judged)),
+        ("Would you deploy it?", advice(v)),
+        ("Score", score_text(v.score, judged.seeds)),
+    ]
+    rows = _rows(judged)
+    tone: Tone = "unknown" if v.deploy == "unknown" else TONES.get(v.word, "unknown")
+    return VerdictBlock(v.word, tone, v.deploy, title, answers, rows, v.notes)
+
+
+def unjudged(title: str, why: str) -> VerdictBlock:
+    """Return the block of a run that was not judged on fresh traffic."""
+    answers = [("Would you deploy it?", ADVICE["unknown"]), ("Why", why)]
+    return VerdictBlock("not judged", "unknown", "unknown", title, answers)
+
+
+def advice(v: Verdict) -> str:
+    """Return the answer to whether one should deploy the setting."""
+    if v.deploy != "no":
+        return ADVICE[v.deploy]
+    if v.word == "nothing gained":
+        return "No: nothing was gained."
+    up = [flag.name for flag in v.flags if flag.state == "up"]
+    return f"No: {', '.join(up)} beyond the limit." if up else "No: it is worse than the default."
+
+
+def score_text(score: Estimate, seeds: int) -> str:
+    """Return S in words, with its interval and the ratio of slowdowns that it stands for."""
+    if score.n == 0:
+        return "unknown"
+    ratio = f"slowdowns are {geometric_ratio(score.mean):.2f} times the default's"
+    text = f"S = {with_interval(score, '+.3f', style='brackets')}: {ratio}"
+    if score.constant:
+        return f"{text}; every seed gives the same: one trace, no interval"
+    over = f"95\u00a0% interval over {count_of(seeds, 'seed')}" if score.known else "no interval"
+    return f"{text} ({over})".replace("-", "−")
+
+
+def flags_text(flags: Sequence[Flag]) -> str:
+    """Return the limits that are crossed, for one cell."""
+    up = [flag.name for flag in flags if flag.state == "up"]
+    return ", ".join(up) if up else "none"
+
+
+def _gained(judged: Judged) -> str:
+    found = [_phrase(c) for c in _default_changes(judged) if c.better and c.key != "utility"]
+    if judged.verdict.word == "no evidence":
+        return "not known"
+    return "; ".join(found) if found else "nothing that can be told from chance"
+
+
+def _cost(judged: Judged) -> str:
+    v = judged.verdict
+    if v.word == "no evidence":
+        return "not known"
+    up = {flag.key for flag in v.flags if flag.state == "up"}
+    table = {c.key: c for c in _default_changes(judged)}
+    over = [f"{_phrase(table[key])}, beyond the limit" for key in table if key in up]
+    small = [_phrase(c) for c in table.values()
+             if c.worse and c.key not in up and c.key != "utility"]  # fmt: skip
+    return "; ".join([*over, *small]) or "nothing that can be told from chance"
+
+
+def _default_changes(judged: Judged) -> Sequence[Change]:
+    return next(iter(judged.against.values()))
+
+
+def _phrase(change: Change) -> str:
+    name = _name(change.key).split(",")[0]
+    return f"{name} {_change_text(change)}"
+
+
+def _name(key: str) -> str:
+    if key in UNITS:
+        return UNITS[key][0]
+    what, _, size = key.partition(" ")
+    of = next(c.name for c in CLASSES if c.key == size)
+    return f"{of}: {SLOWDOWN_NAMES[what]}"
+
+
+def _change_text(change: Change) -> str:
+    unit = "\u00a0%" if change.relative else "\u00a0points"
+    form, scale = ("+.1f", 100.0)
+    if change.key == "utility":
+        form, scale, unit = "+.4f", 1.0, ""
+    text = with_interval(change.change, form, scale, unit=unit, style="brackets")
+    return str(text).replace("-", "−")
+
+
+def _value(key: str, value: float) -> str:
+    if math.isnan(value):
+        return MISSING
+    if key not in UNITS:
+        return times(value)
+    _, scale, form = UNITS[key]
+    return f"{value * scale:{form}}"
+
+
+def _rows(judged: Judged) -> list[BlockRow]:
+    flags = {flag.key: flag for flag in judged.verdict.flags}
+    rows = []
+    for i, change in enumerate(_default_changes(judged)):
+        each = {name: table[i] for name, table in judged.against.items()}
+        if not any(c.change.n for c in each.values()):
+            continue  # a class without flows
+        values = {name: _value(change.key, c.reference) for name, c in each.items()}
+        flag = flags.get(change.key)
+        rows.append(
+            BlockRow(
+                change.key,
+                _name(change.key),
+                {**values, "found": _value(change.key, change.ours)},
+                {name: (_change_text(c), _mark(c)) for name, c in each.items()},
+                _judged_text(change, flag),
+                flag is not None and flag.state == "up",
+            )
+        )
+    return rows
+
+
+def _mark(change: Change) -> str:
+    return "worse" if change.worse else "better" if change.better else ""
+
+
+def _signed(text: str, mark: str) -> str:
+    """Return a cell whose mark does not rest on a colour."""
+    plain = text.replace("\u00a0", " ")
+    return f"{plain} {SIGNS[mark]}" if mark else plain
+
+
+SIGNS = {"worse": "▲", "better": "✓"}
+
+
+def _judged_text(change: Change, flag: Flag | None) -> str:
+    if flag is None:
+        return _mark(change)
+    limit = f"{flag.limit * 100:g} {'%' if change.relative else 'points'}"
+    return {
+        "up": f"▲ worse, beyond the limit of {limit}",
+        "open": f"{_mark(change) or 'no difference'}, but more than {limit} is not ruled out",
+        "few": f"{_mark(change) or 'no difference'}; too few flows for a limit",
+        "clear": _mark(change) and f"{_mark(change)}, within the limit"
+        if change.worse
+        else _mark(change),
+    }[flag.state]

@@ -1,0 +1,56 @@
+"""The recommendation of a recorded run as commands for devices, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dcqcn_gym.core.errors import RunError, in_one_line
+from dcqcn_gym.core.groups import DeviceSetting, by_group, setting_of
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.hw.emit import emit
+from dcqcn_gym.runs.log import Run
+
+__all__ = ["commands"]
+
+
+def commands(run: Run, form: str, *, changed_only: bool = False, rollback: bool = False) -> str:
+    """Return shell commands for what ``run`` recommends; forms as :func:`dcqcn_gym.hw.emit.emit`.
+
+    ``changed_only``: only knobs that differ from the setting in force before the run.
+    ``rollback``: the commands that bring that one back instead.
+
+    Raise:
+        RunError: the run recommends nothing, or its log does not hold the scenario.
+        ConfigError: the recommendation is no legal setting.
+        UnknownNameError: no such form.
+    """
+    found = (run.end or {}).get("recommended")
+    if not isinstance(found, Mapping):
+        raise RunError(
+            f"{run.path} recommends no setting: the run has not reached its end; the command that "
+            "made it continues it with --resume"
+        )
+    scenario = _scenario(run)
+    before, setting = scenario.initial_setting(), setting_of(found)
+    for group, values in by_group(setting):
+        values.check(scenario.line_rate_bps, f"{run.path}: {group}")
+    if rollback:
+        return emit(before, form, before=_differing(setting, before) if changed_only else None)
+    return emit(setting, form, before=before if changed_only else None)
+
+
+def _scenario(run: Run) -> Scenario:
+    try:
+        return Scenario.model_validate(run.header.get("scenario"))
+    except ValueError as error:  # a ConfigError is one
+        words = in_one_line(error)
+        raise RunError(f"{run.path}: the scenario in it cannot be read: {words}") from None
+
+
+def _differing(setting: DeviceSetting, before: Setting) -> Setting:
+    """Return one setting that differs from ``before`` wherever that of any group does."""
+    changed: dict[str, float] = {}
+    for _, values in by_group(setting):
+        changed |= {name: v for name, v in values.items() if v != before[name]}
+    return before.replace(changed)

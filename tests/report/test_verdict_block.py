@@ -1,0 +1,134 @@
+"""The block at the top of the page, in six cases: its words, its marks, and what it never says."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcqcn_gym.core.verdict import LIMITS
+from dcqcn_gym.report import build_report
+from dcqcn_gym.report.data import load_report_data
+from dcqcn_gym.report.headline import headline, judged_run
+from dcqcn_gym.report.verdict_block import VerdictBlock
+from dcqcn_gym.runs.log import RunDir
+from verdict_cases import CASES, write_case
+
+
+def of(root: Path) -> VerdictBlock:
+    data = load_report_data(root)
+    return headline(data, judged_run(data))
+
+
+def page_of(root: Path) -> str:
+    return build_report(root).read_text(encoding="utf-8")
+
+
+def row_of(page: str, key: str) -> str:
+    (row,) = re.findall(rf'<tr data-key="{key}".*?</tr>', page, flags=re.DOTALL)
+    return str(row)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    root = tmp_path_factory.mktemp("cases")
+    return {name: page_of(write_case(name, root / name)) for name in CASES}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_begins_with_the_verdict(pages: dict[str, str], name: str) -> None:
+    case, page = CASES[name], pages[name]
+    assert f'data-word="{case.word}" data-deploy="{case.deploy}"' in page
+    (title,) = re.findall(r"<h1[^>]*>(.*?)</h1>", page, flags=re.DOTALL)
+    assert unescape(title).startswith(case.title)
+    assert page.index("<h1") < page.index('<dl class="answers">') < page.index("<h2")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_page_shows_nan_or_none(pages: dict[str, str], name: str) -> None:
+    text = re.sub(r"<style>.*?</style>|<[^>]*>", " ", pages[name], flags=re.DOTALL)
+    assert not re.search(r"\b(nan|inf|None)\b", text)
+
+
+def test_a_worse_cell_is_marked_by_a_word(pages: dict[str, str]) -> None:
+    page = pages["starved-elephants"]
+    row = row_of(page, "mean 1MB-")
+    assert 'class="over"' in row
+    assert row.count("▲ worse</span>") == 2  # against default and expert
+    assert f"▲ worse, beyond the limit of {LIMITS['class'] * 100:g} %" in row
+    assert "▲" not in row_of(page, "mean 0-100KB")
+    for cell in re.findall(r'<td class="worse">(.*?)</td>', page):
+        assert "▲" in cell
+
+
+def test_the_cost_stands_beside_the_gain(pages: dict[str, str]) -> None:
+    answers = dict(
+        re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", pages["starved-elephants"], flags=re.DOTALL)
+    )
+    assert "mice: mean slowdown −" in answers["Gained"]
+    assert "elephants: mean slowdown +" in answers["Cost"]
+    assert "unfinished flows +" in answers["Cost"]
+    assert answers["Would you deploy it?"].startswith("No: mean slowdown of elephants")
+
+
+def test_one_trace_has_no_interval_anywhere_in_the_block(pages: dict[str, str]) -> None:
+    section = pages["one-trace"].split("</section>")[0]
+    assert "one trace, no interval" in section
+    assert not re.search(r"\[[+−]?\d", section)
+    rest = pages["one-trace"].split("on fresh traffic</h3>")[1]
+    assert "Every seed gives the same result: one trace, no interval." in rest
+    assert "Brackets hold" not in rest
+    assert "Brackets hold" in pages["clear-gain"].split("on fresh traffic</h3>")[1]
+
+
+def test_nothing_finished_is_no_evidence(tmp_path: Path) -> None:
+    found = of(write_case("nothing-finished", tmp_path / "run"))
+    assert dict(found.answers)["Score"] == "unknown"
+    assert found.notes == ()
+
+
+def test_unknown_unfinished_flows_give_no_verdict(tmp_path: Path) -> None:
+    root = write_case("clear-gain", tmp_path / "run", seeds=2)
+
+    def forget(end: dict[str, Any]) -> None:
+        end["unfinished"] = None
+
+    change_end(RunDir(root).evaluation("recommended", 1_001_000), forget, active=3)
+    found = of(root)
+    assert (found.word, found.deploy) == ("no evidence", "unknown")
+    assert "do not tell which flows were unfinished" in found.title
+    assert "finished only" in page_of(root)
+
+
+def test_older_logs_without_active_flows_need_no_ages(tmp_path: Path) -> None:
+    root = write_case("clear-gain", tmp_path / "run")
+    for path in (root / "evaluation").glob("*.jsonl"):
+        change_end(path, lambda end: end.pop("unfinished"), active=0)
+    assert of(root).word == "better"
+
+
+def change_end(path: Path, change: Any, *, active: int) -> None:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    change(lines[-1]["end"])
+    lines[-2]["active_flows"] = active
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_the_results_file_holds_the_verdict(tmp_path: Path) -> None:
+    root = write_case("starved-elephants", tmp_path / "run")
+    build_report(root)
+    found = json.loads((root / "results.json").read_text())
+    assert found["schema"] == 2
+    figures = found["figures"]
+    assert (figures["verdict"]["word"], figures["verdict"]["deploy"]) == ("starves", "no")
+    flags = {f["key"]: f["state"] for f in figures["judged"]["verdict"]["flags"]}
+    assert flags["mean 1MB-"] == flags["unfinished"] == "up"
+    assert {row["key"] for row in figures["judged"]["against"]["expert"]} >= {"goodput", "rtt"}
+    recommended = next(row for row in found["rows"] if row["name"] == "recommended")
+    every, finished = (recommended[k]["mean"]["mean"] for k in ("slowdown", "slowdown_finished"))
+    assert every > 1.2 * finished
+    assert recommended["unfinished"]["mean"] > 0

@@ -1,0 +1,72 @@
+"""Tables on a terminal of 80 columns: every figure whole, nothing wider than the terminal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.runs.table import Table, print_tables
+from dcqcn_gym.tuners import TUNERS
+
+NARROW = {"COLUMNS": "80", "FORCE_COLOR": "1", "TERM": "xterm"}
+
+
+def said(*words: str) -> list[str]:
+    """What a command prints on a terminal of 80 columns, without its colours."""
+    done = CliRunner().invoke(app, list(words), env=NARROW)
+    assert done.exit_code == 0, done.output
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    return lines
+
+
+def test_knobs_show_every_name_and_range() -> None:
+    lines = said("knobs")
+    text = "\n".join(lines)
+    for row in KNOBS.values():
+        found = [line for line in lines if line.split()[:1] == [row.name]]
+        assert len(found) == 4  # one line in each part
+        assert "{:g}..{:g}".format(*row.legal_at(100e9)) in found[0]
+        assert "{:g}..{:g}".format(*row.tuned_at(100e9)) in found[1]
+        assert (row.mlxconfig or row.sonic or "") in found[2]
+        assert row.help.split()[0] in found[3]
+    assert text.count("knobs at 100 Gb/s") == 1
+
+
+def test_lists_fit() -> None:
+    tuners = said("tuners")
+    assert {line.split()[0] for line in tuners if line.strip()} >= set(TUNERS.names())
+    assert any("mini-fb-hadoop" in line for line in said("scenarios"))
+
+
+def test_results_of_compare_and_evaluate_fit(tmp_path: Path) -> None:
+    words = ["--scenario", "mini-fb-hadoop", "--backend", "fake", "--seeds", "2", "--jobs", "1"]
+    tuners = ["--tuners", "default,random", "--eval-seeds", "1", "--eval-intervals", "4"]
+    few = ["--intervals", "4", "--out", str(tmp_path / "out")]
+    lines = said("compare", *words, *tuners, *few, "--quiet")
+    assert any(re.search(r"random +0\.\d{4} ±", line) for line in lines)
+    lines = said("evaluate", "sac-mini", *words, "--intervals", "4")
+    assert any(re.search(r"sac-mini +0\.\d{4}", line) for line in lines)
+
+
+def test_a_table_that_fits_stays_whole() -> None:
+    table = Table(("a", "b"), [("one", "1"), ("two", "2")], "title")
+    assert table.parts(80) == [table]
+    wide = Table(("a", "b", "c"), [("one", "1" * 9, "2" * 9)], "title")
+    assert [(part.columns, part.title) for part in wide.parts(24)] == [
+        (["a", "b"], "title"),
+        (["a", "c"], ""),
+    ]
+
+
+def test_a_pipe_gets_whole_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = [f"column{i}" for i in range(12)]
+    print_tables([Table(columns, [[f"value{i}{i}" for i in range(12)]])])
+    lines = capsys.readouterr().out.splitlines()
+    assert any("value00" in line and "value1111" in line for line in lines)
