@@ -6,7 +6,7 @@ one of the two transports, or says where they order one picosecond differently.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -209,15 +209,3 @@ CASES: Mapping[str, dict[str, Any]] = {
 def case(name: str) -> Scenario:
     """Return the scenario of one of :data:`CASES`."""
     return Scenario.model_validate({"name": name, "intervals": 6, **CASES[name]})
-
-
-def differing_fields(
-    ours: Sequence[IntervalReport], theirs: Sequence[IntervalReport]
-) -> Iterator[str]:
-    """Yield ``interval k: field`` for every report field that is not the same."""
-    for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-        for name in type(a).__dataclass_fields__:
-            mine, other = getattr(a, name), getattr(b, name)
-            same = np.array_equal(mine, other) if isinstance(mine, np.ndarray) else mine == other
-            if not same:
-                yield f"interval {k}: {name}"

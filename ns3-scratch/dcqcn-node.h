@@ -23,7 +23,6 @@ class DcqcnNode : public Node {
   void Attach(const ::dcqcn::World* world, bool alwaysCollect);
   void AddPort(Ptr<PfcDevice> device);
   PfcDevice& Port(uint32_t index) { return *m_ports[index]; }
-  uint32_t PortCount() const { return static_cast<uint32_t>(m_ports.size()); }
   const ::dcqcn::World& World() const { return *m_world; }
   virtual bool IsHost() const = 0;
 

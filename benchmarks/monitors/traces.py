@@ -19,7 +19,7 @@ from dcqcn_gym import _core
 from dcqcn_gym.benchmarks.monitors.accuracy import Accuracy, Seen, accuracy, sizes_of
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import same_everywhere
-from dcqcn_gym.envs.backends.flow_log import FlowLogReader, as_figures
+from dcqcn_gym.envs.backends.flow_log import SIZES_AND_FLOWS, FlowLogReader, as_figures
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.monitor import KINDS, OwnMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -141,7 +141,7 @@ class Probe:
         if not keep:
             return
         self.close_s += spent
-        self.costs.append({name: int(fsd[name]) for name in COSTS})
+        self.costs.append({name: int(fsd[name]) for name in SIZES_AND_FLOWS})
         if not self.clocked:
             self.seen.append(Seen.of(monitor.labels(), fsd))
 
@@ -152,15 +152,6 @@ class Probe:
         if keep:
             self.record_s += time.thread_time() - before
             self.packets += len(trace["key"])
-
-
-COSTS = (
-    "monitor_bytes",
-    "data_plane_bytes",
-    "control_plane_bytes",
-    "tracked_flows",
-    "untracked_flows",
-)
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.monitor import OwnMonitor
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["FlowLogReader", "as_figures", "make_monitor", "reader_of"]
+__all__ = ["SIZES_AND_FLOWS", "FlowLogReader", "as_figures", "make_monitor", "reader_of"]
 
 _COUNTS = ("elephants", "potential", "mice", "weighted_elephants", "weighted_mice")
 
-_SIZES_AND_FLOWS = (
+SIZES_AND_FLOWS = (
     "monitor_bytes",
     "data_plane_bytes",
     "control_plane_bytes",
     "tracked_flows",
     "untracked_flows",
 )
+"""Figures of a distribution that say what its monitor costs."""
 
 
 def make_monitor(kind: str, options: Mapping[str, Any], context: MonitorContext) -> FlowMonitor:
@@ -121,11 +122,11 @@ class FlowLogReader:
 
 def _problem(fsd: FlowSizeDistribution) -> str:
     """Return why this is no distribution, or an empty string."""
-    for name in (*_COUNTS, *_SIZES_AND_FLOWS):
+    for name in (*_COUNTS, *SIZES_AND_FLOWS):
         value = getattr(fsd, name)
         if not np.isfinite(value) or value < 0:
             return f"{name} = {value}; expected 0 or more"
-    for name in _SIZES_AND_FLOWS:
+    for name in SIZES_AND_FLOWS:
         if getattr(fsd, name) != int(getattr(fsd, name)):
             return f"{name} = {getattr(fsd, name)}; expected a whole number"
     bins = np.asarray(fsd.bins)

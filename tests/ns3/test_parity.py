@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.parity import CASES, case, compare, differing_fields, run
+from dcqcn_gym.benchmarks.parity import CASES, case, compare, run
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+
+
+def differing_fields(
+    ours: Sequence[IntervalReport], theirs: Sequence[IntervalReport]
+) -> Iterator[str]:
+    """Yield ``interval k: field`` for every report field that is not the same."""
+    for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        for name in type(a).__dataclass_fields__:
+            mine, other = getattr(a, name), getattr(b, name)
+            same = np.array_equal(mine, other) if isinstance(mine, np.ndarray) else mine == other
+            if not same:
+                yield f"interval {k}: {name}"
 
 
 @pytest.mark.parametrize("name", CASES)

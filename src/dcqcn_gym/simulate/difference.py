@@ -22,7 +22,7 @@ from dcqcn_gym.core.knobs import Setting, dcqcn_paper_setting, default_setting, 
 from dcqcn_gym.core.statistics import SIZE_BINS
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.figures import Line, have_matplotlib, lines_figure
+from dcqcn_gym.report.figures import Line, lines_figure
 from dcqcn_gym.runs.table import MISSING, Table, number
 from dcqcn_gym.simulate.run import simulate
 
@@ -38,13 +38,6 @@ AGAINST: Mapping[str, Callable[[Scenario], Setting]] = {
 
 Figure = tuple[str, str, float | None]
 """Name, unit and value of one figure of a run; None: there is no such value."""
-
-NAMESPACES = {"xmlns": "2000/svg", "xmlns:xlink": "1999/xlink"}
-COLOURS = (
-    "--ink:#1c2330;--faint:#9aa3b2;--grid:#e6e9ef;--tuned:#0b62d6;--default:#737c8c;"
-    "--font:system-ui,sans-serif;background:#ffffff"
-)
-"""Colours of a picture that stands alone; on a page they come from its style sheet."""
 
 
 def other_setting(name: str, scenario: Scenario) -> Setting:
@@ -67,10 +60,8 @@ class Against:
         """Return the files of the comparison, given the other run's summary and its intervals."""
         rows = list(zip(_figures(summary), _figures(self.summary), strict=True))
         self.table = _table(self.name, rows)
-        made = {"difference.csv": _csv(self.name, rows)}
-        if have_matplotlib():
-            made["difference.svg"] = _picture(self.name, _series(intervals), self.series).encode()
-        return made
+        picture = _picture(self.name, _series(intervals), self.series)
+        return {"difference.csv": _csv(self.name, rows), "difference.svg": picture.encode()}
 
 
 def run_against(
@@ -160,6 +151,4 @@ def _picture(name: str, here: Mapping[str, FloatArray], there: Mapping[str, Floa
         )
         for title, (column, scale) in panels.items()
     ]
-    drawing = lines_figure(drawn, "simulated time [ms]", 7.0)
-    names = " ".join(f'{key}="http://www.w3.org/{value}"' for key, value in NAMESPACES.items())
-    return drawing.replace("<svg", f'<svg {names} style="{COLOURS}"', 1)
+    return lines_figure(drawn, "simulated time [ms]").file()

@@ -41,7 +41,7 @@ FILES = ("flows.csv", "intervals.csv", "timing.json", "summary.json")
 """What a simulation always writes; ``summary.json`` appears last."""
 
 DIFFERENCE_FILES = ("difference.csv", "difference.svg")
-"""What a comparison adds (:mod:`dcqcn_gym.simulate.difference`); no picture without matplotlib."""
+"""What a comparison adds (:mod:`dcqcn_gym.simulate.difference`)."""
 
 COLLECTIVES_FILE = "collectives.csv"
 """One line per round, where the scenario has collective operations."""

@@ -103,7 +103,6 @@ class _ParquetTable:
         self._arrow, self._parquet = need_pyarrow("pyarrow"), need_pyarrow("pyarrow.parquet")
         self._path = files.draft(f"{name}.parquet")
         self._writer: Any = None
-        self._columns = columns
 
     def add(self, columns: Mapping[str, Any]) -> None:
         table = self._arrow.table({n: np.asarray(c) for n, c in columns.items()})

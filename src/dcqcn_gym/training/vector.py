@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -16,7 +16,6 @@ from dcqcn_gym.training.extra import need_sb3
 __all__ = ["VEC_KINDS", "make_vec"]
 
 VEC_KINDS = ("threads", "dummy", "subproc")
-VecKind: TypeAlias = Literal["threads", "dummy", "subproc"]
 MakeEnv: TypeAlias = Callable[[], gymnasium.Env[Any, Any]]
 
 
