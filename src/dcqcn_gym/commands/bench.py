@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.commands.bench_agents import agents
+from dcqcn_gym.commands.bench_agents import acc, agents
 from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
@@ -24,6 +24,7 @@ app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_ar
 app.command()(monitor)
 app.command()(env)
 app.command()(agents)
+app.command()(acc)
 app.command()(ns3)
 
 

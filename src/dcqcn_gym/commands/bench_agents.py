@@ -1,14 +1,17 @@
-"""``dcqcn-gym bench agents``: steps per second of the multi-agent environment."""
+"""``dcqcn-gym bench agents`` and ``bench acc``: speed of several agents, what ACC is worth."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["agents"]
+from dcqcn_gym.commands.interrupt import interruptible
+
+__all__ = ["acc", "agents"]
 
 
 def agents(
@@ -39,3 +42,29 @@ def agents(
         for f in found
     ]
     print_tables([Table(columns, lines, words=1)])
+
+
+def acc(
+    out: Annotated[Path, typer.Option(help="The logs; the same command continues them.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of fresh traffic.")] = 5,
+    intervals: Annotated[int, typer.Option(min=1, help="Intervals of 500 us per run.")] = 50,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; default: one per CPU.")
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+) -> None:
+    """ACC beside static curves, drawn ones and an untrained network, also on loads held out.
+
+    A cell is the mean utility while acting, then the difference to secn1, paired by seed.
+    """
+    from dcqcn_gym.benchmarks.acc_rows import AccPlan, measure
+    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.table import print_tables
+
+    kept = f"the same command continues {out}"
+    with interruptible(kept), open_progress() as progress:
+        table = measure(AccPlan(out, seeds, intervals), jobs, progress)
+    if markdown:
+        typer.echo(table.markdown())
+    else:
+        print_tables([table])
