@@ -16,9 +16,12 @@ def test_only_knobs_that_differ_are_columns() -> None:
     base = default_setting().to_nvidia()
     found = group_table({"cluster": base, "tor": {**base, "kmin": 33.0}, "spine": base})
     assert found is not None
-    assert [k.name for k in found.knobs] == ["kmin"]
+    assert found.columns == ("kmin [KB]",)
     assert found.lines == (("cluster", (400.0,)), ("tor", (33.0,)), ("spine", (400.0,)))
     assert group_table(base) is None
+    other = group_table({"cluster": {"gap": 1.0}, "tor": {"gap": 2.0}})  # of another scheme
+    assert other is not None
+    assert other.columns == ("gap",)
 
 
 def test_the_page_shows_every_group(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcqcn_gym.core.knobs import KNOBS, Knob
+from dcqcn_gym.core.knobs import KNOBS
 
 __all__ = ["GroupTable", "group_table"]
 
@@ -15,7 +15,8 @@ __all__ = ["GroupTable", "group_table"]
 class GroupTable:
     """Knobs that some group has apart, and one line per group, in NVIDIA's units."""
 
-    knobs: tuple[Knob, ...]
+    columns: tuple[str, ...]
+    """Name and unit of each knob; the name alone of another scheme's."""
     lines: tuple[tuple[str, tuple[float, ...]], ...]
 
 
@@ -23,11 +24,10 @@ def group_table(recommended: Mapping[str, Any]) -> GroupTable | None:
     """Return the table for a logged recommendation; None if it is one setting for all devices."""
     if "cluster" not in recommended:
         return None
-    knobs = tuple(
-        row for name, row in KNOBS.items() if len({g[name] for g in recommended.values()}) > 1
-    )
+    cluster = recommended["cluster"]
+    knobs = [k for k in cluster if len({group[k] for group in recommended.values()}) > 1]
     lines = tuple(
-        (name, tuple(float(group[row.name]) for row in knobs))
-        for name, group in recommended.items()
+        (name, tuple(float(group[knob]) for knob in knobs)) for name, group in recommended.items()
     )
-    return GroupTable(knobs, lines)
+    units = {knob: KNOBS[knob].unit.replace("us", "µs") for knob in knobs if knob in KNOBS}
+    return GroupTable(tuple(f"{k} [{units[k]}]" if k in units else k for k in knobs), lines)
