@@ -17,11 +17,10 @@ from dcqcn_gym.core.knobs import KNOBS, REFERENCE_RATE_BPS, Knob, default_settin
 from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report import figures
+from dcqcn_gym.report import figures, groups
 from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import ReportData, Series, load_report_data
 from dcqcn_gym.report.figures import Line
-from dcqcn_gym.report.groups import group_table
 from dcqcn_gym.report.headline import headline, mean_utility
 from dcqcn_gym.report.render import render
 from dcqcn_gym.report.results import write_run_results
@@ -93,7 +92,7 @@ def _context(data: ReportData) -> dict[str, Any]:
         "tiles": _tiles(data),
         "figures": _figures(data) if figures.have_matplotlib() and len(data.run) else {},
         "knob_groups": _knob_groups(data),
-        "groups": group_table((data.run.end or {}).get("recommended", {})),
+        "groups": groups.group_table((data.run.end or {}).get("recommended", {})),
         "finished": data.finished,
         "collectives": collective_tables(data),
         "during": during_table(data),
