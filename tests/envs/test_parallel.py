@@ -12,6 +12,7 @@ import pytest
 
 import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, StateError
+from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
@@ -141,6 +142,26 @@ def test_a_queue_and_its_marks_worked_out_from_the_report() -> None:
         ]  # fmt: skip
         assert second[name][:7].tolist() == pytest.approx(expected, abs=1e-6), i
         assert second[name][7:].tolist() == first[name][:7].tolist()  # the past moves on
+
+
+@pytest.mark.parametrize("name", ["mini-fb-hadoop", "dumbbell", "fat tree", "fb-hadoop-uplink30"])
+def test_ports_and_uplinks_are_those_of_the_engine(name: str) -> None:
+    """Agents name ports by the scenario's list; the engine tells which node each leads to."""
+    fat = {"kind": "fat-tree", "k": 4}
+    others = {
+        "dumbbell": DUMBBELL,
+        "fat tree": one_flow(topology=fat),
+    }
+    scenario = others[name] if name in others else load_scenario(name)
+    backend, fabric = NativeBackend(), scenario.fabric
+    backend.open(scenario, 1)
+    table = backend._opened("test").simulation.port_table()
+    devices = fabric.devices
+    assert list(table["node"]) == list(devices.port_node)
+    assert list(table["index"]) == list(devices.port_index)
+    tier = [-1] * fabric.n_hosts + list(fabric.tiers)
+    pairs = zip(table["node"], table["peer"], strict=True)
+    assert list(devices.port_up) == [tier[peer] >= tier[node] for node, peer in pairs]
 
 
 def test_every_agent_sets_its_own_devices_alone() -> None:

@@ -15,6 +15,7 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.training.acc import AccSpec, Episode, train
+from dcqcn_gym.training.acc_curve import draw_curve
 from dcqcn_gym.training.spec import TrainDir
 from dcqcn_gym.tuners.policy import load_policy
 
@@ -83,3 +84,12 @@ def test_what_cannot_be_trained_or_resumed(tmp_path: Path) -> None:
     (out.root / "checkpoint.npz").write_bytes(b"nonsense")
     with pytest.raises(RunError, match="is damaged"):
         train(spec, out, resume=True)
+
+
+def test_the_curve_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    lines = ["decisions,scenario,epsilon,reward,utility"]
+    lines += [f"{40 * i},{'ab'[i % 2]},{1 / i},0.5,0.{i}" for i in range(1, 9)]
+    (tmp_path / "curve.csv").write_text("\n".join(lines) + "\n")
+    draw_curve(tmp_path / "curve.csv", tmp_path / "curve.png")
+    assert (tmp_path / "curve.png").read_bytes()[1:4] == b"PNG"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -41,7 +42,8 @@ def train_acc(
     """Train the network of ACC's agents by double DQN, without torch.
 
     Writes OUT/policy.npz, which runs as --tuner acc --tuner-arg file=OUT (with --central:
-    acc-central), and OUT/curve.csv, the learning curve.
+    acc-central), and OUT/curve.csv, the learning curve, which is drawn too if the extra
+    report is installed.
     """
     from dcqcn_gym.training.acc import AccSpec, Episode, train
     from dcqcn_gym.training.spec import TrainDir
@@ -60,6 +62,10 @@ def train_acc(
 
     with interruptible(f"the same command with --resume continues {out}"):
         train(spec, directory, resume=resume, force=force, watch=show)
+    if importlib.util.find_spec("matplotlib") is not None:
+        from dcqcn_gym.training.acc_curve import draw_curve
+
+        draw_curve(out / "curve.csv", out / "curve.png")
     if not quiet:
         tuner = "acc-central" if central else "acc"
         arguments = f"--tuner {tuner} --tuner-arg file={shlex.quote(str(out))}"

@@ -25,7 +25,7 @@ from dcqcn_gym.core.knobs import (
 from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report import figures
+from dcqcn_gym.report import figures, groups
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import ReportData, load_report_data
@@ -101,6 +101,7 @@ def _context(data: ReportData) -> dict[str, Any]:
         "commands": _commands(data),
         "runs": recorded_runs(data),
         "knob_groups": _knob_groups(data),
+        "groups": groups.group_table((data.run.end or {}).get("recommended", {})),
         "finished": data.finished,
         "collectives": collective_tables(data),
         "during": during_table(data),
