@@ -34,6 +34,7 @@ TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topolog
       hears_acks_(schemes_.any(&Scheme::hears_acks)),
       writes_acks_(schemes_.any(&Scheme::writes_acks)),
       hears_pauses_(schemes_.any(&Scheme::hears_pauses)),
+      hears_ends_(schemes_.any(&Scheme::hears_ends)),
       next_ordinal_(static_cast<std::size_t>(scenario.hosts), 0),
       tick_at_(next_ordinal_.size(), kNever),
       ring_received_(scenario.workloads.size()) {
@@ -269,6 +270,10 @@ inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Tim
   if (!p.last) return;
   // once everything is here duplicates need no answer, since ACKs are never lost
   if (r.messages_left > 0) r.complete = --r.messages_left == 0;
+  if (r.complete && hears_ends_) {
+    schemes_.of(host).on_complete(slot_of(r.ref), now);
+    note_tick(host, now);
+  }
   if (!ring_received_[r.workload].empty()) chain(r, host, now);
 }
 

@@ -169,6 +169,7 @@ class TransportLayer {
   bool hears_acks_;
   bool writes_acks_;
   bool hears_pauses_;
+  bool hears_ends_;
   std::vector<std::uint32_t> flow_keys_;  // same slots; what monitors know flows by, never 0
   std::vector<std::uint32_t> free_qps_;
   std::vector<Message> messages_;

@@ -247,8 +247,9 @@ struct Notifier {
   std::vector<Sent> cnps;
   std::vector<Packet> packets;
 
-  explicit Notifier(double list_us, const std::string& lines = "scheme name=dcqcn-plus\n")
-      : scenario(Scenario::parse(worlds::one_switch(8, lines + "workload flows\n"))),
+  explicit Notifier(double list_us, Bytes bytes = 1'000'000'000)
+      : scenario(
+            Scenario::parse(worlds::one_switch(8, "scheme name=dcqcn-plus\nworkload flows\n"))),
         topology(scenario),
         source(scenario, topology.smallest_delay(), 1),
         transport(scenario, topology, source, log) {
@@ -260,7 +261,7 @@ struct Notifier {
     transport.change_settings(transport.schemes().read_settings({rows.data(), 8, rows.size() / 8}),
                               0);
     for (int src = 0; src < 7; ++src) {
-      slots.push_back(transport.start_flow({0, 1'000'000'000, src, 7, 0, 1, 3}, 0));
+      slots.push_back(transport.start_flow({0, bytes, src, 7, 0, 1, 3}, 0));
     }
   }
   // every look that is due up to t
@@ -276,10 +277,10 @@ struct Notifier {
     }
   }
   static bool CHECK_looks(int looks) { return check::that(looks < 100'000, "it ends", "", 0); }
-  void mark(int src, Time t) {
+  void mark(int src, Time t, bool marked = true) {
     run(t);
     Packet p = transport.send(transport.qp(slots[static_cast<std::size_t>(src)]), 0);
-    p.ecn = 1;
+    p.ecn = marked;
     Replies replies;
     transport.on_data(p, 7, t, replies);
     CHECK_EQ(replies.count, 1);  // the ACK alone: CNPs wait for their turn
@@ -322,6 +323,20 @@ void test_list() {
   n.mark(4, us(2000.5));
   CHECK_EQ(n.transport.next_tick(7), us(2001.5));
   CHECK_EQ(n.listed(), 1);
+}
+
+// a queue pair leaves the list with its last packet, marked or not, and is not told any more
+void test_complete_flows_leave() {
+  Notifier n(100'000, 2000);
+  for (int src = 0; src < 3; ++src) n.mark(src, us(0.1 * src));
+  n.mark(0, us(0.5), false);  // its last packet: 2 moves to the place of 0 and is looked at first
+  CHECK_EQ(n.transport.next_tick(7), us(1));
+  n.mark(2, us(0.6));
+  n.run(us(10));
+  CHECK((n.cnps == std::vector<Sent>{{us(1), 1}}));
+  n.mark(1, us(20));
+  CHECK(n.transport.next_tick(7) == kNever);
+  CHECK_EQ(n.listed(), 3);
 }
 
 // the period that a CNP tells is the length of the list times delta
@@ -442,6 +457,7 @@ int main() {
   test_pause();
   test_change_of_setting();
   test_list();
+  test_complete_flows_leave();
   test_period_in_the_cnp();
   test_lazy_list_against_eager();
   return check::result("dcqcn_plus");

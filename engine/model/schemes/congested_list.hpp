@@ -66,12 +66,18 @@ class CongestedList {
     records_[place].marked = false;
     records_[place].cnp_from = next;
   }
-  // the last record takes its place and is looked at next; true if there is one
+  // after its look: the last record takes its place and is looked at next; true if there is one
   bool remove(std::uint32_t place) {
-    records_[place] = records_.back();
-    records_.pop_back();
-    const bool moved = place < records_.size();
+    const bool moved = take_out(place);
     cursor_ = moved ? place : 0;
+    return moved;
+  }
+  // at any time: the last record takes its place; true if there is one
+  bool drop(std::uint32_t place, Time now) {
+    pass(now);
+    const bool moved = take_out(place);
+    if (cursor_ >= records_.size()) cursor_ = 0;
+    plan();
     return moved;
   }
 
@@ -97,6 +103,11 @@ class CongestedList {
   }
 
  private:
+  bool take_out(std::uint32_t place) {
+    records_[place] = records_.back();
+    records_.pop_back();
+    return place < records_.size();
+  }
   Time wish(std::uint32_t place) const {
     const Record& r = records_[place];
     return r.marked ? r.cnp_from : r.keep_until;

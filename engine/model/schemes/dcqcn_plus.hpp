@@ -186,17 +186,20 @@ class DcqcnPlus : public SchemeBase {
                                     at.setting.list_time, at.now);
     return false;
   }
+  void on_complete(Receiver& r, Ends<DcqcnPlus>& ends) {
+    if (r.place == CongestedList::kNowhere) return;
+    CongestedList& list = ends.nic().congested;
+    if (list.drop(r.place, ends.now())) follow(list, r.place, ends);
+    r.place = CongestedList::kNowhere;
+  }
   Time next_tick(const Nic& nic) const { return nic.congested.due(); }
   void tick(Ends<DcqcnPlus>& ends) {
     CongestedList& list = ends.nic().congested;
     const std::uint32_t place = list.look(ends.setting().cnp_interval);
     const std::uint32_t ref = list.at(place).ref;
-    Receiver* const receiver = ends.receiver(ref);
-    if (!receiver || list.may_leave(place)) {
-      if (receiver) receiver->place = CongestedList::kNowhere;
-      if (list.remove(place)) {
-        if (Receiver* moved = ends.receiver(list.at(place).ref)) moved->place = place;
-      }
+    if (list.may_leave(place)) {
+      ends.receiver(ref)->place = CongestedList::kNowhere;
+      if (list.remove(place)) follow(list, place, ends);
     } else if (list.may_notify(place)) {
       list.notified(place, ends.now() + ends.setting().min_cnp_gap);
       const Time tau = static_cast<Time>(list.size()) * ends.setting().cnp_interval;  // (11)
@@ -218,6 +221,10 @@ class DcqcnPlus : public SchemeBase {
                       static_cast<double>(q.stage), static_cast<double>(q.timer)});
     }
   };
+  // another record has moved to this place
+  static void follow(const CongestedList& list, std::uint32_t place, Ends<DcqcnPlus>& ends) {
+    ends.receiver(list.at(place).ref)->place = place;
+  }
   static void run_timers(Sender& q, const Setting& s, Time until, const Here& at) {
     q.catch_up(s, until, at.nic.holds(at.connection.priority), Watch{at});
   }

@@ -145,6 +145,7 @@ class Scheme {
   bool hears_acks = false;   // at the sender; also completed messages
   bool writes_acks = false;  // fields on ACKs
   bool hears_pauses = false;
+  bool hears_ends = false;  // a queue pair's receiver has everything
   bool ticks = false;
   bool windowed = false;  // has a window of its own
 
@@ -176,6 +177,7 @@ class Scheme {
   virtual Answer on_data(std::uint32_t slot, const Arrived& arrived, bool may_answer, Time key,
                          Time cnp_key, Time now) = 0;
   virtual void on_reply(std::uint32_t slot, Time key, Time now) = 0;
+  virtual void on_complete(std::uint32_t slot, Time now) = 0;
 
   // ---- NIC ----
   virtual void on_pause(int host, unsigned priority, bool paused, Time now) = 0;

@@ -20,6 +20,7 @@
 //   bool on_mark(Receiver&, const Arrived&, CnpFields& out, here)     true: send a CNP
 //   Time quiet_until(const Receiver&, here) const       marks before that change nothing
 //   void on_reply(Receiver&, AckFields& out, here)                    an ACK or NACK leaves
+//   void on_complete(Receiver&, ends)      nothing of this queue pair is missing any more
 //   void on_pause(unsigned priority, bool paused, ends)
 //   Time next_tick(const Nic&) const; void tick(ends)                 NIC-wide timer
 // What comes later than `now` is all that a tick may be armed for, and a send cannot arm one.
@@ -122,6 +123,7 @@ class SchemeOf final : public Scheme {
     hears_acks = kHearsAcks || kHearsMessages;
     writes_acks = kWritesAcks;
     hears_pauses = kHearsPauses;
+    hears_ends = kHearsEnds;
     ticks = kTicks;
     windowed = kWindowed;
     notes.counters.resize(S::kCounters.size());
@@ -277,6 +279,13 @@ class SchemeOf final : public Scheme {
     }
   }
 
+  void on_complete(std::uint32_t slot, Time now) override {
+    if constexpr (kHearsEnds) {
+      Ends<S> ends(*this, connections_[slot].dst, now);
+      scheme_.on_complete(receivers_[slot], ends);
+    }
+  }
+
   // ---- NIC ----
   void on_pause(int host, unsigned priority, bool paused, Time now) override {
     if constexpr (kHearsPauses) {
@@ -328,6 +337,8 @@ class SchemeOf final : public Scheme {
   static constexpr bool kWritesAcks =
       requires(S& s, Receiver& r, AckFields& f, Here<S> h) { s.on_reply(r, f, h); };
   static constexpr bool kHearsPauses = requires(S& s, Ends<S>& e) { s.on_pause(0u, true, e); };
+  static constexpr bool kHearsEnds =
+      requires(S& s, Receiver& r, Ends<S>& e) { s.on_complete(r, e); };
   static constexpr bool kTicks = requires(S& s, Ends<S>& e) { s.tick(e); };
   static constexpr bool kLists = kHearsPauses || kTicks;
   // a hook with other arguments would never be called
@@ -340,6 +351,7 @@ class SchemeOf final : public Scheme {
   static_assert(kQuiet || !requires { &S::quiet_until; });
   static_assert(kWritesAcks || !requires { &S::on_reply; });
   static_assert(kHearsPauses || !requires { &S::on_pause; });
+  static_assert(kHearsEnds || !requires { &S::on_complete; });
   static_assert(kTicks || !requires { &S::tick; });
 
   template <class Names>
