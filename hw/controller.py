@@ -41,10 +41,11 @@ class Controller:
     """Talks to every agent of a fleet at once: created -> open -> closed."""
 
     def __init__(
-        self, fleet: Fleet, folder: Path, new_name: Callable[[], str] | None = None
+        self, fleet: Fleet, folder: Path, connect: Callable[..., AgentClient] = AgentClient
     ) -> None:
+        """``connect`` makes the connection to an agent; tests put a network's faults there."""
         self._fleet, self._folder = fleet, folder
-        self._new_name = new_name or (lambda: uuid.uuid4().hex[:16])
+        self._connect = connect
         self._clients: dict[str, AgentClient] = {}
         self.descriptions: dict[str, Any] = {}
 
@@ -68,7 +69,7 @@ class Controller:
         """Connect to all agents and ask who they are; raise if one is not what the file says."""
         credentials = channel_credentials(self._fleet.tls, self._folder)
         for member in (*self._fleet.nics, *self._fleet.switches):
-            self._clients[member.name] = AgentClient(
+            self._clients[member.name] = self._connect(
                 member, SERVICE, METHODS, credentials, dscp=self._fleet.dscp,
                 timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts,
             )  # fmt: skip
@@ -100,7 +101,7 @@ class Controller:
 
     def carry_out(self, targets: Mapping[str, Targets], why: str) -> Dispatch:
         """Change devices, all or none; raise the first error after everything was taken back."""
-        name = self._new_name()
+        name = uuid.uuid4().hex[:16]
         self._write({"event": "begin", "transaction": name, "why": why, "devices": len(targets)})
         applied: list[str] = []
         confirmed: list[str] = []
