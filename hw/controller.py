@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError
+from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE, wanted_targets
@@ -101,23 +102,39 @@ class Controller:
 
     def carry_out(self, targets: Mapping[str, Targets], why: str) -> Dispatch:
         """Change devices, all or none; raise the first error after everything was taken back."""
+        done = self.try_out(targets, why)
+        self.confirm(done.transaction, done.changed, why)
+        return done
+
+    def try_out(
+        self, targets: Mapping[str, Targets], why: str, trial_s: float | None = None
+    ) -> Dispatch:
+        """Put a change on trial everywhere; it ends by itself unless :meth:`confirm` follows."""
         name = uuid.uuid4().hex[:16]
         self._write({"event": "begin", "transaction": name, "why": why, "devices": len(targets)})
-        applied: list[str] = []
-        confirmed: list[str] = []
+        changing: list[str] = []
+        seconds = self._fleet.trial_s if trial_s is None else trial_s
         try:
             staged = _all(self._begin("Stage", self._wanted(name, targets, why)))
             changing = [device for device, plan in staged.items() if plan.lines]
-            applied = changing
-            trial = pb.Trial(transaction=name, revert_after_s=self._fleet.trial_s)
-            skew = self._apply(changing, trial)
-            self._confirm(changing, self._named(name, why), confirmed)
+            changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
+            self._write({"event": "apply", "transaction": name, "changes": changes})
+            skew = self._apply(changing, pb.Trial(transaction=name, revert_after_s=seconds))
         except DcqcnGymError as error:
-            self._undo(name, applied, confirmed, str(error))
+            self._take_back(name, changing, [], str(error))
             raise
-        changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
-        self._write({"event": "confirmed", "transaction": name, "why": why, "changes": changes})
         return Dispatch(name, tuple(changing), skew)
+
+    def confirm(self, name: str, devices: Iterable[str], why: str) -> None:
+        """Keep what is on trial on all these devices, or take it back everywhere and raise."""
+        confirmed: list[str] = []
+        chosen = list(devices)
+        try:
+            self._confirm(chosen, self._named(name, why), confirmed)
+        except DcqcnGymError as error:
+            self._take_back(name, chosen, confirmed, str(error))
+            raise
+        self._write({"event": "confirmed", "transaction": name, "why": why, "devices": chosen})
 
     def _apply(self, names: list[str], trial: Any) -> float:
         """Apply everywhere; return the time between the first answer and the last."""
@@ -148,14 +165,12 @@ class Controller:
         if failed:
             raise failed[0]
 
-    def _undo(self, name: str, applied: list[str], confirmed: list[str], why: str) -> None:
+    def _take_back(self, name: str, applied: list[str], confirmed: list[str], why: str) -> None:
         """Take everything back; an agent out of reach does so by itself when its trial ends."""
         named = self._named(name, f"taken back: {why[:400]}")
-        back = pb.Steps(back=1, confirmed=name, who=named.who, why=named.why)
-        rest = [device for device in applied if device not in confirmed]
         calls = [
             *self._begin("Rollback", dict.fromkeys(applied, named)).items(),
-            *self._begin("Restore", dict.fromkeys(confirmed, back)).items(),
+            *self._begin("Undo", dict.fromkeys(confirmed, named)).items(),
         ]
         left = []
         for device, call in calls:
@@ -163,19 +178,37 @@ class Controller:
                 call.result()
             except DcqcnGymError as error:
                 left.append(f"{device}: {error}")
-        self._write({"event": "undone", "transaction": name, "why": why, "rolled_back": rest,
-                     "restored": confirmed, "left_to_their_timers": left})  # fmt: skip
+        self._write({"event": "taken back", "transaction": name, "why": why, "undone": confirmed,
+                     "left_to_their_timers": left})  # fmt: skip
 
     def rollback(self, why: str) -> None:
         """Send every device back to its confirmed setting."""
         self._write({"event": "rollback", "why": why})
         self.ask_all("Rollback", self._named("", why))
 
-    def restore(self, back: int, why: str) -> None:
-        """Send every device to the setting that it had ``back`` confirmed changes ago."""
-        self._write({"event": "restore", "why": why, "back": back})
-        steps = pb.Steps(back=back, who=self._fleet.operator, why=why)
-        self.ask_all("Restore", steps)
+    def undo(self, name: str, why: str) -> list[str]:
+        """Undo a confirmed transaction on every device where it is the newest; name those."""
+        states = self.ask_all("Status", pb.Nothing())
+        chosen = [device for device, status in states.items() if status.confirmed == name]
+        self._write({"event": "undo", "transaction": name, "why": why, "devices": chosen})
+        self.ask_all("Undo", self._named(name, why), chosen)
+        return chosen
+
+    def newest(self) -> str:
+        """Return the newest confirmed transaction of this fleet that was not undone; or empty."""
+        path = self._folder / self._fleet.audit
+        names: list[str] = []
+        for line in read_text(path).splitlines() if path.exists() else []:
+            try:
+                record = parse_json(line)
+                event, name = record["event"], record.get("transaction", "")
+            except (ValueError, TypeError, KeyError):
+                continue  # a line that a crash cut off
+            if event == "confirmed" and record.get("devices"):
+                names.append(name)
+            elif event == "undo" and name in names:
+                names.remove(name)
+        return names[-1] if names else ""
 
     def stop(self, on: bool, why: str) -> None:
         """Send every device back and have it refuse changes, or allow them again."""

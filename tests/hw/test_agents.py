@@ -76,12 +76,15 @@ def test_a_change_goes_to_all_and_into_the_audit_log(
         read = controller.ask_all("Read", pb.Nothing())["nic-1"]
         assert read.targets[0].knobs["rp_ai_rate"] == 50e6
         assert controller.counters()["nic-2"]["tx_bytes"] == 1000000400
-        controller.restore(1, "back again")
+        assert controller.newest() == done.transaction
+        assert controller.undo(done.transaction, "back again") == list(agents)
+        assert controller.newest() == ""
         assert [held(folder, name) for name in agents] == ["5\n"] * 3
         assert controller.message_bytes[0] > 0
     audit = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
     event = next(e for e in audit if e["event"] == "confirmed")
     assert (event["who"], event["why"]) == ("dcqcn-gym", "a test")
+    event = next(e for e in audit if e["event"] == "apply")
     assert event["changes"]["nic-1"]["rp_ai_rate"] == "50"
 
 
@@ -124,7 +127,7 @@ def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, Age
         begin = controller._begin
 
         def lost(method: str, requests: Any) -> Any:
-            if method in ("Confirm", "Rollback", "Restore"):
+            if method in ("Confirm", "Rollback", "Undo"):
                 raise UnreachableError("the controller has gone")
             return begin(method, requests)
 

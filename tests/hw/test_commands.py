@@ -16,9 +16,10 @@ from fleets import nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
+from dcqcn_gym.hw.placement import hops_to_all
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,16 @@ def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
     assert events[-1]["why"] == "to see"
     assert "7 devices are back" in typed("rollback", *fleet)
     assert typed("plan", *fleet, *new) == planned
+    only_nics = ["--set", "rp_gd=13"]
+    assert "4 devices on trial" in typed("apply", *fleet, *only_nics, "--hold", "60")
+    assert "4 devices were on trial" in typed("rollback", *fleet)
+    with pytest.raises(StateError, match="0 transactions are on trial"):
+        typed("confirm", *fleet)
+    typed("apply", *fleet, *only_nics, "--hold", "60")
+    assert "4 devices confirmed" in typed("confirm", *fleet)
+    assert "4 devices are back" in typed("rollback", *fleet)
+    with pytest.raises(StateError, match="no confirmed change is left"):
+        typed("rollback", *fleet)
 
 
 def test_a_stop_and_its_end(fabric: DigitalFabric) -> None:
@@ -93,6 +104,13 @@ def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path
             app, ["tune", "--backend", f"hardware:{fabric.fleet}", "--out", str(tmp_path / "c")],
             catch_exceptions=False,
         )  # fmt: skip
+
+
+def test_the_controller_belongs_where_the_hops_are_few() -> None:
+    line = [(0, 3), (1, 4), (2, 5), (3, 4), (4, 5)]  # switches 3-4-5 in a row, one host each
+    assert hops_to_all(6, line, range(3)) == {0: 13, 1: 11, 2: 13}
+    # 7 hosts of the rack at 2 hops, 8 others at 4, its ToR at 1, two spines at 2, a ToR at 3
+    assert "54" in typed("discover", "-s", "mini-fb-hadoop")
 
 
 def test_drivers_are_listed() -> None:

@@ -54,7 +54,7 @@ FAULTS: Mapping[str, str] = {
 NAMES = ("nic-0", "nic-1", "nic-2")
 TRIAL_S = 5.0
 STEP_S = 0.25
-METHODS = ("Stage", "Apply", "Confirm", "Rollback", "Restore")
+METHODS = ("Stage", "Apply", "Confirm", "Rollback", "Undo")
 
 
 @dataclass
