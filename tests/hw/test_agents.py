@@ -179,13 +179,16 @@ def test_an_expired_certificate_is_refused(running: tuple[Path, dict[str, Agent]
     assert code == grpc.StatusCode.UNAVAILABLE
 
 
-def test_wrong_bytes_are_answered_and_do_no_harm(running: tuple[Path, dict[str, Agent]]) -> None:
+@pytest.mark.parametrize("messages", [200, pytest.param(2000, marks=pytest.mark.slow)])
+def test_wrong_bytes_are_answered_and_do_no_harm(
+    running: tuple[Path, dict[str, Agent]], messages: int
+) -> None:
     folder, agents = running
     rng = random.Random(1)
     before = (folder / "nic-0" / "journal").read_bytes()
     good = pb.Wanted(transaction="t", targets=[pb.Target(knobs={"rp_ai_rate": 1e6})], who="x")
     with channel(folder, agents["nic-0"], "nic-0") as own:
-        for _ in range(300):
+        for _ in range(messages):
             method = rng.choice([m for m in METHODS if m not in ("Stop", "Prepare", "Rollback")])
             data = bytearray(good.SerializeToString())
             for _ in range(rng.randrange(1, 6)):

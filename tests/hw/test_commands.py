@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -116,6 +117,38 @@ def test_the_controller_belongs_where_the_hops_are_few() -> None:
 def test_drivers_are_listed() -> None:
     listed = typed("drivers")
     assert all(name in listed for name in ("mlx5", "mlxconfig", "sonic"))
+
+
+def test_without_the_extra_one_sentence_says_so() -> None:
+    code = (
+        "import sys\nfor name in ('grpc', 'google.protobuf', 'redis', 'cryptography'):\n"
+        "    sys.modules[name] = None\nfrom dcqcn_gym.cli import main\nmain()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "hw", "status", "--fleet", "f.toml"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pip install 'dcqcn-gym[hw]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_every_command_of_the_page_works(fabric: DigitalFabric, tmp_path: Path) -> None:
+    """The walk-through of docs/hardware.md, typed as it stands but for paths and the scenario."""
+    page = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text()
+    block = page.split("```sh\n")[2].split("```")[0]
+    small = tmp_path / "small-fabric.toml"
+    small.write_text(SMALL)
+    lines = [line for line in block.splitlines() if line.startswith("dcqcn-gym hw ")]
+    assert len(lines) >= 9
+    for line in lines:
+        text = line.partition("  #")[0].replace("$FLEET", str(fabric.fleet))
+        text = text.replace("mini-fb-hadoop --intervals 20", f"{small} --intervals 3")
+        text = text.replace("runs/fleet", str(tmp_path / "run"))
+        assert typed(*shlex.split(text)[2:]), line
 
 
 @pytest.mark.slow

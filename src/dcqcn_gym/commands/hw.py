@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.hw_tune import tune
+from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
     from dcqcn_gym.core.groups import DeviceSetting
@@ -77,6 +78,7 @@ def agent_switch(config: _Config) -> None:
 
 
 def _run_agent(config: Path, kind: str) -> None:
+    require_grpc()
     from dcqcn_gym.hw.agent.server import load_agent
 
     agent: Agent = load_agent(config, kind)
@@ -100,6 +102,7 @@ def fabric(
     ] = False,
 ) -> None:
     """Run a fleet without hardware: files, Redis servers and agents, played by the engine."""
+    require_grpc()
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 
@@ -186,6 +189,8 @@ def apply(
 def confirm(fleet: _Fleet, why: _Why = "by hand") -> None:
     """Keep what is on trial, on every device or on none."""
     from dcqcn_gym.core.errors import StateError
+
+    require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
     with open_fleet(fleet) as controller:
@@ -214,6 +219,8 @@ def rollback(
 ) -> None:
     """Take back what is on trial; if nothing is, undo the newest confirmed change."""
     from dcqcn_gym.core.errors import StateError
+
+    require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
     with open_fleet(fleet) as controller:
@@ -267,6 +274,7 @@ def status(fleet: _Fleet) -> None:
     """Show how every device stands; exit 1 if one is not at a confirmed setting."""
     from rich.console import Console
 
+    require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
     from dcqcn_gym.runs.table import Table
 
@@ -289,6 +297,8 @@ def history(
 ) -> None:
     """Print what a device's journal holds, one JSON object a line, oldest first."""
     from dcqcn_gym.core.errors import UnknownNameError
+
+    require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
     with open_fleet(fleet) as controller:
@@ -302,6 +312,7 @@ def history(
 @contextmanager
 def open_fleet(fleet: Path) -> Iterator[Controller]:
     """Open a controller of a fleet's file until the block ends."""
+    require_grpc()
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.fleet import load_fleet
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.tune import tuner_arguments
+from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.drivers import Targets
@@ -40,6 +41,7 @@ def tune(
 
     Writes OUT/run.jsonl (every interval) and OUT/best.json, which `hw apply --best` takes.
     """
+    require_grpc()
     from dcqcn_gym.commands.hw import open_fleet, targets_of_setting
     from dcqcn_gym.core.groups import cluster_setting, setting_of
     from dcqcn_gym.envs.scenario.scenario import load_scenario
