@@ -7,6 +7,7 @@ before. An agent that cannot be reached for that goes back by itself when its tr
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import uuid
@@ -66,15 +67,22 @@ class Controller:
         clients = self._clients.values()
         return count(c.sent for c in clients), count(c.received for c in clients)
 
-    def open(self) -> None:
-        """Connect to all agents and ask who they are; raise if one is not what the file says."""
+    def open(self, *, lenient: bool = False) -> None:
+        """Connect to all agents and ask who they are; raise if one is not what the file says.
+
+        ``lenient`` goes on without those that do not answer; ``descriptions`` has the others.
+        """
         credentials = channel_credentials(self._fleet.tls, self._folder)
         for member in (*self._fleet.nics, *self._fleet.switches):
             self._clients[member.name] = self._connect(
                 member, SERVICE, METHODS, credentials, dscp=self._fleet.dscp,
                 timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts,
             )  # fmt: skip
-        self.descriptions = self.ask_all("Describe", pb.Nothing())
+        calls = self._begin("Describe", dict.fromkeys(self._clients, pb.Nothing()))
+        self.descriptions, failed = _each(calls)
+        for error in failed.values():
+            if not (lenient and isinstance(error, UnreachableError)):
+                raise error
         for name, found in self.descriptions.items():
             self._check(name, found, "nic" if name in set(self.nics) else "switch")
 
@@ -105,6 +113,26 @@ class Controller:
         done = self.try_out(targets, why)
         self.confirm(done.transaction, done.changed, why)
         return done
+
+    def put_back(self, targets: Mapping[str, Targets], why: str) -> None:
+        """Give devices a setting, at once or else one by one, past those that fail.
+
+        Raises DeviceError for these at the end.
+        """
+        if set(targets) <= set(self.descriptions):
+            with contextlib.suppress(DcqcnGymError):
+                self.carry_out(targets, why)
+                return
+        failed: list[str] = []
+        for device, wanted in targets.items():
+            try:
+                if device not in self.descriptions:
+                    raise UnreachableError(f"agent {device} does not answer")
+                self.carry_out({device: wanted}, why)
+            except DcqcnGymError as error:
+                failed.append(str(error))
+        if failed:
+            raise DeviceError(f"{len(failed)} devices could not be put back; first: {failed[0]}")
 
     def try_out(
         self, targets: Mapping[str, Targets], why: str, trial_s: float | None = None
@@ -253,13 +281,19 @@ class Controller:
 
 def _all(calls: Mapping[str, Call]) -> dict[str, Any]:
     """Wait for all; raise the first error, once none is under way any more."""
+    found, failed = _each(calls)
+    for error in failed.values():
+        raise error
+    return found
+
+
+def _each(calls: Mapping[str, Call]) -> tuple[dict[str, Any], dict[str, DcqcnGymError]]:
+    """Wait for all; return the answers and the errors."""
     found: dict[str, Any] = {}
-    failed: list[DcqcnGymError] = []
+    failed: dict[str, DcqcnGymError] = {}
     for name, call in calls.items():
         try:
             found[name] = call.result()
         except DcqcnGymError as error:
-            failed.append(error)
-    if failed:
-        raise failed[0]
-    return found
+            failed[name] = error
+    return found, failed

@@ -19,6 +19,7 @@ from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import UnreachableError
+from dcqcn_gym.hw.controller import Controller
 
 WANTED = {"": {"rp_ai_rate": 50e6, "np_min_time_between_cnps": 96e-6}}
 
@@ -256,6 +257,27 @@ def test_an_agent_that_is_not_there_is_named(running: tuple[Path, dict[str, Agen
         controller_of(folder, fleet),
     ):
         pass
+
+
+def test_a_lost_agent_does_not_keep_the_others_from_going_back(
+    running: tuple[Path, dict[str, Agent]],
+) -> None:
+    folder, agents = running
+    fleet = fleet_of(agents)
+    gone = fleet.nics[1].model_copy(update={"address": "127.0.0.1:1"})
+    nics = (fleet.nics[0], gone, fleet.nics[2])
+    before = {name: held(folder, name) for name in agents}
+    controller = Controller(fleet.model_copy(update={"nics": nics, "timeout_s": 5.0}), folder)
+    try:
+        controller.open(lenient=True)
+        assert set(controller.descriptions) == {"nic-0", "nic-2"}
+        with pytest.raises(DeviceError, match="1 devices could not be put back; first: agent nic"):
+            controller.put_back(dict.fromkeys(agents, WANTED), "the others")
+        assert [held(folder, name) for name in agents] == ["50\n", before["nic-1"], "50\n"]
+    finally:
+        controller.close()
+    with controller_of(folder, fleet) as whole:
+        whole.put_back({name: {"": {"rp_ai_rate": 5e6}} for name in agents}, "clean up")
 
 
 @pytest.mark.parametrize(

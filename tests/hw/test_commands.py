@@ -17,8 +17,9 @@ from fleets import nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.core.errors import ConfigError, StateError, UnknownNameError
+from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.placement import hops_to_all
 
@@ -88,6 +89,37 @@ def test_mistakes_are_one_sentence(fabric: DigitalFabric, tmp_path: Path) -> Non
         typed("status", "--fleet", str(tmp_path / "none.toml"))
 
 
+def test_a_broken_limit_ends_a_run_and_the_fleet_goes_back(
+    fabric: DigitalFabric, tmp_path: Path
+) -> None:
+    file = tmp_path / "small-fabric.toml"
+    file.write_text(SMALL)
+    fleet = ["--fleet", str(fabric.fleet)]
+    default = ["--set", "rp_ai_rate=77", "--set", "kmin=123"]
+    before = typed("plan", *fleet, *default)
+    words = ["tune", *fleet, "-s", str(file), "--tuner", "random", "--min-utility", "1"]
+    with pytest.raises(BackendError, match=r"ended at interval 1: utility .* limit 1 for 2"):
+        typed(*words, "--patience", "2", "--out", str(tmp_path / "out"))
+    assert typed("plan", *fleet, *default) == before
+    assert len((tmp_path / "out" / "run.jsonl").read_text().splitlines()) == 3  # head, 2 intervals
+
+
+def test_rules_of_ending_early() -> None:
+    line = {"i": 0, "idle": False, "terms": [1.0, 1.0, 0.4], "drops": 3, "utility": 0.7}
+    for rules in (AbortRules(max_paused=0.5, patience=2), AbortRules(max_drops=2, patience=2),
+                  AbortRules(min_utility=0.8, patience=2)):  # fmt: skip
+        rules.look(line)
+        rules.look({**line, "terms": [1.0, 1.0, 1.0], "drops": 0, "utility": 0.9})
+        rules.look(line)
+        rules.look({**line, "idle": True})
+        rules.look(line)
+        with pytest.raises(BackendError, match="beyond the limit"):
+            rules.look(line)
+    for rules in (AbortRules(), AbortRules(0.6, 3, 0.7, 1)):
+        rules.look(line)
+
+
+@pytest.mark.slow
 def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path: Path) -> None:
     file = tmp_path / "small-fabric.toml"  # the fabric's own scenario, name included
     file.write_text(SMALL)
@@ -119,6 +151,7 @@ def test_drivers_are_listed() -> None:
     assert all(name in listed for name in ("mlx5", "mlxconfig", "sonic"))
 
 
+@pytest.mark.slow
 def test_without_the_extra_one_sentence_says_so() -> None:
     code = (
         "import sys\nfor name in ('grpc', 'google.protobuf', 'redis', 'cryptography'):\n"

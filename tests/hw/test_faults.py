@@ -35,10 +35,8 @@ def test_every_device_ends_at_a_confirmed_setting(first: int, certs: Path, tmp_p
     assert confirmed > 0
 
 
-def test_two_cases_quickly(certs: Path, tmp_path: Path) -> None:
-    for seed in (1, 2):
-        (tmp_path / str(seed)).mkdir()
-        assert run_case(seed, tmp_path / str(seed), certs).faults
+def test_one_case_quickly(certs: Path, tmp_path: Path) -> None:
+    assert run_case(1, tmp_path, certs).faults
 
 
 def test_faults_have_names_and_meanings() -> None:

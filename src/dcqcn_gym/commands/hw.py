@@ -310,15 +310,15 @@ def history(
 
 
 @contextmanager
-def open_fleet(fleet: Path) -> Iterator[Controller]:
-    """Open a controller of a fleet's file until the block ends."""
+def open_fleet(fleet: Path, *, lenient: bool = False) -> Iterator[Controller]:
+    """Open a controller until the block ends; ``lenient``: without agents that do not answer."""
     require_grpc()
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.fleet import load_fleet
 
     controller = Controller(load_fleet(fleet), fleet.parent)
     try:
-        controller.open()
+        controller.open(lenient=lenient)
         yield controller
     finally:
         controller.close()
