@@ -169,7 +169,7 @@ def test_without_the_extra_one_sentence_says_so() -> None:
 
 
 @pytest.mark.slow
-def test_every_command_of_the_page_works(fabric: DigitalFabric, tmp_path: Path) -> None:
+def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     """The walk-through of docs/hardware.md, typed as it stands but for paths and the scenario."""
     page = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text()
     block = page.split("```sh\n")[2].split("```")[0]
@@ -177,11 +177,12 @@ def test_every_command_of_the_page_works(fabric: DigitalFabric, tmp_path: Path) 
     small.write_text(SMALL)
     lines = [line for line in block.splitlines() if line.startswith("dcqcn-gym hw ")]
     assert len(lines) >= 9
-    for line in lines:
-        text = line.partition("  #")[0].replace("$FLEET", str(fabric.fleet))
-        text = text.replace("mini-fb-hadoop --intervals 20", f"{small} --intervals 3")
-        text = text.replace("runs/fleet", str(tmp_path / "run"))
-        assert typed(*shlex.split(text)[2:]), line
+    with fabric_of(load_scenario(small)) as fabric:
+        for line in lines:
+            text = line.partition("  #")[0].replace("$FLEET", str(fabric.fleet))
+            text = text.replace("mini-fb-hadoop --intervals 20", f"{small} --intervals 3")
+            text = text.replace("runs/fleet", str(tmp_path / "run"))
+            assert typed(*shlex.split(text)[2:]), line
 
 
 @pytest.mark.slow
