@@ -59,4 +59,9 @@ for backend in ("ns3", "native"):
 assert rewards["ns3"] == rewards["native"], rewards
 print("three steps on ns-3, built from the wheel:", rewards["ns3"])
 PY
+# agents and controllers: certificates, and the names of what the wheel can drive
+"$bin/python" -m pip install -qq "dcqcn-gym[hw]"
+"$bin/dcqcn-gym" hw certs keys --agent nic-a --controller controller >/dev/null
+test -s keys/nic-a.key
+"$bin/dcqcn-gym" hw drivers >/dev/null
 echo "the wheel works"

@@ -7,6 +7,7 @@ before. An agent that cannot be reached for that goes back by itself when its tr
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import uuid
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError
+from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE, wanted_targets
@@ -41,10 +43,11 @@ class Controller:
     """Talks to every agent of a fleet at once: created -> open -> closed."""
 
     def __init__(
-        self, fleet: Fleet, folder: Path, new_name: Callable[[], str] | None = None
+        self, fleet: Fleet, folder: Path, connect: Callable[..., AgentClient] = AgentClient
     ) -> None:
+        """``connect`` makes the connection to an agent; tests put a network's faults there."""
         self._fleet, self._folder = fleet, folder
-        self._new_name = new_name or (lambda: uuid.uuid4().hex[:16])
+        self._connect = connect
         self._clients: dict[str, AgentClient] = {}
         self.descriptions: dict[str, Any] = {}
 
@@ -64,15 +67,22 @@ class Controller:
         clients = self._clients.values()
         return count(c.sent for c in clients), count(c.received for c in clients)
 
-    def open(self) -> None:
-        """Connect to all agents and ask who they are; raise if one is not what the file says."""
+    def open(self, *, lenient: bool = False) -> None:
+        """Connect to all agents and ask who they are; raise if one is not what the file says.
+
+        ``lenient`` goes on without those that do not answer; ``descriptions`` has the others.
+        """
         credentials = channel_credentials(self._fleet.tls, self._folder)
         for member in (*self._fleet.nics, *self._fleet.switches):
-            self._clients[member.name] = AgentClient(
+            self._clients[member.name] = self._connect(
                 member, SERVICE, METHODS, credentials, dscp=self._fleet.dscp,
                 timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts,
             )  # fmt: skip
-        self.descriptions = self.ask_all("Describe", pb.Nothing())
+        calls = self._begin("Describe", dict.fromkeys(self._clients, pb.Nothing()))
+        self.descriptions, failed = _each(calls)
+        for error in failed.values():
+            if not (lenient and isinstance(error, UnreachableError)):
+                raise error
         for name, found in self.descriptions.items():
             self._check(name, found, "nic" if name in set(self.nics) else "switch")
 
@@ -100,23 +110,59 @@ class Controller:
 
     def carry_out(self, targets: Mapping[str, Targets], why: str) -> Dispatch:
         """Change devices, all or none; raise the first error after everything was taken back."""
-        name = self._new_name()
+        done = self.try_out(targets, why)
+        self.confirm(done.transaction, done.changed, why)
+        return done
+
+    def put_back(self, targets: Mapping[str, Targets], why: str) -> None:
+        """Give devices a setting, at once or else one by one, past those that fail.
+
+        Raises DeviceError for these at the end.
+        """
+        if set(targets) <= set(self.descriptions):
+            with contextlib.suppress(DcqcnGymError):
+                self.carry_out(targets, why)
+                return
+        failed: list[str] = []
+        for device, wanted in targets.items():
+            try:
+                if device not in self.descriptions:
+                    raise UnreachableError(f"agent {device} does not answer")
+                self.carry_out({device: wanted}, why)
+            except DcqcnGymError as error:
+                failed.append(str(error))
+        if failed:
+            raise DeviceError(f"{len(failed)} devices could not be put back; first: {failed[0]}")
+
+    def try_out(
+        self, targets: Mapping[str, Targets], why: str, trial_s: float | None = None
+    ) -> Dispatch:
+        """Put a change on trial everywhere; it ends by itself unless :meth:`confirm` follows."""
+        name = uuid.uuid4().hex[:16]
         self._write({"event": "begin", "transaction": name, "why": why, "devices": len(targets)})
-        applied: list[str] = []
-        confirmed: list[str] = []
+        changing: list[str] = []
+        seconds = self._fleet.trial_s if trial_s is None else trial_s
         try:
             staged = _all(self._begin("Stage", self._wanted(name, targets, why)))
             changing = [device for device, plan in staged.items() if plan.lines]
-            applied = changing
-            trial = pb.Trial(transaction=name, revert_after_s=self._fleet.trial_s)
-            skew = self._apply(changing, trial)
-            self._confirm(changing, self._named(name, why), confirmed)
+            changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
+            self._write({"event": "apply", "transaction": name, "changes": changes})
+            skew = self._apply(changing, pb.Trial(transaction=name, revert_after_s=seconds))
         except DcqcnGymError as error:
-            self._undo(name, applied, confirmed, str(error))
+            self._take_back(name, changing, [], str(error))
             raise
-        changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
-        self._write({"event": "confirmed", "transaction": name, "why": why, "changes": changes})
         return Dispatch(name, tuple(changing), skew)
+
+    def confirm(self, name: str, devices: Iterable[str], why: str) -> None:
+        """Keep what is on trial on all these devices, or take it back everywhere and raise."""
+        confirmed: list[str] = []
+        chosen = list(devices)
+        try:
+            self._confirm(chosen, self._named(name, why), confirmed)
+        except DcqcnGymError as error:
+            self._take_back(name, chosen, confirmed, str(error))
+            raise
+        self._write({"event": "confirmed", "transaction": name, "why": why, "devices": chosen})
 
     def _apply(self, names: list[str], trial: Any) -> float:
         """Apply everywhere; return the time between the first answer and the last."""
@@ -147,14 +193,12 @@ class Controller:
         if failed:
             raise failed[0]
 
-    def _undo(self, name: str, applied: list[str], confirmed: list[str], why: str) -> None:
+    def _take_back(self, name: str, applied: list[str], confirmed: list[str], why: str) -> None:
         """Take everything back; an agent out of reach does so by itself when its trial ends."""
         named = self._named(name, f"taken back: {why[:400]}")
-        back = pb.Steps(back=1, confirmed=name, who=named.who, why=named.why)
-        rest = [device for device in applied if device not in confirmed]
         calls = [
             *self._begin("Rollback", dict.fromkeys(applied, named)).items(),
-            *self._begin("Restore", dict.fromkeys(confirmed, back)).items(),
+            *self._begin("Undo", dict.fromkeys(confirmed, named)).items(),
         ]
         left = []
         for device, call in calls:
@@ -162,19 +206,37 @@ class Controller:
                 call.result()
             except DcqcnGymError as error:
                 left.append(f"{device}: {error}")
-        self._write({"event": "undone", "transaction": name, "why": why, "rolled_back": rest,
-                     "restored": confirmed, "left_to_their_timers": left})  # fmt: skip
+        self._write({"event": "taken back", "transaction": name, "why": why, "undone": confirmed,
+                     "left_to_their_timers": left})  # fmt: skip
 
     def rollback(self, why: str) -> None:
         """Send every device back to its confirmed setting."""
         self._write({"event": "rollback", "why": why})
         self.ask_all("Rollback", self._named("", why))
 
-    def restore(self, back: int, why: str) -> None:
-        """Send every device to the setting that it had ``back`` confirmed changes ago."""
-        self._write({"event": "restore", "why": why, "back": back})
-        steps = pb.Steps(back=back, who=self._fleet.operator, why=why)
-        self.ask_all("Restore", steps)
+    def undo(self, name: str, why: str) -> list[str]:
+        """Undo a confirmed transaction on every device where it is the newest; name those."""
+        states = self.ask_all("Status", pb.Nothing())
+        chosen = [device for device, status in states.items() if status.confirmed == name]
+        self._write({"event": "undo", "transaction": name, "why": why, "devices": chosen})
+        self.ask_all("Undo", self._named(name, why), chosen)
+        return chosen
+
+    def newest(self) -> str:
+        """Return the newest confirmed transaction of this fleet that was not undone; or empty."""
+        path = self._folder / self._fleet.audit
+        names: list[str] = []
+        for line in read_text(path).splitlines() if path.exists() else []:
+            try:
+                record = parse_json(line)
+                event, name = record["event"], record.get("transaction", "")
+            except (ValueError, TypeError, KeyError):
+                continue  # a line that a crash cut off
+            if event == "confirmed" and record.get("devices"):
+                names.append(name)
+            elif event == "undo" and name in names:
+                names.remove(name)
+        return names[-1] if names else ""
 
     def stop(self, on: bool, why: str) -> None:
         """Send every device back and have it refuse changes, or allow them again."""
@@ -219,13 +281,19 @@ class Controller:
 
 def _all(calls: Mapping[str, Call]) -> dict[str, Any]:
     """Wait for all; raise the first error, once none is under way any more."""
+    found, failed = _each(calls)
+    for error in failed.values():
+        raise error
+    return found
+
+
+def _each(calls: Mapping[str, Call]) -> tuple[dict[str, Any], dict[str, DcqcnGymError]]:
+    """Wait for all; return the answers and the errors."""
     found: dict[str, Any] = {}
-    failed: list[DcqcnGymError] = []
+    failed: dict[str, DcqcnGymError] = {}
     for name, call in calls.items():
         try:
             found[name] = call.result()
         except DcqcnGymError as error:
-            failed.append(error)
-    if failed:
-        raise failed[0]
-    return found
+            failed[name] = error
+    return found, failed

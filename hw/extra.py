@@ -10,9 +10,11 @@ __all__ = ["require_grpc"]
 
 
 def require_grpc() -> Any:
-    """Return the module ``grpc``; raise MissingExtraError where it is not installed."""
+    """Return the module ``grpc``; raise MissingExtraError where it, or its messages, is not."""
     try:
         import grpc
+        import grpc_health.v1.health  # noqa: F401
+        from google.protobuf import message  # noqa: F401
     except ImportError:
         raise MissingExtraError("agents and their controller", "hw") from None
     return grpc

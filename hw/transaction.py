@@ -214,28 +214,27 @@ class Guard:
             if self._problem:
                 raise DeviceError(self._problem)
 
-    def restore(self, steps: int, who: Who, confirmed: str = "") -> str:
-        """Put the device back to the setting confirmed ``steps`` changes ago; return its name.
+    def undo(self, name: str, who: Who) -> None:
+        """Go back to the setting before the confirmed transaction ``name``.
 
-        With ``confirmed`` nothing happens unless that transaction is the confirmed one.
+        Nothing happens if another one is the confirmed one: it was undone already, or never came
+        here. Raises ConfigError if the journal no longer holds what was before.
         """
         with self._lock:
-            if confirmed and self._confirmed.get("name") != confirmed:
-                return str(self._confirmed.get("name"))
+            if self._confirmed.get("name") != name:
+                return
             self._ready()
             if self._open is not None and self._open.deadline is not None:
                 raise StateError(f"transaction {self._open.name} is on trial; roll it back first")
             known = [r for r in self._journal.records if r.get("event") == "confirmed"]
-            if not 0 < steps < len(known):
-                raise ConfigError(
-                    f"{steps} changes back: expected 1 to {len(known) - 1}, as many as are known"
-                )
-            record = known[-1 - steps]
-            self._confirm(f"{record['name']}+", dict(record["values"]), who)
+            first = next(i for i, record in enumerate(known) if record["name"] == name)
+            if first == 0:
+                raise ConfigError(f"the journal does not hold what was before transaction {name}")
+            before = known[first - 1]
+            self._confirm(before["name"], dict(before["values"]), who)
             self._take_back("", who)
             if self._problem:
                 raise DeviceError(self._problem)
-            return str(record["name"])
 
     def stop(self, on: bool, who: Who) -> None:
         """Go back to the confirmed setting and refuse every change, or allow changes again."""

@@ -21,6 +21,7 @@ from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.backends.shape import shape_of
+from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.figures import NO_FSD, UNKNOWN, Reading, Shape, report_of
 from dcqcn_gym.hw.fleet import Fleet, load_fleet
 
@@ -96,6 +97,7 @@ class HardwareBackend:
         """
         if self._open is not None:
             raise StateError("open() on an open backend; call close() first")
+        require_grpc()
         from dcqcn_gym.hw.controller import Controller
 
         controller = Controller(self._fleet, self._folder)

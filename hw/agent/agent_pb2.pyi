@@ -130,18 +130,6 @@ class Status_(_message.Message):
     transaction: str
     def __init__(self, state: _Optional[str] = ..., transaction: _Optional[str] = ..., left_s: _Optional[float] = ..., confirmed: _Optional[str] = ..., problem: _Optional[str] = ..., bad_lines: _Optional[int] = ...) -> None: ...
 
-class Steps(_message.Message):
-    __slots__ = ["back", "confirmed", "who", "why"]
-    BACK_FIELD_NUMBER: _ClassVar[int]
-    CONFIRMED_FIELD_NUMBER: _ClassVar[int]
-    WHO_FIELD_NUMBER: _ClassVar[int]
-    WHY_FIELD_NUMBER: _ClassVar[int]
-    back: int
-    confirmed: str
-    who: str
-    why: str
-    def __init__(self, back: _Optional[int] = ..., confirmed: _Optional[str] = ..., who: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
-
 class Switch(_message.Message):
     __slots__ = ["on", "who", "why"]
     ON_FIELD_NUMBER: _ClassVar[int]

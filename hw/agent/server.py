@@ -18,6 +18,7 @@ from dcqcn_gym.core.errors import (
 )
 from dcqcn_gym.hw.agent.config import AgentConfig
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
+from dcqcn_gym.hw.drivers import Driver
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.tls import MOST_REPLY, MOST_REQUEST, Tls, channel_options
@@ -26,6 +27,7 @@ from dcqcn_gym.hw.transaction import Clock, Guard, Who
 __all__ = ["Agent", "handlers", "load_agent", "secure_server"]
 
 TICK_S = 0.05
+Wrap = Callable[[Driver], Driver]
 _CODES = {
     ConfigError: "INVALID_ARGUMENT",
     StateError: "FAILED_PRECONDITION",
@@ -107,12 +109,20 @@ def secure_server(
 class Agent:
     """One device's agent: created -> started -> closed."""
 
-    def __init__(self, config: AgentConfig, folder: Path, source: str, clock: Clock | None) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        folder: Path,
+        source: str,
+        clock: Clock | None = None,
+        wrap: Wrap | None = None,
+    ) -> None:
         self._config, self._folder = config, folder
-        self._driver = config.make_driver(folder, source)
-        self._journal = Journal(folder / config.journal)
+        driver = config.make_driver(folder, source)
+        self._driver = driver if wrap is None else wrap(driver)
+        self.journal = Journal(folder / config.journal)
         clocks = {} if clock is None else {"clock": clock}
-        self.guard = Guard(self._driver, self._journal, **clocks)
+        self.guard = Guard(self._driver, self.journal, **clocks)
         self._ended = threading.Event()
         self._server: Any = None
         self._thread: threading.Thread | None = None
@@ -135,7 +145,7 @@ class Agent:
 
         config = self._config
         service = AgentService(
-            config.device, self._driver, self.guard, lambda: self._journal.bad_lines
+            config.device, self._driver, self.guard, lambda: self.journal.bad_lines
         )
         own = handlers(SERVICE, service, METHODS, config.controllers)
         server.add_generic_rpc_handlers((own,))
@@ -170,15 +180,20 @@ class Agent:
         """Stop listening. A change on trial is left to the next start, which takes it back."""
         self._ended.set()
         if self._server is not None:
-            self._server.stop(0.2).wait()
+            self._server.stop(0.1).wait()
         if self._thread is not None:
             self._thread.join()
 
 
-def load_agent(path: Path, kind: str | None = None, clock: Clock | None = None) -> Agent:
-    """Return the agent that a file describes; ``kind`` (nic, switch) must be its driver's."""
+def load_agent(
+    path: Path, kind: str | None = None, clock: Clock | None = None, wrap: Wrap | None = None
+) -> Agent:
+    """Return the agent that a file describes; ``kind`` (nic, switch) must be its driver's.
+
+    Tests give it a clock of theirs, and put devices' faults around its driver with ``wrap``.
+    """
     config = load_toml(path, AgentConfig)
-    agent = Agent(config, path.parent, str(path), clock)
+    agent = Agent(config, path.parent, str(path), clock, wrap)
     found = agent.guard.kind
     if kind is not None and kind != found:
         raise ConfigError(f"{path}: the driver {config.driver!r} is for a {found}, not a {kind}")

@@ -30,7 +30,7 @@ METHODS: Mapping[str, tuple[Any, Any]] = {
     "Apply": (pb.Trial, pb.Status_),
     "Confirm": (pb.Named, pb.Status_),
     "Rollback": (pb.Named, pb.Status_),
-    "Restore": (pb.Steps, pb.Status_),
+    "Undo": (pb.Named, pb.Status_),
     "Stop": (pb.Switch, pb.Status_),
     "Status": (pb.Nothing, pb.Status_),
     "History": (pb.Nothing, pb.Events),
@@ -97,10 +97,9 @@ class AgentService:
         self._guard.rollback(_who(request.who, request.why), name)
         return self._status()
 
-    def Restore(self, request: pb.Steps) -> pb.Status_:  # noqa: N802
-        """Go back to a setting that was confirmed earlier."""
-        name = _named(request.confirmed) if request.confirmed else ""
-        self._guard.restore(request.back, _who(request.who, request.why), name)
+    def Undo(self, request: pb.Named) -> pb.Status_:  # noqa: N802
+        """Go back to the setting before a transaction, if it is the confirmed one."""
+        self._guard.undo(_named(request.transaction), _who(request.who, request.why))
         return self._status()
 
     def Stop(self, request: pb.Switch) -> pb.Status_:  # noqa: N802

@@ -19,6 +19,7 @@ from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import UnreachableError
+from dcqcn_gym.hw.controller import Controller
 
 WANTED = {"": {"rp_ai_rate": 50e6, "np_min_time_between_cnps": 96e-6}}
 
@@ -76,12 +77,15 @@ def test_a_change_goes_to_all_and_into_the_audit_log(
         read = controller.ask_all("Read", pb.Nothing())["nic-1"]
         assert read.targets[0].knobs["rp_ai_rate"] == 50e6
         assert controller.counters()["nic-2"]["tx_bytes"] == 1000000400
-        controller.restore(1, "back again")
+        assert controller.newest() == done.transaction
+        assert controller.undo(done.transaction, "back again") == list(agents)
+        assert controller.newest() == ""
         assert [held(folder, name) for name in agents] == ["5\n"] * 3
         assert controller.message_bytes[0] > 0
     audit = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
     event = next(e for e in audit if e["event"] == "confirmed")
     assert (event["who"], event["why"]) == ("dcqcn-gym", "a test")
+    event = next(e for e in audit if e["event"] == "apply")
     assert event["changes"]["nic-1"]["rp_ai_rate"] == "50"
 
 
@@ -124,7 +128,7 @@ def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, Age
         begin = controller._begin
 
         def lost(method: str, requests: Any) -> Any:
-            if method in ("Confirm", "Rollback", "Restore"):
+            if method in ("Confirm", "Rollback", "Undo"):
                 raise UnreachableError("the controller has gone")
             return begin(method, requests)
 
@@ -176,13 +180,16 @@ def test_an_expired_certificate_is_refused(running: tuple[Path, dict[str, Agent]
     assert code == grpc.StatusCode.UNAVAILABLE
 
 
-def test_wrong_bytes_are_answered_and_do_no_harm(running: tuple[Path, dict[str, Agent]]) -> None:
+@pytest.mark.parametrize("messages", [200, pytest.param(2000, marks=pytest.mark.slow)])
+def test_wrong_bytes_are_answered_and_do_no_harm(
+    running: tuple[Path, dict[str, Agent]], messages: int
+) -> None:
     folder, agents = running
     rng = random.Random(1)
     before = (folder / "nic-0" / "journal").read_bytes()
     good = pb.Wanted(transaction="t", targets=[pb.Target(knobs={"rp_ai_rate": 1e6})], who="x")
     with channel(folder, agents["nic-0"], "nic-0") as own:
-        for _ in range(300):
+        for _ in range(messages):
             method = rng.choice([m for m in METHODS if m not in ("Stop", "Prepare", "Rollback")])
             data = bytearray(good.SerializeToString())
             for _ in range(rng.randrange(1, 6)):
@@ -250,6 +257,27 @@ def test_an_agent_that_is_not_there_is_named(running: tuple[Path, dict[str, Agen
         controller_of(folder, fleet),
     ):
         pass
+
+
+def test_a_lost_agent_does_not_keep_the_others_from_going_back(
+    running: tuple[Path, dict[str, Agent]],
+) -> None:
+    folder, agents = running
+    fleet = fleet_of(agents)
+    gone = fleet.nics[1].model_copy(update={"address": "127.0.0.1:1"})
+    nics = (fleet.nics[0], gone, fleet.nics[2])
+    before = {name: held(folder, name) for name in agents}
+    controller = Controller(fleet.model_copy(update={"nics": nics, "timeout_s": 5.0}), folder)
+    try:
+        controller.open(lenient=True)
+        assert set(controller.descriptions) == {"nic-0", "nic-2"}
+        with pytest.raises(DeviceError, match="1 devices could not be put back; first: agent nic"):
+            controller.put_back(dict.fromkeys(agents, WANTED), "the others")
+        assert [held(folder, name) for name in agents] == ["50\n", before["nic-1"], "50\n"]
+    finally:
+        controller.close()
+    with controller_of(folder, fleet) as whole:
+        whole.put_back({name: {"": {"rp_ai_rate": 5e6}} for name in agents}, "clean up")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,9 +17,11 @@ from fleets import nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
+from dcqcn_gym.hw.placement import hops_to_all
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +56,16 @@ def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
     assert events[-1]["why"] == "to see"
     assert "7 devices are back" in typed("rollback", *fleet)
     assert typed("plan", *fleet, *new) == planned
+    only_nics = ["--set", "rp_gd=13"]
+    assert "4 devices on trial" in typed("apply", *fleet, *only_nics, "--hold", "60")
+    assert "4 devices were on trial" in typed("rollback", *fleet)
+    with pytest.raises(StateError, match="0 transactions are on trial"):
+        typed("confirm", *fleet)
+    typed("apply", *fleet, *only_nics, "--hold", "60")
+    assert "4 devices confirmed" in typed("confirm", *fleet)
+    assert "4 devices are back" in typed("rollback", *fleet)
+    with pytest.raises(StateError, match="no confirmed change is left"):
+        typed("rollback", *fleet)
 
 
 def test_a_stop_and_its_end(fabric: DigitalFabric) -> None:
@@ -76,6 +89,37 @@ def test_mistakes_are_one_sentence(fabric: DigitalFabric, tmp_path: Path) -> Non
         typed("status", "--fleet", str(tmp_path / "none.toml"))
 
 
+def test_a_broken_limit_ends_a_run_and_the_fleet_goes_back(
+    fabric: DigitalFabric, tmp_path: Path
+) -> None:
+    file = tmp_path / "small-fabric.toml"
+    file.write_text(SMALL)
+    fleet = ["--fleet", str(fabric.fleet)]
+    default = ["--set", "rp_ai_rate=77", "--set", "kmin=123"]
+    before = typed("plan", *fleet, *default)
+    words = ["tune", *fleet, "-s", str(file), "--tuner", "random", "--min-utility", "1"]
+    with pytest.raises(BackendError, match=r"ended at interval 1: utility .* limit 1 for 2"):
+        typed(*words, "--patience", "2", "--out", str(tmp_path / "out"))
+    assert typed("plan", *fleet, *default) == before
+    assert len((tmp_path / "out" / "run.jsonl").read_text().splitlines()) == 3  # head, 2 intervals
+
+
+def test_rules_of_ending_early() -> None:
+    line = {"i": 0, "idle": False, "terms": [1.0, 1.0, 0.4], "drops": 3, "utility": 0.7}
+    for rules in (AbortRules(max_paused=0.5, patience=2), AbortRules(max_drops=2, patience=2),
+                  AbortRules(min_utility=0.8, patience=2)):  # fmt: skip
+        rules.look(line)
+        rules.look({**line, "terms": [1.0, 1.0, 1.0], "drops": 0, "utility": 0.9})
+        rules.look(line)
+        rules.look({**line, "idle": True})
+        rules.look(line)
+        with pytest.raises(BackendError, match="beyond the limit"):
+            rules.look(line)
+    for rules in (AbortRules(), AbortRules(0.6, 3, 0.7, 1)):
+        rules.look(line)
+
+
+@pytest.mark.slow
 def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path: Path) -> None:
     file = tmp_path / "small-fabric.toml"  # the fabric's own scenario, name included
     file.write_text(SMALL)
@@ -95,9 +139,50 @@ def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path
         )  # fmt: skip
 
 
+def test_the_controller_belongs_where_the_hops_are_few() -> None:
+    line = [(0, 3), (1, 4), (2, 5), (3, 4), (4, 5)]  # switches 3-4-5 in a row, one host each
+    assert hops_to_all(6, line, range(3)) == {0: 13, 1: 11, 2: 13}
+    # 7 hosts of the rack at 2 hops, 8 others at 4, its ToR at 1, two spines at 2, a ToR at 3
+    assert "54" in typed("discover", "-s", "mini-fb-hadoop")
+
+
 def test_drivers_are_listed() -> None:
     listed = typed("drivers")
     assert all(name in listed for name in ("mlx5", "mlxconfig", "sonic"))
+
+
+@pytest.mark.slow
+def test_without_the_extra_one_sentence_says_so() -> None:
+    code = (
+        "import sys\nfor name in ('grpc', 'google.protobuf', 'redis', 'cryptography'):\n"
+        "    sys.modules[name] = None\nfrom dcqcn_gym.cli import main\nmain()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "hw", "status", "--fleet", "f.toml"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pip install 'dcqcn-gym[hw]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_every_command_of_the_page_works(tmp_path: Path) -> None:
+    """The walk-through of docs/hardware.md, typed as it stands but for paths and the scenario."""
+    page = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text()
+    block = page.split("```sh\n")[2].split("```")[0]
+    small = tmp_path / "small-fabric.toml"
+    small.write_text(SMALL)
+    lines = [line for line in block.splitlines() if line.startswith("dcqcn-gym hw ")]
+    assert len(lines) >= 9
+    with fabric_of(load_scenario(small)) as fabric:
+        for line in lines:
+            text = line.partition("  #")[0].replace("$FLEET", str(fabric.fleet))
+            text = text.replace("mini-fb-hadoop --intervals 20", f"{small} --intervals 3")
+            text = text.replace("runs/fleet", str(tmp_path / "run"))
+            assert typed(*shlex.split(text)[2:]), line
 
 
 @pytest.mark.slow

@@ -236,16 +236,23 @@ def test_a_change_by_hand_is_not_overwritten(device: Device) -> None:
     assert device.held() == device.factual
 
 
-def test_an_earlier_setting_can_be_restored(device: Device) -> None:
+def test_confirmed_changes_can_be_undone_one_by_one(device: Device) -> None:
+    held = [device.held()]
     for name, wanted in (("t1", WANTED), ("t2", OTHER)):
         device.guard.stage(name, wanted, WHO)
         device.guard.apply(name, 5.0)
         device.guard.confirm(name, WHO)
-    assert device.guard.restore(2, WHO) == "start"
-    assert device.held() == device.factual
-    assert device.restarted().status.confirmed == "start+"
-    with pytest.raises(ConfigError, match="expected 1 to 3"):
-        device.guard.restore(9, WHO)
+        held.append(device.held())
+    device.guard.undo("t1", WHO)  # not the newest: nothing happens
+    assert device.held() == held[2]
+    device.guard.undo("t2", WHO)
+    device.guard.undo("t2", WHO)  # repeated
+    assert device.held() == held[1]
+    assert device.restarted().status.confirmed == "t1"
+    device.guard.undo("t1", WHO)
+    assert device.held() == held[0] == device.factual
+    with pytest.raises(ConfigError, match="what was before transaction start"):
+        device.guard.undo("start", WHO)
 
 
 def test_a_stop_by_hand_outlives_the_agent(device: Device) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.hw_tune import tune
+from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
     from dcqcn_gym.core.groups import DeviceSetting
@@ -77,6 +78,7 @@ def agent_switch(config: _Config) -> None:
 
 
 def _run_agent(config: Path, kind: str) -> None:
+    require_grpc()
     from dcqcn_gym.hw.agent.server import load_agent
 
     agent: Agent = load_agent(config, kind)
@@ -100,6 +102,7 @@ def fabric(
     ] = False,
 ) -> None:
     """Run a fleet without hardware: files, Redis servers and agents, played by the engine."""
+    require_grpc()
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 
@@ -159,33 +162,98 @@ def apply(
     best: _Best = None,
     why: _Why = "by hand",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as `hw plan`.")] = False,
+    hold: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Leave it on trial for S seconds; `hw confirm` keeps it."),
+    ] = None,
 ) -> None:
     """Change all devices in one transaction: staged, on trial, read back, confirmed; or none."""
     if dry_run:
         plan(fleet, assign, best)
         return
     with open_fleet(fleet) as controller:
-        done = controller.carry_out(_targets(controller, assign, best), why)
+        targets = _targets(controller, assign, best)
+        if hold is None:
+            done = controller.carry_out(targets, why)
+            state = "changed and confirmed"
+        else:
+            done = controller.try_out(targets, why, hold)
+            state = f"on trial for {hold:g} s"
         typer.echo(
-            f"{len(done.changed)} devices changed and confirmed (transaction {done.transaction}); "
+            f"{len(done.changed)} devices {state} (transaction {done.transaction}); "
             f"{done.skew_s * 1e3:.1f} ms between the first and the last"
         )
 
 
 @app.command()
+def confirm(fleet: _Fleet, why: _Why = "by hand") -> None:
+    """Keep what is on trial, on every device or on none."""
+    from dcqcn_gym.core.errors import StateError
+
+    require_grpc()
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+    with open_fleet(fleet) as controller:
+        states = controller.ask_all("Status", pb.Nothing())
+        trials = {n: s.transaction for n, s in states.items() if s.state == "applied"}
+        names = sorted(set(trials.values()))
+        if len(names) != 1:
+            raise StateError(
+                f"{len(names)} transactions are on trial ({', '.join(names)}); expected one: it "
+                "may have ended already, see `dcqcn-gym hw history`"
+            )
+        controller.confirm(names[0], trials, why)
+        typer.echo(f"{len(trials)} devices confirmed (transaction {names[0]})")
+
+
+@app.command()
 def rollback(
     fleet: _Fleet,
-    back: Annotated[
-        int, typer.Option(min=0, help="Confirmed changes to undo; 0: only what is on trial.")
-    ] = 1,
+    transaction: Annotated[
+        str | None, typer.Option(help="A confirmed one to undo; default: the newest.")
+    ] = None,
+    trial_only: Annotated[
+        bool, typer.Option("--trial-only", help="Take back only what is on trial, or by hand.")
+    ] = False,
     why: _Why = "by hand",
 ) -> None:
-    """Send all devices back to the setting before the last confirmed change."""
+    """Take back what is on trial; if nothing is, undo the newest confirmed change."""
+    from dcqcn_gym.core.errors import StateError
+
+    require_grpc()
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+
     with open_fleet(fleet) as controller:
+        states = controller.ask_all("Status", pb.Nothing())
+        trials = [name for name, status in states.items() if status.state == "applied"]
         controller.rollback(why)
-        if back:
-            controller.restore(back, why)
-        typer.echo(f"{len(controller.descriptions)} devices are back")
+        if trial_only or (trials and transaction is None):
+            typer.echo(f"{len(trials)} devices were on trial; all are at their confirmed setting")
+            return
+        name = transaction or controller.newest()
+        if not name:
+            raise StateError("no confirmed change is left to undo (see the audit log)")
+        undone = controller.undo(name, why)
+        typer.echo(f"{len(undone)} devices are back (transaction {name} undone)")
+
+
+@app.command()
+def discover(
+    scenario: Annotated[str, typer.Option("--scenario", "-s", help="A name or a TOML file.")],
+    rows: Annotated[int, typer.Option(min=1, help="How many hosts to show.")] = 5,
+) -> None:
+    """Propose where the controller should run: the hosts with the fewest hops to all devices."""
+    from rich.console import Console
+
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.hw.placement import hops_to_all
+    from dcqcn_gym.runs.table import Table
+
+    fabric = load_scenario(scenario).fabric
+    hops = hops_to_all(fabric.n_nodes, [(x.a, x.b) for x in fabric.links], range(fabric.n_hosts))
+    best = sorted(hops, key=lambda host: (hops[host], host))[:rows]
+    table = [(str(host), str(hops[host])) for host in best]
+    Console().print(Table(("host", "hops to all devices"), table, "controller").text())
 
 
 @app.command()
@@ -206,6 +274,7 @@ def status(fleet: _Fleet) -> None:
     """Show how every device stands; exit 1 if one is not at a confirmed setting."""
     from rich.console import Console
 
+    require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
     from dcqcn_gym.runs.table import Table
 
@@ -228,6 +297,8 @@ def history(
 ) -> None:
     """Print what a device's journal holds, one JSON object a line, oldest first."""
     from dcqcn_gym.core.errors import UnknownNameError
+
+    require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
     with open_fleet(fleet) as controller:
@@ -239,14 +310,15 @@ def history(
 
 
 @contextmanager
-def open_fleet(fleet: Path) -> Iterator[Controller]:
-    """Open a controller of a fleet's file until the block ends."""
+def open_fleet(fleet: Path, *, lenient: bool = False) -> Iterator[Controller]:
+    """Open a controller until the block ends; ``lenient``: without agents that do not answer."""
+    require_grpc()
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.fleet import load_fleet
 
     controller = Controller(load_fleet(fleet), fleet.parent)
     try:
-        controller.open()
+        controller.open(lenient=lenient)
         yield controller
     finally:
         controller.close()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.tune import tuner_arguments
+from dcqcn_gym.hw.abort import AbortRules
+from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.drivers import Targets
@@ -35,11 +37,25 @@ def tune(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the fleet at what the tuner recommends.")
     ] = False,
+    max_paused: Annotated[
+        float, typer.Option(min=0, max=1, help="End if devices are paused for a larger share.")
+    ] = 0.5,
+    max_drops: Annotated[
+        int | None, typer.Option(min=0, help="End if more packets are dropped in an interval.")
+    ] = None,
+    min_utility: Annotated[
+        float | None, typer.Option(min=0, max=1, help="End if the utility is lower.")
+    ] = None,
+    patience: Annotated[
+        int, typer.Option(min=1, help="Intervals in a row that a limit may be broken.")
+    ] = 3,
 ) -> None:
     """Tune a fleet. At the end, and after Ctrl-C, every device is put back to its setting before.
 
-    Writes OUT/run.jsonl (every interval) and OUT/best.json, which `hw apply --best` takes.
+    So it is when a limit is broken for some intervals in a row, or when an agent is lost. Writes
+    OUT/run.jsonl (every interval) and OUT/best.json, which `hw apply --best` takes.
     """
+    require_grpc()
     from dcqcn_gym.commands.hw import open_fleet, targets_of_setting
     from dcqcn_gym.core.groups import cluster_setting, setting_of
     from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -54,6 +70,7 @@ def tune(
     n = chosen.intervals if intervals is None else intervals
     arguments = tuner_arguments(tuner, tuner_arg or [])
     spec = RunSpec(chosen, tuner, seed, n, f"hardware:{fleet}", arguments)
+    rules = AbortRules(max_paused, max_drops, min_utility, patience)
     run_dir = RunDir(out)
     run_dir.check(resume=False, force=False)
     with open_fleet(fleet) as controller:
@@ -62,7 +79,7 @@ def tune(
     run_dir.create(fresh=True)
     after: dict[str, Targets] = before
     try:
-        run(spec, run_dir.log, watch=_say)
+        run(spec, run_dir.log, watch=lambda line, *_: _judge(line, rules))
         best = _best(spec, end_of(run_dir.log))
         write_json(run_dir.best, best)
         if keep:
@@ -70,14 +87,15 @@ def tune(
                 setting = cluster_setting(setting_of(best["recommended"]))
                 after = targets_of_setting(controller, setting)
     finally:
-        with open_fleet(fleet) as controller:
-            controller.carry_out(after, "the end of a tuning run")
+        with open_fleet(fleet, lenient=True) as controller:
+            controller.put_back(after, "the end of a tuning run")
     word = "the recommended setting" if keep else "its setting before"
     typer.echo(f"{run_dir.best}; mean utility {best['mean_utility']:.4f}; the fleet has {word}")
 
 
-def _say(line: Line, state: dict[str, Any], repeated: bool) -> None:
+def _judge(line: Line, rules: AbortRules) -> None:
     typer.echo(f"interval {line['i']}: utility {line['utility']:.4f}", err=True)
+    rules.look(line)
 
 
 def _best(spec: Any, end: Line) -> dict[str, Any]:
