@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from dcqcn_gym.core.errors import DcqcnGymError, in_one_line
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends.base import Backend
 from dcqcn_gym.envs.backends.ns3_bridge import codec, simulation
@@ -41,24 +43,44 @@ class GymFace:
     def serve(
         self, ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int
     ) -> None:
-        """Run one episode; the client ends it by a stop request, we by isGameOver."""
+        """Run one episode; the client ends it by a stop request, we by isGameOver.
+
+        An action that is none, or a world that fails, ends it as well: the client, which would wait
+        for ever, gets isGameOver with ``{"error": ...}`` in info, then the error is raised here.
+        """
         env = DcqcnEnv(scenario, backend=world)
         observation, info = env.reset(seed=seed)
         reward, terminated, truncated = 0.0, False, False
         while True:
-            state = pb.EnvStateMsg(
-                obsData=codec.encode_box(observation),
-                reward=reward,
-                isGameOver=terminated or truncated,
-                reason=pb.EnvStateMsg.GameOver if terminated else pb.EnvStateMsg.SimulationEnd,
-                info=_info_text(info),
-            )
-            request = codec.decode(pb.EnvActMsg, ask(codec.encode(state)))
-            if request.stopSimReq or terminated or truncated:
-                return
-            action = codec.decode_box(request.actData, env.space.n)
-            # a float32 of the wire may lie a rounding error outside
-            observation, reward, terminated, truncated, info = env.step(np.clip(action, -1.0, 1.0))
+            over = terminated or truncated
+            answer = ask(_state(observation, reward, over, terminated, _info_text(info)))
+            try:
+                request = codec.decode(pb.EnvActMsg, answer)
+                if request.stopSimReq or over:
+                    return
+                action = codec.decode_box(request.actData, env.space.n)
+                # a float32 of the wire may lie a rounding error outside
+                observation, reward, terminated, truncated, info = env.step(
+                    np.clip(action, -1.0, 1.0)
+                )
+            except Exception as error:
+                said = str(error) if isinstance(error, DcqcnGymError) else in_one_line(error)
+                ask(_state(observation, 0.0, True, True, json.dumps({"error": said})))
+                raise
+
+
+def _state(
+    observation: npt.NDArray[np.float32], reward: float, over: bool, terminated: bool, info: str
+) -> bytes:
+    """Return the message of one state."""
+    state = pb.EnvStateMsg(
+        obsData=codec.encode_box(observation),
+        reward=reward,
+        isGameOver=over,
+        reason=pb.EnvStateMsg.GameOver if terminated else pb.EnvStateMsg.SimulationEnd,
+        info=info,
+    )
+    return codec.encode(state)
 
 
 def _info_text(info: dict[str, Any]) -> str:

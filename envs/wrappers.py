@@ -7,7 +7,7 @@ changes how a setting is written down, never what it does to the network.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -21,9 +21,17 @@ from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.info import Info, plain_info
 from dcqcn_gym.envs.observation import as_groups, bounds, group_slices
 
-__all__ = ["DeltaAction", "DictAction", "DictObservation", "GroupAction", "KnobSubset"]
+__all__ = [
+    "DeltaAction",
+    "DictAction",
+    "DictObservation",
+    "GroupAction",
+    "KnobSubset",
+    "NumericInfo",
+]
 
 Env = gymnasium.Env[Any, Any]
 
@@ -182,3 +190,33 @@ class DictObservation(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstru
     def observation(self, observation: npt.NDArray[np.float32]) -> dict[str, Any]:
         """Return the vector's groups."""
         return dict(as_groups(observation))
+
+
+class NumericInfo(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """``info`` holds numbers and arrays of one shape alone, as recorders such as Minari's want it.
+
+    What stays are the values of :func:`~dcqcn_gym.envs.info.info_schema`; reports, settings and the
+    rounds of collectives, of which a step has any number, are left out.
+    """
+
+    def __init__(self, env: Env) -> None:
+        RecordConstructorArgs.__init__(self)
+        gymnasium.Wrapper.__init__(self, env)
+        _dcqcn(env)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return observation, _numeric(info)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Run one step."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, terminated, truncated, _numeric(info)
+
+
+def _numeric(info: dict[str, Any]) -> dict[str, Any]:
+    plain = plain_info(cast(Info, info))
+    return {k: np.array(v, np.float64) if isinstance(v, list) else v for k, v in plain.items()}

@@ -30,7 +30,7 @@ const std::string kDevices =
     "dispatch_delay_ps=6\n"
     "cnp scope=port port_gap_ps=7 delay_ps=8\n"
     "monitor kind=elastic tau=9 delta=2 theta=0.5 pe_weight=survival heavy_bytes=64 light_bytes=1 "
-    "max_flows=10 unit=packets sizes_cdf=0 packet_bytes=15 labels=1 trace=1\n";
+    "max_flows=10 unit=packets sizes_cdf=0 packet_bytes=15 hash_seed=16 labels=1 trace=1\n";
 const std::string kTraffic =
     "cdf 0 100:0.5 1000:1 points=2\n"
     "workload poisson cdf=0 hosts=0,1 dsts=2 mean_gap_ps=1.5 start_ps=1 stop_ps=9 repeat_ps=20 "
@@ -115,6 +115,7 @@ void every_monitor_key_arrives() {
   CHECK_EQ(elastic.light_bytes, 1);
   CHECK_EQ(elastic.max_flows, 10);
   CHECK_EQ(elastic.packet_bytes, 15);
+  CHECK_EQ(elastic.hash_seed, 16);
   CHECK(elastic.count_packets && elastic.labels && elastic.trace);
   CHECK_EQ(elastic.sizes.size(), 2);
 }

@@ -212,6 +212,26 @@ void labels_tell_truth_and_view() {
   CHECK_EQ(unseen, 13);  // a bucket holds seven
 }
 
+// how many of 20 flows a sketch of two buckets shows, by its hash functions
+int seen_of_twenty(const std::string& words) {
+  Monitor monitor(config_of("elastic labels=1 heavy_bytes=128 light_bytes=4" + words), 1, 1);
+  FsdReport out;
+  for (std::uint32_t f = 1; f <= 20; ++f) send(monitor, 0, f, 10'000 + f);
+  monitor.end_interval(kMs, out);
+  int mask = 0;
+  for (const auto& label : monitor.labels()) {
+    mask |= static_cast<int>(label.state != dcqcn::FlowState::kUnseen) << label.key;
+  }
+  return mask;
+}
+
+void another_hash_seed_lets_other_flows_collide() {
+  const int first = seen_of_twenty("");
+  CHECK_EQ(first, seen_of_twenty(" hash_seed=0"));
+  CHECK_EQ(seen_of_twenty(" hash_seed=1"), seen_of_twenty(" hash_seed=1"));
+  CHECK(first != seen_of_twenty(" hash_seed=1"));
+}
+
 void a_trace_holds_every_packet() {
   for (const char* kind : {"elastic", "none"}) {
     const std::string one = kind;
@@ -325,6 +345,7 @@ int main() {
   netflow_samples_and_holds();
   chameleon_uploads_the_mean_of_local_periods();
   labels_tell_truth_and_view();
+  another_hash_seed_lets_other_flows_collide();
   a_trace_holds_every_packet();
   results_depend_on_the_seed_only();
   runs_equal_packets();

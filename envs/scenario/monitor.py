@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel, validate
@@ -70,6 +79,8 @@ class Monitor(StrictModel):
                 words[name.removesuffix("us") + "ps"] = us_to_ps(value)
             elif isinstance(value, float):
                 words[name] = repr(value)
+            elif name == "hash_seed" and not value:
+                continue
             elif name not in ("kind", "sizes_cdf", "options"):
                 words["tau" if name == "tau_bytes" else name] = value
         return words
@@ -109,6 +120,17 @@ class _Sketch(Monitor):
     heavy_bytes: int = Field(default=153_600, ge=1, le=2**26)
     light_bytes: int = Field(default=460_800, ge=1, le=2**26)
     unit: Literal["bytes", "packets"] = "bytes"
+    hash_seed: int = Field(
+        default=0, ge=0, le=2**31 - 1, description="other hash functions: other flows collide"
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out an option that came later and is not used: older logs do not have it."""
+        values: dict[str, Any] = dump(self)
+        if self.hash_seed == 0:
+            values.pop("hash_seed", None)
+        return values
 
     @model_validator(mode="after")
     def _check_sketch(self) -> Self:

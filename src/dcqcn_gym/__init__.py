@@ -1,8 +1,8 @@
 """DCQCN tuning as a Gymnasium environment over an exact packet engine.
 
 Importing this package registers ``Dcqcn-v0`` (any scenario) and one environment id per scenario
-that comes with it, so ``gymnasium.make("dcqcn_gym:FBHadoop-v0")`` works. Nothing heavy is
-imported before an environment is made.
+that comes with it, so ``gymnasium.make("dcqcn_gym:FBHadoop-v0")`` works; as long as nobody imports
+Gymnasium, it waits with that. Nothing heavy is imported before an environment is made.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-import gymnasium
-
-from dcqcn_gym import _moved
+from dcqcn_gym import _late, _moved
 
 __version__ = "0.1.0"
 __all__ = ["ENV_VERSION", "__version__", "env_id", "env_ids", "parallel_env"]
@@ -33,6 +31,8 @@ def env_id(scenario: str) -> str:
 
 def env_ids() -> list[str]:
     """Return every environment id of this package that is registered with Gymnasium."""
+    import gymnasium
+
     return [s.id for s in gymnasium.registry.values() if s.entry_point == _ENTRY]
 
 
@@ -53,6 +53,8 @@ _VECTOR_ENTRY = "dcqcn_gym.envs.vector:DcqcnVectorEnv"
 
 def _register() -> None:
     """Register the ids by name only; classes are loaded by ``gymnasium.make``."""
+    import gymnasium
+
     ids: dict[str, dict[str, str]] = {f"Dcqcn-v{ENV_VERSION}": {}}
     ids |= {env_id(p.stem): {"scenario": p.stem} for p in sorted(_SCENARIOS.glob("*.toml"))}
     for name, arguments in ids.items():
@@ -63,4 +65,4 @@ def _register() -> None:
 
 
 _moved.install()
-_register()
+_late.after_import("gymnasium", _register)

@@ -8,6 +8,7 @@ import pytest
 
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.monitor import with_kind
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario, scenario_names
 
 GOOD = Path(__file__).parent.parent / "schemas" / "good"
@@ -206,3 +207,15 @@ def test_the_engine_reads_it(source: str | Path) -> None:
     assert report.host_rate_bps.shape == (scenario.n_hosts,)
     assert report.port_node.shape == (2 * len(scenario.fabric.links),)
     backend.close()
+
+
+def test_a_hash_seed_is_written_only_where_there_is_one() -> None:
+    base = load_scenario("mini-fb-hadoop")
+    plain = with_kind(base.monitor, "elastic", source="test")
+    assert "hash_seed" not in plain.model_dump(mode="json")  # older logs have none
+    one = base.model_copy(update={"monitor": plain})
+    assert "hash_seed" not in compile_scenario(one)
+    other = one.model_copy(update={"monitor": plain.model_copy(update={"hash_seed": 7})})
+    assert "hash_seed=7" in compile_scenario(other)
+    assert other.model_dump(mode="json")["monitor"]["hash_seed"] == 7
+    assert Scenario.model_validate(other.model_dump(mode="json")) == other

@@ -13,14 +13,22 @@ from gymnasium.utils.env_checker import check_env
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.knobs import KNOBS
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.info import PlainInfo
 from dcqcn_gym.envs.observation import as_groups
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.envs.wrappers import DeltaAction, DictAction, DictObservation, KnobSubset
+from dcqcn_gym.envs.wrappers import (
+    DeltaAction,
+    DictAction,
+    DictObservation,
+    KnobSubset,
+    NumericInfo,
+)
 
 ALL = [
     DictAction,
     DeltaAction,
     DictObservation,
+    NumericInfo,
     lambda env: KnobSubset(env, ["kmin", "kmax", "pmax"]),
 ]
 
@@ -159,3 +167,33 @@ def test_bad_steps_are_one_clear_sentence(bad: float) -> None:
 def test_a_foreign_environment_is_refused() -> None:
     with pytest.raises(ConfigError, match="DcqcnEnv"):
         DictAction(gymnasium.make("CartPole-v1"))
+
+
+def test_numeric_info_has_one_shape_in_every_step() -> None:
+    env = NumericInfo(DcqcnEnv(load_scenario("mini-llm-alltoall"), "native", intervals=6))
+    _, info = env.reset(seed=1)
+    seen = [info, *(env.step(env.action_space.sample())[4] for _ in range(6))]
+    assert list(info) == list(PlainInfo.__annotations__)
+    for later in seen:
+        assert list(later) == list(info)
+        for name, value in later.items():
+            assert isinstance(value, bool | int | float | np.ndarray), name
+            assert np.shape(value) == np.shape(info[name])
+    assert {later["finished_rounds"] for later in seen} != {0}  # rounds come and go unseen
+    env.close()
+
+
+def test_minari_records_info(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jax")
+    minari = pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    env = NumericInfo(DcqcnEnv(load_scenario("mini-llm-alltoall"), "native", intervals=3))
+    collector = minari.DataCollector(env, record_infos=True)
+    for seed in (1, 2):
+        collector.reset(seed=seed)
+        for _ in range(3):
+            collector.step(env.action_space.sample())
+    data = collector.create_dataset(dataset_id="dcqcn/test-v0")
+    episode = next(data.iterate_episodes())
+    assert episode.infos["size_bins"].shape == (4, 16)
+    assert set(episode.infos["seed"]) == {1}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import dcqcn_gym
+from dcqcn_gym.envs.backends import BUILTIN
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -50,3 +51,11 @@ def test_version_is_the_same_everywhere() -> None:
         found = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
         assert found is not None, name
         assert found[1] == version, name
+
+
+@pytest.mark.parametrize("page", ["environment.md", "glossary.md"])
+def test_every_backend_is_listed(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    line = next(row for row in text.splitlines() if "| backend" in row or "| `backend`" in row)
+    for name in BUILTIN:
+        assert re.search(rf"[`\"]{name}[:`\"]", line), name

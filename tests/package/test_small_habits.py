@@ -8,6 +8,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+import dcqcn_gym
 from dcqcn_gym.cli import app
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.runs.progress import _figures_shown
@@ -52,3 +53,24 @@ def test_what_is_not_so_is_not_shown() -> None:
     state = {"temperature": 0.12345, "finished": False, "restarts": 0}
     assert _figures_shown(state) == ["temperature 0.123", "restarts 0"]
     assert _figures_shown({**state, "finished": True})[1] == "finished"
+
+
+LATE = """
+import sys
+import dcqcn_gym.cli
+assert not {"gymnasium", "numpy", "pydantic", "rich.console"} & set(sys.modules), "too early"
+import gymnasium
+assert "FBHadoop-v0" in gymnasium.registry
+assert gymnasium.__spec__.loader is gymnasium.__loader__
+import importlib
+importlib.reload(gymnasium)
+print(len(dcqcn_gym.env_ids()))
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import gymnasium, dcqcn_gym; "])
+def test_a_command_starts_without_what_it_does_not_need(first: str) -> None:
+    code = LATE if not first else first + "print(len(dcqcn_gym.env_ids()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(dcqcn_gym.env_ids())

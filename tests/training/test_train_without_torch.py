@@ -94,3 +94,25 @@ def test_a_directory_with_a_training_is_not_replaced_by_accident(tmp_path: Path)
     other = TrainSpec("sac", ("mini-fb-hadoop",), backend="fake")
     with pytest.raises(RunError, match='trained with algo = "ppo", now it is "sac"'):
         out.check(other, resume=True, force=False)
+
+
+@pytest.mark.parametrize(
+    ("algo", "envs", "steps", "taken"),
+    [
+        ("ppo", 2, 1000, 896),  # rollouts of 2 x 64
+        ("ppo", 2, 1024, 1024),
+        ("sac", 2, 101, 100),
+        ("dqn", 1, 101, 101),
+    ],
+)
+def test_a_training_never_takes_more_steps_than_it_was_given(
+    algo: str, envs: int, steps: int, taken: int
+) -> None:
+    spec = TrainSpec(algo, ("mini-fb-hadoop",), envs, steps, backend="fake")
+    assert spec.whole_steps() == taken
+    assert bool(spec.notes()) == (taken != steps)
+
+
+def test_a_budget_below_one_rollout_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"steps = 100: ppo learns from rollouts of 128 steps"):
+        TrainSpec("ppo", ("mini-fb-hadoop",), 2, 100, backend="fake").check()

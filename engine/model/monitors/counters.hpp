@@ -63,7 +63,8 @@ class SketchCounter {
       : sketch_(
             options.heavy_bytes, options.light_bytes,
             options.count_packets ? ElasticSketch::Light::kBits8 : ElasticSketch::Light::kBits32,
-            static_cast<std::uint64_t>(tor) + 1),
+            (static_cast<std::uint64_t>(options.hash_seed) << 32) +
+                static_cast<std::uint64_t>(tor) + 1),
         packets_(options.count_packets),
         unit_(static_cast<std::uint64_t>(options.count_packets ? options.packet_bytes : 1)) {}
 

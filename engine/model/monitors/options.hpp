@@ -93,6 +93,7 @@ struct SketchOptions {
   std::int64_t light_bytes = 460'800;
   bool count_packets = false;  // of `packet_bytes`, not bytes
   std::int64_t packet_bytes = 1000;
+  std::int64_t hash_seed = 0;  // other hash functions: other flows collide
 
   bool operator==(const SketchOptions&) const = default;
   void check(const Line& line) const {
@@ -116,6 +117,8 @@ Fields<O> sketch_fields() {
          o.count_packets = v.choice<bool>({{"bytes", false}, {"packets", true}});
        }},
       {"packet_bytes", [](O& o, const Value& v) { o.packet_bytes = v.whole(1, 65535); },
+       Absent::kAlways},
+      {"hash_seed", [](O& o, const Value& v) { o.hash_seed = v.whole(0, 2147483647); },
        Absent::kAlways},
   };
 }

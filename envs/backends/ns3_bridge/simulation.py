@@ -139,10 +139,10 @@ def serve(
     wait_s: float = CLIENT_WAIT_S,
     face: Face | None = None,
 ) -> None:
-    """Hold the whole dialogue with one client; returns when the client is done or gone.
+    """Hold the whole dialogue with one client; returns when the client is done.
 
-    Raises :class:`BackendError` if no client answers within ``wait_s``, or if the client is not
-    ours and there is no ``face`` for it.
+    Raises :class:`BackendError` if no client answers within ``wait_s``, if it goes without asking
+    to stop, or if it is not ours and there is no ``face`` for it.
     """
     peer = Peer(endpoint)
     try:
@@ -168,8 +168,8 @@ def serve(
         elif ack.handshake.protocol_major == PROTOCOL[0]:
             serve_backend(peer.ask, world, identity.scenario, identity.seed)
     except ClientGoneError:
-        print("the client is gone", file=sys.stderr)
         _remove_folder()
+        raise BackendError("the client is gone; it ended without asking to stop") from None
     finally:
         world.close()
         peer.close()

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
 
@@ -34,6 +31,9 @@ def build(
     force: Annotated[bool, typer.Option("--force", help="build again from scratch")] = False,
 ) -> None:
     """Compile the ns-3 backend; downloads the ns3 wheel (69 MB) if no ns-3 is named."""
+    from rich.console import Console
+    from rich.markup import escape
+
     from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
 
     console = Console(stderr=True)
@@ -53,6 +53,10 @@ def build(
 @app.command()
 def check(ns3: _PathOption = None) -> None:
     """Say what the ns-3 backend needs, what is there and what is missing; changes nothing."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     from dcqcn_gym.envs.backends.ns3_bridge.build import find_build, tools
     from dcqcn_gym.envs.backends.ns3_bridge.install import cache_dir, find_ns3
 

@@ -42,7 +42,29 @@ class TrainSpec:
         for name in ("envs", "steps", "episode"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} = {getattr(self, name)}: expected at least 1")
+        if self.steps < self.rollout:
+            raise ConfigError(
+                f"steps = {self.steps}: {self.algo} learns from rollouts of {self.rollout} steps "
+                f"({self.envs} environments); expected at least one"
+            )
         self._env(0).close()
+
+    @property
+    def rollout(self) -> int:
+        """Steps from one update to the next, which are taken together or not at all."""
+        values = hyperparameters(self.algo, self.changes)
+        return self.envs * int(values.get("n_steps", 1))
+
+    def whole_steps(self) -> int:
+        """Return the steps that are taken: whole rollouts, and never more than ``steps``."""
+        return self.steps // self.rollout * self.rollout
+
+    def notes(self) -> list[str]:
+        """Return what a person has to know of the budget."""
+        taken = self.whole_steps()
+        if taken == self.steps:
+            return []
+        return [f"{taken} of {self.steps} steps are taken: rollouts of {self.rollout} are whole"]
 
     def command(self) -> str:
         """Return the command that makes this training."""

@@ -5,9 +5,10 @@ CPU seconds are those of the whole process, resets and warm-ups of new episodes 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -132,13 +133,15 @@ class TrainSpeed:
 def train_speed(
     scenario: str, envs: int, steps: int, algos: Sequence[str] = ()
 ) -> list[TrainSpeed]:
-    """Train every algorithm for ``steps`` steps and return its rates."""
+    """Train every algorithm for at least ``steps`` steps, in whole rollouts; return its rates."""
     rows = []
     for algo in algos or ALGORITHMS:
         with TemporaryDirectory() as folder:
             early = {"learning_starts": LEARNING_STARTS}
             changes = early if "learning_starts" in ALGORITHMS[algo] else {}
             spec = TrainSpec(algo, (scenario,), envs, steps, changes=changes)
-            result = train(spec, TrainDir(Path(folder)), SilentViewer(), checkpoint_every=steps)
+            whole = math.ceil(steps / spec.rollout) * spec.rollout
+            spec = replace(spec, steps=whole)
+            result = train(spec, TrainDir(Path(folder)), SilentViewer(), checkpoint_every=whole)
         rows.append(TrainSpeed(algo, result.steps, result.wall_s, result.cpu_s))
     return rows

@@ -94,7 +94,7 @@ def train(
         model = _model(spec, env, checkpoint)
         model.set_logger(_logger(out, start))
         session = _Session(spec, out, viewer, model, checkpoint_every, start)
-        viewer.begin(start, _notes())
+        viewer.begin(start, [*spec.notes(), *_notes()])
         return session.run()
     finally:
         env.close()
@@ -167,7 +167,7 @@ class _Session:
         """Learn until the budget is spent or Ctrl-C; save at the end."""
         wall, cpu = time.perf_counter(), time.process_time()
         self.saved = self.start
-        left = self.spec.steps - self.start
+        left = self.spec.whole_steps() - self.start
         if left > 0:
             with _ctrl_c(self), suppress(_Stopped):
                 self.model.learn(
@@ -182,7 +182,7 @@ class _Session:
         self.model.logger.close()
         result = Result(
             steps=done,
-            interrupted=self.stop and done < self.spec.steps,
+            interrupted=self.stop and done < self.spec.whole_steps(),
             wall_s=time.perf_counter() - wall,
             cpu_s=time.process_time() - cpu,
             trained_steps=done - self.start,
