@@ -1,1 +1,1 @@
-"""The benchmark of tuners: frozen suites, the protocol of a run, score, statistics and the table."""
+"""The benchmark of tuners: frozen suites, the protocol of a run, scores, ranks and the table."""

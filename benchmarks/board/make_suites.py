@@ -71,7 +71,9 @@ def final_recipe(salt: str) -> Recipe:
 def _shared(name: str, intervals: int) -> Drawn:
     table = read_toml(CONFIGS / "scenarios" / f"{name}.toml")
     table |= {"intervals": intervals, "monitor": {"kind": "elastic"}}
-    third = "closed-loop" if name.startswith("llm") else "shifting" if name == "influx" else "steady"
+    third = (
+        "closed-loop" if name.startswith("llm") else "shifting" if name == "influx" else "steady"
+    )
     return Drawn(name, third, table)
 
 

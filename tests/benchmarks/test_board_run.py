@@ -17,6 +17,7 @@ from dcqcn_gym.benchmarks.board.results import progress_table, write_results
 from dcqcn_gym.benchmarks.board.scoring import score_rows
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.log import read_run
 
 
@@ -47,8 +48,7 @@ def board(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Board:
 
 def logs(folder: Path) -> dict[str, bytes]:
     return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*.jsonl"))
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.jsonl"))
     }
 
 
@@ -91,9 +91,7 @@ def test_results_follow_from_the_logs_alone(board: Board) -> None:
     assert results["figures"]["suite_digest"] == board.suite.digest
 
 
-def test_a_cut_board_is_resumed_to_equal_bytes(
-    board: Board, suite: str, tmp_path: Path
-) -> None:
+def test_a_cut_board_is_resumed_to_equal_bytes(board: Board, suite: str, tmp_path: Path) -> None:
     other = start_board(suite, ["expert", "random"], tmp_path)
     first, second, *_ = other.attempts()
     other.carry_out(executor=Here())
@@ -147,6 +145,13 @@ def test_a_folder_without_a_board(tmp_path: Path) -> None:
     (tmp_path / "board.json").write_text('{"suite": "smoke"}')
     with pytest.raises(RunError, match="is not the file of a board"):
         open_board(tmp_path)
+
+
+def test_a_second_driver_is_refused(board: Board) -> None:
+    with claim(board.out, "bench run"):
+        second = CliRunner().invoke(app, ["bench", "resume", str(board.out), "--quiet"])
+    assert isinstance(second.exception, RunError)
+    assert "is in use by" in str(second.exception)
 
 
 def test_the_commands(suite: str, tmp_path: Path) -> None:

@@ -35,17 +35,22 @@ def run(
     Every row meets the same traffic. An interrupted run is continued by bench resume DIR.
     """
     from dcqcn_gym.benchmarks.board.protocol import start_board
+    from dcqcn_gym.runs.claim import claim
 
     names = [name.strip() for name in tuners.split(",") if name.strip()]
-    board = start_board(suite, names, out, repetitions=repetitions, force=force)
-    _carry_out(board, jobs, quiet)
+    with claim(out, "bench run"):
+        board = start_board(suite, names, out, repetitions=repetitions, force=force)
+        _carry_out(board, jobs, quiet)
 
 
 def resume(out: Out, jobs: Jobs = None, quiet: Quiet = False) -> None:
     """Make the runs of a board that are missing or unfinished, and print the ranking."""
     from dcqcn_gym.benchmarks.board.protocol import open_board
+    from dcqcn_gym.runs.claim import claim
 
-    _carry_out(open_board(out), jobs, quiet)
+    board = open_board(out)
+    with claim(out, "bench run"):
+        _carry_out(board, jobs, quiet)
 
 
 def _carry_out(board: Board, jobs: int | None, quiet: bool) -> None:

@@ -28,6 +28,7 @@ OWNERS = {
     "train.json": ("train", "a training"),
     "evaluate.json": ("evaluate", "an evaluation of policies"),
     "summary.json": ("simulate", "a simulation"),
+    "board.json": ("bench run", "a board"),
     "monitor.html": ("bench monitor", "a benchmark of monitors"),
 }
 """The file by which a folder shows whose it is: that command, and what it is called."""
