@@ -149,7 +149,6 @@ def report_of(
         columns[column] = _column([{}] * n_hosts, after.ports, name)
     columns["port_pfc_sent"] = np.zeros(n_ports, dtype=np.int64)
     src, dst, counts, sums, bases = _round_trips(before.nics, after.nics)
-    unknown = UNKNOWN | (NO_FSD if fsd is None else frozenset())
     return IntervalReport(
         index=index, start_ps=start_ps, end_ps=end_ps,
         host_tx_bytes=_ints(n["tx_bytes"] for n in nics),
@@ -166,7 +165,7 @@ def report_of(
         retransmitted_packets=0, pauses=0, resumes=0, packet_hops=0, rate_cuts=0,
         rate_increases=0, active_flows=0,
         fsd=FlowSizeDistribution(known=False) if fsd is None else fsd,
-        finished=FinishedFlows(), unknown=unknown,
+        finished=FinishedFlows(), unknown=UNKNOWN | (NO_FSD if fsd is None else frozenset()),
     )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.drivers import Targets
-    from dcqcn_gym.runs.log import Line
+    from dcqcn_gym.runs.log import Line, RunDir
+    from dcqcn_gym.runs.spec import RunSpec
 
 __all__ = ["tune"]
 
@@ -56,16 +57,10 @@ def tune(
     OUT/run.jsonl (every interval) and OUT/best.json, which `hw apply --best` takes.
     """
     require_grpc()
-    from dcqcn_gym.commands.hw import open_fleet, targets_of_setting
-    from dcqcn_gym.core.groups import cluster_setting, setting_of
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.hw.agent import agent_pb2 as pb
-    from dcqcn_gym.hw.agent.service import targets_of
-    from dcqcn_gym.runs.log import RunDir, write_json
-    from dcqcn_gym.runs.loop import RunSpec, run
-    from dcqcn_gym.runs.recorded import end_of
+    from dcqcn_gym.runs.log import RunDir
+    from dcqcn_gym.runs.loop import RunSpec
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too
     chosen = load_scenario(scenario)
     n = chosen.intervals if intervals is None else intervals
     arguments = tuner_arguments(tuner, tuner_arg or [])
@@ -73,11 +68,30 @@ def tune(
     rules = AbortRules(max_paused, max_drops, min_utility, patience)
     run_dir = RunDir(out)
     run_dir.check(resume=False, force=False)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too
+    best = _carry_out(spec, run_dir, fleet, rules, keep)
+    word = "the recommended setting" if keep else "its setting before"
+    mean = best["mean_utility"]  # None if nothing was sent
+    said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
+    typer.echo(f"{run_dir.best}; {said}; the fleet has {word}")
+
+
+def _carry_out(
+    spec: RunSpec, run_dir: RunDir, fleet: Path, rules: AbortRules, keep: bool
+) -> dict[str, Any]:
+    """Run, and put the fleet back whatever happens; return what best.json holds."""
+    from dcqcn_gym.commands.hw import open_fleet, targets_of_setting
+    from dcqcn_gym.core.groups import cluster_setting, setting_of
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+    from dcqcn_gym.hw.agent.service import targets_of
+    from dcqcn_gym.runs.log import write_json
+    from dcqcn_gym.runs.loop import run
+    from dcqcn_gym.runs.recorded import end_of
+
     with open_fleet(fleet) as controller:
         read = controller.ask_all("Read", pb.Nothing())
-    before: dict[str, Targets] = {name: targets_of(s.targets) for name, s in read.items()}
+    after: dict[str, Targets] = {name: targets_of(s.targets) for name, s in read.items()}
     run_dir.create(fresh=True)
-    after: dict[str, Targets] = before
     try:
         run(spec, run_dir.log, watch=lambda line, *_: _judge(line, rules))
         best = _best(spec, end_of(run_dir.log))
@@ -89,8 +103,7 @@ def tune(
     finally:
         with open_fleet(fleet, lenient=True) as controller:
             controller.put_back(after, "the end of a tuning run")
-    word = "the recommended setting" if keep else "its setting before"
-    typer.echo(f"{run_dir.best}; mean utility {best['mean_utility']:.4f}; the fleet has {word}")
+    return best
 
 
 def _judge(line: Line, rules: AbortRules) -> None:
@@ -98,7 +111,7 @@ def _judge(line: Line, rules: AbortRules) -> None:
     rules.look(line)
 
 
-def _best(spec: Any, end: Line) -> dict[str, Any]:
+def _best(spec: RunSpec, end: Line) -> dict[str, Any]:
     names = ("recommended", "intervals", "mean_utility")
     own = {"scenario": spec.scenario.name, "tuner": spec.tuner, "seed": spec.seed}
     return {**own, **{name: end[name] for name in names}}
