@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -215,11 +216,15 @@ def queue_of_an_incast(scheme: Any, initial: str, flows: int) -> float:
         },
         context={"folder": Path()},
     )
-    backend, queues = NativeBackend(), []
+    backend = NativeBackend()
+    queues: list[float] = []
     backend.open(world, 1)
     backend.apply(world.initial_setting())
-    ports = range(9, 18)
-    backend.watch(10**9, ports, lambda _, seen, flows: queues.append(seen["queue_bytes"].max()))
+
+    def look(_: int, seen: Mapping[str, Any], __: Mapping[str, Any]) -> None:
+        queues.append(float(seen["queue_bytes"].max()))
+
+    backend.watch(10**9, range(9, 18), look)
     for _ in range(3):
         backend.advance()
     return float(np.median(queues[200:])) / 1e3
