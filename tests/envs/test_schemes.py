@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -191,3 +192,47 @@ def test_another_scheme_in_a_row_replaces_the_whole_table() -> None:
     chosen = changed_scenario(paper, {"knobs": ["kmin", "rp_gd"]}, "x")
     with pytest.raises(ConfigError, match="knobs: rp_gd is a knob of scheme 'dcqcn'"):
         changed_scenario(chosen, {"scheme": "dcqcn-plus", "initial": "default"}, "x")
+
+
+def queue_of_an_incast(scheme: Any, initial: str, flows: int) -> float:
+    """Return the median queue in KB, 0.2 to 0.3 s, of so many flows that 8 senders start in 0.1 s.
+
+    ICNP'18, Fig. 2: 9 hosts on a switch at 10 Gb/s; no flow ends.
+    """
+    starts = np.sort(np.random.default_rng(1).uniform(0, 1e8, flows))
+    rows = [
+        {"src": 1 + i % 8, "dst": 0, "bytes": 2**40, "start_ns": float(round(t))}
+        for i, t in enumerate(starts)
+    ]
+    world = Scenario.model_validate(
+        {
+            "scheme": scheme,
+            "initial": initial,
+            "warmup_us": 0,
+            "monitor_interval_us": 100_000,
+            "topology": {"kind": "single-switch", "hosts": 9, "gbps": 10, "delay_us": 1.0},
+            "switch": {"buffer_bytes": 9_000_000},
+            "workloads": [{"kind": "flows", "flows": rows}],
+        },
+        context={"folder": Path()},
+    )
+    backend = NativeBackend()
+    queues: list[float] = []
+    backend.open(world, 1)
+    backend.apply(world.initial_setting())
+
+    def look(_: int, seen: Mapping[str, Any], __: Mapping[str, Any]) -> None:
+        queues.append(float(seen["queue_bytes"].max()))
+
+    backend.watch(10**9, range(9, 18), look)
+    for _ in range(3):
+        backend.advance()
+    return float(np.median(queues[200:])) / 1e3
+
+
+def test_it_ends_an_incast_that_dcqcn_cannot() -> None:
+    """ICNP'18, Figs. 4 and 6 at 400 flows: DCQCN stays at the limit of PFC, DCQCN+ at 250 KB."""
+    plus = queue_of_an_incast("dcqcn-plus", "dcqcn-plus", 400)
+    dcqcn = queue_of_an_incast({"name": "dcqcn", "rp": "paper"}, "dcqcn-paper-scaled", 400)
+    assert plus <= 250
+    assert dcqcn > 4000

@@ -79,7 +79,7 @@ def test_the_program_writes_the_knobs_of_the_scheme(tmp_path: Path) -> None:
     scenario = world("mix")
     head, _, rest = compile_scenario(scenario).partition("\n")
     (tmp_path / "mix.txt").write_text("\n".join([head, *run_lines(scenario), rest]))
-    program = ensure_built(say=print).folder / "dcqcn-ns3"
+    program = str(ensure_built(say=print).folder / "dcqcn-ns3")
     command = [program, f"--scenario={tmp_path / 'mix.txt'}", "--intervals=1", f"--out={tmp_path}"]
     subprocess.run(command, check=True)
     assert json.loads((tmp_path / "run.json").read_text())["scheme"] == "dcqcn-plus,dcqcn"
