@@ -34,9 +34,7 @@ class GymFace:
         """Return the observation and the action space."""
         low, high = bounds()
         seen = codec.box_space("observation", low, high, [slot.name for slot in layout()])
-        space = KnobSpace(
-            scenario.turned, scenario.line_rate_bps, scenario.table, scenario.ranges
-        )
+        space = KnobSpace(scenario.turned, scenario.line_rate_bps, scenario.table, scenario.ranges)
         ones = np.ones(space.n)
         return seen, codec.box_space("action", -ones, ones, space.knobs)
 

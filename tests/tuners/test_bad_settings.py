@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, TunerError
+from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
@@ -100,3 +101,12 @@ def test_one_odd_tuner_does_not_stop_a_comparison(tmp_path: Path) -> None:
     table = (tmp_path / "out" / "table.md").read_text()
     assert "| `default`" in table
     assert "failed: " in table
+
+
+def test_a_need_that_nothing_meets_is_an_error_at_the_start(tmp_path: Path) -> None:
+    unseen = load_scenario("mini-fb-hadoop").model_copy(update={"monitor": NoMonitor()})
+    needy = odd(tmp_path, "needs = {'fsd'}")
+    RunSpec(load_scenario("mini-fb-hadoop"), needy, 1, 3, "fake").check()
+    with pytest.raises(ConfigError, match="needs to see the flow-size distribution"):
+        RunSpec(unseen, needy, 1, 3, "fake").check()
+    RunSpec(unseen, "paraleon", 1, 3, "fake").check()  # it can do without, and needs nothing

@@ -11,8 +11,8 @@ import pytest
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import knob_table, schemes
-from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import TUNERS
 

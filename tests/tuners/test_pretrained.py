@@ -77,3 +77,23 @@ def test_a_bad_file(tmp_path: Path, change: tuple[str, str], says: str) -> None:
     path.write_text(FILES[0].read_text().replace(*change))
     with pytest.raises(ConfigError, match=says):
         pretrained_setting(path, 100e9)
+
+
+@pytest.mark.parametrize(
+    ("out", "says"),
+    [
+        ("/proc/setting.toml", "/proc/setting.toml cannot be written"),
+        (".", "is a directory; give a file"),
+        ("nowhere/setting.toml", "nowhere is not a directory"),
+    ],
+)
+def test_pretrain_tries_its_output_before_the_search(
+    out: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dcqcn_gym.runs.loop.run", None)  # a search would fail otherwise
+    words = ["pretrain", "--scenario", "mini-fb-hadoop", "--backend", "fake", "--intervals", "3"]
+    done = CliRunner().invoke(app, [*words, "--out", out])
+    assert isinstance(done.exception, RunError)
+    assert says in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
