@@ -4,13 +4,14 @@
 #include "model/schemes/dcqcn.hpp"
 #include "model/schemes/dcqcn_plus.hpp"
 #include "model/schemes/scheme_of.hpp"
+#include "model/schemes/timely.hpp"
 
 namespace dcqcn {
 
 template <class... S>
 struct SchemeList {};
 
-using BuiltinSchemes = SchemeList<Dcqcn, DcqcnPlus>;
+using BuiltinSchemes = SchemeList<Dcqcn, DcqcnPlus, Timely>;
 
 }  // namespace dcqcn
 

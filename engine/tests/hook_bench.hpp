@@ -1,0 +1,35 @@
+// Calls the sender's hooks of a scheme directly, without a network: for rules worked out by hand.
+#pragma once
+
+#include <vector>
+
+#include "model/schemes/scheme_of.hpp"
+
+namespace dcqcn {
+
+constexpr Time us(double t) { return static_cast<Time>(t * 1e6 + (t < 0 ? -0.5 : 0.5)); }
+constexpr Rate gbps(double r) { return static_cast<Rate>(r * 1e9 + 0.5); }
+
+// one queue pair from host 0 to host 1, and the NICs of both
+template <class S>
+struct HookBench {
+  typename S::Setting setting;
+  S scheme;
+  Connection connection{.src = 0, .dst = 1, .line = gbps(100)};
+  typename S::Nic nic{};
+  typename S::Sender sender{};
+  typename S::Receiver receiver{};
+  SchemeNotes notes;
+
+  explicit HookBench(const typename S::Setting& s, const SchemeSpec& spec = {.name = S::kName},
+                     const Transport& transport = {})
+      : setting(s), scheme(spec, transport) {
+    notes.counters.resize(S::kCounters.size());
+  }
+  // what a hook is told at t microseconds
+  Here<S> at(double t) { return {connection, setting, nic, notes, us(t)}; }
+  void start(double t) { scheme.start(sender, at(t)); }
+  Rate rate() const { return scheme.pace(sender, setting).rate; }
+};
+
+}  // namespace dcqcn

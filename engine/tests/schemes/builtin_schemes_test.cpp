@@ -1,0 +1,122 @@
+// The schemes of this library besides DCQCN run on the window engine and on the plain one with
+// equal bytes, alone, beside DCQCN and on random networks; and each does what it is for.
+//
+//   builtin_schemes_test               the test
+//   builtin_schemes_test N             N random jobs of each case
+//   builtin_schemes_test --play FILE   plays a job, for comparison with ns-3
+#include <cstring>
+#include <map>
+
+#include "model/knob_tables.hpp"
+#include "tests/check.hpp"
+#include "tests/scheme_play.hpp"
+#include "tests/worlds.hpp"
+
+namespace dcqcn {
+namespace {
+
+using fuzz::Job;
+using scheme_play::incast;
+using scheme_play::nic_rows;
+using scheme_play::Outcome;
+using scheme_play::same_everywhere;
+
+// a NIC's row: SI values of the scheme's knobs, defaults but for these
+std::string row_of(const std::string& scheme, const std::map<std::string, std::string>& changes) {
+  std::string out;
+  std::size_t used = 0;
+  for (const KnobRow& row : scheme_knobs(scheme).nic) {
+    const auto at = changes.find(row.name);
+    char value[40];
+    std::snprintf(value, sizeof value, "%.17g", row.initial_si());
+    out += (out.empty() ? "" : " ") + (at == changes.end() ? value : at->second);
+    used += at != changes.end();
+  }
+  CHECK_EQ(used, changes.size());
+  return out;
+}
+
+// a scheme with settings under which the small networks here show what it does
+struct Case {
+  std::string line;
+  std::string scheme;
+  std::map<std::string, std::string> first, second;
+};
+
+std::vector<Case> cases() {
+  const std::map<std::string, std::string> timely = {{"timely_t_low", "8e-6"},
+                                                     {"timely_t_high", "60e-6"},
+                                                     {"timely_min_rtt", "4e-6"},
+                                                     {"timely_segment", "4"},
+                                                     {"timely_step", "1e9"}};
+  return {{"name=timely", "timely", timely, {{"timely_max_cut", "0.9"}, {"timely_t_low", "1e-6"}}}};
+}
+
+Job job_of(const Case& c, const std::string& lines, const std::string& pfc = worlds::kPfc) {
+  const std::string rest = "ecn * 20000 80000 0.5\napply\nrun 400000000\nreport\n";
+  return Job::parse(incast("scheme " + c.line + "\n" + lines, pfc) + "seed 3\n" +
+                    nic_rows("*", 1, row_of(c.scheme, c.first)) + rest +
+                    nic_rows("1,2", 1, row_of(c.scheme, c.second)) +
+                    "apply\nrun 900000000\nreport\n");
+}
+
+void test_alone(const Case& c) {
+  const Outcome o = same_everywhere(job_of(c, ""));
+  const SchemeKnobs& table = scheme_knobs(c.scheme);
+  for (const std::uint64_t n : o.counters) CHECK(n > 0);
+  CHECK(!o.trace.empty());
+  CHECK(o.trace.front().rfind(table.name, 0) == 0);
+  // the settings are read
+  Case other = c;
+  std::swap(other.first, other.second);
+  CHECK(same_everywhere(job_of(other, "")).digest != o.digest);
+}
+
+void test_other_transports(const Case& c) {
+  for (const char* lines : {"wire payload=1000 data=48 ack=60 cnp=60 pfc=43 cnp_in_ack=1\n",
+                            "cnp scope=port delay_ps=3000000 port_gap_ps=500000\n",
+                            "transport qp=pair ack_every=4\n"}) {
+    same_everywhere(job_of(c, lines));
+  }
+  const std::string lossy = "pfc enabled=0 lossless=3 alpha=0.05 reserve=4096 resume_offset=3072\n";
+  same_everywhere(job_of(c, "transport qp=flow rto_ps=100000000\n", lossy));
+}
+
+// half of the NICs run DCQCN; the rows have the width of the wider scheme
+void test_beside_dcqcn(const Case& c) {
+  const std::size_t columns =
+      std::max(scheme_knobs("dcqcn").nic.size(), scheme_knobs(c.scheme).nic.size());
+  const std::string dcqcn_row = row_of("dcqcn", {});
+  const Job job =
+      Job::parse(incast("scheme " + c.line + " hosts=0,1,2,3\nscheme name=dcqcn mode=paper\n") +
+                 "seed 3\n" + nic_rows("0,1,2,3", columns, row_of(c.scheme, c.first)) +
+                 nic_rows("4,5,6,7", columns, dcqcn_row) +
+                 "ecn * 20000 80000 0.5\napply\nrun 900000000\nreport\n");
+  CHECK(!same_everywhere(job).trace.empty());
+}
+
+void test_random(const Case& c, std::uint64_t jobs) {
+  const std::vector<std::string> rows = {row_of(c.scheme, c.first), row_of(c.scheme, c.second),
+                                         row_of(c.scheme, {})};
+  for (std::uint64_t number = 0, played = 0; played < jobs; ++number) {
+    played += scheme_play::play_random(91, number, c.line, rows);
+  }
+}
+
+}  // namespace
+}  // namespace dcqcn
+
+int main(int argc, char** argv) {
+  using namespace dcqcn;
+  if (argc == 3 && std::strcmp(argv[1], "--play") == 0) return scheme_play::play(argv[2]);
+  const std::uint64_t jobs = argc == 2 ? std::strtoull(argv[1], nullptr, 10) : 6;
+  for (const Case& c : cases()) {
+    if (argc < 2) {
+      test_alone(c);
+      test_other_transports(c);
+      test_beside_dcqcn(c);
+    }
+    test_random(c, jobs);
+  }
+  return check::result("builtin_schemes");
+}
