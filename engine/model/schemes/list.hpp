@@ -3,6 +3,8 @@
 
 #include "model/schemes/dcqcn.hpp"
 #include "model/schemes/dcqcn_plus.hpp"
+#include "model/schemes/dolce_plus.hpp"
+#include "model/schemes/dolce_rc.hpp"
 #include "model/schemes/scheme_of.hpp"
 #include "model/schemes/timely.hpp"
 
@@ -11,7 +13,7 @@ namespace dcqcn {
 template <class... S>
 struct SchemeList {};
 
-using BuiltinSchemes = SchemeList<Dcqcn, DcqcnPlus, Timely>;
+using BuiltinSchemes = SchemeList<Dcqcn, DcqcnPlus, Timely, DolceRc, DolcePlus>;
 
 }  // namespace dcqcn
 

@@ -49,7 +49,23 @@ std::vector<Case> cases() {
                                                      {"timely_min_rtt", "4e-6"},
                                                      {"timely_segment", "4"},
                                                      {"timely_step", "1e9"}};
-  return {{"name=timely", "timely", timely, {{"timely_max_cut", "0.9"}, {"timely_t_low", "1e-6"}}}};
+  const std::map<std::string, std::string> dolce = {{"dolce_time_reset", "20e-6"},
+                                                    {"dolce_byte_reset", "50000"},
+                                                    {"dolce_threshold", "1"},
+                                                    {"dolce_ai_rate", "1e9"}};
+  const std::map<std::string, std::string> quick = {{"dolce_gamma", "0.95"},
+                                                    {"dolce_epsilon", "0.2"},
+                                                    {"dolce_qualified", "2"},
+                                                    {"dolce_cnp_gap", "4e-6"},
+                                                    {"dolce_idle_reset", "30e-6"}};
+  const std::map<std::string, std::string> plus = {
+      {"dolce_arms", "3"}, {"dolce_message", "5000"}, {"dolce_epsilon", "0.3"}};
+  return {{"name=timely", "timely", timely, {{"timely_max_cut", "0.9"}, {"timely_t_low", "1e-6"}}},
+          {"name=dolce-rc", "dolce-rc", dolce, quick},
+          {"name=dolce-rc ratio=count memory=qp", "dolce-rc", dolce, quick},
+          {"name=dolce-rc ratio=count arithmetic=fixed", "dolce-rc", dolce, quick},
+          {"name=dolce-rc-plus", "dolce-rc-plus", {}, plus},
+          {"name=dolce-rc-plus memory=qp", "dolce-rc-plus", plus, {}}};
 }
 
 Job job_of(const Case& c, const std::string& lines, const std::string& pfc = worlds::kPfc) {
@@ -63,13 +79,25 @@ Job job_of(const Case& c, const std::string& lines, const std::string& pfc = wor
 void test_alone(const Case& c) {
   const Outcome o = same_everywhere(job_of(c, ""));
   const SchemeKnobs& table = scheme_knobs(c.scheme);
-  for (const std::uint64_t n : o.counters) CHECK(n > 0);
+  // every counter counts; Dolce-RC+ has one for each arm that there may be
+  const std::size_t arms = c.scheme == "dolce-rc-plus" ? 7 : o.counters.size();
+  for (std::size_t i = 0; i < arms; ++i) CHECK(o.counters[i] > 0);
   CHECK(!o.trace.empty());
   CHECK(o.trace.front().rfind(table.name, 0) == 0);
   // the settings are read
   Case other = c;
   std::swap(other.first, other.second);
   CHECK(same_everywhere(job_of(other, "")).digest != o.digest);
+}
+
+// options of a scheme make another run
+void test_options() {
+  const std::vector<Case> all = cases();
+  std::vector<std::uint64_t> digests;
+  for (const Case& c : all) {
+    if (c.scheme == "dolce-rc") digests.push_back(same_everywhere(job_of(c, "")).digest);
+  }
+  CHECK(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2]);
 }
 
 void test_other_transports(const Case& c) {
@@ -118,5 +146,6 @@ int main(int argc, char** argv) {
     }
     test_random(c, jobs);
   }
+  if (argc < 2) test_options();
   return check::result("builtin_schemes");
 }
