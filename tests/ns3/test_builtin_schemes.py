@@ -1,0 +1,50 @@
+"""The schemes besides DCQCN run on ns-3 with the bytes of the native engine.
+
+``builtin_schemes_test`` itself compares the native engines.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scheme_jobs import LOSSY, build, check_equal, scenario
+
+from dcqcn_gym.core.knobs import knob_table
+
+TIMELY = {"timely_t_low": 8e-6, "timely_t_high": 60e-6, "timely_min_rtt": 4e-6}
+DOLCE = {"dolce_gamma": 0.95, "dolce_epsilon": 0.2, "dolce_cnp_gap": 4e-6}
+CASES = {
+    "timely": ("timely", "", TIMELY),
+    "timely, lossy": ("timely", f"{LOSSY}transport qp=flow rto_ps=100000000", TIMELY),
+    "dolce-rc": ("dolce-rc", "", DOLCE),
+    "dolce-rc, whole numbers": ("dolce-rc ratio=count arithmetic=fixed", "", DOLCE),
+    "dolce-rc, kept queue pairs": (
+        "dolce-rc ratio=count memory=qp",
+        "transport qp=pair ack_every=4\ncnp scope=port delay_ps=3000000",
+        {"dolce_time_reset": 1e-5, "dolce_ai_rate": 4e9, "dolce_min_rate": 1e9},
+    ),
+    "dolce-rc-plus": ("dolce-rc-plus", "", {"dolce_arms": 3.0}),
+    "dolce-rc-plus, lossy": (
+        "dolce-rc-plus",
+        f"{LOSSY}transport qp=flow rto_ps=100000000",
+        {},
+    ),
+}
+"""{case: (scheme and its options, other lines, knobs in SI units that are not at the default)}"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the native player and the ns-3 program."""
+    return build(tmp_path_factory.mktemp("build"), "builtin_schemes_test")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_equal_bytes_on_ns3(programs: tuple[Path, Path], tmp_path: Path, name: str) -> None:
+    scheme, lines, changes = CASES[name]
+    table = knob_table(scheme.split()[0])
+    knobs = {name: table[name].to_si(table[name].default) for name in table.nic} | changes
+    text = scenario(f"scheme name={scheme}\n{lines}", knobs)
+    check_equal(programs, tmp_path, text, [f"nic * {' '.join(map(repr, knobs.values()))}"])
