@@ -126,7 +126,7 @@ void test_table() {
 void test_slots() {
   Bench b(plain(), {});
   b.cnp(0);
-  for (const double t : {0.1, 0.9, 1.0, 1.5, 3.2}) b.send(t, 7);
+  for (const double t : {0.9, 0.95, 1.0, 1.5, 3.2}) b.send(t, 7);
   b.cnp(20, 99);
   CHECK_BETWEEN(std::get<DrUcb>(b.memory().learner).mean(0), 1 - 1 / 3.0 - 1e-15,
                 1 - 1 / 3.0 + 1e-15);
