@@ -18,8 +18,7 @@ DolcePlusSetting plain() {
 }
 
 SchemeSpec options(const char* memory) {
-  SchemeSpec spec;
-  spec.name = DolcePlus::kName;
+  SchemeSpec spec = spec_of(DolcePlus::kName);
   spec.options = {{"memory", memory}};
   return spec;
 }

@@ -29,8 +29,7 @@ DolceSetting plain() {
 }
 
 SchemeSpec options(const std::vector<std::pair<std::string, std::string>>& pairs) {
-  SchemeSpec spec;
-  spec.name = DolceRc::kName;
+  SchemeSpec spec = spec_of(DolceRc::kName);
   spec.options = pairs;
   return spec;
 }

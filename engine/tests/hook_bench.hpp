@@ -10,6 +10,12 @@ namespace dcqcn {
 constexpr Time us(double t) { return static_cast<Time>(t * 1e6 + (t < 0 ? -0.5 : 0.5)); }
 constexpr Rate gbps(double r) { return static_cast<Rate>(r * 1e9 + 0.5); }
 
+inline SchemeSpec spec_of(const char* name) {
+  SchemeSpec spec;
+  spec.name = name;
+  return spec;
+}
+
 // one queue pair from host 0 to host 1, and the NICs of both
 template <class S>
 struct HookBench {
@@ -21,7 +27,7 @@ struct HookBench {
   typename S::Receiver receiver{};
   SchemeNotes notes;
 
-  explicit HookBench(const typename S::Setting& s, const SchemeSpec& spec = {.name = S::kName},
+  explicit HookBench(const typename S::Setting& s, const SchemeSpec& spec = spec_of(S::kName),
                      const Transport& transport = {})
       : setting(s), scheme(spec, transport) {
     notes.counters.resize(S::kCounters.size());

@@ -118,7 +118,7 @@ void test_each_knob() {
 }
 
 // segment 2, shortest time between updates 20: which of these ACKs update?
-//   t        5     19.999  20    30     39.999   40     50 (NACK)   60    61
+//   t        5     19.999  20    30     39.999   40     60 (NACK)   60    61
 //   packets  1     1       0     1      1        0      5           0     1
 //   update   no    early   yes   early  early    yes    no sample   yes   early, 1 of 2
 void test_when_to_update() {
@@ -134,7 +134,7 @@ void test_when_to_update() {
   CHECK(!updates(30, 1));
   CHECK(!updates(39.999, 1));
   CHECK(updates(40, 0));
-  CHECK(!updates(50, 5, 0));
+  CHECK(!updates(60, 5, 0));
   CHECK(updates(60, 0));
   CHECK(!updates(61, 1));
   CHECK(!updates(100, 0));
