@@ -20,7 +20,18 @@ from dcqcn_gym.envs.scenario.workloads import HostSet, select_hosts
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.topology import Fabric
 
-__all__ = ["SCHEMES", "Dcqcn", "DcqcnPlus", "Mix", "Scheme", "SchemeGroup", "SchemeModel"]
+__all__ = [
+    "SCHEMES",
+    "Dcqcn",
+    "DcqcnPlus",
+    "DolceRc",
+    "DolceRcPlus",
+    "Mix",
+    "Scheme",
+    "SchemeGroup",
+    "SchemeModel",
+    "Timely",
+]
 
 
 class SchemeModel(StrictModel):
@@ -64,6 +75,41 @@ class DcqcnPlus(SchemeModel):
     name: Literal["dcqcn-plus"] = "dcqcn-plus"
 
 
+class Timely(SchemeModel):
+    """TIMELY (SIGCOMM'15): the rate follows the gradient of round trips; no CNPs."""
+
+    name: Literal["timely"] = "timely"
+
+
+class DolceRc(SchemeModel):
+    """Dolce-RC: a bandit chooses how much a CNP cuts and how far the rate recovers.
+
+    ``ratio``: what a reward is made of, CNPs over microseconds in which data left (``"slots"``) or
+    marked packets, told in the CNP, over packets (``"count"``). ``memory``: what learns as one
+    connection, a pair of hosts or a queue pair. ``arithmetic``: doubles, or a NIC's whole numbers.
+    """
+
+    name: Literal["dolce-rc"] = "dolce-rc"
+    ratio: Literal["slots", "count"] = "slots"
+    memory: Literal["pair", "qp"] = "pair"
+    arithmetic: Literal["float", "fixed"] = "float"
+
+    def options(self) -> dict[str, object]:
+        """Return all of them."""
+        return {"ratio": self.ratio, "memory": self.memory, "arithmetic": self.arithmetic}
+
+
+class DolceRcPlus(SchemeModel):
+    """Dolce-RC+: a bandit chooses the rate of each message. ``memory`` as in Dolce-RC."""
+
+    name: Literal["dolce-rc-plus"] = "dolce-rc-plus"
+    memory: Literal["pair", "qp"] = "pair"
+
+    def options(self) -> dict[str, object]:
+        """Return what learns as one connection."""
+        return {"memory": self.memory}
+
+
 def _by_name(value: Any) -> Any:
     """Read ``scheme = "NAME"`` as the table with that name alone; refuse unknown names."""
     table = {"name": value} if isinstance(value, str) else value
@@ -82,8 +128,8 @@ def _not_mixed(value: Any) -> Any:
     return _by_name(value)
 
 
-_One = Dcqcn | DcqcnPlus
-_OneName = Literal["dcqcn", "dcqcn-plus"]
+_One = Dcqcn | DcqcnPlus | Timely | DolceRc | DolceRcPlus
+_OneName = Literal["dcqcn", "dcqcn-plus", "timely", "dolce-rc", "dolce-rc-plus"]
 OneScheme = Annotated[
     Annotated[_One, Field(discriminator="name")],
     BeforeValidator(_not_mixed, json_schema_input_type=_OneName | _One),
@@ -140,11 +186,14 @@ class Mix(SchemeModel):
 SCHEMES: Mapping[str, type[SchemeModel]] = {
     "dcqcn": Dcqcn,
     "dcqcn-plus": DcqcnPlus,
+    "timely": Timely,
+    "dolce-rc": DolceRc,
+    "dolce-rc-plus": DolceRcPlus,
     "mix": Mix,
 }
 """Every scheme by the name that a scenario gives."""
 
-_Any = Dcqcn | DcqcnPlus | Mix
+_Any = _One | Mix
 Scheme = Annotated[
     Annotated[_Any, Field(discriminator="name")],
     BeforeValidator(_by_name, json_schema_input_type=_OneName | _Any),

@@ -16,8 +16,8 @@ class DolcePlus : public SchemeBase {
   static constexpr const char* kName = "dolce-rc-plus";
   static constexpr auto& kKnobs = kDolcePlusKnobs;
   enum Counter : unsigned { kMessages, kArm0 };
-  static constexpr std::array kCounters = {"messages", "arm_0", "arm_1", "arm_2", "arm_3",
-                                           "arm_4",    "arm_5", "arm_6", "arm_7"};
+  static constexpr std::array kCounters = {"messages", "rate_0", "rate_1", "rate_2", "rate_3",
+                                           "rate_4",   "rate_5", "rate_6", "rate_7"};
   enum Event : unsigned { kMessage };
   static constexpr std::array kEvents = {"message"};
   static constexpr std::array kEventValues = {"rate", "mct", "ecn_ratio", "reward"};
