@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from bridge_helpers import toy_command
+from scheme_jobs import build
 
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.backends.ns3_bridge.link import Deadlines
@@ -30,3 +32,9 @@ def toy() -> Iterator[Callable[..., Ns3Backend]]:
 def quick() -> Deadlines:
     """Deadlines of a few seconds, for peers that never answer."""
     return Deadlines(connect_s=3.0, init_s=3.0, step_s=1.0, close_s=1.0)
+
+
+@pytest.fixture(scope="session")
+def scheme_programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the native player and the ns-3 program, with every scheme and the toy."""
+    return build(tmp_path_factory.mktemp("build"))

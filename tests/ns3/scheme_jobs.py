@@ -13,27 +13,29 @@ from pathlib import Path
 from dcqcn_gym.envs.backends.ns3_bridge.install import find_ns3
 
 ROOT = Path(__file__).parents[2]
+PLAYER = "toy_scheme_test"
+EXTRA = "-DDCQCN_GYM_EXTRA_SCHEMES=tests/toy/extra_schemes.hpp"
 TIME_PS = 900_000_000
 PFC = "pfc enabled=1 lossless=3 alpha=0.125 reserve=4096 resume_offset=3072\n"
 LOSSY = "pfc enabled=0 lossless=3 alpha=0.05 reserve=4096 resume_offset=3072\n"
 ECN = (20_000, 80_000, 0.5)
 
 
-def build(out: Path, player: str, options: Sequence[str] = ()) -> tuple[Path, Path]:
-    """Build this native program and, with these CMake options, the ns-3 one; return both paths."""
+def build(out: Path) -> tuple[Path, Path]:
+    """Build the native player and the ns-3 program, both with the toy; return their paths."""
     ns3 = find_ns3(say=lambda line: print(line, file=sys.stderr))
     cmake = str(Path(sys.executable).with_name("cmake"))
     libraries = ";".join(map(str, ns3.libraries))
     for command in (
         [cmake, "-S", str(ROOT), "-B", str(out / "native"), "-DDCQCN_GYM_PYTHON=OFF",
          "-DDCQCN_GYM_TESTS=ON"],
-        [cmake, "--build", str(out / "native"), "-j", "2", "--target", player],
-        [cmake, "-S", str(ROOT / "ns3-scratch"), "-B", str(out / "ns3"), *options,
+        [cmake, "--build", str(out / "native"), "-j", "2", "--target", PLAYER],
+        [cmake, "-S", str(ROOT / "ns3-scratch"), "-B", str(out / "ns3"), EXTRA,
          f"-DNS3_INCLUDE={ns3.include}", f"-DNS3_LIBRARIES={libraries}"],
         [cmake, "--build", str(out / "ns3"), "-j", "2", "--target", "dcqcn-ns3"],
     ):  # fmt: skip
         subprocess.run(command, check=True)
-    return out / "native" / player, out / "ns3" / "dcqcn-ns3"
+    return out / "native" / PLAYER, out / "ns3" / "dcqcn-ns3"
 
 
 def scenario(lines: str, knobs: dict[str, float]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scheme_jobs import LOSSY, build, check_equal, scenario
+from scheme_jobs import LOSSY, check_equal, scenario
 
 from dcqcn_gym.core.knobs import knob_table
 
@@ -34,17 +34,11 @@ CASES = {
 """{case: (scheme and its options, other lines, knobs in SI units that are not at the default)}"""
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the native player and the ns-3 program."""
-    return build(tmp_path_factory.mktemp("build"), "builtin_schemes_test")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_equal_bytes_on_ns3(programs: tuple[Path, Path], tmp_path: Path, name: str) -> None:
+def test_equal_bytes_on_ns3(scheme_programs: tuple[Path, Path], tmp_path: Path, name: str) -> None:
     scheme, lines, changes = CASES[name]
     table = knob_table(scheme.split()[0])
     knobs = {name: table[name].to_si(table[name].default) for name in table.nic} | changes
     text = scenario(f"scheme name={scheme}\n{lines}", knobs)
-    check_equal(programs, tmp_path, text, [f"nic * {' '.join(map(repr, knobs.values()))}"])
+    check_equal(scheme_programs, tmp_path, text, [f"nic * {' '.join(map(repr, knobs.values()))}"])

@@ -10,11 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scheme_jobs import LOSSY, build, check_equal, scenario
+from scheme_jobs import LOSSY, check_equal, scenario
 
 from dcqcn_gym.core.knobs import NIC_KNOBS
 
-EXTRA = "-DDCQCN_GYM_EXTRA_SCHEMES=tests/toy/extra_schemes.hpp"
 TOY = {"toy_scan_period": 2e-6, "toy_step": 1e9}
 CASES = {
     "alone": "scheme name=toy",
@@ -25,12 +24,6 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the native player and the ns-3 program, both with the toy scheme."""
-    return build(tmp_path_factory.mktemp("build"), "toy_scheme_test", [EXTRA])
-
-
 def rows_of(mixed: bool) -> list[str]:
     """Return the ``nic`` rows of the toy's hosts; DCQCN keeps its defaults."""
     row = [*map(repr, TOY.values()), *["0"] * (len(NIC_KNOBS) - len(TOY) if mixed else 0)]
@@ -39,7 +32,7 @@ def rows_of(mixed: bool) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_equal_bytes_on_ns3(programs: tuple[Path, Path], tmp_path: Path, name: str) -> None:
+def test_equal_bytes_on_ns3(scheme_programs: tuple[Path, Path], tmp_path: Path, name: str) -> None:
     rows = rows_of(mixed="hosts=" in CASES[name])
-    totals = check_equal(programs, tmp_path, scenario(CASES[name], TOY), rows)
+    totals = check_equal(scheme_programs, tmp_path, scenario(CASES[name], TOY), rows)
     assert totals["cnps"] > 0

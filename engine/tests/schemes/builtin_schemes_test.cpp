@@ -1,10 +1,9 @@
 // The schemes of this library besides DCQCN run on the window engine and on the plain one with
 // equal bytes, alone, beside DCQCN and on random networks; and each does what it is for.
 //
-//   builtin_schemes_test               the test
-//   builtin_schemes_test N             N random jobs of each case
-//   builtin_schemes_test --play FILE   plays a job, for comparison with ns-3
-#include <cstring>
+//   builtin_schemes_test     the test
+//   builtin_schemes_test N   N random jobs of each case
+#include <cstdlib>
 #include <map>
 
 #include "model/knob_tables.hpp"
@@ -136,7 +135,6 @@ void test_random(const Case& c, std::uint64_t jobs) {
 
 int main(int argc, char** argv) {
   using namespace dcqcn;
-  if (argc == 3 && std::strcmp(argv[1], "--play") == 0) return scheme_play::play(argv[2]);
   const std::uint64_t jobs = argc == 2 ? std::strtoull(argv[1], nullptr, 10) : 6;
   for (const Case& c : cases()) {
     if (argc < 2) {
