@@ -69,7 +69,7 @@ def picture(driver: Any, page: Path, to: Path, width: int, scheme: str, height: 
 
 
 def main(page: str, prefix: str, height: str = "0") -> None:
-    """Write a picture, in 64 colours, for every width and colour scheme."""
+    """Write a picture, in 192 colours, for every width and colour scheme."""
     from PIL import Image
 
     with browser() as driver:
@@ -77,7 +77,7 @@ def main(page: str, prefix: str, height: str = "0") -> None:
             for scheme in SCHEMES:
                 to = Path(f"{prefix}-{width}-{scheme}.png")
                 picture(driver, Path(page), to, width, scheme, int(height))
-                Image.open(to).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(
+                Image.open(to).convert("RGB").quantize(192, dither=Image.Dither.NONE).save(
                     to, optimize=True
                 )
                 print(to)
