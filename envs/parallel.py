@@ -105,7 +105,7 @@ class AgentsEnv:
         self.history, self.shared = int(history), float(shared)
         self.initial_setting = self.scenario.initial_setting()
         table = self.initial_setting.table
-        knobs = self.scenario.knobs if templates is None else _knobs_of(templates)
+        knobs = self.scenario.turned if templates is None else _knobs_of(templates)
         self.members = agents_of(agents, self.scenario.fabric.devices, knobs, table)
         self.view = PortView(self.members, throughput_weight)
         self.templates = self._settings(templates)

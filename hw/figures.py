@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -142,7 +143,7 @@ def report_of(
     index, start_ps, end_ps = span
     nics = _grown(before.nics, after.nics, "NIC")
     ports = _grown(before.ports, after.ports, "switch port")
-    columns = {column: _column(nics, ports, name) for name, column in _PORT.items()}
+    columns: dict[str, Any] = {c: _column(nics, ports, name) for name, c in _PORT.items()}
     pause_ps = _column(nics, ports, "pause_us").astype(np.float64) * PS_PER_US
     n_hosts, n_ports = len(nics), len(nics) + len(ports)
     for name, column in _GAUGES.items():  # what a NIC queues, no device tells

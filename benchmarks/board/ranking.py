@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, MissingExtraError
 
 __all__ = [
     "Aggregate",
@@ -94,9 +94,12 @@ def profile(scores: FloatArray, levels: Sequence[float]) -> FloatArray:
 def scenario_p_value(ours: FloatArray, theirs: FloatArray) -> float:
     """Return the two-sided p-value of Wilcoxon's signed-rank test on paired scenario means.
 
-    1.0 if no scenario differs.
+    1.0 if no scenario differs. Raises MissingExtraError without scipy.
     """
-    from scipy.stats import wilcoxon
+    try:
+        from scipy.stats import wilcoxon  # type: ignore[import-untyped]
+    except ImportError:
+        raise MissingExtraError("ranking rows", "board") from None
 
     ours, theirs = _checked(ours), _checked(theirs)
     _same_scenarios(ours, theirs)

@@ -15,7 +15,11 @@ from dcqcn_gym.testing.reports import blank_report
 
 MINI = load_scenario("mini-fb-hadoop").fabric.devices
 STAR = Devices(
-    4, [0, 1, 2, 3, 4, 4, 4, 4], [0, 0, 0, 0, 0, 1, 2, 3], {4: 0}, [True] * 4 + [False] * 4
+    4,
+    [0, 1, 2, 3, 4, 4, 4, 4],
+    [0, 0, 0, 0, 0, 1, 2, 3],
+    {4: 0},
+    port_up=[True] * 4 + [False] * 4,
 )
 
 

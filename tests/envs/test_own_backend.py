@@ -86,7 +86,7 @@ def test_its_argument_follows_a_colon(site: Path) -> None:
 
 
 def test_a_tuner_that_needs_more_than_it_offers_is_refused(tmp_path: Path) -> None:
-    says = tune(tmp_path, f"{TOY}:ToyBackend", "paraleon")
+    says = tune(tmp_path, f"{TOY}:ToyBackend", "per-group")
     assert "needs to see the flow-size distribution" in says
     assert not (tmp_path / "out").exists()
 

@@ -224,7 +224,7 @@ def test_a_log_with_options_of_other_kinds_is_read_and_continued(tmp_path: Path)
     run(spec, path)
     first, *lines = path.read_text().splitlines(keepends=True)
     assert '"sample_one_in":100' in first
-    first = first.replace('"schema":2', '"schema":1')
+    first = first.replace('"schema":3', '"schema":1')
     old = first.replace('"sample_one_in":100', '"sample_one_in":100,"delta":3,"heavy_bytes":64')
     path.write_text(old + "".join(lines[:2]))
     recorded = read_run(path)
