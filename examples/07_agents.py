@@ -1,13 +1,15 @@
-"""One small network for all ports of all switches: a training loop without any library.
+# %% [markdown]
+"""
+# One small network for all ports of all switches
 
-Every egress port is an agent; all of them share one linear policy over five marking curves. It
-learns from their own rewards by the policy gradient (REINFORCE; the baseline is the mean of each
-port). So few episodes show the loop, not a good policy. With PettingZoo installed,
-``dcqcn_gym.parallel_env`` gives the same environment to other libraries.
-
-Run it: ``python examples/07_agents.py``.
+A training loop without any library. Every egress port is an agent; all of them share one linear
+policy over five marking curves. It learns from their own rewards by the policy gradient (REINFORCE;
+the baseline is the mean of each port). So few episodes show the loop, not a good policy. With
+PettingZoo installed, `dcqcn_gym.parallel_env` gives the same environment to other libraries.
+Run it: `python examples/07_agents.py`, or open it as a notebook (jupytext's percent format).
 """
 
+# %%
 from __future__ import annotations
 
 import numpy as np

@@ -269,7 +269,7 @@ def test_the_info_schema_names_every_plain_value() -> None:
     schema = info_schema()
     env = env_of()
     _, info = env.reset(seed=0)
-    objects = {"setting", "terms", "report", "reports", "rounds"}
+    objects = {"setting", "terms", "report", "reports", "rounds", "scheme_counters"}
     assert set(schema["properties"]) == set(schema["required"]) == set(info) - objects
     assert all(p["description"] for p in schema["properties"].values())
 

@@ -194,9 +194,10 @@ def test_a_trace_of_an_earlier_result_does_not_stay(tmp_path: Path) -> None:
 
 def test_parquet_holds_the_same(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
+    scenario = load_scenario("lossy-incast")  # marks and cuts rates at once
     for kind in ("csv", "parquet"):
-        trace = trace_of(STORM, what="queue,rate,pause,rp", file_format=kind)
-        simulate(STORM, tmp_path / kind, intervals=2, trace=trace)
+        trace = trace_of(scenario, what="queue,rate,pause,rp", file_format=kind)
+        simulate(scenario, tmp_path / kind, intervals=2, trace=trace)
     for name in ("trace_ports", "trace_flows", "trace_rp"):
         table = parquet.read_table(tmp_path / "parquet" / f"{name}.parquet").to_pydict()
         expected = rows(tmp_path / "csv" / f"{name}.csv")
@@ -204,6 +205,16 @@ def test_parquet_holds_the_same(tmp_path: Path) -> None:
         for column, values in table.items():
             words = isinstance(values[0], str)
             assert values == [r[column] if words else float(r[column]) for r in expected]
+
+
+def test_parquet_without_an_event_is_a_table_without_rows(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    quiet = STORM.model_copy(update={"workloads": STORM.workloads[:0]})
+    trace = trace_of(quiet, what="rp", file_format="parquet")
+    simulate(quiet, tmp_path, intervals=1, trace=trace)
+    table = parquet.read_table(tmp_path / "trace_rp.parquet").to_pydict()
+    assert "event" in table
+    assert not any(table.values())
 
 
 def test_picture(tmp_path: Path) -> None:

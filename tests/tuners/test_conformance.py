@@ -35,7 +35,8 @@ class OneSwitchCase(TunerCase):
     def scenario(self, **changes: Any) -> Scenario:
         topology = {"kind": "single-switch", "hosts": 6, "gbps": 25}
         workloads = [{"kind": "permutation", "bytes": 100_000}]
-        base = {"name": "one-switch", "topology": topology, "workloads": workloads}
+        base = {"name": "one-switch", "topology": topology, "workloads": workloads,
+                "scheme": self.scheme}  # fmt: skip
         return Scenario.model_validate(base).model_copy(update=changes)
 
 
@@ -66,14 +67,18 @@ def test_every_tuner_on_the_knobs_of_every_scheme(tuner: str, scheme: str, tmp_p
     package = NEEDS_PACKAGE.get(tuner)
     if package is not None and importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
-    case = type("Case", (TunerCase,), {"tuner": tuner, "scheme": scheme, "intervals": 12})()
+    kit = OneSwitchCase if tuner in ONE_SWITCH else TunerCase
+    arguments = {"file": str(ONE_SIDE)} if tuner == "acc-central" else {}
+    own = {"tuner": tuner, "scheme": scheme, "intervals": 12, "arguments": arguments}
+    case = type("Case", (kit,), own)()
     if tuner in TIED_TO_DCQCN:
         with pytest.raises(ConfigError, match=TIED_TO_DCQCN[tuner].format(scheme=scheme)):
             case.test_every_proposal_is_legal_to_the_end(tmp_path)
         return
     case.test_every_proposal_is_legal_to_the_end(tmp_path)
     first = read_run(tmp_path / "run.jsonl").intervals[-1]["setting"]
-    assert list(first) == list(knob_table(scheme).knobs)
+    for setting in first.values() if "cluster" in first else [first]:
+        assert list(setting) == list(knob_table(scheme).knobs)
 
 
 class TestParaleonFromBest(TunerCase):

@@ -102,6 +102,7 @@ class _ParquetTable:
     def __init__(self, files: ResultFiles, name: str, columns: Sequence[str]) -> None:
         self._arrow, self._parquet = need_pyarrow("pyarrow"), need_pyarrow("pyarrow.parquet")
         self._path = files.draft(f"{name}.parquet")
+        self._columns = columns
         self._writer: Any = None
 
     def add(self, columns: Mapping[str, Any]) -> None:
@@ -114,10 +115,9 @@ class _ParquetTable:
             raise RunError(f"{self._path} cannot be written: {error}") from error
 
     def close(self) -> None:
-        if self._writer is None:
-            self._path.unlink(missing_ok=True)
-        else:
-            self._writer.close()
+        if self._writer is None:  # nothing happened: a table without rows
+            self.add({name: np.zeros(0) for name in self._columns})
+        self._writer.close()
 
 
 class Tracer:
