@@ -26,11 +26,17 @@ from dcqcn_gym.core.config import read_toml
 from dcqcn_gym.runs.pool import cpu_count
 
 ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "dist", "runs", ".*_cache", "*.pyc")
+EVERYWHERE = shutil.ignore_patterns(".*_cache", "*.pyc")
+AT_THE_TOP = {".git", ".venv", "build", "dist", "runs"}  # the package has a room called runs
 JOBS = str(cpu_count())
 
 LONG = "^engine_fuzz$"
 """The C++ test that is not run: it compares two engines over one model."""
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    top = AT_THE_TOP if Path(folder) == ROOT else set()
+    return {*EVERYWHERE(folder, names), *top.intersection(names)}
 
 
 class MutationError(Exception):
@@ -75,7 +81,7 @@ class Tree:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "tree"
         self.build = folder / "build"
-        shutil.copytree(ROOT, self.root, symlinks=True, ignore=LEFT_OUT)
+        shutil.copytree(ROOT, self.root, symlinks=True, ignore=_left_out)
         found = importlib.util.find_spec("dcqcn_gym._core")
         if found is None or found.origin is None:
             raise MutationError("the engine is not installed; run make install")
