@@ -87,13 +87,16 @@ class Board:
     out: Path
     repetitions: int
 
-    def attempts(self) -> list[Attempt]:
-        """Return all of them: repetition by repetition, so that a board cut short is balanced."""
+    def attempts(self, *rows: Row) -> list[Attempt]:
+        """Return those of some rows, by default all of them.
+
+        They come repetition by repetition, so that a board cut short is balanced.
+        """
         return [
             Attempt(self.suite, entry, row, repetition, self.out / "runs" / row.name / entry.name)
             for repetition in range(self.repetitions)
             for entry in self.suite.file.scenarios
-            for row in self.rows
+            for row in rows or self.rows
         ]
 
     def header(self) -> dict[str, Any]:

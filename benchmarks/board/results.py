@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -125,19 +126,19 @@ def _flags(lines: Sequence[dict[str, Any]]) -> Table:
 
 def progress_table(board: Board) -> Table:
     """Return how many runs of every row are finished."""
-    attempts = board.attempts()
     rows = []
     for row in board.rows:
-        own = [attempt.logs for attempt in attempts if attempt.row.name == row.name]
+        own = [attempt.logs for attempt in board.attempts(row)]
         done = [count(_finished(logs[i]) for logs in own) for i in range(len(STAGES))]
         rows.append((row.name, *(f"{n} of {len(own)}" for n in done)))
     return Table(("row", *STAGES), rows, f"{board.out}: {board.suite.file.name}")
 
 
 def _finished(path: Path) -> bool:
+    """Return whether a log's last line ends its run, without reading what comes before."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 2**20))
-            return file.read().rstrip(b"\n").rpartition(b"\n")[2].startswith(b'{"end"')
-    except OSError:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            last = data.rfind(b"\n", 0, len(data) - 1) + 1
+            return data[last : last + 6] == b'{"end"' and data[-1:] == b"\n"
+    except (OSError, ValueError):  # no file, or an empty one
         return False

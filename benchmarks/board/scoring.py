@@ -18,6 +18,7 @@ from dcqcn_gym.core.verdict import Flag, Measured, flags, scores
 from dcqcn_gym.report.judged import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.rows import Row
 
 __all__ = ["STAGES", "Part", "RowScores", "Stage", "score_rows"]
 
@@ -66,12 +67,12 @@ Runs: TypeAlias = Mapping[str, Sequence[Measured | None]]
 
 def score_rows(board: Board) -> list[RowScores]:
     """Return every row of a board in its order; the default scores 0 everywhere."""
-    baseline = {stage: _runs(board, BASELINE, stage) for stage in STAGES}
+    first = next(row for row in board.rows if row.name == BASELINE)
+    baseline = {stage: _runs(board, first, stage) for stage in STAGES}
     found = []
     for row in board.rows:
         runs = {
-            stage: baseline[stage] if row.name == BASELINE else _runs(board, row.name, stage)
-            for stage in STAGES
+            stage: baseline[stage] if row is first else _runs(board, row, stage) for stage in STAGES
         }
         missing = _missing(runs)
         whole = not missing and not _missing(baseline)
@@ -84,13 +85,11 @@ def _missing(runs: Mapping[Stage, Runs]) -> int:
     return count(one is None for stage in STAGES for ones in runs[stage].values() for one in ones)
 
 
-def _runs(board: Board, row: str, stage: Stage) -> Runs:
+def _runs(board: Board, row: Row, stage: Stage) -> Runs:
     found: dict[str, list[Measured | None]] = {}
-    for attempt in board.attempts():
-        if attempt.row.name == row:
-            online, final = attempt.logs
-            path = online if stage == "online" else final
-            found.setdefault(attempt.entry.name, []).append(_read(path))
+    for attempt in board.attempts(row):
+        path = attempt.logs[STAGES.index(stage)]
+        found.setdefault(attempt.entry.name, []).append(_read(path))
     return found
 
 
