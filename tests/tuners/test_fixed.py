@@ -37,9 +37,9 @@ def test_fixed_rows(name: str, setting: Setting) -> None:
 def test_the_experts_setting_in_proportion_to_the_line_rate() -> None:
     tuner = make_tuner("expert-scaled")
     tuner.start(context())
-    assert RATE == 100e9
+    assert RATE == 25e9
     assert tuner.recommend() == expert_setting(RATE).replace_nvidia(
-        {"rp_ai_rate": 12.5, "rp_hai_rate": 37.5, "kmin": 400, "kmax": 1600}
+        {"rp_ai_rate": 3.125, "rp_hai_rate": 9.375, "kmin": 100, "kmax": 400}
     )
 
 
