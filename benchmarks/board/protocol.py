@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.recorded import Ran, RunJob
 from dcqcn_gym.runs.rows import Row, unique
+from dcqcn_gym.runs.tuner_host import Hosting
 
 __all__ = ["BASELINE", "Attempt", "Board", "open_board", "start_board"]
 
@@ -36,13 +37,18 @@ BOARD_FILE = "board.json"
 
 @dataclass(frozen=True)
 class Attempt:
-    """One repetition of a row on a scenario: the online run and what follows from it."""
+    """One repetition of a row on a scenario: the online run and what follows from it.
+
+    With a ``salt``, its traffic and its tuner's draws are others than those of the suite.
+    """
 
     suite: Suite
     entry: Entry
     row: Row
     repetition: int
     folder: Path
+    salt: str = ""
+    hosting: Hosting = field(default_factory=Hosting)
 
     @property
     def title(self) -> str:
@@ -52,19 +58,19 @@ class Attempt:
     @property
     def online(self) -> RunJob:
         """The run in which the row tunes."""
-        words = (self.suite.file.name, self.entry.name, self.repetition)
+        words = self._words
         spec = self.row.spec(
             self.suite.scenarios[self.entry.name],
             seed(*words),
             self.suite.file.intervals,
             "native",
         )
-        spec = replace(spec, tuner_seed=seed(*words, self.row.name))
+        spec = replace(spec, tuner_seed=seed(*words, self.row.name), hosting=self.hosting)
         return RunJob(spec, self._log("online"), self.title, self._log("timing"))
 
     def final(self, setting: DeviceSetting) -> RunJob:
         """Return the run of what the online run recommends, on fresh traffic."""
-        fresh = seed(self.suite.file.name, self.entry.name, self.repetition, "final")
+        fresh = seed(*self._words, "final")
         spec = self.online.spec.with_setting(setting, fresh, self.suite.file.final_intervals)
         return RunJob(spec, self._log("final"), f"{self.title}, final")
 
@@ -73,6 +79,12 @@ class Attempt:
         """The logs of the online run and of the final one."""
         return self._log("online"), self._log("final")
 
+    @property
+    def _words(self) -> tuple[str | int, ...]:
+        """What the seeds follow from."""
+        words = (self.suite.file.name, self.entry.name, self.repetition)
+        return (*words, self.salt) if self.salt else words
+
     def _log(self, what: str) -> Path:
         kind = "json" if what == "timing" else "jsonl"
         return self.folder / f"{what}-{self.repetition:02d}.{kind}"
@@ -80,24 +92,33 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Board:
-    """A folder of runs: a suite, the rows in it, and how often each row is repeated."""
+    """A folder of runs: a suite, the rows in it, and how often each row is repeated.
+
+    ``salt`` and ``hosting`` are a verifier's: other seeds, and the sandbox of a plug-in.
+    """
 
     suite: Suite
     rows: Sequence[Row]
     out: Path
     repetitions: int
+    salt: str = ""
+    hosting: Hosting = field(default_factory=Hosting)
 
     def attempts(self, *rows: Row) -> list[Attempt]:
         """Return those of some rows, by default all of them.
 
         They come repetition by repetition, so that a board cut short is balanced.
         """
+        runs = self.out / "runs"
         return [
-            Attempt(self.suite, entry, row, repetition, self.out / "runs" / row.name / entry.name)
+            Attempt(
+                self.suite, entry, row, repetition, runs / row.name / entry.name, self.salt,
+                self.hosting,
+            )
             for repetition in range(self.repetitions)
             for entry in self.suite.file.scenarios
             for row in rows or self.rows
-        ]
+        ]  # fmt: skip
 
     def header(self) -> dict[str, Any]:
         """Return what ``board.json`` holds."""
