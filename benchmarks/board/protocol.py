@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.board.draw import seed
+from dcqcn_gym.benchmarks.board.draw import seed, shuffled
 from dcqcn_gym.benchmarks.board.suite import Entry, Suite, load_suite
 from dcqcn_gym.core.errors import DcqcnGymError, RunError, quote
 from dcqcn_gym.core.files import parse_json, read_text
@@ -142,6 +142,8 @@ class Board:
     ) -> dict[Path, str]:
         """Make every log that is missing or unfinished; return the error of each that failed."""
         attempts = self.attempts()
+        if self.salt:  # a plug-in shall not know by its turn what it meets
+            attempts = shuffled(attempts, self.salt, "order")
         by_log = {attempt.online.path: attempt for attempt in attempts}
         for attempt in attempts:
             attempt.folder.mkdir(parents=True, exist_ok=True)
