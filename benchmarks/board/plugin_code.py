@@ -34,9 +34,7 @@ def plugin_files(tuner: str, wheel: Path | None, include: Sequence[Path]) -> dic
     """
     if tuner in TUNERS.builtin:
         if wheel is not None or include:
-            raise ConfigError(
-                f"tuner {tuner!r} is built in; its code needs no --wheel or --include"
-            )
+            raise ConfigError(f"tuner {tuner!r} is built in; it takes no --wheel or --include")
         return {}
     beside = {path.name: read_file(path, MOST_BYTES) for path in include}
     if is_file(tuner):

@@ -141,7 +141,10 @@ class _Case:
             raise ConfigError(f"{submission.folder}: the row {BASELINE!r} is everybody's; rename")
 
     def check_logs(self) -> None:
-        """Replay every log and compute the result again; RunError for the first that differs."""
+        """Replay every log, compute the result again; ConfigError or RunError if they differ."""
+        other = differing_packages(self.submission.read(REQUIREMENTS).decode("utf-8", "replace"))
+        if other:
+            self._note("other-packages", "; ".join(other))
         about, by = self.submission.about, self.by
         given = Board(self.suite, [self.row], self.work / "submitted", about.repetitions)
         made = Board(self.suite, self.rows, self.work / "replayed", about.repetitions)
@@ -163,9 +166,6 @@ class _Case:
                 f"{self.submission.folder / RESULT}: its figures are not those of its logs"
             )
         self.scores["reported"] = self._scored(made)
-        other = differing_packages(self.submission.read(REQUIREMENTS).decode("utf-8", "replace"))
-        if other:
-            self._note("other-packages", "; ".join(other))
 
     def repeat(self) -> None:
         """Run the plug-in again: on its own seeds, on fresh ones twice, on the final draw."""

@@ -84,16 +84,22 @@ def verify(
     from contextlib import nullcontext
 
     from dcqcn_gym.benchmarks.board.verify import Verifier
+    from dcqcn_gym.runs.pool import worker_pool
     from dcqcn_gym.runs.progress import open_progress
 
     place = tempfile.TemporaryDirectory() if work is None else nullcontext(str(work))
     again = (
         "nothing was written" if work is None else f"the same command with --work {work} goes on"
     )
-    with place as used, interruptible(again), open_progress(quiet=quiet) as progress:
+    with (
+        place as used,
+        interruptible(again),
+        open_progress(quiet=quiet) as progress,
+        worker_pool(jobs) as pool,
+    ):
         verifier = Verifier(
             Path(used), date, salt or secrets.token_hex(16), fresh, suite, final, deadline, jobs,
-            progress=progress,
+            pool, progress,
         )  # fmt: skip
         found = verifier.verify(folder)
     _print(folder, found)
