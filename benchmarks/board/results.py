@@ -18,7 +18,7 @@ from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import MISSING, Table, count_of
 
-__all__ = ["progress_table", "ranked", "write_results"]
+__all__ = ["progress_table", "ranked", "row_line", "write_results"]
 
 
 def ranked(rows: Sequence[RowScores]) -> dict[str, int]:
@@ -37,7 +37,7 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
     place = ranked(rows)
     best = {name: i for i, name in enumerate(place)}
     rows = sorted(rows, key=lambda row: (best.get(row.name, len(best)), not row.complete))
-    lines = [_line(board, row, place.get(row.name)) for row in rows]
+    lines = [row_line(board, row, place.get(row.name)) for row in rows]
     write_json_results(
         board.out,
         "board",
@@ -58,7 +58,8 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
     return [table for table in tables if table.rows], remarks
 
 
-def _line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
+def row_line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
+    """Return a row as ``results.json`` holds it; without figures while runs are missing."""
     line: dict[str, Any] = {
         "row": row.name,
         "band": band,

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
-from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.files import MOST_BYTES, parse_json, read_text
 from dcqcn_gym.core.toml_text import parse_toml
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "StrictModel",
     "describe",
     "export_schemas",
+    "load_json",
     "load_toml",
     "read_toml",
     "validate",
@@ -78,6 +79,18 @@ def load_toml(
     path = Path(path)
     data = {**(defaults or {}), **read_toml(path)}
     return validate(data, model, source=str(path), folder=path.parent)
+
+
+def load_json(path: Path, model: type[Model], most: int = MOST_BYTES) -> Model:
+    """Read a JSON file that a program wrote into ``model``; raises :class:`ConfigError`."""
+    text = read_text(path, most)
+    try:
+        data = parse_json(text)
+    except ValueError as error:
+        raise ConfigError(f"{path}: not valid JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: expected an object of JSON, got {quote(data)}")
+    return validate(data, model, source=str(path))
 
 
 def validate(

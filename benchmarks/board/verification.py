@@ -1,0 +1,153 @@
+"""``verification.json``: what a verifier says of a submission, beside it in its folder.
+
+It belongs to the files that were verified: it holds the digest of their list, and
+:func:`read_verification` believes it for no others. Without one a row is ``self-reported``.
+docs/board.md tells how a row comes to each status.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from pydantic import Field
+
+from dcqcn_gym.core.config import StrictModel, load_json
+from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.files import read_file
+from dcqcn_gym.runs.log import write_json
+
+__all__ = [
+    "FILES",
+    "STATUSES",
+    "VERIFICATION_FILE",
+    "Finding",
+    "Verification",
+    "checked_date",
+    "files_digest",
+    "read_verification",
+    "write_verification",
+]
+
+SCHEMA = 1
+VERIFICATION_FILE = "verification.json"
+FILES = "files.json"
+"""The list of a submission's files with their SHA-256; its own digest names the submission."""
+
+STATUSES: Mapping[str, str] = {
+    "verified": "every run was repeated, and the plug-in gave the same bytes in the sandbox",
+    "self-reported": "as its authors say; not repeated",
+    "irreproducible": "the plug-in gave something else when it was run again",
+    "withdrawn": "taken back",
+}
+"""What each status means."""
+
+MOST_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a reader of the row should know: a ``name`` to show, and a sentence."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found. ``status`` is one of :data:`STATUSES`.
+
+    ``day`` is as the verifier gave it (YYYY-MM-DD), ``files_sha256`` the digest of the submission's
+    list of files, ``salt`` what the fresh seeds were drawn from. ``checked`` counts what was done,
+    ``scores`` holds S by name (``reported``, ``fresh``, ``final``), each with ``value``, ``low``
+    and ``high``. Empty where it was not done.
+    """
+
+    status: str
+    day: str = ""
+    files_sha256: str = ""
+    salt: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    platform: Mapping[str, str] = field(default_factory=dict)
+    checked: Mapping[str, int] = field(default_factory=dict)
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
+
+
+class _Finding(StrictModel):
+    name: str = Field(max_length=80)
+    text: str = Field(max_length=4000)
+
+
+class _File(StrictModel):
+    """The file; its fields are those of :class:`Verification`."""
+
+    schema_version: int = Field(alias="schema", ge=1, le=SCHEMA)
+    status: str = Field(pattern=f"^({'|'.join(STATUSES)})$")
+    date: str
+    files_sha256: str
+    salt: str
+    versions: dict[str, str]
+    platform: dict[str, str]
+    checked: dict[str, int]
+    scores: dict[str, dict[str, float]]
+    findings: list[_Finding]
+
+
+def checked_date(text: str) -> str:
+    """Return a day as it was given; ConfigError unless it is one: YYYY-MM-DD."""
+    try:
+        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+            return date.fromisoformat(text).isoformat()
+    except ValueError:
+        pass
+    raise ConfigError(f"{quote(text)} is no day; expected YYYY-MM-DD")
+
+
+def files_digest(folder: Path) -> str:
+    """Return the SHA-256 of a submission's list of files."""
+    return hashlib.sha256(read_file(folder / FILES, MOST_BYTES)).hexdigest()
+
+
+def write_verification(folder: Path, found: Verification) -> Path:
+    """Write ``verification.json`` into a submission; return its path."""
+    path = folder / VERIFICATION_FILE
+    write_json(
+        path,
+        {
+            "schema": SCHEMA,
+            "status": found.status,
+            "date": checked_date(found.day),
+            "files_sha256": found.files_sha256,
+            "salt": found.salt,
+            "versions": dict(found.versions),
+            "platform": dict(found.platform),
+            "checked": dict(found.checked),
+            "scores": {name: dict(score) for name, score in found.scores.items()},
+            "findings": [{"name": one.name, "text": one.text} for one in found.findings],
+        },
+    )
+    return path
+
+
+def read_verification(folder: Path) -> Verification:
+    """Return what is known of a submission; ``self-reported`` where nothing is.
+
+    The same with the finding ``changed`` if the submission is not the one that was verified.
+    Raises ConfigError for a file that is none.
+    """
+    path = folder / VERIFICATION_FILE
+    if not path.exists():
+        return Verification("self-reported")
+    found = load_json(path, _File, MOST_BYTES)
+    if found.status != "withdrawn" and found.files_sha256 != files_digest(folder):
+        text = f"the files are not those that were found {found.status} on {found.date}"
+        return Verification("self-reported", findings=(Finding("changed", text),))
+    return Verification(
+        found.status, found.date, found.files_sha256, found.salt, found.versions, found.platform,
+        found.checked, found.scores, tuple(Finding(one.name, one.text) for one in found.findings),
+    )  # fmt: skip
