@@ -8,9 +8,9 @@ the setting that it recommends runs on fresh traffic, which is again the same fo
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,12 @@ class Board:
     rows: Sequence[Row]
     out: Path
     repetitions: int
+    fewer: Mapping[str, int] = field(default_factory=dict)
+    """Repetitions of the rows that have fewer, by name: those above ``slow_ms`` per decision."""
+
+    def repetitions_of(self, row: Row) -> int:
+        """Return how often a row runs on each scenario."""
+        return min(self.repetitions, self.fewer.get(row.name, self.repetitions))
 
     def attempts(self, *rows: Row) -> list[Attempt]:
         """Return those of some rows, by default all of them.
@@ -97,6 +103,7 @@ class Board:
             for repetition in range(self.repetitions)
             for entry in self.suite.file.scenarios
             for row in rows or self.rows
+            if repetition < self.repetitions_of(row)
         ]
 
     def header(self) -> dict[str, Any]:
@@ -107,7 +114,12 @@ class Board:
             "version": dcqcn_gym.__version__,
             "repetitions": self.repetitions,
             "rows": [
-                {"tuner": row.tuner, "tuner_args": dict(row.tuner_args), "name": row.name}
+                {
+                    "tuner": row.tuner,
+                    "tuner_args": dict(row.tuner_args),
+                    "name": row.name,
+                    **({"repetitions": self.fewer[row.name]} if row.name in self.fewer else {}),
+                }
                 for row in self.rows
             ],
         }
@@ -140,18 +152,21 @@ class Board:
 
 
 def start_board(
-    suite: str, tuners: Iterable[str], out: Path, *, repetitions: int | None = None,
-    force: bool = False,
+    suite: str, tuners: Iterable[str | Row], out: Path, *, repetitions: int | None = None,
+    slow: bool = False, force: bool = False,
 ) -> Board:  # fmt: skip
     """Check everything that can be wrong, then make the folder and its ``board.json``.
 
     A folder that holds a board of the same suite takes further rows; ``force`` removes its runs.
+    With ``slow`` the rows that are new run ``slow_repetitions`` of the suite, not the default.
     Raises ConfigError, UnknownNameError or RunError; before that nothing is written.
     """
     found = load_suite(suite)
-    names = list(dict.fromkeys([BASELINE, *tuners]))
-    rows = [Row(tuner) for tuner in names]
-    board = Board(found, rows, out, repetitions or found.file.repetitions)
+    given = [row if isinstance(row, Row) else Row(row) for row in (BASELINE, *tuners)]
+    rows = list({(row.tuner, row.name): row for row in given}.values())
+    few = found.file.slow_repetitions
+    fewer = {row.name: few for row in rows if slow and row.name != BASELINE}
+    board = Board(found, rows, out, repetitions or found.file.repetitions, fewer)
     if (out / BOARD_FILE).exists() and not force:
         old = open_board(out)
         if old.suite.digest != found.digest or old.repetitions != board.repetitions:
@@ -160,7 +175,9 @@ def start_board(
                 "give another --out, or --force to replace it"
             )
         known = {row.name for row in old.rows}
-        board = replace(board, rows=[*old.rows, *(r for r in rows if r.name not in known)])
+        new = [row for row in rows if row.name not in known]
+        fewer = {row.name: few for row in new if slow}
+        board = replace(board, rows=[*old.rows, *new], fewer={**old.fewer, **fewer})
     unique("tuner", [(row.tuner, row.name, row.tuner) for row in board.rows])
     for row in board.rows:
         Attempt(found, found.file.scenarios[0], row, 0, out).online.spec.check()
@@ -182,7 +199,8 @@ def open_board(out: Path) -> Board:
         data = parse_json(text)
         suite = load_suite(data["suite"])
         rows = [Row(r["tuner"], r["tuner_args"], given_name=r["name"]) for r in data["rows"]]
-        board = Board(suite, rows, out, int(data["repetitions"]))
+        fewer = {r["name"]: int(r["repetitions"]) for r in data["rows"] if "repetitions" in r}
+        board = Board(suite, rows, out, int(data["repetitions"]), fewer)
     except DcqcnGymError:
         raise
     except (KeyError, TypeError, ValueError) as error:
