@@ -94,7 +94,7 @@ def score_rows(board: Board) -> list[RowScores]:
         whole = not missing and not _missing(baseline)
         parts = {s: _part(_pairs(runs[s], baseline[s])) for s in STAGES} if whole else {}
         course = _course(_pairs(runs["online"], baseline["online"])) if whole else None
-        found.append(RowScores(row.name, parts, missing, board.repetitions_of(row), course))
+        found.append(RowScores(row.name, parts, missing, board.repeated(row.name), course))
     return found
 
 

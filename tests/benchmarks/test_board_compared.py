@@ -106,7 +106,7 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of two boards of one suite, the second with fewer repetitions of a row."""
     root = tmp_path_factory.mktemp("boards")
     write_suite(Recipe("tiny", "for tests", "smoke", 3, 12, 2, 1, 6), root / "tiny")
-    for name, rows, slow in (("one", ["expert"], False), ("two", ["random"], True)):
+    for name, rows, slow in (("one", ["expert"], []), ("two", ["random"], ["random"])):
         board = start_board(str(root / "tiny"), rows, root / name, slow=slow)
         with ThreadPoolExecutor(1) as here:
             assert board.carry_out(executor=here) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -188,7 +189,11 @@ def _finished(suite: SiteSuite) -> SiteSuite:
     place = {name: i for i, name in enumerate(ranks)}
     rows = sorted(
         (_with_regret(suite, row) for row in suite.rows),
-        key=lambda row: (place.get(row.name, len(place)), not row.complete, row.name),
+        key=lambda row: (
+            place.get(row.name, len(place)),
+            -row.line["final"]["score"]["value"] if row.complete else math.inf,
+            row.name,
+        ),
     )
     return replace(suite, rows=rows, ranks=ranks, in_track=in_track)
 

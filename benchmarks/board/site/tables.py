@@ -52,7 +52,13 @@ def ranking(suite: SiteSuite) -> list[RankingLine]:
 
 
 def _flags(row: SiteRow) -> str:
-    return ", ".join(f"{name} ({n})" for name, n in row.flags.items())
+    return ", ".join(f"{_short(name)} ({n})" for name, n in row.flags.items())
+
+
+def _short(flag: str) -> str:
+    """Return a flag's name for a narrow column: ``p99 of mice``."""
+    words = flag.replace("99th percentile of slowdown", "p99").replace("mean slowdown", "mean")
+    return words.replace(" ", "\u00a0")
 
 
 def _ranked_cells(suite: SiteSuite, row: SiteRow) -> list[str]:
