@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.board.compared import best_known, p_values
+from dcqcn_gym.benchmarks.board.details import row_details, suite_details
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
 from dcqcn_gym.benchmarks.board.ranking import aggregate, bands, improvement
+from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
+from dcqcn_gym.benchmarks.board.run_table import write_runs
 from dcqcn_gym.benchmarks.board.scoring import STAGES, RowScores, score_rows
+from dcqcn_gym.benchmarks.board.tracks import track_of
 from dcqcn_gym.core.score import geometric_ratio
-from dcqcn_gym.core.sums import count
+from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import MISSING, Table, count_of
@@ -32,12 +37,24 @@ def ranked(rows: Sequence[RowScores]) -> dict[str, int]:
 
 
 def write_results(board: Board) -> tuple[list[Table], list[str]]:
-    """Write ``results.json`` and ``board.md``; return the tables and remarks for a terminal."""
+    """Write ``results.json`` and ``board.md``; return the tables and remarks for a terminal.
+
+    With pyarrow also ``runs.parquet``, a line for every run.
+    """
     rows = score_rows(board)
     place = ranked(rows)
     best = {name: i for i, name in enumerate(place)}
     rows = sorted(rows, key=lambda row: (best.get(row.name, len(best)), not row.complete))
-    lines = [row_line(board, row, place.get(row.name)) for row in rows]
+    known = best_known(rows, list(board.suite.scenarios))
+    details = row_details(board, rows, known)
+    chance = p_values(rows)
+    lines = [
+        {
+            **row_line(board, row, place.get(row.name)),
+            **_beside(row, details.get(row.name, {}), chance),
+        }
+        for row in rows
+    ]
     write_json_results(
         board.out,
         "board",
@@ -45,9 +62,10 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
         scenarios=board.suite.scenarios.values(),
         tuners={row.name: (row.tuner, row.tuner_args) for row in board.rows},
         seeds={"repetitions": list(range(board.repetitions))},
-        figures={"suite": board.suite.file.name, "suite_digest": board.suite.digest},
+        figures={**suite_details(board, known), "rows": details},
     )
-    tables = [_ranking(board, lines), _flags(lines)]
+    write_runs(board, rows)
+    tables = [_ranking(board, lines), _columns(lines, details), _flags(lines)]
     text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables if t.rows)
     write_atomically(board.out / "board.md", (text + "\n").encode())
     remarks = [
@@ -60,17 +78,18 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
 
 def row_line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
     """Return a row as ``results.json`` holds it; without figures while runs are missing."""
+    tuner = next(one.tuner for one in board.rows if one.name == row.name)
     line: dict[str, Any] = {
         "row": row.name,
+        "track": track_of(tuner),
         "band": band,
         "missing": row.missing,
-        "repetitions": board.repeated(row.name),
+        "repetitions": row.repetitions,
     }
     for stage in STAGES if row.complete else ():
         part = row.parts[stage]
-        total = aggregate(part.score)
         line[stage] = {
-            "score": total,
+            "score": aggregate(part.score),
             "utility": float(np.mean(part.utility)),
             "improvement": improvement(part.score, np.zeros_like(part.score)),
             "flags": part.flag_names,
@@ -80,6 +99,25 @@ def row_line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
             },
         }
     return line
+
+
+def _beside(
+    row: RowScores, details: Mapping[str, Any], chance: Mapping[str, float]
+) -> dict[str, Any]:
+    """Return the columns of a row that depend on the rows beside it."""
+    if row.course is None:
+        return {}
+    return {
+        "p_default": chance.get(row.name),
+        "regret": _mean(details["regret"]),
+        "recovery": _mean(details["recovery"]),
+        "wire_bytes": float(np.mean(row.course.wire_bytes)),
+    }
+
+
+def _mean(values: Mapping[str, float | None]) -> float | None:
+    known = [value for value in values.values() if value is not None]
+    return mean(known) if known else None
 
 
 def _ranking(board: Board, lines: Sequence[dict[str, Any]]) -> Table:
@@ -115,6 +153,30 @@ def _ranking(board: Board, lines: Sequence[dict[str, Any]]) -> Table:
     file = board.suite.file
     title = f"{file.name}: {len(file.scenarios)} scenarios, {board.repetitions} repetitions"
     return Table(columns, cells, title, words=2)
+
+
+def _columns(lines: Sequence[dict[str, Any]], details: Mapping[str, Any]) -> Table:
+    columns = ("row", "track", "repetitions", "p against default", "regret",
+               *(f"S at {100 * share:g} %" for share in CHECKPOINTS[:-1]),
+               "intervals to recover", "wire bytes per interval")  # fmt: skip
+    rows = []
+    for line in lines:
+        if line["row"] not in details:
+            continue
+        so_far = details[line["row"]]["anytime"]["score"]
+        cells = (
+            _number(line["p_default"], ".3f"),
+            _number(line["regret"], ".2f"),
+            *(f"{one['value']:+.3f}" for one in so_far[:-1]),
+            _number(line["recovery"], ".1f"),
+            f"{line['wire_bytes']:.0f}",
+        )
+        rows.append((line["row"], line["track"], str(line["repetitions"]), *cells))
+    return Table(columns, rows, "further columns", words=2)
+
+
+def _number(value: float | None, form: str) -> str:
+    return MISSING if value is None else format(value, form)
 
 
 def _interval(value: Any) -> str:

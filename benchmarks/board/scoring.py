@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
-from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS, Reading, read_stage
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Flag, Measured, flags, scores
-from dcqcn_gym.report.judged import measured
-from dcqcn_gym.report.series import Series
-from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.rows import Row
 
-__all__ = ["STAGES", "Part", "RowScores", "Stage", "score_rows"]
+__all__ = ["STAGES", "Course", "Part", "RowScores", "Stage", "score_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 Stage: TypeAlias = Literal["online", "final"]
@@ -48,12 +44,32 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
+class Course:
+    """How a row's online runs went; ``utility`` has by scenario the shape (repetitions, intervals).
+
+    ``so_far`` is S up to each checkpoint against the default up to there, of shape (checkpoints,
+    scenarios, repetitions). ``wire_bytes`` are the bytes of an interval, of shape (scenarios,
+    repetitions). ``recommended`` holds the setting that each repetition ended with.
+    """
+
+    so_far: FloatArray
+    utility: Mapping[str, FloatArray]
+    wire_bytes: FloatArray
+    recommended: Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, eq=False)
 class RowScores:
-    """A row's two stages; without them where runs of its own are ``missing``, or the default's."""
+    """A row's two stages; without them where runs of its own are ``missing``, or the default's.
+
+    ``repetitions`` are as many as it ran; its default's first ones are its pairs.
+    """
 
     name: str
     parts: Mapping[Stage, Part]
     missing: int
+    repetitions: int
+    course: Course | None = None
 
     @property
     def complete(self) -> bool:
@@ -61,8 +77,8 @@ class RowScores:
         return bool(self.parts)
 
 
-Runs: TypeAlias = Mapping[str, Sequence[Measured | None]]
-"""What was measured, by scenario, one entry a repetition; None for a run that is not there."""
+Runs: TypeAlias = Mapping[str, Sequence[Reading | None]]
+"""What was read, by scenario, one entry a repetition; None for a run that is not there."""
 
 
 def score_rows(board: Board) -> list[RowScores]:
@@ -76,8 +92,9 @@ def score_rows(board: Board) -> list[RowScores]:
         }
         missing = _missing(runs)
         whole = not missing and not _missing(baseline)
-        parts = {s: _part(runs[s], baseline[s]) for s in STAGES} if whole else {}
-        found.append(RowScores(row.name, parts, missing))
+        parts = {s: _part(_pairs(runs[s], baseline[s])) for s in STAGES} if whole else {}
+        course = _course(_pairs(runs["online"], baseline["online"])) if whole else None
+        found.append(RowScores(row.name, parts, missing, board.repeated(row.name), course))
     return found
 
 
@@ -86,33 +103,48 @@ def _missing(runs: Mapping[Stage, Runs]) -> int:
 
 
 def _runs(board: Board, row: Row, stage: Stage) -> Runs:
-    found: dict[str, list[Measured | None]] = {}
+    found: dict[str, list[Reading | None]] = {}
     for attempt in board.attempts(row):
         path = attempt.logs[STAGES.index(stage)]
-        found.setdefault(attempt.entry.name, []).append(_read(path))
+        reading = read_stage(path, course=stage == "online")
+        found.setdefault(attempt.entry.name, []).append(reading)
     return found
 
 
-def _read(path: Path) -> Measured | None:
-    """Return what was measured in a finished run; None if it is not there or not finished."""
-    try:
-        series = Series.of(read_run(path))
-    except DcqcnGymError:
-        return None
-    return None if series.end is None else measured(series)
+Pairs: TypeAlias = Mapping[str, Sequence[tuple[Reading, Reading]]]
+"""By scenario, each run of a row beside the default's on the same traffic."""
 
 
-def _part(runs: Runs, baseline: Runs) -> Part:
+def _pairs(runs: Runs, baseline: Runs) -> Pairs:
+    return {
+        name: [(a, b) for a, b in zip(ours, baseline[name], strict=False) if a and b]
+        for name, ours in runs.items()
+    }
+
+
+def _part(pairs: Pairs) -> Part:
     score, utility, raised = [], [], {}
-    for name, ours in runs.items():
-        # a slow row runs fewer times, the first of the default's
-        pairs = [(a, b) for a, b in zip(ours, baseline[name], strict=False) if a and b]
-        score.append([_score(a, b) for a, b in pairs])
-        utility.append([a.utility for a, _ in pairs])
-        up = [f for f in flags([a for a, _ in pairs], [b for _, b in pairs]) if f.state == "up"]
+    for name, both in pairs.items():
+        score.append([_score(a.whole, b.whole) for a, b in both])
+        utility.append([a.whole.utility for a, _ in both])
+        found = flags([a.whole for a, _ in both], [b.whole for _, b in both])
+        up = [flag for flag in found if flag.state == "up"]
         if up:
             raised[name] = up
     return Part(np.array(score), np.array(utility), raised)
+
+
+def _course(pairs: Pairs) -> Course:
+    so_far = [
+        [[_score(a.so_far[k], b.so_far[k]) for a, b in both] for both in pairs.values()]
+        for k in range(len(CHECKPOINTS))
+    ]
+    return Course(
+        np.array(so_far),
+        {name: np.array([a.utility for a, _ in both]) for name, both in pairs.items()},
+        np.array([[a.wire_bytes for a, _ in both] for both in pairs.values()]),
+        {name: [a.recommended for a, _ in both] for name, both in pairs.items()},
+    )
 
 
 def _score(ours: Measured, default: Measured) -> float:

@@ -187,7 +187,7 @@ class _Case:
         self._same(own, work / "submitted", "is not what was submitted")
         if not self.reproduced:
             return
-        fresh = Board(self.suite, self.rows, anew / "fresh", self.by.fresh, salt, here)
+        fresh = Board(self.suite, self.rows, anew / "fresh", self.by.fresh, salt=salt, hosting=here)
         if self._scored_anew(fresh, "fresh"):
             second = replace(
                 fresh, rows=[self.row], out=anew / "twice", repetitions=1, hosting=there

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 
-__all__ = ["curve", "dots_figure", "profile_figure", "utility_figure"]
+__all__ = ["curve", "dots_figure", "profile_chart", "profile_figure", "utility_figure"]
 
 COLUMNS = 4
 COLOURS = 8
@@ -106,12 +106,15 @@ def profile_figure(rows: Sequence[Row]) -> Chart:
         if row.tuner != "default"
     }
     gains = {tuner: values for tuner, values in gains.items() if values.size}
+    title = "Share of the seeds, %, with at least this gain in final utility over the default"
+    return profile_chart(gains, title, "gain over the default")
+
+
+def profile_chart(gains: Mapping[str, FloatArray], title: str, x_label: str) -> Chart:
+    """Draw performance profiles of sorted gains, by name; more than eight wait to be asked for."""
     every = linear_axis([*gains.values(), np.zeros(1)], wanted=6)
     share = Axis(-4.0, 104.0, tuple((float(p), str(p)) for p in range(0, 101, 25)))
-    panel = Panel(
-        "Share of the seeds, %, with at least this gain in final utility over the default",
-        every, share, 190, "gain over the default",
-    )  # fmt: skip
+    panel = Panel(title, every, share, 190, x_label)
     panel.rule(x=0.0)
     keys = []
     for i, (tuner, values) in enumerate(gains.items()):

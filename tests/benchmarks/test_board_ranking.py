@@ -1,6 +1,13 @@
-"""The board's statistics against constants that rliable and scipy gave once."""
+"""The board's statistics against constants that rliable, scipy and statsmodels gave once.
+
+``make_ranking_constants.py`` made ``ranking.json`` and says with what.
+"""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +27,12 @@ from dcqcn_gym.core.errors import ConfigError
 FloatArray = npt.NDArray[np.float64]
 
 
-def scores(k: int, repetitions: int = 10) -> FloatArray:
-    """Return scores of 24 scenarios that no generator of random numbers made."""
-    s, r = np.arange(24.0)[:, None], np.arange(float(repetitions))[None, :]
+MADE = json.loads(Path(__file__).with_name("ranking.json").read_text(encoding="utf-8"))
+
+
+def scores(k: int, repetitions: int = 10, scenarios: int = 24) -> FloatArray:
+    """Return scores that no generator of random numbers made."""
+    s, r = np.arange(float(scenarios))[:, None], np.arange(float(repetitions))[None, :]
     made = np.sin(3.1 * s + 1.7 * r * (k + 1) + k) / 5 + 0.05 * k * np.cos(s) + 0.03 * k
     return np.asarray(made, dtype=np.float64)
 
@@ -60,6 +70,25 @@ def test_stratified_bootstrap() -> None:
         assert found.value == iqm(rows)
         assert (found.low, found.high) == pytest.approx((low, high), abs=0.002)
         assert aggregate(rows) == found
+
+
+@pytest.mark.parametrize("case", MADE["cases"], ids=lambda c: f"{c['scenarios']} scenarios")
+def test_every_figure_is_rliable_s_and_scipy_s(case: dict[str, Any]) -> None:
+    shape = case["repetitions"], case["scenarios"]
+    rows = {str(k): scores(k, *shape) for k in range(4)}
+    for name, row in rows.items():
+        found = aggregate(row)
+        assert found.value == pytest.approx(case["iqm"][name], abs=1e-15)
+        # other draws: a bound of a bootstrap wanders by some per cent of the width
+        low, high = case["interval"][name]
+        assert (found.low, found.high) == pytest.approx((low, high), abs=0.06 * (high - low))
+        assert profile(row, MADE["levels"]) == pytest.approx(case["profile"][name], abs=1e-12)
+    for pair, expected in case["improvement"].items():
+        a, b = pair.split(",")
+        assert improvement(rows[a], rows[b]) == pytest.approx(expected, abs=1e-12)
+    p_values = [scenario_p_value(rows[k], rows["0"]) for k in ("1", "2", "3")]
+    assert p_values == pytest.approx(case["wilcoxon"], rel=1e-12)
+    assert holm(p_values) == pytest.approx(case["holm"], rel=1e-12)
 
 
 def test_one_repetition_has_no_width() -> None:

@@ -1,4 +1,4 @@
-"""``dcqcn-gym bench run``, ``resume``, ``status``, ``report``, ``suites``: the benchmark."""
+"""``dcqcn-gym bench run``, ``resume``, ``status``, ``report``, ``site``, ``suites``: the board."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dcqcn_gym.commands.interrupt import interruptible
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.board.protocol import Board
 
-__all__ = ["report", "resume", "run", "status", "suites"]
+__all__ = ["report", "resume", "run", "site", "status", "suites"]
 
 Out = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a board.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")]
@@ -100,6 +100,30 @@ def _print(board: Board) -> None:
     for note in notes:
         typer.echo(note, err=True)
     typer.echo(f"results: {board.out / 'results.json'}\ntable: {board.out / 'board.md'}", err=True)
+
+
+def site(
+    results: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders of boards, or of submissions.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the pages.")],
+    day: Annotated[
+        str | None, typer.Option(help="Day for the changelog of rows, YYYY-MM-DD; default: today.")
+    ] = None,
+) -> None:
+    """Write the static site of some boards from their results.json alone.
+
+    Boards of one suite become one ranking. The folder remembers its rows: what a later build adds,
+    changes or leaves out is listed in the changelog of rows.
+    """
+    from datetime import datetime, timezone
+
+    from dcqcn_gym.benchmarks.board.site.pages import write_site
+    from dcqcn_gym.benchmarks.board.verification import checked_date
+
+    today = datetime.now(timezone.utc).date().isoformat()
+    page = write_site(results, out, today if day is None else checked_date(day))
+    typer.echo(f"site: {page}", err=True)
 
 
 def suites() -> None:

@@ -5,6 +5,8 @@ The templates lie in ``templates/``; ``tables.html.j2`` holds the tables that pa
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -14,7 +16,7 @@ from markupsafe import Markup, escape
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.runs.table import four, number, times, with_interval
 
-__all__ = ["render"]
+__all__ = ["page_name", "render"]
 
 
 def render(template: str, **values: Any) -> bytes:
@@ -37,8 +39,14 @@ def _environment() -> jinja2.Environment:
         "times": times,
         "change": _change,
         "folded": _folded,
+        "page_name": page_name,
     }
     return environment
+
+
+def page_name(words: Sequence[str]) -> str:
+    """Return the file name of a page on something, from the words that name it."""
+    return re.sub(r"[^A-Za-z0-9_.+-]", "_", "-".join(words)) + ".html"
 
 
 def _change(estimate: Estimate | None) -> Markup:

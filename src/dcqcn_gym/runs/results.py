@@ -38,6 +38,7 @@ __all__ = [
     "plain",
     "scenario_digest",
     "tuner_digest",
+    "write_parquet",
     "write_results",
 ]
 
@@ -88,7 +89,7 @@ def write_results(
         "figures": figures or {},
     }
     write_json(path, plain(value))
-    _write_parquet(out / "results.parquet", table)
+    write_parquet(out / "results.parquet", table)
     return path
 
 
@@ -154,8 +155,11 @@ def digest_here(tuner: str, arguments: Mapping[str, Any] | None = None) -> str |
     return digest.hexdigest()
 
 
-def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows where pyarrow is installed; remove what an earlier call left otherwise."""
+def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows where pyarrow is installed; remove what an earlier call left otherwise.
+
+    Nested names are joined by dots.
+    """
     try:
         arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     except ImportError:

@@ -40,6 +40,25 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
+// a row is shown if it has every value that is asked for; text fields look for a part of it
+function filter(form) {
+  const wanted = [...form.querySelectorAll("[data-key]")].filter((field) => field.value);
+  const rows = [...document.getElementById(form.dataset.table).tBodies[0].rows];
+  for (const row of rows)
+    row.hidden = !wanted.every((field) => {
+      const [has, asked] = [row.dataset[field.dataset.key], field.value];
+      return field.type === "search" ? has.toLowerCase().includes(asked.toLowerCase()) : has === asked;
+    });
+  const left = rows.filter((row) => !row.hidden).length;
+  form.querySelector("output").textContent = left < rows.length ? `${left} of ${rows.length} rows` : "";
+}
+
+for (const form of document.querySelectorAll("form.filters")) {
+  form.hidden = false;
+  for (const kind of ["input", "change"]) form.addEventListener(kind, () => filter(form));
+  form.addEventListener("submit", (event) => event.preventDefault());
+}
+
 function show(chart, button, on) {
   button.setAttribute("aria-pressed", on);
   for (const series of chart.querySelectorAll(`.series[data-key="${button.dataset.key}"]`))

@@ -1,0 +1,123 @@
+"""What ``results.json`` holds of a board besides the ranking, so that pages need nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.benchmarks.board.compared import BestKnown, recovery, regret
+from dcqcn_gym.benchmarks.board.protocol import Board
+from dcqcn_gym.benchmarks.board.ranking import aggregate
+from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
+from dcqcn_gym.benchmarks.board.scoring import Course, RowScores
+from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.files import read_text
+from dcqcn_gym.tuners import TUNERS
+
+__all__ = ["row_details", "suite_details"]
+
+FloatArray = npt.NDArray[np.float64]
+
+POINTS = 26
+"""Most points of a curve of utility: means over equal stretches of the budget."""
+
+
+def suite_details(board: Board, best: Mapping[str, BestKnown]) -> dict[str, Any]:
+    """Return the suite as the pages show it: its protocol, its scenarios' files, the best known."""
+    suite = board.suite
+    return {
+        "suite": suite.file.name,
+        "suite_digest": suite.digest,
+        "protocol": suite.file.model_dump(mode="json"),
+        "files": {name: read_text(suite.folder / f"{name}.toml") for name in suite.scenarios},
+        "best_known": {name: asdict(one) for name, one in best.items()},
+        "checkpoints": list(CHECKPOINTS),
+    }
+
+
+def row_details(
+    board: Board, rows: Sequence[RowScores], best: Mapping[str, BestKnown]
+) -> dict[str, dict[str, Any]]:
+    """Return what a page on a row needs, by the row's name; rows that are not whole have none."""
+    names = list(board.suite.scenarios)
+    phases = {entry.name: entry.phases for entry in board.suite.file.scenarios if entry.phases}
+    waits = recovery(rows, phases)
+    scores = np.array([best[name].score if name in best else np.nan for name in names])
+    tuners = {row.name: row.tuner for row in board.rows}
+    found = {}
+    for row in rows:
+        if row.course is None:
+            continue
+        found[row.name] = {
+            "summary": _summary(tuners[row.name]),
+            "anytime": _anytime(row.course, scores),
+            "regret": _by_name(names, regret(row.parts["final"].score, scores)),
+            "recovery": waits[row.name],
+            "utility": {name: _thinned(c) for name, c in row.course.utility.items()},
+            "settings": {name: _spread(s) for name, s in row.course.recommended.items()},
+        }
+    return found
+
+
+def _summary(tuner: str) -> str:
+    if tuner not in TUNERS.builtin:
+        return ""
+    try:
+        return TUNERS.load(tuner).summary
+    except DcqcnGymError:
+        return ""
+
+
+def _anytime(course: Course, best: FloatArray) -> dict[str, Any]:
+    """Return S and regret up to each checkpoint, over all runs and by scenario."""
+    each = [aggregate(scores) for scores in course.so_far]
+    lost = regret(course.so_far, best)
+    return {
+        "score": [asdict(one) for one in each],
+        "regret": [_mean(values) for values in lost],
+        "scores": {
+            name: course.so_far[:, i].mean(axis=-1).tolist()
+            for i, name in enumerate(course.utility)
+        },
+    }
+
+
+def _mean(values: FloatArray) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(np.mean(known)) if known.size else None
+
+
+def _by_name(names: Sequence[str], values: FloatArray) -> dict[str, float | None]:
+    return {
+        name: float(v) if np.isfinite(v) else None for name, v in zip(names, values, strict=True)
+    }
+
+
+def _thinned(curves: FloatArray) -> list[float]:
+    """Return the mean over the repetitions, in at most :data:`POINTS` stretches."""
+    mean = curves.mean(axis=0)
+    return [round(float(np.mean(part)), 5) for part in np.array_split(mean, min(POINTS, mean.size))]
+
+
+def _spread(settings: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Return least, median and largest value of each knob; groups of devices apart by a dot."""
+    flat = [_flat(setting) for setting in settings]
+    return {
+        knob: [float(np.min(v)), float(np.median(v)), float(np.max(v))]
+        for knob in flat[0]
+        if (v := [one[knob] for one in flat if knob in one])
+    }
+
+
+def _flat(setting: Mapping[str, Any]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for key, value in setting.items():
+        if isinstance(value, Mapping):
+            found |= {f"{key}.{knob}": float(x) for knob, x in value.items()}
+        else:
+            found[key] = float(value)
+    return found

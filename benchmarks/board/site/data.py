@@ -1,0 +1,212 @@
+"""Reads the results of boards and joins those of one suite: all that the pages show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.benchmarks.board.compared import regret
+from dcqcn_gym.benchmarks.board.ranking import bands
+from dcqcn_gym.benchmarks.board.tracks import TRACKS
+from dcqcn_gym.benchmarks.board.verification import Verification, read_verification
+from dcqcn_gym.core.errors import RunError, quote
+from dcqcn_gym.core.files import parse_json, read_text
+
+__all__ = ["UNRANKED", "SiteRow", "SiteSuite", "load_suites"]
+
+FloatArray = npt.NDArray[np.float64]
+
+UNRANKED = ("irreproducible", "withdrawn")
+"""Statuses whose rows have no rank."""
+
+
+@dataclass(frozen=True)
+class SiteRow:
+    """One row of one suite. ``line`` and ``details`` are those of ``results.json``.
+
+    ``tuner`` holds its name, arguments and digest, ``versions`` what it ran with, ``cost`` its
+    seconds where they are known, ``folder`` where it comes from.
+    """
+
+    name: str
+    line: Mapping[str, Any]
+    details: Mapping[str, Any]
+    tuner: Mapping[str, Any]
+    versions: Mapping[str, Any]
+    verification: Verification
+    folder: Path
+    cost: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """True if every run of the row is there."""
+        return "final" in self.line
+
+    @property
+    def track(self) -> str:
+        """One of the tracks."""
+        return str(self.line["track"])
+
+    @property
+    def flags(self) -> Mapping[str, int]:
+        """On how many scenarios each flag of the final stage is up."""
+        return dict(self.line["final"]["flags"]) if self.complete else {}
+
+    def scores(self, stage: str) -> FloatArray:
+        """Return S of a stage, of shape (scenarios, repetitions)."""
+        return np.array(list(self.line[stage]["scores"].values()), dtype=np.float64)
+
+    @property
+    def runs(self) -> object:
+        """What its runs gave, whatever other rows gave: S and utility of both stages."""
+        stages = [self.line.get(stage, {}) for stage in ("online", "final")]
+        return [(stage.get("scores"), stage.get("utility")) for stage in stages]
+
+    @property
+    def ranked(self) -> bool:
+        """True if the row can have a rank."""
+        out = self.track == "oracle" or self.verification.status in UNRANKED
+        return self.complete and not self.flags and not out
+
+
+@dataclass(frozen=True)
+class SiteSuite:
+    """A suite with all its rows, best first, and their rank bands: overall and within a track."""
+
+    name: str
+    digest: str
+    protocol: Mapping[str, Any]
+    files: Mapping[str, str]
+    best_known: Mapping[str, Mapping[str, Any]]
+    checkpoints: Sequence[float]
+    rows: Sequence[SiteRow]
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    in_track: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The names of its scenarios."""
+        return [entry["name"] for entry in self.protocol["scenarios"]]
+
+    def row(self, name: str) -> SiteRow | None:
+        """Return a row by its name."""
+        return next((row for row in self.rows if row.name == name), None)
+
+
+def load_suites(folders: Sequence[Path]) -> list[SiteSuite]:
+    """Return the suites of some folders of results, rows of one suite together.
+
+    Raises ConfigError or RunError: no results, two suites of one name, two rows of one name.
+    """
+    found: dict[str, SiteSuite] = {}
+    for folder in folders:
+        suite = _read(folder)
+        old = found.get(suite.name)
+        found[suite.name] = suite if old is None else _joined(old, suite, folder)
+    return [_finished(suite) for suite in found.values()]
+
+
+def _read(folder: Path) -> SiteSuite:
+    path = folder / "results.json"
+    text = read_text(path)
+    try:
+        data = parse_json(text)
+        if data["kind"] != "board":
+            raise ValueError(f"its kind is {quote(data['kind'])}")
+        figures = data["figures"]
+        verification = read_verification(folder)
+        costs = _costs(folder)
+        rows = [
+            SiteRow(
+                name=line["row"],
+                line=line,
+                details=figures["rows"].get(line["row"], {}),
+                tuner=data["tuners"][line["row"]],
+                versions=data["versions"],
+                verification=verification,
+                folder=folder,
+                cost=costs.get(line["row"], {}),
+            )
+            for line in data["rows"]
+        ]
+        return SiteSuite(
+            figures["suite"], figures["suite_digest"], figures["protocol"], figures["files"],
+            figures["best_known"], figures["checkpoints"], rows,
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(
+            f"{path} is not the file of a board's results: {quote(str(error))}; "
+            f"dcqcn-gym bench report {folder} makes it anew from the logs"
+        ) from None
+
+
+def _costs(folder: Path) -> dict[str, dict[str, float]]:
+    """Return the seconds of the rows, which are kept apart from the results; none where unknown."""
+    path = folder / "cost.json"
+    if not path.exists():
+        return {}
+    data = parse_json(read_text(path))
+    return dict(data["rows"])
+
+
+def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
+    if old.digest != new.digest:
+        raise RunError(
+            f"{folder}: its {new.name!r} is another suite (digest {new.digest[:12]}) than that of "
+            f"the folders before ({old.digest[:12]}); their rows did not meet the same traffic"
+        )
+    rows = list(old.rows)
+    for row in new.rows:
+        same = old.row(row.name)
+        if same is None:
+            rows.append(row)
+        elif same.runs != row.runs:
+            raise RunError(
+                f"row {row.name!r} stands in {same.folder} and in {folder} with other figures; "
+                "give one of them"
+            )
+    best = dict(old.best_known)
+    for name, one in new.best_known.items():
+        if name not in best or one["score"] > best[name]["score"]:
+            best[name] = one
+    return replace(old, rows=rows, best_known=best)
+
+
+def _finished(suite: SiteSuite) -> SiteSuite:
+    """Return the suite with its ranks, rows in their order, regret against the best of all."""
+    clean = {row.name: row for row in suite.rows if row.ranked}
+    ranks = bands({name: row.scores("final") for name, row in clean.items()})
+    in_track: dict[str, int] = {}
+    for track in TRACKS:
+        some = {n: row.scores("final") for n, row in clean.items() if row.track == track}
+        in_track |= bands(some)
+    place = {name: i for i, name in enumerate(ranks)}
+    rows = sorted(
+        (_with_regret(suite, row) for row in suite.rows),
+        key=lambda row: (
+            place.get(row.name, len(place)),
+            -row.line["final"]["score"]["value"] if row.complete else math.inf,
+            row.name,
+        ),
+    )
+    return replace(suite, rows=rows, ranks=ranks, in_track=in_track)
+
+
+def _with_regret(suite: SiteSuite, row: SiteRow) -> SiteRow:
+    if not row.complete:
+        return row
+    best = np.array([suite.best_known.get(n, {}).get("score", np.nan) for n in suite.scenarios])
+    lost = regret(row.scores("final"), best)
+    names = zip(suite.scenarios, lost, strict=True)
+    by_name = {name: float(v) if np.isfinite(v) else None for name, v in names}
+    known = lost[np.isfinite(lost)]
+    mean = float(np.mean(known)) if known.size else None
+    return replace(
+        row, line={**row.line, "regret": mean}, details={**row.details, "regret": by_name}
+    )

@@ -1,0 +1,97 @@
+"""The changelog of rows: what this build of the site shows that the last one did not.
+
+``rows.json`` in the site's folder holds the rows of the last build, ``history.json`` every change
+so far. Equal results give an equal site: a day is noted only where something changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dcqcn_gym.benchmarks.board.site.data import SiteRow, SiteSuite
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.files import parse_json, read_text
+from dcqcn_gym.runs.log import write_json
+
+__all__ = ["update_history"]
+
+Entry = dict[str, Any]
+
+
+def update_history(out: Path, suites: Sequence[SiteSuite], day: str) -> list[Entry]:
+    """Note what changed since the last build and return every change, the latest first.
+
+    An entry has ``day``, ``suite``, ``row``, ``what`` (added, changed, removed or the new status),
+    ``text`` and ``version``. Raises RunError if the files of the last build are not readable.
+    """
+    before = _read(out / "rows.json", {})
+    history: list[Entry] = _read(out / "history.json", {"entries": []})["entries"]
+    now = {f"{suite.name}/{row.name}": _state(suite, row) for suite in suites for row in suite.rows}
+    new = [
+        {"day": day, **entry}
+        for key in sorted({*before, *now})
+        for entry in _changes(key, before.get(key), now.get(key))
+    ]
+    history = [*new, *history]
+    write_json(out / "rows.json", now)
+    write_json(out / "history.json", {"entries": history})
+    return history
+
+
+def _read(path: Path, empty: Mapping[str, Any]) -> dict[str, Any]:
+    if not path.exists():
+        return dict(empty)
+    try:
+        return dict(parse_json(read_text(path)))
+    except (TypeError, ValueError):
+        raise RunError(
+            f"{path} is not what the last build of a site left; remove it to begin the changelog "
+            "of rows anew, or give another --out"
+        ) from None
+
+
+def _state(suite: SiteSuite, row: SiteRow) -> Entry:
+    score = row.line["final"]["score"]["value"] if row.complete else None
+    return {
+        "suite_digest": suite.digest,
+        "tuner_sha256": row.tuner["sha256"],
+        "version": row.versions["dcqcn_gym"],
+        "repetitions": row.line["repetitions"],
+        "status": row.verification.status,
+        "flags": len(row.flags),
+        "score": score,
+    }
+
+
+def _changes(key: str, old: Entry | None, new: Entry | None) -> list[Entry]:
+    suite, _, row = key.partition("/")
+    found = {"suite": suite, "row": row}
+    if new is None:
+        assert old is not None
+        return [{**found, "what": "removed", "text": "no longer shown", "version": old["version"]}]
+    made = {**found, "version": new["version"]}
+    if old is None:
+        return [{**made, "what": "added", "text": f"{_score(new)}, {new['status']}"}]
+    changed = [
+        words
+        for name, words in (
+            ("suite_digest", "another version of the suite"), ("tuner_sha256", "other code"),
+            ("version", f"version {new['version']}"),
+            ("repetitions", f"{new['repetitions']} repetitions"),
+            ("flags", f"flags on {new['flags']} instead of {old['flags']} limits"),
+        )
+        if old[name] != new[name]
+    ]  # fmt: skip
+    entries = []
+    if old["status"] != new["status"]:
+        entries.append({**made, "what": new["status"], "text": f"was {old['status']}"})
+    if changed or old["score"] != new["score"]:
+        moved = [f"{_score(old)} became {_score(new)}"] if old["score"] != new["score"] else []
+        entries.append({**made, "what": "changed", "text": "; ".join([*moved, *changed])})
+    return entries
+
+
+def _score(state: Entry) -> str:
+    return "incomplete" if state["score"] is None else f"S {state['score']:+.3f}"

@@ -1,0 +1,36 @@
+"""Tracks: what kind of thing a row is, so that like is ranked among like.
+
+A built-in tuner's track follows from its class, anybody else's is ``online`` unless a submission
+says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.tuners import TUNERS
+from dcqcn_gym.tuners.acc import AccTuner
+from dcqcn_gym.tuners.fixed import StaticTuner
+from dcqcn_gym.tuners.policy import PolicyTuner
+from dcqcn_gym.tuners.pretrained import PretrainedTuner
+
+__all__ = ["TRACKS", "Track", "track_of"]
+
+Track: TypeAlias = Literal["static", "online", "pre-trained", "oracle"]
+TRACKS: tuple[Track, ...] = get_args(Track)
+"""static: a setting that a person wrote down; online: learns only in the run; pre-trained: was
+trained or searched for before; oracle: knows what no tuner can know, and has no rank."""
+
+
+def track_of(tuner: str) -> Track:
+    """Return the track of a tuner by its name; its code is loaded only if it is built in."""
+    if tuner not in TUNERS.builtin:
+        return "online"
+    try:
+        found = TUNERS.load(tuner)
+    except DcqcnGymError:  # an extra is missing here
+        return "online"
+    if issubclass(found, PretrainedTuner | PolicyTuner | AccTuner):
+        return "pre-trained"
+    return "static" if issubclass(found, StaticTuner) else "online"

@@ -1,0 +1,184 @@
+"""Figures that depend on the other rows, by hand; joining boards; the changelog of rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dcqcn_gym.benchmarks.board.compared import best_known, p_values, recovery, regret
+from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
+from dcqcn_gym.benchmarks.board.protocol import start_board
+from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
+from dcqcn_gym.benchmarks.board.results import write_results
+from dcqcn_gym.benchmarks.board.scoring import Course, Part, RowScores
+from dcqcn_gym.benchmarks.board.site.data import load_suites
+from dcqcn_gym.benchmarks.board.site.pages import write_site
+from dcqcn_gym.benchmarks.board.tracks import TRACKS, track_of
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.verdict import flags
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.tuners import BUILTIN
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def row(name: str, scores: list[list[float]], curve: list[list[float]] | None = None) -> RowScores:
+    """Return a row of scenarios "a" and "b"; ``curve`` is its utility on "a"."""
+    score = np.array(scores)
+    part = Part(score, score, {})
+    course = Course(
+        np.zeros((len(CHECKPOINTS), *score.shape)),
+        {"a": np.array(curve or [[0.5] * 8] * score.shape[1])},
+        np.zeros_like(score),
+        {key: [{"kmax": float(r)} for r in range(score.shape[1])] for key in ("a", "b")},
+    )
+    return RowScores(name, {"online": part, "final": part}, 0, score.shape[1], course)
+
+
+def test_best_known_is_the_best_mean_and_says_where_it_comes_from() -> None:
+    one = row("default", [[0, 0], [0, 0]])
+    two = row("x", [[0.1, 0.5], [-1, 3.0]])
+    three = row("y", [[0.4, 0.4], [-1, -1]])
+    found = best_known([one, two, three], ["a", "b"])
+    assert (found["a"].row, found["a"].score) == ("y", 0.4)
+    assert (found["b"].row, found["b"].score) == ("x", 1.0)
+    assert (found["b"].repetition, found["b"].setting_score) == (1, 3.0)
+    assert found["b"].setting == {"kmax": 1.0}
+
+
+def test_a_flagged_row_is_never_the_best_known() -> None:
+    one, two = row("default", [[0, 0], [0, 0]]), row("x", [[9.0, 9.0], [1, 1]])
+    two.parts["final"].raised["a"] = list(flags([], []))[:1]  # type: ignore[index]
+    found = best_known([one, two], ["a", "b"])
+    assert [found[name].row for name in "ab"] == ["default", "x"]
+
+
+def test_regret_by_hand() -> None:
+    scores = np.array([[0.2, 0.4], [0.0, 0.0], [-3.0, -3.0], [0.1, 0.1]])
+    best = np.array([0.6, 0.5, 0.5, 0.0])
+    found = regret(scores, best)
+    # 1 - .3 / .6; the default's own; cut; nobody is above the default
+    assert found[:3] == pytest.approx([0.5, 1.0, 2.0])
+    assert math.isnan(found[3])
+    assert regret(np.stack([scores, scores]), best).shape == (2, 4)
+
+
+def test_recovery_counts_until_the_phase_s_best_is_near() -> None:
+    good = row("good", [[0, 0], [0, 0]], [[0.5, 0.5, 0.5, 0.5, 0.9, 0.9, 0.9, 0.9]] * 2)
+    slow = row("slow", [[0, 0], [0, 0]], [[0.5, 0.5, 0.5, 0.5, 0.1, 0.9, 0.9, 0.9]] * 2)
+    never = row("never", [[0, 0], [0, 0]], [[0.5, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.1]] * 2)
+    found = recovery([good, slow, never], {"a": [0, 4]})
+    # the first phase costs nobody anything; means of three intervals; 4 is the phase's length
+    assert {name: values["a"] for name, values in found.items()} == {
+        "good": 0.0, "slow": 0.5, "never": 2.0,
+    }  # fmt: skip
+
+
+def test_p_values_are_adjusted_for_their_number() -> None:
+    base = np.linspace(0.1, 0.9, 12)[:, None] * np.ones(2)
+    rows = [
+        row("default", (0 * base).tolist()),
+        row("x", base.tolist()),
+        row("y", (-base).tolist()),
+    ]
+    found = p_values(rows)
+    # the smallest two-sided p of twelve pairs is 2 / 2^12; two rows double it
+    assert found == pytest.approx({"x": 4 / 2**12, "y": 4 / 2**12})
+
+
+def test_every_built_in_tuner_has_a_track() -> None:
+    found = {name: track_of(name) for name in BUILTIN}
+    assert {found[name] for name in ("default", "expert", "fixed", "secn1")} == {"static"}
+    assert {found[n] for n in ("ppo-mini", "acc", "pretrained-fbhadoop")} == {"pre-trained"}
+    assert {found[name] for name in ("random", "paraleon", "cmaes", "ars")} == {"online"}
+    assert set(found.values()) <= set(TRACKS)
+    assert track_of("somebody.py:Else") == "online"
+
+
+@pytest.fixture(scope="module")
+def boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of two boards of one suite, the second with fewer repetitions of a row."""
+    root = tmp_path_factory.mktemp("boards")
+    write_suite(Recipe("tiny", "for tests", "smoke", 3, 12, 2, 1, 6), root / "tiny")
+    for name, rows, slow in (("one", ["expert"], []), ("two", ["random"], ["random"])):
+        board = start_board(str(root / "tiny"), rows, root / name, slow=slow)
+        with ThreadPoolExecutor(1) as here:
+            assert board.carry_out(executor=here) == {}
+        write_results(board)
+    return root
+
+
+def test_columns_follow_from_the_logs(boards: Path) -> None:
+    results = json.loads((boards / "one" / "results.json").read_text())
+    line = next(one for one in results["rows"] if one["row"] == "expert")
+    log = read_run(boards / "one" / "runs" / "expert" / "01-four-racks-influx" / "online-00.jsonl")
+    wire = [n for at in log.intervals for n in at["wire"].values()]
+    assert line["wire_bytes"] > 0
+    assert all(isinstance(n, int) for n in wire)
+    details = results["figures"]["rows"]["expert"]
+    so_far = details["anytime"]["scores"]["01-four-racks-influx"]
+    online = line["online"]["scores"]["01-four-racks-influx"]
+    assert so_far[-1] == pytest.approx(np.mean(online))
+    assert so_far[0] != so_far[-1]
+    assert list(details["recovery"]) == ["01-four-racks-influx"]
+    assert details["utility"]["01-four-racks-influx"] == pytest.approx(
+        [round(float(np.mean(values)), 5) for values in _utilities(boards)], abs=2e-5
+    )
+    # a static row recommends one setting, whatever the traffic
+    spread = details["settings"]["01-four-racks-influx"]["kmax"]
+    assert spread == [log.intervals[0]["setting"]["kmax"]] * 3
+
+
+def _utilities(boards: Path) -> list[list[float]]:
+    folder = boards / "one" / "runs" / "expert" / "01-four-racks-influx"
+    runs = [read_run(folder / f"online-0{k}.jsonl").intervals for k in range(2)]
+    return [[run[i]["utility"] for run in runs] for i in range(12)]
+
+
+def test_a_slow_row_has_fewer_repetitions(boards: Path) -> None:
+    results = json.loads((boards / "two" / "results.json").read_text())
+    found = {one["row"]: one["repetitions"] for one in results["rows"]}
+    assert found == {"default": 2, "random": 1}
+    assert not (boards / "two/runs/random/01-four-racks-influx/online-01.jsonl").exists()
+
+
+def test_boards_of_one_suite_are_joined_and_changes_are_noted(boards: Path, tmp_path: Path) -> None:
+    one, two = boards / "one", boards / "two"
+    write_site([one], tmp_path, "2026-11-20")
+    first = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    write_site([one], tmp_path, "2026-11-21")  # nothing new: nothing changes, no day either
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == first
+    write_site([one, two], tmp_path, "2026-11-22")
+    write_site([two], tmp_path, "2026-11-23")
+    history = json.loads((tmp_path / "history.json").read_text())["entries"]
+    assert [(e["day"], e["row"], e["what"]) for e in history] == [
+        ("2026-11-23", "expert", "removed"),
+        ("2026-11-22", "random", "added"),
+        ("2026-11-20", "default", "added"),
+        ("2026-11-20", "expert", "added"),
+    ]
+    assert "no longer shown" in (tmp_path / "changelog.html").read_text()
+
+
+def test_rows_that_do_not_fit_together_are_refused(boards: Path, tmp_path: Path) -> None:
+    results = json.loads((boards / "one" / "results.json").read_text())
+    results["figures"]["suite_digest"] = "0" * 64
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    with pytest.raises(RunError, match="is another suite"):
+        load_suites([boards / "one", tmp_path])
+    results["figures"]["suite_digest"] = json.loads((boards / "one/results.json").read_text())[
+        "figures"
+    ]["suite_digest"]
+    next(one for one in results["rows"] if one["row"] == "expert")["final"]["utility"] = 7
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    with pytest.raises(RunError, match=r"row 'expert' stands in .* with other figures"):
+        load_suites([boards / "one", tmp_path])
+    (tmp_path / "results.json").write_text('{"kind": "compare"}')
+    with pytest.raises(RunError, match="its kind is 'compare'"):
+        load_suites([tmp_path])
