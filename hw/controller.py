@@ -13,10 +13,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.agent import agent_pb2 as pb
@@ -24,6 +25,7 @@ from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE, wanted_target
 from dcqcn_gym.hw.client import AgentClient, Call, UnreachableError, channel_credentials
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
+from dcqcn_gym.hw.freeze import frozen_by
 
 __all__ = ["Controller", "Dispatch"]
 
@@ -43,10 +45,17 @@ class Controller:
     """Talks to every agent of a fleet at once: created -> open -> closed."""
 
     def __init__(
-        self, fleet: Fleet, folder: Path, connect: Callable[..., AgentClient] = AgentClient
+        self,
+        fleet: Fleet,
+        folder: Path,
+        connect: Callable[..., AgentClient] = AgentClient,
+        now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
     ) -> None:
-        """``connect`` makes the connection to an agent; tests put a network's faults there."""
-        self._fleet, self._folder = fleet, folder
+        """``connect`` makes the connection to an agent; tests put a network's faults there.
+
+        ``now`` tells the time of the day, for freeze windows.
+        """
+        self._fleet, self._folder, self._now = fleet, folder, now
         self._connect = connect
         self._clients: dict[str, AgentClient] = {}
         self.descriptions: dict[str, Any] = {}
@@ -109,8 +118,15 @@ class Controller:
         return _all(self._begin("Plan", self._wanted("plan", targets, "")))
 
     def carry_out(self, targets: Mapping[str, Targets], why: str) -> Dispatch:
-        """Change devices, all or none; raise the first error after everything was taken back."""
-        done = self.try_out(targets, why)
+        """Change devices, all or none; raise the first error after everything was taken back.
+
+        In a freeze window StateError, before anything is staged.
+        """
+        self._refuse_in_a_freeze()
+        return self._carry_out(targets, why)
+
+    def _carry_out(self, targets: Mapping[str, Targets], why: str) -> Dispatch:
+        done = self._try_out(targets, why, self._fleet.trial_s)
         self.confirm(done.transaction, done.changed, why)
         return done
 
@@ -121,14 +137,14 @@ class Controller:
         """
         if set(targets) <= set(self.descriptions):
             with contextlib.suppress(DcqcnGymError):
-                self.carry_out(targets, why)
+                self._carry_out(targets, why)
                 return
         failed: list[str] = []
         for device, wanted in targets.items():
             try:
                 if device not in self.descriptions:
                     raise UnreachableError(f"agent {device} does not answer")
-                self.carry_out({device: wanted}, why)
+                self._carry_out({device: wanted}, why)
             except DcqcnGymError as error:
                 failed.append(str(error))
         if failed:
@@ -138,10 +154,21 @@ class Controller:
         self, targets: Mapping[str, Targets], why: str, trial_s: float | None = None
     ) -> Dispatch:
         """Put a change on trial everywhere; it ends by itself unless :meth:`confirm` follows."""
+        self._refuse_in_a_freeze()
+        return self._try_out(targets, why, self._fleet.trial_s if trial_s is None else trial_s)
+
+    def _refuse_in_a_freeze(self) -> None:
+        window = frozen_by(self._fleet.freeze_utc, self._now())
+        if window:
+            raise StateError(
+                f"the fleet is frozen ({window} UTC, freeze_utc of its file): nothing may change; "
+                "what was changed before may still be taken back"
+            )
+
+    def _try_out(self, targets: Mapping[str, Targets], why: str, seconds: float) -> Dispatch:
         name = uuid.uuid4().hex[:16]
         self._write({"event": "begin", "transaction": name, "why": why, "devices": len(targets)})
         changing: list[str] = []
-        seconds = self._fleet.trial_s if trial_s is None else trial_s
         try:
             staged = _all(self._begin("Stage", self._wanted(name, targets, why)))
             changing = [device for device, plan in staged.items() if plan.lines]

@@ -24,6 +24,7 @@ from dcqcn_gym.core.interval import (
     IntervalReport,
 )
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.hw.abort import NIC_ERRORS
 
 __all__ = ["NO_FSD", "UNKNOWN", "Ledger", "Reading", "Shape", "report_of"]
 
@@ -150,6 +151,7 @@ def report_of(
         columns[column] = _column([{}] * n_hosts, after.ports, name)
     columns["port_pfc_sent"] = np.zeros(n_ports, dtype=np.int64)
     src, dst, counts, sums, bases = _round_trips(before.nics, after.nics)
+    errors = count(n.get(NIC_ERRORS, 0) for n in nics)
     return IntervalReport(
         index=index, start_ps=start_ps, end_ps=end_ps,
         host_tx_bytes=_ints(n["tx_bytes"] for n in nics),
@@ -167,6 +169,7 @@ def report_of(
         rate_increases=0, active_flows=0,
         fsd=FlowSizeDistribution(known=False) if fsd is None else fsd,
         finished=FinishedFlows(), unknown=UNKNOWN | (NO_FSD if fsd is None else frozenset()),
+        scheme_counters={NIC_ERRORS: errors} if errors else {},
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel, load_toml
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.hw.freeze import window_of
 from dcqcn_gym.hw.tls import Address, Dscp, Tls
 
 __all__ = ["Fleet", "Member", "load_fleet"]
@@ -44,6 +45,9 @@ class Fleet(StrictModel):
     lossless_dscp: tuple[Dscp, ...] = Field(
         default=(), description="code points that switches put into a lossless queue"
     )
+    freeze_utc: tuple[str, ...] = Field(
+        default=(), description="windows without changes, as 'Mon-Fri 08:00-18:00'"
+    )
     fsd_file: Path | None = Field(
         default=None, description="where a collector keeps the flow-size distribution"
     )
@@ -63,6 +67,8 @@ class Fleet(StrictModel):
                 raise ConfigError(
                     f"{what} {twice[0]!r} stands for two devices; expected every one once"
                 )
+        for text in self.freeze_utc:
+            window_of(text)
         if self.dscp in self.lossless_dscp:
             raise ConfigError(
                 f"dscp = {self.dscp} is one of lossless_dscp: the controller's own packets would "

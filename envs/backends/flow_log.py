@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.monitor import OwnMonitor
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["SIZES_AND_FLOWS", "FlowLogReader", "as_figures", "make_monitor", "reader_of"]
+__all__ = ["SIZES_AND_FLOWS", "FlowLogReader", "Trigger", "as_figures", "make_monitor", "reader_of"]
 
 _COUNTS = ("elephants", "potential", "mice", "weighted_elephants", "weighted_mice")
 
@@ -63,6 +63,18 @@ def reader_of(scenario: Scenario, seed: int) -> FlowLogReader | None:
     return FlowLogReader(scenario.monitor, switches, scenario.monitor_interval_ps, seed)
 
 
+class Trigger:
+    """The engine's own trigger: how far a distribution is from the last one; is it too far?"""
+
+    def __init__(self, theta: float) -> None:
+        self._trigger = _core.KlTrigger(theta)
+
+    def complete(self, fsd: FlowSizeDistribution) -> FlowSizeDistribution:
+        """Return the next interval's distribution with its divergence (nats) and trigger."""
+        kl, triggered = self._trigger.update(fsd.weighted_elephants, fsd.weighted_mice, fsd.known)
+        return replace(fsd, kl=kl, triggered=triggered)
+
+
 class FlowLogReader:
     """One monitor of one run, and the trigger behind it."""
 
@@ -70,7 +82,7 @@ class FlowLogReader:
         self.kind = monitor.kind
         context = MonitorContext(seed, switches, monitor.tau_bytes, interval_ps)
         self._monitor = make_monitor(monitor.kind, monitor.options, context)
-        self._trigger = _core.KlTrigger(monitor.theta)
+        self._trigger = Trigger(monitor.theta)
 
     def read(self, columns: Mapping[str, Any], start_ps: int, end_ps: int) -> FlowSizeDistribution:
         """Return the distribution of an interval from the engine's flow log.
@@ -85,8 +97,7 @@ class FlowLogReader:
             )
         if problem := _problem(fsd):
             raise MonitorError(f"monitor {self.kind!r}: {problem}")
-        kl, triggered = self._trigger.update(fsd.weighted_elephants, fsd.weighted_mice, fsd.known)
-        return replace(fsd, kl=kl, triggered=triggered)
+        return self._trigger.complete(fsd)
 
     def elephant_shares(
         self, columns: Mapping[str, Any], start_ps: int, end_ps: int

@@ -19,8 +19,11 @@ from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.groups import DeviceSetting, resolve
 from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.backends.shape import shape_of
+from dcqcn_gym.hw.abort import NIC_ERRORS
+from dcqcn_gym.hw.drivers.mlx5_counters import ERRORS
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.figures import NO_FSD, UNKNOWN, Reading, Shape, report_of
 from dcqcn_gym.hw.fleet import Fleet, load_fleet
@@ -263,6 +266,7 @@ def _reading(controller: Controller, ports: Mapping[str, list[str]]) -> Reading:
 
 
 def _nic_counters(values: Mapping[str, int]) -> dict[str, int]:
-    """Return the figures that a report is made of."""
+    """Return the figures that a report is made of; errors of all kinds as one."""
     known = ("tx_bytes", "tx_packets", "pfc_received", "pfc_sent", "pause_us", "cnps_sent")
-    return {n: v for n, v in values.items() if n in known or n.startswith("rtt/")}
+    found = {n: v for n, v in values.items() if n in known or n.startswith("rtt/")}
+    return {**found, NIC_ERRORS: count(values.get(name, 0) for name in ERRORS)}

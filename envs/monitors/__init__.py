@@ -26,7 +26,11 @@ __all__ = [
     "summarise",
 ]
 
-BUILTIN: dict[str, str] = {}
+BUILTIN: dict[str, str] = {
+    "sflow": "dcqcn_gym.envs.monitors.exporters:SflowMonitor",
+    "ipfix": "dcqcn_gym.envs.monitors.exporters:IpfixMonitor",
+    "queue-pairs": "dcqcn_gym.envs.monitors.exporters:QueuePairMonitor",
+}
 """Name to ``module:Class`` of those that come with the package: one line each."""
 
 MONITORS: Registry[FlowMonitor] = Registry(

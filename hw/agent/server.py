@@ -24,7 +24,7 @@ from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.tls import MOST_REPLY, MOST_REQUEST, Tls, channel_options
 from dcqcn_gym.hw.transaction import Clock, Guard, Who
 
-__all__ = ["Agent", "handlers", "load_agent", "secure_server"]
+__all__ = ["Agent", "handlers", "load_agent", "parsed", "secure_server"]
 
 TICK_S = 0.05
 Wrap = Callable[[Driver], Driver]
@@ -50,7 +50,7 @@ def handlers(
                     f"this certificate may not talk to it; allowed: {', '.join(allowed)}",
                 )
             try:
-                return call(_parsed(takes, data))
+                return call(parsed(takes, data))
             except DcqcnGymError as error:
                 code = next(
                     (c for kind, c in _CODES.items() if isinstance(error, kind)), "INTERNAL"
@@ -68,7 +68,8 @@ def handlers(
     return grpc.method_handlers_generic_handler(service, table)
 
 
-def _parsed(kind: Any, data: bytes) -> Any:
+def parsed(kind: Any, data: bytes) -> Any:
+    """Return the message of a type that some bytes are; raise ConfigError if they are none."""
     from google.protobuf.message import DecodeError
 
     try:

@@ -28,6 +28,8 @@ HW_COUNTERS = {
     "roce_adp_retrans": "adaptive_retransmissions",
     "local_ack_timeout_err": "ack_timeouts",
 }
+ERRORS = ("out_of_sequence", "sequence_errors", "adaptive_retransmissions", "ack_timeouts")
+"""Those of them that count errors."""
 PORT_COUNTERS = {"port_xmit_data": "port_tx_bytes", "port_rcv_data": "port_rx_bytes"}
 
 

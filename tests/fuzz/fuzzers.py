@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuzz_datagrams import headers, messages, netflow, sflow
 from fuzz_harness import Fuzzer
 from fuzz_logs import logs
 from fuzz_plugins import plugins, settings
@@ -10,5 +11,6 @@ from fuzz_scenarios import csv, toml
 
 FUZZERS: dict[str, Fuzzer] = {
     "toml": toml, "csv": csv, "logs": logs, "policies": policies, "plugins": plugins,
-    "settings": settings,
+    "settings": settings, "sflow": sflow, "netflow": netflow, "headers": headers,
+    "messages": messages,
 }  # fmt: skip

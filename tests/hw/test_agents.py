@@ -6,6 +6,7 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from dcqcn_gym.hw.agent.service import METHODS, SERVICE
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import UnreachableError
 from dcqcn_gym.hw.controller import Controller
+from dcqcn_gym.hw.freeze import window_of
 
 WANTED = {"": {"rp_ai_rate": 50e6, "np_min_time_between_cnps": 96e-6}}
 
@@ -286,6 +288,8 @@ def test_a_lost_agent_does_not_keep_the_others_from_going_back(
         ({"dscp": 26, "lossless_dscp": [26]}, "dscp = 26 is one of lossless_dscp"),
         ({"nics": []}, "nics"),
         ({"trial_s": 0}, "trial_s"),
+        ({"freeze_utc": ["Mon-Fry 08:00-18:00"]}, "freeze window 'Mon-Fry 08:00-18:00': expected"),
+        ({"freeze_utc": ["25:00-26:00"]}, "freeze window '25:00-26:00'"),
         ({"trials_s": 1}, "did you mean 'trial_s'"),
         ({"nics": [{"name": "a", "address": "here"}]}, "expected HOST:PORT"),
         (
@@ -299,3 +303,43 @@ def test_a_bad_fleet_file_is_one_sentence(change: dict[str, Any], words: str) ->
     with pytest.raises(ConfigError, match=words) as refused:
         fleet_of(agents, **{"nics": [{"name": "a", "address": "h:1"}], **change})
     assert "\n" not in str(refused.value)
+
+
+def test_a_frozen_fleet_takes_back_but_does_not_change(
+    running: tuple[Path, dict[str, Agent]],
+) -> None:
+    folder, agents = running
+    clock = [datetime(2026, 11, 20, 7, 59, tzinfo=timezone.utc)]  # a Friday
+    fleet = fleet_of(agents, freeze_utc=["Mon-Fri 08:00-18:00"])
+    controller = Controller(fleet, folder, now=lambda: clock[0])
+    try:
+        controller.open()
+        before = controller.try_out({"nic-0": WANTED}, "before the window")
+        clock[0] = datetime(2026, 11, 20, 10, 0, tzinfo=timezone(timedelta(hours=2)))  # 08:00 UTC
+        with pytest.raises(StateError, match=r"frozen \(Mon-Fri 08:00-18:00 UTC"):
+            controller.carry_out({"nic-1": WANTED}, "in the window")
+        assert held(folder, "nic-1") == "5\n"
+        controller.rollback("in the window")
+        assert before.changed == ("nic-0",)
+        assert held(folder, "nic-0") == "5\n"
+        clock[0] = datetime(2026, 11, 21, 9, 0, tzinfo=timezone.utc)  # Saturday
+        controller.carry_out({"nic-1": WANTED}, "after it")
+        clock[0] = datetime(2026, 11, 23, 9, 0, tzinfo=timezone.utc)
+        controller.put_back({"nic-1": {"": {"rp_ai_rate": 5e6}}}, "clean up")
+        assert held(folder, "nic-1") == "5\n"
+    finally:
+        controller.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        ("08:00-18:00", "2026-11-22T08:00", "2026-11-22T18:00"),
+        ("Sat 22:00-06:00", "2026-11-22T05:59", "2026-11-23T05:59"),
+        ("Sat-Mon 00:00-24:00", "2026-11-23T23:59", "2026-11-24T00:00"),
+    ],
+)
+def test_windows_of_the_day(text: str, inside: str, outside: str) -> None:
+    window = window_of(text)
+    assert window.holds(datetime.fromisoformat(f"{inside}:00+00:00"))
+    assert not window.holds(datetime.fromisoformat(f"{outside}:00+00:00"))

@@ -105,7 +105,8 @@ def test_a_broken_limit_ends_a_run_and_the_fleet_goes_back(
 
 
 def test_rules_of_ending_early() -> None:
-    line = {"i": 0, "idle": False, "terms": [1.0, 1.0, 0.4], "drops": 3, "utility": 0.7}
+    line = {"i": 0, "idle": False, "terms": [1.0, 1.0, 0.4], "drops": 3, "utility": 0.7,
+            "start_ps": 0, "end_ps": 10**9, "data_packets": 1000}  # fmt: skip
     for rules in (AbortRules(max_paused=0.5, patience=2), AbortRules(max_drops=2, patience=2),
                   AbortRules(min_utility=0.8, patience=2)):  # fmt: skip
         rules.look(line)

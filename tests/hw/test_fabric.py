@@ -15,6 +15,7 @@ from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.hw.abort import AbortRules, Seen
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.fleet import load_fleet
 from dcqcn_gym.runs.loop import RunSpec, run
@@ -121,6 +122,24 @@ def test_a_counter_that_goes_back_is_no_interval(small: Scenario, fabric: Digita
         fabric._ledger = ledger
     finally:
         backend.close()
+
+
+def test_errors_of_nics_are_counted_and_end_a_run(small: Scenario, fabric: DigitalFabric) -> None:
+    backend = make_backend(f"hardware:{fabric.fleet}")
+    backend.open(small, 1)
+    folder = next((fabric.fleet.parent / "nic-2").glob("root/sys/class/infiniband/*/ports/1"))
+    timeouts = folder / "hw_counters" / "local_ack_timeout_err"
+    rules = AbortRules(max_errors=10, patience=1)
+    try:
+        backend.apply(small.initial_setting())
+        assert not backend.advance().scheme_counters
+        timeouts.write_text("11\n")
+        report = backend.advance()
+        assert report.scheme_counters == {"nic_errors": 11}
+        assert "errors 11 is beyond" in rules.broken(Seen.of_report(report, 1.0, 1.0))
+    finally:
+        backend.close()
+        timeouts.unlink()
 
 
 def test_a_silent_collector_is_no_interval(small: Scenario, fabric: DigitalFabric) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from dcqcn_gym.commands.bench_board import report, resume, run, site, status, suites
 from dcqcn_gym.commands.bench_env import env
+from dcqcn_gym.commands.bench_fleet import fleet
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
 from dcqcn_gym.commands.bench_parallel import acc, agents
@@ -30,6 +31,7 @@ app.command()(monitor)
 app.command()(env)
 app.command()(agents)
 app.command()(acc)
+app.command()(fleet)
 app.command()(ns3)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
 
@@ -31,6 +32,7 @@ app = typer.Typer(
 agent_app = typer.Typer(help="Run the agent of one device.", no_args_is_help=True)
 app.add_typer(agent_app, name="agent")
 app.command()(tune)
+app.command()(collect)
 
 _Config = Annotated[Path, typer.Option("--config", help="The agent's file (TOML).")]
 _Fleet = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]

@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.tune import tuner_arguments
+from dcqcn_gym.commands.tune_options import (
+    IntervalsOption,
+    SafeOption,
+    TunerArgOption,
+    TunerOption,
+    safely,
+)
 from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.extra import require_grpc
 
@@ -27,14 +34,11 @@ def tune(
         str, typer.Option("--scenario", "-s", help="What the network is: a name or a TOML file.")
     ],
     out: Annotated[Path, typer.Option(help="A new folder for run.jsonl and best.json.")],
-    tuner: Annotated[str, typer.Option(help="A name, or path.py:Class.")] = "paraleon",
+    tuner: TunerOption = "paraleon",
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the tuner.")] = 1,
-    intervals: Annotated[
-        int | None, typer.Option(min=1, help="Monitor intervals; default: the scenario's budget.")
-    ] = None,
-    tuner_arg: Annotated[
-        list[str] | None, typer.Option(metavar="K=V", help="Argument of the tuner; repeatable.")
-    ] = None,
+    intervals: IntervalsOption = None,
+    tuner_arg: TunerArgOption = None,
+    safe: SafeOption = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the fleet at what the tuner recommends.")
     ] = False,
@@ -47,6 +51,12 @@ def tune(
     min_utility: Annotated[
         float | None, typer.Option(min=0, max=1, help="End if the utility is lower.")
     ] = None,
+    max_errors: Annotated[
+        int | None, typer.Option(min=0, help="End if NICs count more errors in an interval.")
+    ] = None,
+    min_goodput: Annotated[
+        float | None, typer.Option(min=0, max=1, help="End below this share of the first rate.")
+    ] = None,
     patience: Annotated[
         int, typer.Option(min=1, help="Intervals in a row that a limit may be broken.")
     ] = 3,
@@ -58,18 +68,20 @@ def tune(
     """
     require_grpc()
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.loop import RunSpec
 
     chosen = load_scenario(scenario)
     n = chosen.intervals if intervals is None else intervals
-    arguments = tuner_arguments(tuner, tuner_arg or [])
+    tuner, arguments = safely(tuner, tuner_arguments(tuner, tuner_arg or []), safe)
     spec = RunSpec(chosen, tuner, seed, n, f"hardware:{fleet}", arguments)
-    rules = AbortRules(max_paused, max_drops, min_utility, patience)
+    rules = AbortRules(max_paused, max_drops, min_utility, patience, max_errors, min_goodput)
     run_dir = RunDir(out)
-    run_dir.check(resume=False, force=False)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too
-    best = _carry_out(spec, run_dir, fleet, rules, keep)
+    with claim(out, "tune"):
+        run_dir.check(resume=False, force=False)
+        best = _carry_out(spec, run_dir, fleet, rules, keep)
     word = "the recommended setting" if keep else "its setting before"
     mean = best["mean_utility"]  # None if nothing was sent
     said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
@@ -93,7 +105,7 @@ def _carry_out(
     after: dict[str, Targets] = {name: targets_of(s.targets) for name, s in read.items()}
     run_dir.create(fresh=True)
     try:
-        run(spec, run_dir.log, watch=lambda line, *_: _judge(line, rules))
+        run(spec, run_dir.log, watch=lambda line, state, _: _judge(line, state, rules))
         best = _best(spec, end_of(run_dir.log))
         write_json(run_dir.best, best)
         if keep:
@@ -106,8 +118,11 @@ def _carry_out(
     return best
 
 
-def _judge(line: Line, rules: AbortRules) -> None:
-    typer.echo(f"interval {line['i']}: utility {line['utility']:.4f}", err=True)
+def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:
+    """Say what an interval was worth and, behind ``--safe``, where the trial stands; then judge."""
+    where = f"; {state['phase']}" if "phase" in state else ""
+    why = f" (last: {state['why']})" if state.get("why") else ""
+    typer.echo(f"interval {line['i']}: utility {line['utility']:.4f}{where}{why}", err=True)
     rules.look(line)
 
 

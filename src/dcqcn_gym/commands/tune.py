@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.interrupt import resume_words
+from dcqcn_gym.commands.tune_options import (
+    IntervalsOption,
+    SafeOption,
+    TunerArgOption,
+    TunerOption,
+    safely,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,17 +32,12 @@ def tune(
     scenario: Annotated[
         str, typer.Option(help="A name from `dcqcn-gym scenarios`, or a TOML file.")
     ] = "fb-hadoop",
-    tuner: Annotated[
-        str, typer.Option(help="A name from `dcqcn-gym tuners`, or path.py:Class.")
-    ] = "paraleon",
+    tuner: TunerOption = "paraleon",
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Traffic and tuner seed.")] = 1,
-    intervals: Annotated[
-        int | None, typer.Option(min=1, help="Monitor intervals; default: the scenario's budget.")
-    ] = None,
+    intervals: IntervalsOption = None,
     backend: Annotated[str, typer.Option(help="native, or fake for a quick look.")] = "native",
-    tuner_arg: Annotated[
-        list[str] | None, typer.Option(metavar="K=V", help="Argument of the tuner; repeatable.")
-    ] = None,
+    tuner_arg: TunerArgOption = None,
+    safe: SafeOption = None,
     monitor: Annotated[
         str | None, typer.Option(metavar="KIND", help="Replaces the scenario's flow-size monitor.")
     ] = None,
@@ -78,7 +80,7 @@ def tune(
         raise UnknownNameError("form of --emit", emit, WORDS)
     chosen = _with_monitor(load_scenario(scenario), monitor)
     n = chosen.intervals if intervals is None else intervals
-    spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline)
+    spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
         best = _session(spec, run_dir, eval_seeds, eval_intervals or _some(n), resume, force, quiet)
@@ -112,6 +114,7 @@ def _spec(
     intervals: int,
     backend: str,
     deadline: float | None,
+    safe: Path | None,
 ) -> RunSpec:
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.backends import make_backend
@@ -125,7 +128,7 @@ def _spec(
         )
     make_backend(backend)
     hosting = Hosting() if deadline is None else Hosting(deadline)
-    values = tuner_arguments(tuner, arguments, hosting)
+    tuner, values = safely(tuner, tuner_arguments(tuner, arguments, hosting), safe)
     return RunSpec(scenario, tuner, seed, intervals, backend, values, hosting)
 
 

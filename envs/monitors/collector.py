@@ -1,0 +1,137 @@
+"""Flow sizes from what switches export: datagrams in, a distribution per interval out.
+
+The same collector listens on a fleet (``dcqcn-gym hw collect``) and, fed with datagrams that
+simulated switches make, is a monitor in simulation (:mod:`dcqcn_gym.envs.monitors.exporters`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dcqcn_gym.core.interval import FlowSizeDistribution
+from dcqcn_gym.envs.monitors.base import FloatArray, IntArray, summarise
+from dcqcn_gym.hw.collectors.netflow import TemplateReader
+from dcqcn_gym.hw.collectors.packets import ROCE_PORT, UDP, roce_packet
+from dcqcn_gym.hw.collectors.sflow import parse
+from dcqcn_gym.hw.collectors.wire import DatagramError
+
+__all__ = ["FORMS", "Collector", "FlowWindow"]
+
+_ROCE_OVERHEAD = 20 + 8 + 12 + 4
+"""Bytes of an IPv4 packet of RoCE v2 beside its payload."""
+
+Grown = Mapping[Hashable, float]
+
+
+@dataclass
+class FlowWindow:
+    """Flows by what they sent so far, in ternary states (PARALEON section III-B).
+
+    A flow is an elephant from ``tau_bytes`` on, a potential one once it was seen in ``delta``
+    intervals, and forgotten after ``delta`` intervals without a byte.
+    """
+
+    tau_bytes: int
+    delta: int = 3
+    most_flows: int = 65_536
+    untracked: int = 0
+    """Flows that found the window full, in all."""
+    shares: dict[Hashable, float] = field(default_factory=dict)
+    """How much of an elephant each flow of the last interval is, in 0..1."""
+    _flows: dict[Hashable, tuple[float, int, int]] = field(default_factory=dict)
+    _now: int = 0
+
+    def close(self, grown: Grown, wire_bytes: int) -> FlowSizeDistribution:
+        """Add an interval's bytes per flow; return the distribution of its flows."""
+        known: dict[Hashable, tuple[float, int]] = {}
+        for name, sent in grown.items():
+            before = self._flows.get(name, (0.0, 0, 0))
+            if name not in self._flows and len(self._flows) >= self.most_flows:
+                self.untracked += 1
+                continue
+            known[name] = before[0] + sent, before[1] + 1
+            self._flows[name] = (*known[name], self._now)
+        so_far = np.array([row[0] for row in known.values()], dtype=np.float64)
+        active = np.array([row[1] for row in known.values()], dtype=np.int64)
+        found = self._judged(so_far, active, list(known), wire_bytes)
+        self._now += 1
+        oldest = self._now - self.delta
+        self._flows = {name: flow for name, flow in self._flows.items() if flow[2] >= oldest}
+        return found
+
+    def _judged(
+        self, so_far: FloatArray, active: IntArray, names: list[Hashable], wire_bytes: int
+    ) -> FlowSizeDistribution:
+        elephant = so_far >= self.tau_bytes
+        potential = ~elephant & (active >= self.delta)
+        weights = np.minimum(so_far / self.tau_bytes, 1.0)
+        shares = np.where(elephant, 1.0, np.where(potential, weights, 0.0))
+        self.shares = dict(zip(names, shares.tolist(), strict=True))
+        return summarise(
+            so_far.astype(np.int64), shares, potential=potential, monitor_bytes=wire_bytes,
+            control_plane_bytes=32 * len(self._flows),
+        )  # fmt: skip
+
+
+@dataclass
+class Collector:
+    """Reads the datagrams of one form and adds up payload per flow until an interval closes."""
+
+    form: str
+    window: FlowWindow
+    datagrams: int = 0
+    refused: int = 0
+    """Datagrams that were none."""
+    last_refusal: str = ""
+    _grown: dict[Hashable, float] = field(default_factory=dict)
+    _wire: int = 0
+    _templates: TemplateReader = field(default_factory=TemplateReader)
+
+    def feed(self, data: bytes, exporter: str) -> None:
+        """Read a datagram of an exporter; one that is none is counted and left out as a whole."""
+        self.datagrams += 1
+        self._wire += len(data)
+        try:
+            rows = FORMS[self.form](self, data, exporter)
+        except DatagramError as error:
+            self.refused += 1
+            self.last_refusal = str(error)
+            return
+        for name, sent in rows.items():
+            self._grown[name] = self._grown.get(name, 0.0) + sent
+
+    def close(self) -> FlowSizeDistribution:
+        """End the interval; return the distribution of the flows that it saw."""
+        grown, wire = self._grown, self._wire
+        self._grown, self._wire = {}, 0
+        return self.window.close(grown, wire)
+
+    def _sflow(self, data: bytes, exporter: str) -> dict[Hashable, float]:
+        rows: dict[Hashable, float] = {}
+        for sample in parse(data).samples:
+            packet = roce_packet(sample.header)
+            if packet is not None:
+                sent = float(packet.payload_bytes * sample.rate)
+                rows[packet.key] = rows.get(packet.key, 0.0) + sent
+        return rows
+
+    def _netflow(self, data: bytes, exporter: str) -> dict[Hashable, float]:
+        rows: dict[Hashable, float] = {}
+        for record in self._templates.parse(data, exporter):
+            if (record.protocol, record.target_port) != (UDP, ROCE_PORT):
+                continue
+            payload = max(record.octets - _ROCE_OVERHEAD * record.packets, 0)
+            key = (record.source, record.target, record.source_port, 0)
+            rows[key] = rows.get(key, 0.0) + float(payload * record.rate)
+        return rows
+
+
+FORMS: Mapping[str, Callable[[Collector, bytes, str], dict[Hashable, float]]] = {
+    "sflow": Collector._sflow,
+    "netflow": Collector._netflow,
+    "ipfix": Collector._netflow,
+}
+"""Form of datagrams -> how they are read; NetFlow v9 and IPFIX tell each other apart."""

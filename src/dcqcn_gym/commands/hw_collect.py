@@ -1,0 +1,100 @@
+"""``dcqcn-gym hw collect``: listen to switches' flow exports and keep the flow sizes of now."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dcqcn_gym.core.interval import FlowSizeDistribution
+    from dcqcn_gym.envs.monitors.collector import Collector
+
+__all__ = ["collect"]
+
+MOST_DATAGRAM = 65_535
+
+
+def collect(
+    form: Annotated[str, typer.Argument(help="sflow, netflow or ipfix.")],
+    out: Annotated[Path, typer.Option(help="The file that a fleet's `fsd_file` names.")],
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Only on loopback unless told.")
+    ] = "127.0.0.1:6343",
+    interval_ms: Annotated[float, typer.Option(min=1, help="Monitor interval.")] = 1000.0,
+    tau: Annotated[int, typer.Option(min=1, help="Bytes of payload of an elephant.")] = 1_000_000,
+    delta: Annotated[int, typer.Option(min=1, help="Intervals of a potential elephant.")] = 3,
+    theta: Annotated[float, typer.Option(min=0, help="Divergence that triggers tuning.")] = 0.01,
+    exporter: Annotated[
+        list[str] | None, typer.Option(help="Only from this address; repeatable.")
+    ] = None,
+    intervals: Annotated[
+        int | None, typer.Option(min=1, help="End after so many; default: Ctrl-C.")
+    ] = None,
+) -> None:
+    """Read sFlow v5, NetFlow v9 or IPFIX and write the flow-size distribution of each interval.
+
+    What is no datagram is left out as a whole and counted on the terminal.
+    """
+    from dcqcn_gym.core.errors import UnknownNameError
+    from dcqcn_gym.envs.backends.flow_log import Trigger
+    from dcqcn_gym.envs.monitors.collector import FORMS, Collector, FlowWindow
+
+    if form not in FORMS:
+        raise UnknownNameError("form of flow exports", form, FORMS)
+    collector = Collector(form, FlowWindow(tau, delta))
+    trigger = Trigger(theta)
+    with _bound(listen) as link:
+        typer.echo(f"listening for {form} on {link.getsockname()[0]}:{link.getsockname()[1]}")
+        sequence = 0
+        while intervals is None or sequence < intervals:
+            _gather(link, collector, interval_ms / 1e3, frozenset(exporter or ()))
+            fsd = collector.close()
+            sequence += 1
+            _keep(out, sequence, trigger.complete(fsd))
+            flows = fsd.elephants + fsd.potential + fsd.mice
+            bad = f"; {collector.refused} refused: {collector.last_refusal}"
+            typer.echo(
+                f"{sequence}: {flows:.0f} flows of {collector.datagrams} datagrams so far"
+                + (bad if collector.refused else ""),
+                err=True,
+            )
+
+
+def _bound(listen: str) -> socket.socket:
+    from dcqcn_gym.core.errors import ConfigError
+
+    host, _, port = listen.rpartition(":")
+    try:
+        link = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+        link.bind((host.strip("[]"), int(port)))
+    except (OSError, ValueError, OverflowError) as error:
+        raise ConfigError(f"--listen {listen}: cannot listen there ({error})") from None
+    return link
+
+
+def _gather(
+    link: socket.socket, collector: Collector, seconds: float, allowed: frozenset[str]
+) -> None:
+    """Feed every datagram of the coming interval; others than ``allowed`` are not looked at."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        link.settimeout(left)
+        try:
+            data, sender = link.recvfrom(MOST_DATAGRAM)
+        except TimeoutError:
+            return
+        if not allowed or sender[0] in allowed:
+            collector.feed(data, sender[0])
+
+
+def _keep(out: Path, sequence: int, fsd: FlowSizeDistribution) -> None:
+    from dcqcn_gym.runs.log import write_atomically
+
+    values = {**asdict(fsd), "bins": fsd.bins.tolist()}
+    write_atomically(out, (json.dumps({"sequence": sequence, "fsd": values}) + "\n").encode())
