@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.comparison.results import Row, moving_mean
+from dcqcn_gym.benchmarks.comparison.results import Row, leads, moving_mean, scored
 from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
@@ -97,17 +97,22 @@ def profile_figure(rows: Sequence[Row]) -> Chart:
     """Draw, for every gain over the default, on which share of the seeds a tuner reached it.
 
     The performance profile of Agarwal et al., "Deep RL at the Edge of the Statistical Precipice"
-    (NeurIPS 2021), of the final utility: a curve further to the right is better.
+    (NeurIPS 2021), of the score S, or of the final utility where there are no scores: a curve
+    further to the right is better.
     """
-    default = {f.seed: f.final for row in rows if row.tuner == "default" for f in row.figures}
-    gains = {
-        row.tuner: np.sort([f.final - default[f.seed] for f in row.figures if f.seed in default])
-        for row in rows
-        if row.tuner != "default"
-    }
+    by_score = scored(rows)
+    default = {f.seed: f for row in rows if row.tuner == "default" for f in row.figures}
+    gains = {}
+    for row in rows:
+        pairs = [(f, default[f.seed]) for f in row.figures if f.seed in default]
+        if row.tuner != "default":
+            gains[row.tuner] = np.sort(
+                leads(pairs) if by_score else [a.final - b.final for a, b in pairs]
+            )
     gains = {tuner: values for tuner, values in gains.items() if values.size}
-    title = "Share of the seeds, %, with at least this gain in final utility over the default"
-    return profile_chart(gains, title, "gain over the default")
+    what = "score S" if by_score else "gain in final utility"
+    title = f"Share of the seeds, %, with at least this {what} over the default"
+    return profile_chart(gains, title, f"{what} over the default")
 
 
 def profile_chart(gains: Mapping[str, FloatArray], title: str, x_label: str) -> Chart:

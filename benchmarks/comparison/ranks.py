@@ -1,8 +1,9 @@
 """Who is ahead of whom in a comparison, and on what evidence.
 
-Tuners stand in the order of their final utility. Neighbours are compared seed by seed on the same
-fresh traffic: the paired difference with its 95 % interval, and on how many seeds the upper one
-was better (half a seed for a draw).
+Tuners stand in the order of their score S over the default (:mod:`dcqcn_gym.core.score`), the
+default at 0; where logs tell too little for it, in the order of their final utility. Neighbours are
+compared seed by seed on the same fresh traffic: S, or the difference in utility, of the upper one
+over the next with its 95 % interval, and on how many seeds it was better (half a seed for a draw).
 """
 
 from __future__ import annotations
@@ -10,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dcqcn_gym.benchmarks.comparison.results import Row
-from dcqcn_gym.core.statistics import Estimate, paired_change
+from dcqcn_gym.benchmarks.comparison.results import Row, leads, scored
+from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.sums import total
-from dcqcn_gym.core.verdict import scores
 from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval
 
 __all__ = ["Rank", "leader", "rank_table", "ranks"]
@@ -21,18 +21,21 @@ __all__ = ["Rank", "leader", "rank_table", "ranks"]
 
 @dataclass(frozen=True)
 class Rank:
-    """One tuner's place. ``lead`` is its final utility minus the next one's, None for the last."""
+    """One tuner's place; everything about the next one is None or 0 for the last."""
 
     place: int
     tuner: str
+    score: Estimate | None
+    """S over the default; None for the default itself, or where logs tell too little."""
     final: Estimate
     lead: Estimate | None
+    """S over the next one; where the places go by utility, the difference in that."""
+    gain: Estimate | None
+    """Final utility minus the next one's."""
     wins: float
     """Seeds on which it was better than the next one; half a seed for a draw."""
     seeds: int
     """Seeds that both have."""
-    score: Estimate | None
-    """S over the next one (:mod:`dcqcn_gym.core.score`); None where logs tell too little."""
 
     @property
     def shown(self) -> bool:
@@ -42,40 +45,58 @@ class Rank:
 
 def ranks(rows: Sequence[Row]) -> list[Rank]:
     """Return the places of the tuners that finished; ``rows`` are in the order of the table."""
-    done = [row for row in rows if row.seeds]
+    done, by_score = [row for row in rows if row.seeds], scored(rows)
     found = []
     for place, row in enumerate(done, start=1):
-        pairs = _pairs(row, done[place]) if place < len(done) else []
-        lead = paired_change([a for a, _ in pairs], [b for _, b in pairs]) if pairs else None
-        wins = total(1.0 if a > b else 0.5 if a == b else 0.0 for a, b in pairs)
-        score = _score(row, done[place]) if pairs else None
-        found.append(Rank(place, row.tuner, row.final, lead, wins, len(pairs), score))
+        pairs = _pairs(row, done[place], by_score) if place < len(done) else _Pairs()
+        wins = total(1.0 if lead > 0 else 0.5 if lead == 0 else 0.0 for lead in pairs.leads)
+        own = row.verdict.score if by_score and row.verdict else None
+        found.append(
+            Rank(place, row.tuner, own, row.final, pairs.lead, pairs.gain, wins, len(pairs.leads))
+        )
     return found
 
 
-def _pairs(row: Row, other: Row) -> list[tuple[float, float]]:
-    theirs = {f.seed: f.final for f in other.figures}
-    return [(f.final, theirs[f.seed]) for f in row.figures if f.seed in theirs]
+@dataclass(frozen=True)
+class _Pairs:
+    """One row against another, by the seeds that both have."""
+
+    leads: Sequence[float] = ()
+    """What decides the places: S over the other one, or the difference in final utility."""
+    gain: Estimate | None = None
+
+    @property
+    def lead(self) -> Estimate | None:
+        """The leads over the seeds; None without one."""
+        return estimate(self.leads) if self.leads else None
 
 
-def _score(row: Row, other: Row) -> Estimate | None:
-    theirs = {f.seed: f.fresh for f in other.figures}
-    pairs = [(f.fresh, theirs.get(f.seed)) for f in row.figures]
-    known = [(a, b) for a, b in pairs if a is not None and b is not None]
-    return scores([a for a, _ in known], [b for _, b in known]) if known else None
+def _pairs(row: Row, other: Row, by_score: bool) -> _Pairs:
+    theirs = {f.seed: f for f in other.figures}
+    pairs = [(f, theirs[f.seed]) for f in row.figures if f.seed in theirs]
+    if not pairs:
+        return _Pairs()
+    gain = paired_change([a.final for a, _ in pairs], [b.final for _, b in pairs])
+    if not by_score:
+        return _Pairs([a.final - b.final for a, b in pairs], gain)
+    return _Pairs(leads(pairs), gain)
 
 
 def rank_table(rows: Sequence[Row]) -> Table:
     """Return the places with the evidence that each is ahead of the next."""
-    columns = ("place", "tuner", "final utility", "ahead of the next by", "better on", "evidence",
-               "S over the next")  # fmt: skip
+    by_score = scored(rows)
+    by = ["S over default", "S over the next"] if by_score else ["ahead of the next by"]
+    columns = ("place", "tuner", *by, "better on", "evidence", "final utility")
+    if by_score:
+        columns += ("utility over the next",)
     cells = []
     for rank in ranks(rows):
         wins = f"{rank.wins:g} of {count_of(rank.seeds, 'seed')}" if rank.lead else MISSING
-        lead = with_interval(rank.lead, "+.4f", style="brackets")
-        cells.append([str(rank.place), rank.tuner, with_interval(rank.final), lead, wins,
-                      _evidence(rank),
-                      with_interval(rank.score, "+.3f", style="brackets")])  # fmt: skip
+        lead = with_interval(rank.lead, "+.3f" if by_score else "+.4f", style="brackets")
+        own = [with_interval(rank.score, "+.3f", style="brackets")] if by_score else []
+        gain = [with_interval(rank.gain, "+.4f", style="brackets")] if by_score else []
+        final = with_interval(rank.final)
+        cells.append([str(rank.place), rank.tuner, *own, lead, wins, _evidence(rank), final, *gain])
     return Table(columns, cells, words=2)
 
 
@@ -90,13 +111,12 @@ def _evidence(rank: Rank) -> str:
 
 
 def leader(rows: Sequence[Row]) -> str:
-    """Say in one sentence who leads in final utility, and how sure that is."""
-    done = [row for row in rows if row.seeds]
+    """Say in one sentence who leads, and how sure that is."""
+    done, by_score = [row for row in rows if row.seeds], scored(rows)
     if not done:
         return "No run has finished."
     first, rest = done[0], done[1:]
-    level = [row.tuner for row in rest if not _beaten(first, row)]
-    beat = [row for row in done if row.against_default and row.against_default.sign > 0]
+    level = [row.tuner for row in rest if not _beaten(first, row, by_score)]
     if not rest:
         text = f"{first.tuner} ran alone"
     elif not level:
@@ -104,12 +124,14 @@ def leader(rows: Sequence[Row]) -> str:
     else:
         shown = ", ".join(level[:3]) + (f" and {len(level) - 3} more" if len(level) > 3 else "")
         text = f"{first.tuner} is first, but not told apart from {shown}"
-    if any(row.tuner == "default" for row in done):
-        others = count_of(len(done) - 1, "tuner")
-        text += f"; {len(beat)} of {others} have a higher utility than the default beyond chance"
+    if default := next((row for row in done if row.tuner == "default"), None):
+        beat = [row for row in done if row is not default and _beaten(row, default, by_score)]
+        better = "shorter slowdowns" if by_score else "a higher utility"
+        text += f"; {len(beat)} of {count_of(len(done) - 1, 'tuner')} have {better} than the "
+        text += "default beyond chance"
     return f"{text} ({count_of(first.seeds, 'seed')})."
 
 
-def _beaten(first: Row, other: Row) -> bool:
-    pairs = _pairs(first, other)
-    return bool(pairs) and paired_change([a for a, _ in pairs], [b for _, b in pairs]).sign > 0
+def _beaten(first: Row, other: Row, by_score: bool) -> bool:
+    lead = _pairs(first, other, by_score).lead
+    return lead is not None and lead.sign > 0

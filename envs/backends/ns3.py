@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, MissingExtraError, StateError
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.envs.backends.base import SIMULATED, Look
 from dcqcn_gym.envs.scenario.compile import compile_scenario
@@ -216,6 +216,13 @@ class Ns3Backend:
         watch = pb.Watch(every_ps=every_ps, ports=ports)
         self._ask(session, pb.EnvActMsg(watch=watch, apply_only=True))
         session.watch = _Watch(look, len(ports))
+
+    def live_flows(self) -> LiveFlows | None:
+        """Return the flows that have not finished, by source and ordinal; None: not to be known."""
+        state = self._ask(
+            self._opened("live_flows"), pb.EnvActMsg(live_flows=True, apply_only=True)
+        )
+        return codec.decode_live(state.live_flows) if state.HasField("live_flows") else None
 
     def _surely_legal(self, setting: Setting) -> bool:
         """True if the simulation cannot refuse the values; quicker than Setting.check."""

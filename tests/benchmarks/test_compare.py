@@ -12,6 +12,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.comparison.figures import profile_figure
 from dcqcn_gym.benchmarks.comparison.page import write_results
 from dcqcn_gym.benchmarks.comparison.plan import (
     Plan,
@@ -29,6 +31,7 @@ from dcqcn_gym.benchmarks.comparison.plan import (
     prepare,
     stored_plan,
 )
+from dcqcn_gym.benchmarks.comparison.ranks import leader, rank_table, ranks
 from dcqcn_gym.benchmarks.comparison.results import Figures, collect, moving_mean, rows
 from dcqcn_gym.benchmarks.comparison.text import (
     COLUMNS,
@@ -351,6 +354,37 @@ def test_every_row_has_a_verdict_over_the_default(native: Path) -> None:
     assert 1e10 < goodput < 16 * 25e9
     assert shown["expert"][4].startswith(f"{goodput * 1e-9:.4g}")
     assert headline("mini-fb-hadoop", table).startswith("mini-fb-hadoop: ")
+
+
+def test_the_score_decides_the_places_and_not_the_utility(native: Path) -> None:
+    table = rows(jobs(NATIVE, native))["mini-fb-hadoop"]
+    worth = {row.tuner: row.verdict.score.mean if row.verdict else 0.0 for row in table}
+    assert [row.tuner for row in table] == sorted(worth, key=lambda name: -worth[name])
+    assert [row.tuner for row in table] != sorted(
+        worth, key=lambda name: -next(r.final.mean for r in table if r.tuner == name)
+    )  # here the two differ, so the order shows which one decides
+    places = ranks(table)
+    assert [p.tuner for p in places] == [row.tuner for row in table]
+    for upper, lower in pairwise(places):
+        assert upper.lead is not None
+        assert upper.lead.mean == pytest.approx(worth[upper.tuner] - worth[lower.tuner])
+        assert upper.gain is not None
+        assert upper.gain.mean == pytest.approx(upper.final.mean - lower.final.mean)
+    shown = rank_table(table)
+    assert shown.columns[2:4] == ("S over default", "S over the next")
+    assert leader(table).startswith(f"{table[0].tuner} is ")
+    assert "have shorter slowdowns than the default" in leader(table)
+    assert "this score S over the default" in profile_figure(table).file()
+
+
+def test_without_scores_the_final_utility_decides(done: Path) -> None:
+    table = rows(jobs(PLAN, done))["mini-fb-hadoop"]
+    finals = [row.final.mean for row in table]
+    assert finals == sorted(finals, reverse=True)
+    assert [p.score for p in ranks(table)] == [None] * len(table)
+    assert rank_table(table).columns[2] == "ahead of the next by"
+    assert "have a higher utility than the default" in leader(table)
+    assert "this gain in final utility over the default" in profile_figure(table).file()
 
 
 def test_the_headline_says_why_there_is_no_verdict(done: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import any_pb2
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import codec, report_codec, schema
@@ -99,6 +99,18 @@ def test_samples_survive_the_wire_exactly() -> None:
     sample.flows += b"x"
     with pytest.raises(ProtocolError, match="40 a flow"):
         codec.decode_sample(sample, 3)
+
+
+def test_unfinished_flows_survive_the_wire_exactly() -> None:
+    names = ("src", "dst", "ordinal", "bytes", "start_ps", "ideal_fct_ps", "workload")
+    live = LiveFlows(**{n: np.array([10 + i, 2**50 + i]) for i, n in enumerate(names)})
+    state = pb.EnvStateMsg(live_flows=codec.encode_live(live))
+    back = codec.decode(pb.EnvStateMsg, codec.encode(state))
+    assert codec.decode_live(back.live_flows) == live
+    assert codec.decode_live(b"") == LiveFlows()
+    assert not pb.EnvStateMsg().HasField("live_flows")
+    with pytest.raises(ProtocolError, match="113 bytes; expected 56 a flow"):
+        codec.decode_live(back.live_flows + b"x")
 
 
 def test_settings_survive_the_wire_exactly() -> None:

@@ -10,9 +10,11 @@ import pytest
 from bridge_helpers import toy_command
 from gymnasium.utils.env_checker import check_env
 
+from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import expert_setting
 from dcqcn_gym.envs.backends import make_backend
+from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
@@ -61,6 +63,35 @@ def test_ns3_reports_what_the_native_engine_reports(transport: str) -> None:
     scenario = load_scenario("mini-fb-hadoop")
     ns3 = Ns3Backend(transport="ipc" if transport == "ipc" else "tcp")
     assert reports(ns3, scenario) == reports(NativeBackend(), scenario)
+
+
+def test_unfinished_flows_are_those_of_the_native_engine() -> None:
+    """Thus a run on ns-3 has a verdict."""
+    scenario, found = load_scenario("mini-fb-hadoop"), []
+    for backend in (Ns3Backend(), NativeBackend()):
+        backend.open(scenario, 5)
+        backend.apply(scenario.initial_setting())
+        seen = [live_flows_of(backend)]
+        for _ in range(3):
+            report = backend.advance()
+            backend.apply(expert_setting(scenario.line_rate_bps))  # waits on our side
+            seen.append(live_flows_of(backend))
+            assert seen[-1] is not None
+            assert len(seen[-1].src) == report.active_flows > 0
+        found.append(seen)
+        backend.close()
+    assert found[0] == found[1]
+
+
+def test_a_world_that_cannot_know_its_unfinished_flows_says_so() -> None:
+    backend, scenario = Ns3Backend(command=toy_command()), load_scenario("mini-fb-hadoop")
+    with pytest.raises(StateError, match=r"live_flows.*open"):
+        backend.live_flows()
+    backend.open(scenario, 1)
+    backend.apply(scenario.initial_setting())
+    backend.advance()
+    assert backend.live_flows() is None
+    backend.close()
 
 
 def test_the_environment_runs_on_ns3_and_passes_the_checker() -> None:

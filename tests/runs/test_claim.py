@@ -100,6 +100,10 @@ def test_the_files_of_two_commands_are_not_mixed_unasked(tmp_path: Path, marker:
         ["simulate", "-s", "mini-fb-hadoop", "--intervals", "1"],
         ["evaluate", "ppo-mini", *FAKE],
         ["bench", "monitor"],
+        ["bench", "recommended", "--backend", "fake"],
+        ["bench", "acc"],
+        ["train-acc", "--backend", "fake"],
+        ["parity", "--cases"],
     ],
 )
 def test_every_command_with_a_folder_asks_for_it(tmp_path: Path, words: list[str]) -> None:

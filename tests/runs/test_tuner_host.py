@@ -128,16 +128,20 @@ def test_a_resumed_run_of_a_hosted_tuner_keeps_its_bytes(tmp_path: Path) -> None
         (PIPE.format(what='b\'{\\"id\\":1,\\"value\\":null}\\n\''), r"answered something else"),
         (PIPE.format(what="b'x' * 10"), r"no answer to ask\(\)"),
         ("os.closerange(3, 64); time.sleep(600)", r"closed its pipe in ask\(\)"),
+        ("os.closerange(3, 64)", r"closed its pipe in ask\(\)"),
         ("raise KeyboardInterrupt", r"failed.* KeyboardInterrupt"),
         ("1 / 0", r"^mine.py line 14: tuner '.*mine.py:Mine' failed in ask\(\): ZeroDivision"),
         ("return self.context.base.replace({'nobody': 1})", "^mine.py line 14: .*'nobody'"),
     ],
 )
-def test_every_end_has_a_name_and_keeps_the_log(tmp_path: Path, ask: str, says: str) -> None:
+def test_every_end_has_a_name_and_keeps_the_log(
+    tmp_path: Path, ask: str, says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     deadline_s = 5.0 if "within" in says else 60.0
     with pytest.raises(TunerError, match=says) as caught:
         run(spec(plugin(tmp_path, ask), deadline_s=deadline_s), tmp_path / "run.jsonl")
     assert "\n" not in str(caught.value)
+    assert "Traceback" not in capfd.readouterr().err
     assert len(read_run(tmp_path / "run.jsonl").intervals) in (2, 3)  # 3: it answered, then again
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError, StateError
 from dcqcn_gym.core.knobs import KnobTable
-from dcqcn_gym.envs.backends.base import Backend, Watchable
+from dcqcn_gym.envs.backends.base import Backend, Watchable, live_flows_of
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.report_codec import encode_counts, encode_state
@@ -71,6 +71,8 @@ def serve_backend(
         began = time.perf_counter_ns()
         try:
             _put_in_force(world, request, samples, scenario.table)
+            if request.live_flows and (live := live_flows_of(world)) is not None:
+                state.live_flows = codec.encode_live(live)
             if not request.apply_only:
                 report = world.advance(request.duration_ps or None)
                 clock = report.end_ps

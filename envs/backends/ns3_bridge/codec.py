@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
+from dcqcn_gym.core.interval import LiveFlows
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
@@ -20,10 +22,12 @@ __all__ = [
     "box_space",
     "decode",
     "decode_box",
+    "decode_live",
     "decode_sample",
     "decode_setting",
     "encode",
     "encode_box",
+    "encode_live",
     "encode_sample",
     "encode_setting",
 ]
@@ -157,5 +161,22 @@ def decode_sample(sample: pb.Sample, n_ports: int) -> tuple[dict[str, Any], dict
     return ports, dict(zip(_FLOW_COLUMNS, table, strict=True))
 
 
+def encode_live(live: LiveFlows) -> bytes:
+    """Write the flows that have not finished."""
+    return b"".join(np.asarray(getattr(live, n), "<i8").tobytes() for n in _LIVE_COLUMNS)
+
+
+def decode_live(data: bytes) -> LiveFlows:
+    """Read what :func:`encode_live` wrote."""
+    n_flows, rest = divmod(len(data), 8 * len(_LIVE_COLUMNS))
+    if rest:
+        raise ProtocolError(
+            f"the unfinished flows have {len(data)} bytes; expected {8 * len(_LIVE_COLUMNS)} a flow"
+        )
+    table = np.frombuffer(data, "<i8").reshape(len(_LIVE_COLUMNS), n_flows)
+    return LiveFlows(**dict(zip(_LIVE_COLUMNS, table, strict=True)))
+
+
 _PORT_COLUMNS = {"queue_bytes": "<i8", "tx_bytes": "<i8", "pause_ps": "<f8", "paused": "?"}
+_LIVE_COLUMNS = tuple(column.name for column in fields(LiveFlows))
 _FLOW_COLUMNS = ("src", "dst", "ordinal", "workload", "rate_bps")

@@ -86,23 +86,25 @@ class DiscreteSpace(_message.Message):
     def __init__(self, n: _Optional[int] = ...) -> None: ...
 
 class EnvActMsg(_message.Message):
-    __slots__ = ["actData", "apply_only", "duration_ps", "setting", "stopSimReq", "watch"]
+    __slots__ = ["actData", "apply_only", "duration_ps", "live_flows", "setting", "stopSimReq", "watch"]
     ACTDATA_FIELD_NUMBER: _ClassVar[int]
     APPLY_ONLY_FIELD_NUMBER: _ClassVar[int]
     DURATION_PS_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FLOWS_FIELD_NUMBER: _ClassVar[int]
     SETTING_FIELD_NUMBER: _ClassVar[int]
     STOPSIMREQ_FIELD_NUMBER: _ClassVar[int]
     WATCH_FIELD_NUMBER: _ClassVar[int]
     actData: DataContainer
     apply_only: bool
     duration_ps: int
+    live_flows: bool
     setting: _containers.RepeatedCompositeFieldContainer[GroupSetting]
     stopSimReq: bool
     watch: Watch
-    def __init__(self, actData: _Optional[_Union[DataContainer, _Mapping]] = ..., stopSimReq: bool = ..., setting: _Optional[_Iterable[_Union[GroupSetting, _Mapping]]] = ..., duration_ps: _Optional[int] = ..., apply_only: bool = ..., watch: _Optional[_Union[Watch, _Mapping]] = ...) -> None: ...
+    def __init__(self, actData: _Optional[_Union[DataContainer, _Mapping]] = ..., stopSimReq: bool = ..., setting: _Optional[_Iterable[_Union[GroupSetting, _Mapping]]] = ..., duration_ps: _Optional[int] = ..., apply_only: bool = ..., watch: _Optional[_Union[Watch, _Mapping]] = ..., live_flows: bool = ...) -> None: ...
 
 class EnvStateMsg(_message.Message):
-    __slots__ = ["busy_ns", "done", "error", "error_kind", "info", "isGameOver", "more", "obsData", "reason", "report_data", "report_lengths", "report_shared", "reward", "samples", "time_ps"]
+    __slots__ = ["busy_ns", "done", "error", "error_kind", "info", "isGameOver", "live_flows", "more", "obsData", "reason", "report_data", "report_lengths", "report_shared", "reward", "samples", "time_ps"]
     class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
     BUSY_NS_FIELD_NUMBER: _ClassVar[int]
@@ -112,6 +114,7 @@ class EnvStateMsg(_message.Message):
     GameOver: EnvStateMsg.Reason
     INFO_FIELD_NUMBER: _ClassVar[int]
     ISGAMEOVER_FIELD_NUMBER: _ClassVar[int]
+    LIVE_FLOWS_FIELD_NUMBER: _ClassVar[int]
     MORE_FIELD_NUMBER: _ClassVar[int]
     OBSDATA_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
@@ -128,6 +131,7 @@ class EnvStateMsg(_message.Message):
     error_kind: str
     info: str
     isGameOver: bool
+    live_flows: bytes
     more: bool
     obsData: DataContainer
     reason: EnvStateMsg.Reason
@@ -137,7 +141,7 @@ class EnvStateMsg(_message.Message):
     reward: float
     samples: _containers.RepeatedCompositeFieldContainer[Sample]
     time_ps: int
-    def __init__(self, obsData: _Optional[_Union[DataContainer, _Mapping]] = ..., reward: _Optional[float] = ..., isGameOver: bool = ..., reason: _Optional[_Union[EnvStateMsg.Reason, str]] = ..., info: _Optional[str] = ..., time_ps: _Optional[int] = ..., report_lengths: _Optional[_Iterable[int]] = ..., report_data: _Optional[bytes] = ..., report_shared: bool = ..., error: _Optional[str] = ..., error_kind: _Optional[str] = ..., done: bool = ..., busy_ns: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[Sample, _Mapping]]] = ..., more: bool = ...) -> None: ...
+    def __init__(self, obsData: _Optional[_Union[DataContainer, _Mapping]] = ..., reward: _Optional[float] = ..., isGameOver: bool = ..., reason: _Optional[_Union[EnvStateMsg.Reason, str]] = ..., info: _Optional[str] = ..., time_ps: _Optional[int] = ..., report_lengths: _Optional[_Iterable[int]] = ..., report_data: _Optional[bytes] = ..., report_shared: bool = ..., error: _Optional[str] = ..., error_kind: _Optional[str] = ..., done: bool = ..., busy_ns: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[Sample, _Mapping]]] = ..., more: bool = ..., live_flows: _Optional[bytes] = ...) -> None: ...
 
 class GroupSetting(_message.Message):
     __slots__ = ["group", "values"]

@@ -132,6 +132,7 @@ def recommended(
     """Tune, then judge what was recommended on fresh seeds against default and expert."""
     import dcqcn_gym.benchmarks.recommended as bench
     from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
 
     plan = bench.Plan(
@@ -144,9 +145,9 @@ def recommended(
         backend=backend,
     )
     kept = f"{out} holds every finished interval: the same command continues it"
-    with interruptible(kept), open_progress() as progress:
+    with claim(out, "bench recommended"), interruptible(kept), open_progress() as progress:
         bench.produce(plan, out, progress)
-    bench.write_figures(plan, out)
+        bench.write_figures(plan, out)
     text = bench.markdown(plan, out)
     if write is not None:
         insert(write, "recommended", text)

@@ -58,11 +58,12 @@ def acc(
     A cell is the mean utility while acting, then the difference to secn1, paired by seed.
     """
     from dcqcn_gym.benchmarks.acc_rows import AccPlan, measure
+    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
 
     kept = f"the same command continues {out}"
-    with interruptible(kept), open_progress() as progress:
+    with claim(out, "bench acc"), interruptible(kept), open_progress() as progress:
         table = measure(AccPlan(out, seeds, intervals), jobs, progress)
     if markdown:
         typer.echo(table.markdown())

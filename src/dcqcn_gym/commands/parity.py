@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.parity import Comparison
+    from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["parity"]
 
@@ -30,16 +33,32 @@ def parity(
     ] = None,
 ) -> None:
     """Run the same flows on the native engine and on ns-3 and compare them; exit 1 if apart."""
-    from rich.console import Console
-
-    from dcqcn_gym.benchmarks.parity import CASES, case, compare, run
+    from dcqcn_gym.benchmarks.parity import CASES, case
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.runs.claim import claim
 
     chosen = [load_scenario(name) for name in scenario or ()]
     chosen += [case(name) for name in CASES] if cases else []
     if not chosen:
         raise ConfigError("nothing to compare; give --scenario NAME or --cases")
+    with nullcontext() if out is None else claim(out, "parity"):
+        results = _compared(chosen, seeds, intervals, against)
+        _show(results, against)
+        if out is not None:
+            _write(results, against, out)
+    if not all(r.within_bounds for r in results):
+        raise typer.Exit(1)
+
+
+def _compared(
+    chosen: Sequence[Scenario], seeds: int, intervals: int | None, against: str
+) -> list[Comparison]:
+    """Run every scenario with every seed on both."""
+    from rich.console import Console
+
+    from dcqcn_gym.benchmarks.parity import CASES, compare, run
+
     results: list[Comparison] = []
     with Console(stderr=True).status("") as status:
         for one in chosen:
@@ -49,11 +68,7 @@ def parity(
                 setting = one.initial_setting()
                 ours, theirs = (run(b, one, seed, count, setting) for b in ("native", against))
                 results.append(compare(one, seed, ours, theirs))
-    _show(results, against)
-    if out is not None:
-        _write(results, against, out)
-    if not all(r.within_bounds for r in results):
-        raise typer.Exit(1)
+    return results
 
 
 def _show(results: list[Comparison], against: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible
+from dcqcn_gym.commands.interrupt import interruptible, resume_words
 
 __all__ = ["train_acc"]
 
@@ -45,6 +45,7 @@ def train_acc(
     acc-central), and OUT/curve.csv, the learning curve, which is drawn too if the extra
     report is installed.
     """
+    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.training.acc import AccSpec, Episode, train
     from dcqcn_gym.training.spec import TrainDir
 
@@ -60,7 +61,8 @@ def train_acc(
                 err=True,
             )
 
-    with interruptible(f"the same command with --resume continues {out}"):
+    advice = f"the same command with {resume_words(force)} continues {out}"
+    with claim(out, "train", force=force), interruptible(advice):
         train(spec, directory, resume=resume, force=force, watch=show)
     if importlib.util.find_spec("matplotlib") is not None:
         from dcqcn_gym.training.acc_curve import draw_curve

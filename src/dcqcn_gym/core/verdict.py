@@ -36,6 +36,7 @@ __all__ = [
     "flags",
     "pooled",
     "scores",
+    "scores_by_seed",
     "verdict",
 ]
 
@@ -157,11 +158,16 @@ def scores(ours: Sequence[Measured], default: Sequence[Measured]) -> Estimate:
 
     A seed that has open and closed loops counts the mean of both.
     """
+    return estimate(scores_by_seed(ours, default))
+
+
+def scores_by_seed(ours: Sequence[Measured], default: Sequence[Measured]) -> list[float]:
+    """Return S of each seed; NaN where nothing can be said."""
     values = [
         score([flow_score(a.flows, b.flows), round_score(a.rounds_ps, b.rounds_ps)])
         for a, b in zip(ours, default, strict=True)
     ]
-    return estimate([math.nan if v is None else v for v in values])
+    return [math.nan if v is None else v for v in values]
 
 
 def changes(ours: Sequence[Measured], reference: Sequence[Measured]) -> list[Change]:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from dcqcn_gym.core.errors import TunerError
 from dcqcn_gym.runs.tuner_host.protocol import (
     MOST_ANSWER_BYTES,
+    PIPE_CLOSED,
     BadAnswerError,
     encode,
     parse_answer,
@@ -157,7 +158,7 @@ class HostProcess:
             ended = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             time.sleep(0.0 if ended else 0.01)
         self.close(grace_s=0.0)
-        if ended is None:
+        if ended is None or self._process.returncode == PIPE_CLOSED:
             raise TunerError(f"tuner {self.name!r} closed its pipe in {call}()")
         code = self._process.returncode
         ending = f"with exit status {code}" if code >= 0 else f"by {signal.Signals(-code).name}"

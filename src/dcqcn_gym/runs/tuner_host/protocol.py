@@ -29,6 +29,7 @@ from dcqcn_gym.core.errors import (
 __all__ = [
     "CALLS",
     "MOST_ANSWER_BYTES",
+    "PIPE_CLOSED",
     "VERSION",
     "Answer",
     "BadAnswerError",
@@ -44,6 +45,9 @@ VERSION = 1
 
 MOST_ANSWER_BYTES = 2**24
 """A longer answer ends the tuner: a setting for every port of 10,000 switches is shorter."""
+
+PIPE_CLOSED = 71
+"""Exit status of a far end that has no pipe any more."""
 
 CALLS = ("open", "start", "ask", "tell", "recommend", "tuning", "state", "digest", "stop")
 

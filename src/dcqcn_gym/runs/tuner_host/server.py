@@ -25,7 +25,13 @@ from dcqcn_gym.core.errors import (
     printable,
     quote,
 )
-from dcqcn_gym.runs.tuner_host.protocol import VERSION, encode, error_of, parse_question
+from dcqcn_gym.runs.tuner_host.protocol import (
+    PIPE_CLOSED,
+    VERSION,
+    encode,
+    error_of,
+    parse_question,
+)
 from dcqcn_gym.runs.tuner_host.values import (
     context_from,
     outcome_from,
@@ -147,3 +153,5 @@ def main() -> None:
         _serve(connection)
     except (BrokenPipeError, ConnectionResetError):  # the near end is gone: nobody to tell
         return
+    except OSError:  # the tuner has closed what was not its own
+        os._exit(PIPE_CLOSED)
