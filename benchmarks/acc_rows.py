@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.utilities import utilities
 from dcqcn_gym.core.statistics import paired_change
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
-from dcqcn_gym.runs.recorded import RunJob, end_of
+from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.rows import Row, evaluation_seeds
 from dcqcn_gym.runs.table import Table, with_interval
 from dcqcn_gym.tuners.acc_state import layout, sizes
@@ -98,14 +99,7 @@ def measure(plan: AccPlan, workers: int | None = None, progress: Progress | None
         for title in SCENARIOS
         for row in plan.rows()
     }
-    every = [job for of_row in jobs.values() for job in of_row]
-    for job in every:
-        job.path.parent.mkdir(parents=True, exist_ok=True)
-    raise_failures(carry_out(every, workers=workers, progress=progress))
-    found = {
-        key: [float(end_of(job.path)["mean_utility"]) for job in of_row]
-        for key, of_row in jobs.items()
-    }
+    found = utilities(jobs, workers, progress)
     lines = [
         [row.name, *(_cell(found[title, row.name], found[title, REFERENCE]) for title in SCENARIOS)]
         for row in plan.rows()

@@ -11,6 +11,10 @@ dcqcn_gym._core.knob_rows:
     def knob_rows(scheme: str) -> list[dict[str, Any]]:
         \doc
 
+dcqcn_gym._core.optional_knob_rows:
+    def optional_knob_rows() -> list[dict[str, Any]]:
+        \doc
+
 dcqcn_gym._core.MONITOR_KINDS:
     MONITOR_KINDS: dict[str, tuple[str, ...]]
 

@@ -56,10 +56,18 @@ inline nb::list knob_rows(const std::string& scheme) {
   return rows;
 }
 
+inline nb::list optional_knob_rows() {
+  nb::list rows;
+  for (const KnobRow& row : pfc_knobs()) rows.append(knob_row_of(row));
+  return rows;
+}
+
 inline void bind_knobs(nb::module_& m) {
   m.def("schemes", &schemes, "The names of all schemes; the first one is the default.");
   m.def("knob_rows", &knob_rows, nb::arg("scheme"),
         "The knob table of a scheme: the rows of its NIC, then those of a switch port.");
+  m.def("optional_knob_rows", &optional_knob_rows,
+        "The rows of a switch port that no table has unless a scenario turns them.");
 }
 
 }  // namespace dcqcn::python

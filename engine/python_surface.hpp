@@ -128,14 +128,16 @@ inline nb::dict report_of(Simulation& sim) {
 }
 
 inline void apply(Simulation& sim, const Table& nic, const Table& ecn) {
-  if (ecn.shape(1) != ecn_knobs().size()) {
-    throw std::invalid_argument("apply: expected " + std::to_string(ecn_knobs().size()) +
+  const std::size_t marking = ecn_knobs().size();
+  const bool with_pfc = ecn.shape(1) == marking + pfc_knobs().size();
+  if (ecn.shape(1) != marking && !with_pfc) {
+    throw std::invalid_argument("apply: expected " + std::to_string(marking) +
                                 " ECN columns, got " + std::to_string(ecn.shape(1)));
   }
+  const auto read = with_pfc ? EcnSetting::with_pfc : EcnSetting::from_si;
   std::vector<EcnSetting> ecns;
-  for (std::size_t i = 0; i < ecn.shape(0); ++i) {
-    ecns.push_back(EcnSetting::from_si(ecn.data() + i * ecn.shape(1)));
-  }
+  for (std::size_t i = 0; i < ecn.shape(0); ++i)
+    ecns.push_back(read(ecn.data() + i * ecn.shape(1)));
   sim.apply({nic.data(), nic.shape(0), nic.shape(1)}, std::move(ecns));
 }
 

@@ -2,11 +2,13 @@
 
 A NIC takes NVIDIA's units, one unsigned word of 32 bits per file (the kernel's ``cc_params`` hands
 it to the firmware as it is). A SONiC switch takes thresholds in whole bytes and the marking
-probability in whole percents. Sources: docs/knobs.md and docs/hardware.md.
+probability in whole percents, its share of the shared buffer as a power of two.
+Sources: docs/knobs.md and docs/hardware.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from dcqcn_gym.core.errors import ConfigError
@@ -22,6 +24,8 @@ def device_unit(row: Knob) -> str:
     """Return the unit of the whole number that a device holds for this knob."""
     if not row.is_ecn:
         return row.unit
+    if row.group == "pfc":
+        return "log2"
     return "%" if row.si_unit == "1" else "B"
 
 
@@ -39,6 +43,8 @@ def to_device(row: Knob, si: float) -> int:
         )
     if not row.is_ecn:
         return min(round(row.to_nvidia(si)), WORD - 1)
+    if device_unit(row) == "log2":
+        return round(math.log2(si))
     if device_unit(row) == "%":
         return max(round(si * PERCENT), 1 if si > 0 else 0)
     return round(si)
@@ -48,6 +54,8 @@ def from_device(row: Knob, value: int) -> float:
     """Return the SI value of the whole number that a device holds; the inverse of the above."""
     if not row.is_ecn:
         return row.to_si(float(value))
+    if device_unit(row) == "log2":
+        return float(2.0**value)
     return value / PERCENT if device_unit(row) == "%" else float(value)
 
 

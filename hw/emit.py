@@ -6,7 +6,9 @@ from collections.abc import Callable, Container, Mapping
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import DeviceSetting, by_group
-from dcqcn_gym.core.knobs import Knob, Setting
+from dcqcn_gym.core.knobs import ECN_KNOBS, Knob, Setting
+from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
+from dcqcn_gym.hw.device_units import to_device
 
 __all__ = ["FORMS", "WORDS", "emit"]
 
@@ -88,6 +90,27 @@ def _debugfs(setting: Setting, chosen: Container[str]) -> list[str]:
 
 
 def _sonic(setting: Setting, chosen: Container[str]) -> list[str]:
+    lines = _wred(setting, chosen) if any(name in chosen for name in ECN_KNOBS) else []
+    if "pfc_alpha" in chosen:
+        lines += _buffer_profile(setting["pfc_alpha"])
+    return [*lines, "# The NIC part belongs to the hosts: the forms mlxconfig and debugfs."]
+
+
+def _buffer_profile(alpha: float) -> list[str]:
+    """Return the commands for the share of the buffer, a power of two on a device."""
+    power = to_device(OPTIONAL_KNOBS["pfc_alpha"], alpha)
+    lines = [
+        "# Ingress buffer of every SONiC switch: BUFFER is the profile of the RoCE priority groups",
+        "# (the field profile of BUFFER_PG|<port>|3-4).",
+    ]
+    if 2.0**power != alpha:
+        lines.append(f"# pfc_alpha {alpha:g} is rounded: SONiC takes powers of two.")
+    buffer = "${BUFFER:?set BUFFER, for example pg_lossless_100000_5m_profile}"
+    return [*lines, f"sonic-db-cli CONFIG_DB hset 'BUFFER_PROFILE|'\"{buffer}\" dynamic_th {power}"]
+
+
+def _wred(setting: Setting, chosen: Container[str]) -> list[str]:
+    """Return the commands for the marking curve."""
     low, high, pmax = round(setting["kmin"]), round(setting["kmax"]), setting["pmax"]
     percent = round(pmax * 100)
     if pmax > 0:
@@ -107,7 +130,7 @@ def _sonic(setting: Setting, chosen: Container[str]) -> list[str]:
     ]
     if percent != pmax * 100:
         lines.append(f"# Pmax {pmax:g} is rounded: SONiC takes whole percents.")
-    whole = all(name in chosen for name in setting.table.ecn)
+    whole = all(name in chosen for name in ECN_KNOBS)
     lines.append(f'sonic-db-cli CONFIG_DB hset "$KEY"{" ecn ecn_all" if whole else ""} \\')
     for colour in ("green", "yellow", "red"):
         fields = {
@@ -119,7 +142,6 @@ def _sonic(setting: Setting, chosen: Container[str]) -> list[str]:
         words += [field for name, field in fields.items() if name in chosen]
         end = "" if colour == "red" else " \\"
         lines.append(f"  {' '.join(words)}{end}")
-    lines.append("# The NIC part belongs to the hosts: the forms mlxconfig and debugfs.")
     return lines
 
 

@@ -78,5 +78,17 @@ void AddKnobs(TypeId& id, const std::array<::dcqcn::Knob<Setting>, N>& knobs,
   }
 }
 
+/// The same for knobs that a scenario may leave out: 0 means "as the scenario says".
+template <class Object, class Setting, std::size_t N>
+void AddOptionalKnobs(TypeId& id, const std::array<::dcqcn::Knob<Setting>, N>& knobs,
+                      std::array<double, N> Object::* values) {
+  for (std::size_t i = 0; i < N; ++i) {
+    const ::dcqcn::KnobRow& row = knobs[i].row;
+    id = id.AddAttribute(KnobAttribute(row), KnobHelp(row) + "; 0: as the scenario says",
+                         DoubleValue(0), Create<KnobAccessor<Object, N>>(values, i),
+                         MakeDoubleChecker<double>(0));
+  }
+}
+
 }  // namespace ns3
 #endif

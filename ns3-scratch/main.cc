@@ -58,6 +58,7 @@ void SetDefaults(const ns3::RunInfo& info) {
   };
   set("ns3::RdmaHost", ::dcqcn::scheme_knobs().front().nic);
   set("ns3::PfcDevice", ::dcqcn::ecn_knobs());
+  set("ns3::PfcDevice", ::dcqcn::pfc_knobs());
 }
 
 int Run(int argc, char* argv[]) {

@@ -148,6 +148,11 @@ void Ns3Engine::settings_changed(::dcqcn::Time now) {
 void Ns3Engine::set_ecn(const std::vector<::dcqcn::EcnSetting>& per_port) {
   ::dcqcn::set_curves([this](std::size_t i) -> PfcDevice::Figures& { return m_ports[i]->Model(); },
                       per_port);
+  const auto hosts = static_cast<std::size_t>(m_world.topology.hosts());
+  const auto bufferOf = [this, hosts](int node) -> ::dcqcn::SharedBuffer& {
+    return m_switches[static_cast<std::size_t>(node) - hosts]->Buffer();
+  };
+  ::dcqcn::set_alphas(bufferOf, m_world.topology, per_port);
 }
 
 void Ns3Engine::report_ports(::dcqcn::Time now, std::vector<::dcqcn::PortReport>& out) {
@@ -208,6 +213,7 @@ std::vector<::dcqcn::EcnSetting> Ns3Engine::EcnAttributes() const {
   std::vector<::dcqcn::EcnSetting> settings;
   for (const Ptr<PfcDevice>& port : m_ports) {
     settings.push_back(::dcqcn::EcnSetting::from_si(port->Knobs().data()));
+    settings.back().pfc_alpha = port->PfcAlpha();
   }
   return settings;
 }
@@ -240,6 +246,9 @@ std::vector<std::pair<std::string, double>> Ns3Engine::SettingSi(
   const auto& ecn = m_ports.front()->Knobs();
   for (std::size_t i = 0; i < ecn.size(); ++i) {
     setting.emplace_back(::dcqcn::ecn_knobs()[i].name, ecn[i]);
+  }
+  if (const double alpha = m_ports.front()->PfcAlpha(); alpha > 0) {
+    setting.emplace_back(::dcqcn::pfc_knobs().front().name, alpha);
   }
   return setting;
 }

@@ -40,6 +40,7 @@ TypeId PfcDevice::GetTypeId() {
                                     MakeTraceSourceAccessor(&PfcDevice::m_pauseChange),
                                     "ns3::PfcDevice::PauseCallback");
     AddKnobs(id, ::dcqcn::kEcnKnobs, &PfcDevice::m_knobs);
+    AddOptionalKnobs(id, ::dcqcn::kPfcKnobs, &PfcDevice::m_pfcKnobs);
     return id;
   }();
   return tid;

@@ -7,6 +7,7 @@
 #include "model/metrics.hpp"
 #include "model/packet.hpp"
 #include "model/pause.hpp"
+#include "model/pfc_knobs.hpp"
 #include "model/random_stream.hpp"
 #include "model/ring.hpp"
 #include "ns3/net-device.h"
@@ -35,6 +36,8 @@ class PfcDevice : public NetDevice {
   void SeedMarking(uint64_t seed);
   /// The attributes, in the order of the rows in model/ecn_knobs.hpp.
   const KnobValues& Knobs() const { return m_knobs; }
+  /// The attribute of model/pfc_knobs.hpp; 0: as the compiled scenario says.
+  double PfcAlpha() const { return m_pfcKnobs.front(); }
   void EnablePcap(Ptr<PcapFileWrapper> file);
 
   // ---- egress, called by the node ----
@@ -131,6 +134,7 @@ class PfcDevice : public NetDevice {
   unsigned m_lastServed = 7;
   Figures m_model;
   KnobValues m_knobs{};
+  std::array<double, ::dcqcn::kPfcKnobs.size()> m_pfcKnobs{};
 
   Ptr<EventImpl> m_wakeEvent;
   Ptr<PcapFileWrapper> m_pcap;

@@ -14,6 +14,7 @@ class PfcSwitch : public DcqcnNode {
 
   bool IsHost() const override { return false; }
   void SetBuffer(const ::dcqcn::SharedBuffer& buffer) { m_buffer = buffer; }
+  ::dcqcn::SharedBuffer& Buffer() { return m_buffer; }
 
   bool NextFromQueuePairs(int64_t, ::dcqcn::Packet&, int64_t&) override { return false; }
   void Departed(const ::dcqcn::Packet& packet, int64_t now) override;

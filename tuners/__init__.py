@@ -60,6 +60,7 @@ BUILTIN = {
     "gp": "dcqcn_gym.tuners.optuna_search:GpTuner",
     "per-group": "dcqcn_gym.tuners.per_group:PerGroupTuner",
     "safe": "dcqcn_gym.tuners.safe:SafeTuner",
+    "clusters": "dcqcn_gym.tuners.clusters:ClustersTuner",
     "acc": "dcqcn_gym.tuners.acc:AccTuner",
     "acc-central": "dcqcn_gym.tuners.acc:AccCentralTuner",
     "ars": "dcqcn_gym.tuners.policy_search:ArsTuner",

@@ -15,6 +15,7 @@ from dcqcn_gym.core.knobs import (
     knob_table,
     schemes,
 )
+from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, keeping_optional
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 
 __all__ = [
@@ -69,7 +70,8 @@ class DefaultTuner(StaticTuner):
     summary = "NVIDIA's default setting, never changed"
 
     def _choose(self, context: TunerContext) -> Setting:
-        return default_setting(context.space.line_rate_bps, context.space.table)
+        chosen = default_setting(context.space.line_rate_bps, context.space.table)
+        return keeping_optional(chosen, context.base)
 
 
 class ExpertTuner(StaticTuner):
@@ -79,7 +81,8 @@ class ExpertTuner(StaticTuner):
     summary = "the experts' setting of PARALEON (ICNP'24) Table I, never changed"
 
     def _choose(self, context: TunerContext) -> Setting:
-        return expert_setting(context.space.line_rate_bps, context.space.table)
+        chosen = expert_setting(context.space.line_rate_bps, context.space.table)
+        return keeping_optional(chosen, context.base)
 
 
 class ExpertScaledTuner(StaticTuner):
@@ -117,8 +120,8 @@ _FixedSettings = create_model(
     __base__=TunerSettings,
     **{
         row.name: (float | None, Field(default=None, description=f"{row.help} [{row.unit}]"))
-        for scheme in schemes()
-        for row in knob_table(scheme).rows
+        for rows in (*(knob_table(scheme).rows for scheme in schemes()), OPTIONAL_KNOBS.values())
+        for row in rows
     },
     groups=(
         dict[str, dict[str, float]],

@@ -1,6 +1,7 @@
 #include "model/knob_tables.hpp"
 
 #include "model/ecn_knobs.hpp"
+#include "model/pfc_knobs.hpp"
 
 namespace dcqcn {
 
@@ -15,6 +16,11 @@ const SchemeKnobs& scheme_knobs(const std::string& name) {
 
 std::span<const KnobRow> ecn_knobs() {
   static const std::vector<KnobRow> rows = rows_of(kEcnKnobs);
+  return rows;
+}
+
+std::span<const KnobRow> pfc_knobs() {
+  static const std::vector<KnobRow> rows = rows_of(kPfcKnobs);
   return rows;
 }
 

@@ -19,5 +19,7 @@ std::span<const SchemeKnobs> scheme_knobs();
 const SchemeKnobs& scheme_knobs(const std::string& name);
 // the rows of a switch port, which every scheme has
 std::span<const KnobRow> ecn_knobs();
+// rows that a switch port has besides if a scenario turns them
+std::span<const KnobRow> pfc_knobs();
 
 }  // namespace dcqcn

@@ -36,7 +36,7 @@ struct KnobRange {
 // Numbers are in the device's unit unless a name says otherwise.
 struct KnobRow {
   const char* name;
-  const char* group;  // rp_increase, rp_decrease, rp_alpha, np; ecn: a knob of the switch
+  const char* group;  // rp_increase, rp_decrease, rp_alpha, np; ecn, pfc: knobs of the switch
   KnobUnit unit;
   double initial;   // the vendor's default
   KnobRange legal;  // what a person may set
@@ -62,7 +62,9 @@ struct KnobRow {
   KnobRange tried_si = {0, 0};  // what the fuzzer tries; {0, 0}: the legal range
   const char* source = "";      // where default and ranges come from
 
-  constexpr bool is_ecn() const { return std::string_view(group) == "ecn"; }
+  constexpr bool is_ecn() const {
+    return std::string_view(group) == "ecn" || std::string_view(group) == "pfc";
+  }
   constexpr double initial_si() const { return initial * unit.si_per_unit; }
   constexpr KnobRange tried() const {
     if (tried_si.high > tried_si.low) return tried_si;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/ecn_knobs.hpp"
+#include "model/pfc_knobs.hpp"
 #include "model/schemes/dcqcn_knobs.hpp"
 
 namespace dcqcn {
@@ -50,5 +51,15 @@ EcnSetting::EcnSetting() {
 }
 
 EcnSetting EcnSetting::from_si(const double* v) { return checked(kEcnKnobs, v, "ECN"); }
+
+EcnSetting EcnSetting::with_pfc(const double* v) {
+  EcnSetting setting = from_si(v);
+  const double alpha = v[kEcnKnobs.size()];
+  put_all(setting, kPfcKnobs, &alpha);
+  if (setting.pfc_alpha <= 0) {
+    throw std::invalid_argument("PFC setting: pfc_alpha must be above 0");
+  }
+  return setting;
+}
 
 }  // namespace dcqcn

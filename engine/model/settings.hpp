@@ -53,10 +53,13 @@ struct NicSetting {
 struct EcnSetting {
   Bytes kmin, kmax;
   double pmax;
-  double slope;  // pmax / (kmax - kmin)
+  double slope;          // pmax / (kmax - kmin)
+  double pfc_alpha = 0;  // 0: that of the scenario
 
   EcnSetting();
   static EcnSetting from_si(const double* v);
+  // the same with the columns of pfc_knobs.hpp behind
+  static EcnSetting with_pfc(const double* v);
 };
 
 }  // namespace dcqcn

@@ -3,6 +3,7 @@
 // acks_as_data) and PFC frames are outside.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "model/units.hpp"
@@ -28,14 +29,16 @@ class SharedBuffer {
     Bytes used = 0;      // reserve and shared
     Bytes headroom = 0;  // in use
     Bytes headroom_limit = 0;
+    double alpha = 0;
     bool paused = false;
   };
 
   SharedBuffer() = default;
   // headrooms: one limit per port, for each lossless priority of it
   SharedBuffer(const PfcConfig& pfc, Bytes capacity, const std::vector<Bytes>& headrooms)
-      : pfc_(pfc), ingress_(headrooms.size() * 8) {
+      : pfc_(pfc), least_alpha_(pfc.alpha), ingress_(headrooms.size() * 8) {
     pool_ = capacity;
+    for (Ingress& in : ingress_) in.alpha = pfc.alpha;
     for (std::size_t port = 0; port < headrooms.size(); ++port) {
       for (unsigned p = 0; p < 8; ++p) {
         if (pfc.is_lossless(p)) {
@@ -49,15 +52,22 @@ class SharedBuffer {
 
   Bytes pool() const { return pool_; }  // shared bytes when nothing is queued
   Bytes shared_used() const { return shared_; }
-  Bytes threshold_at(Bytes shared_used) const {
-    const Bytes free = pool_ - shared_used;
-    return free > 0 ? static_cast<Bytes>(pfc_.alpha * static_cast<double>(free)) : 0;
-  }
+  // of the port with the smallest alpha
+  Bytes threshold_at(Bytes shared_used) const { return share(least_alpha_, shared_used); }
   Bytes threshold() const { return threshold_at(shared_); }
   const PfcConfig& pfc() const { return pfc_; }
   Ingress& ingress(unsigned port, unsigned priority) { return ingress_[port * 8 + priority]; }
   const Ingress& ingress(unsigned port, unsigned priority) const {
     return ingress_[port * 8 + priority];
+  }
+
+  // From now on: what comes or goes next is judged by it. Call settle_alphas() after the last one.
+  void set_alpha(unsigned port, double alpha) {
+    for (unsigned p = 0; p < 8; ++p) ingress(port, p).alpha = alpha;
+  }
+  void settle_alphas() {
+    least_alpha_ = ingress_.front().alpha;
+    for (const Ingress& in : ingress_) least_alpha_ = std::min(least_alpha_, in.alpha);
   }
 
   // take a packet in; false: it must be dropped
@@ -67,7 +77,7 @@ class SharedBuffer {
       in.used += bytes;
       return true;
     }
-    const Bytes limit = threshold();
+    const Bytes limit = share(in.alpha, shared_);
     if (in.used + bytes - pfc_.reserve > limit) {
       if (in.headroom + bytes > in.headroom_limit && shared_part(in.used) + bytes > limit) {
         return false;
@@ -102,7 +112,7 @@ class SharedBuffer {
   bool should_pause(unsigned port, unsigned priority) const {
     if (!pfc_.is_lossless(priority)) return false;
     const Ingress& in = ingress(port, priority);
-    return !in.paused && (in.headroom > 0 || shared_part(in.used) >= threshold());
+    return !in.paused && (in.headroom > 0 || shared_part(in.used) >= share(in.alpha, shared_));
   }
 
   // after a dequeue: may this ingress go on?
@@ -110,13 +120,18 @@ class SharedBuffer {
     const Ingress& in = ingress(port, priority);
     if (!in.paused || in.headroom != 0) return false;
     const Bytes over = shared_part(in.used);
-    return over == 0 || over + pfc_.resume_offset <= threshold();
+    return over == 0 || over + pfc_.resume_offset <= share(in.alpha, shared_);
   }
 
  private:
+  Bytes share(double alpha, Bytes shared_used) const {
+    const Bytes free = pool_ - shared_used;
+    return free > 0 ? static_cast<Bytes>(alpha * static_cast<double>(free)) : 0;
+  }
   Bytes shared_part(Bytes used) const { return used > pfc_.reserve ? used - pfc_.reserve : 0; }
 
   PfcConfig pfc_;
+  double least_alpha_ = 0;
   Bytes pool_ = 0;
   Bytes shared_ = 0;
   std::vector<Ingress> ingress_;

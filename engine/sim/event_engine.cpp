@@ -346,6 +346,7 @@ void EventEngine::settings_changed(Time now) {
 
 void EventEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
   set_curves([this](std::size_t i) -> Port& { return ports_[i]; }, per_port);
+  set_alphas([this](int node) -> SharedBuffer& { return buffer(node); }, world_.topology, per_port);
 }
 
 PortSample EventEngine::sample_port(int port, Time now) const {

@@ -48,4 +48,19 @@ void set_curves(PortAt&& port_at, const std::vector<EcnSetting>& per_port) {
   for (std::size_t i = 0; i < per_port.size(); ++i) port_at(i).ecn = per_port[i];
 }
 
+// the alphas of a switch's buffer, if the settings have them; buffer_of(node) is that of a switch
+template <typename BufferOf>
+void set_alphas(BufferOf&& buffer_of, const Topology& t, const std::vector<EcnSetting>& per_port) {
+  for (int node = t.hosts(); node < t.nodes(); ++node) {
+    const int first = t.first_port(node), end = t.first_port(node + 1);
+    if (first == end || per_port[static_cast<std::size_t>(first)].pfc_alpha == 0) continue;
+    SharedBuffer& buffer = buffer_of(node);
+    for (int p = first; p < end; ++p) {
+      buffer.set_alpha(static_cast<unsigned>(p - first),
+                       per_port[static_cast<std::size_t>(p)].pfc_alpha);
+    }
+    buffer.settle_alphas();
+  }
+}
+
 }  // namespace dcqcn

@@ -125,6 +125,11 @@ void WindowEngine::settings_changed(Time now) {
 
 void WindowEngine::set_ecn(const std::vector<EcnSetting>& per_port) {
   set_curves([this](std::size_t i) -> Port& { return ports_[i]; }, per_port);
+  const auto hosts = static_cast<std::size_t>(world_.topology.hosts());
+  const auto buffer_of = [this, hosts](int node) -> SharedBuffer& {
+    return switches_[static_cast<std::size_t>(node) - hosts].buffer;
+  };
+  set_alphas(buffer_of, world_.topology, per_port);
 }
 
 PortSample WindowEngine::sample_port(int port, Time now) const {

@@ -122,6 +122,32 @@ void test_configuration() {
 
 // Exactly at the threshold an ingress is paused, a byte below it is not: alpha 1, no reserve, pool
 // 2000; with s bytes queued the threshold is 2000 - s, so s = 1000 meets it.
+// Two ports of one buffer with shares of their own: pool 71,808. Port 0 (1/8) pauses once its
+// shared part reaches (71,808 - shared) / 8, port 1 (1/2) at half of what is free.
+void test_alpha_of_one_port() {
+  SharedBuffer b(PfcConfig{}, 100'000, {10'000, 10'000});
+  b.set_alpha(1, 0.5);
+  b.settle_alphas();
+  CHECK_EQ(b.threshold(), 8976);  // the smallest of the ports
+  for (int i = 0; i < 12; ++i) {
+    CHECK(b.admit(0, kData, 1000));
+    CHECK(b.admit(1, kData, 1000));
+  }
+  // 12,000 B each would be 7904 B shared; port 0 met (71,808 - 13,808) / 8 = 7250 with its 12th
+  CHECK(b.should_pause(0, kData));
+  CHECK_EQ(b.ingress(0, kData).headroom, 1000);
+  CHECK(!b.should_pause(1, kData));
+  CHECK_EQ(b.shared_used(), 6904 + 7904);
+  b.ingress(0, kData).paused = true;
+  b.release(0, kData, 1000);
+  CHECK(!b.should_resume(0, kData));  // 6904 + 3072 > (71,808 - 14,808) / 8 = 7125
+  b.set_alpha(0, 0.25);
+  b.set_alpha(1, 0.25);
+  b.settle_alphas();
+  CHECK(b.should_resume(0, kData));  // 9976 <= 14,250
+  CHECK_EQ(b.threshold(), 14'250);
+}
+
 void test_pause_at_the_threshold() {
   PfcConfig c;
   c.alpha = 1.0;
@@ -209,6 +235,7 @@ int main() {
   test_two_ports();
   test_lossy();
   test_configuration();
+  test_alpha_of_one_port();
   test_pause_at_the_threshold();
   test_pfc_fixed_point();
   test_bookkeeping();

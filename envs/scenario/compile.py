@@ -87,7 +87,7 @@ def _devices(scenario: Network) -> Iterator[str]:
     yield "pfc " + _items(
         enabled=int(switch.pfc),
         lossless=_list(switch.lossless) or "none",
-        alpha=repr(switch.alpha),
+        alpha=repr(scenario.alpha),
         reserve=switch.reserve_bytes,
         resume_offset=switch.resume_offset_bytes,
         ack_class=switch.ack_class,

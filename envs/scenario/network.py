@@ -11,6 +11,7 @@ from typing_extensions import Self
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import KnobTable
+from dcqcn_gym.envs.scenario.alpha import computed_alpha
 from dcqcn_gym.envs.scenario.limits import check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
@@ -57,7 +58,8 @@ class Switch(StrictModel):
 
     ``buffer_bytes`` is 12 MiB x (fastest rate / 100 Gb/s) if it is not given. The headroom of a
     port is ``headroom_factor`` x rate x one-way delay, once per lossless priority. With
-    ``pfc = false`` nothing is paused and packets are dropped at the dynamic threshold.
+    ``pfc = false`` nothing is paused and packets are dropped at the dynamic threshold. ``alpha`` is
+    the share of the free buffer at which that is; ``"computed"``: :mod:`.alpha` says how.
     ``ecmp_salt`` draws other paths for all flows; ``ecmp_table`` chooses those of single flows.
     ``ack_class = "data"`` puts ACKs and CNPs into the class of their data at switches.
     """
@@ -65,7 +67,7 @@ class Switch(StrictModel):
     pfc: bool = True
     buffer_bytes: int | None = Field(default=None, ge=1000, le=2**40)
     lossless: tuple[Annotated[int, Field(ge=1, le=7)], ...] = (3,)
-    alpha: float = Field(default=0.125, gt=0, le=64)
+    alpha: Annotated[float, Field(gt=0, le=64)] | Literal["computed"] = 0.125
     reserve_bytes: int = Field(default=4096, ge=0)
     resume_offset_bytes: int = Field(default=3072, ge=0)
     headroom_factor: float = Field(default=3.0, ge=0, le=100)
@@ -257,6 +259,12 @@ class Network(StrictModel):
     def line_rate_bps(self) -> float:
         """Rate of the host links in bit/s (the fastest one if they differ)."""
         return max(link.rate_bps for link in self.fabric.host_link)
+
+    @property
+    def alpha(self) -> float:
+        """Share of the free shared buffer at which an ingress port pauses its peer."""
+        alpha = self.switch.alpha
+        return computed_alpha(self) if isinstance(alpha, str) else alpha
 
     @property
     def buffer_bytes(self) -> int:

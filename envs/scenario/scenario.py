@@ -15,7 +15,8 @@ from typing_extensions import Self
 from dcqcn_gym.core.config import CONFIGS, load_toml
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import check_group_names
-from dcqcn_gym.core.knobs import Setting, default_setting
+from dcqcn_gym.core.knobs import KnobTable, Setting, default_setting
+from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, with_optional
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.choices import check_ranges, turned
 from dcqcn_gym.envs.scenario.names import Name
@@ -51,6 +52,14 @@ class Scenario(Task, Network):
         return turned(self.knobs, self.table) if isinstance(self.knobs, dict) else self.knobs
 
     @property
+    def table(self) -> KnobTable:
+        """The knobs of a setting: those of the scheme, and the optional ones that ``knobs`` names.
+
+        An optional knob starts as the key of ``switch`` of its kind says.
+        """
+        return with_optional(super().table, self.knobs)
+
+    @property
     def task(self) -> Task:
         """What is asked."""
         return Task.model_construct(**{key: getattr(self, key) for key in Task.model_fields})
@@ -62,11 +71,18 @@ class Scenario(Task, Network):
 
     def default_setting(self) -> Setting:
         """Return the default of the scheme's knobs at this line rate: the common baseline."""
-        return default_setting(self.line_rate_bps, self.table)
+        return self._with_switch(default_setting(self.line_rate_bps, self.table))
 
     def initial_setting(self) -> Setting:
         """Return the setting in force at time 0, as :meth:`Task.setting_at` says."""
-        return self.setting_at(self.line_rate_bps, self.table)
+        setting = self.setting_at(self.line_rate_bps, self.table)
+        given = self.initial if isinstance(self.initial, dict) else {}
+        return setting if OPTIONAL_KNOBS.keys() & given.keys() else self._with_switch(setting)
+
+    def _with_switch(self, setting: Setting) -> Setting:
+        """Return ``setting`` with the alpha of ``switch``, if it has one at all."""
+        own = {"pfc_alpha": self.alpha} if "pfc_alpha" in setting.table.knobs else {}
+        return setting.replace(own)
 
 
 SCHEMAS = {"scenario": Scenario}

@@ -13,6 +13,7 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.knob_names import by_knob_name, knob_name
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting
+from dcqcn_gym.core.optional_knobs import with_optional
 from dcqcn_gym.core.presets import PRESETS
 from dcqcn_gym.envs.scenario.choices import KnobChoice, checked_choices
 from dcqcn_gym.envs.scenario.scheme import SchemeModel
@@ -22,9 +23,21 @@ __all__ = ["Task", "UtilityWeights"]
 
 
 def _table(data: Mapping[str, Any]) -> KnobTable:
-    """Return the knob table of the scheme beside a task, as far as it is read; else DCQCN's."""
+    """Return the knob table of the scheme beside a task, as far as it is read; else DCQCN's.
+
+    Optional knobs that ``knobs`` names belong to it.
+    """
     scheme = data.get("scheme")
-    return scheme.table if isinstance(scheme, SchemeModel) else DCQCN
+    table = scheme.table if isinstance(scheme, SchemeModel) else DCQCN
+    knobs = data.get("knobs")
+    return with_optional(table, filter(_is_text, knobs if isinstance(knobs, _GROUPS) else ()))
+
+
+_GROUPS = (dict, list, tuple)
+
+
+def _is_text(name: object) -> bool:
+    return isinstance(name, str)
 
 
 def _tuned(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -72,7 +85,7 @@ class Task(StrictModel):
     @field_validator("knobs", mode="before")
     @classmethod
     def _check_knobs(cls, value: Any, info: ValidationInfo) -> Any:
-        table = _table(info.data)
+        table = _table({**info.data, "knobs": value})
         if isinstance(value, dict):
             return checked_choices(value, table)
         if not isinstance(value, list | tuple) or not all(isinstance(n, str) for n in value):

@@ -15,6 +15,11 @@ def knob_rows(scheme: str) -> list[dict[str, Any]]:
     The knob table of a scheme: the rows of its NIC, then those of a switch port.
     """
 
+def optional_knob_rows() -> list[dict[str, Any]]:
+    """
+    The rows of a switch port that no table has unless a scenario turns them.
+    """
+
 class Simulation:
     """One network: built from a compiled scenario and a seed."""
 

@@ -13,7 +13,7 @@ from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_fleet import fleet
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
-from dcqcn_gym.commands.bench_parallel import acc, agents
+from dcqcn_gym.commands.bench_parallel import acc, agents, alpha
 from dcqcn_gym.commands.bench_submit import final, submit, verify, withdraw
 from dcqcn_gym.commands.interrupt import interruptible
 from dcqcn_gym.core.errors import UnknownNameError
@@ -32,6 +32,7 @@ app.command()(env)
 app.command()(agents)
 app.command()(acc)
 app.command()(fleet)
+app.command()(alpha)
 app.command()(ns3)
 
 

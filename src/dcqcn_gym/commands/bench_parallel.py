@@ -11,7 +11,7 @@ import typer
 
 from dcqcn_gym.commands.interrupt import interruptible
 
-__all__ = ["acc", "agents"]
+__all__ = ["acc", "agents", "alpha"]
 
 
 def agents(
@@ -69,3 +69,29 @@ def acc(
         typer.echo(table.markdown())
     else:
         print_tables([table])
+
+
+def alpha(
+    out: Annotated[Path, typer.Option(help="The logs; the same command continues them.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of fresh traffic.")] = 5,
+    intervals: Annotated[int, typer.Option(min=1, help="Monitor intervals per run.")] = 50,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; default: one per CPU.")
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+) -> None:
+    """Rank tuners under PFC alphas from 1/16 to 1/2, and under the computed one.
+
+    A cell is the mean utility while acting and the place; the last line is Spearman's correlation.
+    """
+    from dcqcn_gym.benchmarks.alpha_rows import AlphaPlan, measure
+    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.table import print_tables
+
+    kept = f"the same command continues {out}"
+    with interruptible(kept), open_progress() as progress:
+        tables = measure(AlphaPlan(out, seeds=seeds, intervals=intervals), jobs, progress)
+    if markdown:
+        typer.echo("\n\n".join(table.markdown() for table in tables))
+    else:
+        print_tables(tables)

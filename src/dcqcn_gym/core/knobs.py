@@ -43,7 +43,7 @@ __all__ = [
 REFERENCE_RATE_BPS = 100e9
 """Line rate at which ECN defaults and ranges are stated; they scale with the line rate."""
 
-Group = Literal["rp_increase", "rp_decrease", "rp_alpha", "np", "ecn"]
+Group = Literal["rp_increase", "rp_decrease", "rp_alpha", "np", "ecn", "pfc"]
 Scaling = Literal["none", "rate", "line_fraction"]
 
 
@@ -88,7 +88,7 @@ class Knob:
     @property
     def is_ecn(self) -> bool:
         """True for a switch knob, False for a NIC knob."""
-        return self.group == "ecn"
+        return self.group in ("ecn", "pfc")
 
     def to_si(self, value: float) -> float:
         """Convert a value in NVIDIA's unit to SI."""

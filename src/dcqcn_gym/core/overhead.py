@@ -95,7 +95,8 @@ def wire_cost(
     metrics = hosts * RNIC_RECORD.size + switches * SWITCH_HEADER.size
     metrics += len(ports) * PORT_RECORD.size
     more = 4 * (len(table.nic) - len(NIC_KNOBS))  # of another scheme than DCQCN
-    dispatch = hosts * (NIC_DISPATCH.size + more) + switches * ECN_DISPATCH.size
+    optional = 4 * (len(table.ecn) - len(ECN_KNOBS))
+    dispatch = hosts * (NIC_DISPATCH.size + more) + switches * (ECN_DISPATCH.size + optional)
     silent = len(reports) - collected
     published = collected * (hosts * PUBLISHED.rnic + switches * PUBLISHED.switch)
     published += silent * switches * PUBLISHED.fsd

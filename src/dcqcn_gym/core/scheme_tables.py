@@ -7,6 +7,7 @@ from functools import cache
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import Knob, KnobTable, knob_table, schemes
+from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, with_optional
 
 __all__ = ["table_of", "table_of_schemes"]
 
@@ -40,8 +41,14 @@ def _joint(names: tuple[str, ...]) -> KnobTable:
 def table_of(knobs: Iterable[str]) -> KnobTable:
     """Return the table that has all these knobs: of one scheme, or of the fewest together.
 
-    A name that no scheme has counts for nothing; whoever uses the table refuses it.
+    Optional knobs come on top. A name that no scheme has counts for nothing; whoever uses the table
+    refuses it.
     """
+    names = tuple(knobs)
+    return with_optional(_scheme_table_of([n for n in names if n not in OPTIONAL_KNOBS]), names)
+
+
+def _scheme_table_of(knobs: Sequence[str]) -> KnobTable:
     tables = [knob_table(scheme) for scheme in schemes()]
     known = [name for name in knobs if any(name in table.knobs for table in tables)]
     for table in tables:

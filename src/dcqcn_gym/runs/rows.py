@@ -16,6 +16,7 @@ from typing import Any
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.spec import RunSpec
 
@@ -43,8 +44,12 @@ def evaluation_seeds(seed: int, count: int) -> list[int]:
 
 def reference_settings(scenario: Scenario) -> dict[str, Setting]:
     """Return the settings of :data:`REFERENCES` at the scenario's line rate, in its knobs."""
-    rate, table = scenario.line_rate_bps, scenario.initial_setting().table
-    return {"default": default_setting(rate, table), "expert": expert_setting(rate, table)}
+    rate, base = scenario.line_rate_bps, scenario.initial_setting()
+    found = {name: make(rate, base.table) for name, make in _REFERENCE_SETTINGS.items()}
+    return {name: keeping_optional(setting, base) for name, setting in found.items()}
+
+
+_REFERENCE_SETTINGS = {"default": default_setting, "expert": expert_setting}
 
 
 def label(tuner: str) -> str:

@@ -15,8 +15,9 @@ import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.groups import Devices
-from dcqcn_gym.core.knobs import Setting, knob_table
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.observation import Observation
+from dcqcn_gym.core.optional_knobs import named_table
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.envs.backends.report_dict import report_from_dict, report_to_dict
@@ -58,13 +59,13 @@ def _setting(value: object) -> Setting:
     values = value.get("si") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(values, list):
         raise ConfigError(f"expected a setting; got {quote(value)}")
-    return Setting(tuple(values), knob_table(str(value.get("scheme"))))
+    return Setting(tuple(values), named_table(str(value.get("scheme"))))
 
 
 def context_plain(context: TunerContext) -> dict[str, Any]:
     """Return a context as plain data; ConfigError if its knob table belongs to no scheme."""
     scheme = context.space.table.scheme
-    knob_table(scheme).require(context.base, "a tuner in a process of its own")
+    named_table(scheme).require(context.base, "a tuner in a process of its own")
     return {
         **{name: getattr(context, name) for name in _SAME},
         "scheme": scheme,
@@ -81,7 +82,7 @@ def context_from(value: Mapping[str, Any]) -> TunerContext:
     """Return the context that :func:`context_plain` wrote."""
     return TunerContext(
         **{name: value[name] for name in _SAME},
-        space=KnobSpace(value["knobs"], value["line_rate_bps"], knob_table(value["scheme"])),
+        space=KnobSpace(value["knobs"], value["line_rate_bps"], named_table(value["scheme"])),
         base=_setting(value["base"]),
         observation=_observation(value["observation"]),
         groups=tuple(value["groups"]),

@@ -1,0 +1,47 @@
+"""Knobs of a switch that no table has unless a scenario names them: ``pfc_alpha``.
+
+A table with some of them is called ``"dcqcn+pfc_alpha"``. Observation, default action and files of
+networks without them know nothing of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from dcqcn_gym import _core
+from dcqcn_gym.core.knobs import Knob, KnobTable, Setting, knob_table
+
+__all__ = ["OPTIONAL_KNOBS", "keeping_optional", "named_table", "with_optional"]
+
+OPTIONAL_KNOBS: Mapping[str, Knob] = {
+    row["name"]: Knob(**row) for row in _core.optional_knob_rows()
+}
+"""Every optional row by its name."""
+
+
+def with_optional(table: KnobTable, names: Iterable[str]) -> KnobTable:
+    """Return ``table`` with the optional knobs among ``names`` behind its rows."""
+    given = set(names)
+    wanted = tuple(n for n in OPTIONAL_KNOBS if n in given and n not in table.knobs)
+    return _extended(table, wanted) if wanted else table
+
+
+@cache
+def _extended(table: KnobTable, names: tuple[str, ...]) -> KnobTable:
+    rows = tuple(OPTIONAL_KNOBS[name] for name in names)
+    return KnobTable("+".join((table.scheme, *names)), (*table.rows, *rows))
+
+
+def named_table(name: str) -> KnobTable:
+    """Return the table of a scheme, with the optional knobs that stand behind ``+`` in its name.
+
+    Raises :class:`~dcqcn_gym.core.errors.UnknownNameError` for a scheme that there is not.
+    """
+    scheme, *names = name.split("+")
+    return with_optional(knob_table(scheme), names)
+
+
+def keeping_optional(setting: Setting, base: Setting) -> Setting:
+    """Return ``setting`` with the optional knobs of ``base``: no preset says anything of them."""
+    return setting.replace({n: base[n] for n in OPTIONAL_KNOBS if n in setting.table.knobs})

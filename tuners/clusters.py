@@ -1,0 +1,165 @@
+"""Several controllers on one network, each with its own devices, flow sizes and weights.
+
+The clusters of one fabric run different jobs: each controller is a copy of a tuner that sees the
+throughput, round trips, pauses and flow sizes of its own hosts and switches, weighs them by its own
+weights and sets its own devices. What no cluster holds stays as it starts. Ours; PARALEON (ICNP'24)
+has one controller for everything. ``per-group`` is the same with one utility for all.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, cast
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from dcqcn_gym.core.agents import Agent, agents_of, joint_setting
+from dcqcn_gym.core.clusters import Cluster, part_of
+from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.utility import terms, utility
+from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
+
+__all__ = ["ClustersTuner"]
+
+
+class _Weights(StrictModel):
+    tp: float = Field(default=0.2, ge=0, le=1)
+    rtt: float = Field(default=0.5, ge=0, le=1)
+    pfc: float = Field(default=0.3, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        whole = self.tp + self.rtt + self.pfc
+        if abs(whole - 1.0) > 1e-9:
+            raise ConfigError(f"tp + rtt + pfc = {whole:g}; expected weights that add up to 1")
+        return self
+
+
+class _ClusterSettings(StrictModel):
+    """``hosts`` are the first and the last one of a row of NICs, ``groups`` any other devices."""
+
+    hosts: tuple[int, int] | None = None
+    groups: tuple[str, ...] = ()
+    weights: _Weights = _Weights()
+
+    def names(self) -> tuple[str, ...]:
+        """Return all groups of devices."""
+        first, last = self.hosts or (0, -1)
+        return (*(f"nic:{host}" for host in range(first, last + 1)), *self.groups)
+
+
+class _ClustersSettings(TunerSettings):
+    tuner: str = Field(default="paraleon", description="the tuner that every cluster gets")
+    arguments: dict[str, Any] = Field(default={}, description="its arguments: a JSON table")
+    clusters: dict[str, _ClusterSettings] = Field(
+        default={},
+        description='{"NAME": {"hosts": [first, last], "groups": ["switch:16"], "weights": '
+        '{"tp": 0.2, "rtt": 0.5, "pfc": 0.3}}, ...}; none: one of all hosts, one of all switches',
+    )
+
+
+@dataclass
+class _Controller:
+    agent: Agent
+    part: Cluster
+    tuner: Tuner[Any]
+    weights: _Weights
+    setting: Setting
+    fsd: FlowSizeDistribution = field(default_factory=lambda: FlowSizeDistribution(known=False))
+    utility: float = 0.0
+
+    def seen(self, report: IntervalReport) -> IntervalReport:
+        """Return the report of its own part, and keep its distribution."""
+        own = part_of(report, self.part, self.fsd)
+        self.fsd = own.fsd
+        return own
+
+
+class ClustersTuner(Tuner[Proposal]):
+    """A copy of a tuner per cluster: own devices, own flow sizes, own weights."""
+
+    name = "clusters"
+    summary = "any tuner, once per cluster of devices, each by its own traffic and weights"
+    Settings: ClassVar[type[TunerSettings]] = _ClustersSettings
+
+    def start(self, context: TunerContext) -> None:
+        """Start every copy with a seed of its own; clusters that share a device are refused."""
+        super().start(context)
+        options = cast(_ClustersSettings, self.settings)
+        if context.devices is None:
+            raise ConfigError(f"tuner {self.name!r} has to know the network's devices")
+        if options.tuner in (self.name, "per-group"):
+            raise ConfigError(f"tuner {self.name!r}: tuner = {quote(options.tuner)} has no end")
+        make = importlib.import_module("dcqcn_gym.tuners").make_tuner
+        given = options.clusters or {
+            "hosts": _ClusterSettings(groups=("hosts",)),
+            "switches": _ClusterSettings(groups=("switches",)),
+        }
+        named = {name: one.names() for name, one in given.items()}
+        agents = agents_of(named, context.devices, context.space.knobs, context.space.table)
+        self._controllers = []
+        for i, agent in enumerate(agents):
+            whole = context.space
+            space = KnobSpace(agent.knobs, whole.line_rate_bps, whole.table, whole.ranges)
+            seed = int(context.generator(1 + i).integers(2**31))
+            tuner = make(options.tuner, dict(options.arguments))
+            tuner.start(replace(context, space=space, seed=seed, groups=(), devices=None))
+            part = Cluster.of(agent, context.devices.port_node)
+            weights = given[agent.name].weights
+            self._controllers.append(_Controller(agent, part, tuner, weights, context.base))
+
+    def ask(self) -> Proposal | None:
+        """Return what all copies propose, together; None if none of them wants a change."""
+        answers = [(c, c.tuner.ask()) for c in self._controllers]
+        for controller, answer in answers:
+            if answer is not None:
+                controller.setting = self._plain(answer)
+        if all(answer is None for _, answer in answers):
+            return None
+        return joint_setting(self.context.base, {c.agent: c.setting for c in self._controllers})
+
+    def tell(self, outcome: Outcome) -> None:
+        """Tell every copy what its own part did in the last interval, by its own weights."""
+        super().tell(outcome)
+        for c in self._controllers:
+            report = c.seen(outcome.report)
+            value = terms(report)
+            c.utility = utility(value, c.weights)
+            own = replace(outcome, setting=c.setting, utility=c.utility, terms=value, report=report)
+            c.tuner.tell(own)
+
+    @property
+    def tuning(self) -> bool:
+        """True while any copy is."""
+        return any(c.tuner.tuning for c in self._controllers)
+
+    def recommend(self) -> Proposal:
+        """Return what every copy recommends for its own devices."""
+        found = {c.agent: self._plain(c.tuner.recommend()) for c in self._controllers}
+        return joint_setting(self.context.base, found)
+
+    def state(self) -> dict[str, Any]:
+        """Return utility, share of elephants and state of every cluster by its name."""
+        return {
+            c.agent.name: {
+                "utility": c.utility,
+                "elephant_share": c.fsd.elephant_share,
+                **c.tuner.state(),
+            }
+            for c in self._controllers
+        }
+
+    def _plain(self, answer: Proposal) -> Setting:
+        if isinstance(answer, Setting):
+            return answer
+        name = cast(_ClustersSettings, self.settings).tuner
+        raise ConfigError(
+            f"tuner {self.name!r}: {quote(name)} itself proposes a setting per group; expected one "
+            "that proposes one setting"
+        )
