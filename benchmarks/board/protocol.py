@@ -10,12 +10,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.board.draw import seed
+from dcqcn_gym.benchmarks.board.draw import seed, shuffled
 from dcqcn_gym.benchmarks.board.row_text import asked_rows
 from dcqcn_gym.benchmarks.board.suite import Entry, Suite, load_suite
 from dcqcn_gym.core.errors import DcqcnGymError, RunError, quote
@@ -26,6 +26,7 @@ from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.recorded import Ran, RunJob
 from dcqcn_gym.runs.rows import Row, unique
+from dcqcn_gym.runs.tuner_host import Hosting
 
 __all__ = ["BASELINE", "Attempt", "Board", "open_board", "start_board"]
 
@@ -37,13 +38,18 @@ BOARD_FILE = "board.json"
 
 @dataclass(frozen=True)
 class Attempt:
-    """One repetition of a row on a scenario: the online run and what follows from it."""
+    """One repetition of a row on a scenario: the online run and what follows from it.
+
+    With a ``salt``, its traffic and its tuner's draws are others than those of the suite.
+    """
 
     suite: Suite
     entry: Entry
     row: Row
     repetition: int
     folder: Path
+    salt: str = ""
+    hosting: Hosting = field(default_factory=Hosting)
 
     @property
     def title(self) -> str:
@@ -53,19 +59,19 @@ class Attempt:
     @property
     def online(self) -> RunJob:
         """The run in which the row tunes."""
-        words = (self.suite.file.name, self.entry.name, self.repetition)
+        words = self._words
         spec = self.row.spec(
             self.suite.scenarios[self.entry.name],
             seed(*words),
             self.suite.file.intervals,
             "native",
         )
-        spec = replace(spec, tuner_seed=seed(*words, self.row.name))
+        spec = replace(spec, tuner_seed=seed(*words, self.row.name), hosting=self.hosting)
         return RunJob(spec, self._log("online"), self.title, self._log("timing"))
 
     def final(self, setting: DeviceSetting) -> RunJob:
         """Return the run of what the online run recommends, on fresh traffic."""
-        fresh = seed(self.suite.file.name, self.entry.name, self.repetition, "final")
+        fresh = seed(*self._words, "final")
         spec = self.online.spec.with_setting(setting, fresh, self.suite.file.final_intervals)
         return RunJob(spec, self._log("final"), f"{self.title}, final")
 
@@ -74,6 +80,12 @@ class Attempt:
         """The logs of the online run and of the final one."""
         return self._log("online"), self._log("final")
 
+    @property
+    def _words(self) -> tuple[str | int, ...]:
+        """What the seeds follow from."""
+        words = (self.suite.file.name, self.entry.name, self.repetition)
+        return (*words, self.salt) if self.salt else words
+
     def _log(self, what: str) -> Path:
         kind = "json" if what == "timing" else "jsonl"
         return self.folder / f"{what}-{self.repetition:02d}.{kind}"
@@ -81,7 +93,10 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Board:
-    """A folder of runs: a suite, the rows in it, and how often each row is repeated."""
+    """A folder of runs: a suite, the rows in it, and how often each row is repeated.
+
+    ``salt`` and ``hosting`` are a verifier's: other seeds, and the sandbox of a plug-in.
+    """
 
     suite: Suite
     rows: Sequence[Row]
@@ -89,6 +104,8 @@ class Board:
     repetitions: int
     slow: frozenset[str] = frozenset()
     """Names of the rows that run ``slow_repetitions`` times, the first of them all."""
+    salt: str = ""
+    hosting: Hosting = field(default_factory=Hosting)
 
     def repeated(self, row: str) -> int:
         """Return how often the row of a name runs on every scenario."""
@@ -100,13 +117,17 @@ class Board:
 
         They come repetition by repetition, so that a board cut short is balanced.
         """
+        runs = self.out / "runs"
         return [
-            Attempt(self.suite, entry, row, repetition, self.out / "runs" / row.name / entry.name)
+            Attempt(
+                self.suite, entry, row, repetition, runs / row.name / entry.name, self.salt,
+                self.hosting,
+            )
             for repetition in range(self.repetitions)
             for entry in self.suite.file.scenarios
             for row in rows or self.rows
             if repetition < self.repeated(row.name)
-        ]
+        ]  # fmt: skip
 
     def header(self) -> dict[str, Any]:
         """Return what ``board.json`` holds."""
@@ -136,6 +157,8 @@ class Board:
     ) -> dict[Path, str]:
         """Make every log that is missing or unfinished; return the error of each that failed."""
         attempts = self.attempts()
+        if self.salt:  # a plug-in shall not know by its turn what it meets
+            attempts = shuffled(attempts, self.salt, "order")
         by_log = {attempt.online.path: attempt for attempt in attempts}
         for attempt in attempts:
             attempt.folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.board.compared import best_known, p_values
-from dcqcn_gym.benchmarks.board.details import row_details, suite_details
+from dcqcn_gym.benchmarks.board.details import course_details, row_details, suite_details
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
 from dcqcn_gym.benchmarks.board.ranking import aggregate, bands, improvement
 from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
@@ -23,7 +23,7 @@ from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import MISSING, Table, count_of
 
-__all__ = ["progress_table", "ranked", "write_results"]
+__all__ = ["progress_table", "ranked", "row_line", "write_results"]
 
 
 def ranked(rows: Sequence[RowScores]) -> dict[str, int]:
@@ -46,11 +46,17 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
     best = {name: i for i, name in enumerate(place)}
     rows = sorted(rows, key=lambda row: (best.get(row.name, len(best)), not row.complete))
     known = best_known(rows, list(board.suite.scenarios))
-    details = row_details(board, rows, known)
-    chance = p_values(rows)
-    lines = [
-        _line(board, row, place.get(row.name), details.get(row.name, {}), chance) for row in rows
-    ]
+    others = [row for row in rows if row.complete and row.name != BASELINE]
+    chance = p_values({row.name: row.parts["final"].score for row in others})
+    lines = [row_line(board, row, place.get(row.name)) for row in rows]
+    courses = {line["row"]: line.pop("course") for line in lines if "course" in line}
+    details = row_details(board, rows, known, courses)
+    for line in lines:
+        found = details.get(line["row"])
+        if found is not None:
+            line["p_default"] = chance.get(line["row"])
+            line["regret"] = _mean(found["regret"])
+            line["recovery"] = _mean(found["recovery"])
     write_json_results(
         board.out,
         "board",
@@ -72,10 +78,11 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
     return [table for table in tables if table.rows], remarks
 
 
-def _line(
-    board: Board, row: RowScores, band: int | None, details: Mapping[str, Any],
-    chance: Mapping[str, float],
-) -> dict[str, Any]:  # fmt: skip
+def row_line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
+    """Return a row as ``results.json`` holds it; without figures while runs are missing.
+
+    It depends on no row but the default. ``course`` is how its online runs went.
+    """
     tuner = next(one.tuner for one in board.rows if one.name == row.name)
     line: dict[str, Any] = {
         "row": row.name,
@@ -97,10 +104,8 @@ def _line(
             },
         }
     if row.course is not None:
-        line["p_default"] = chance.get(row.name)
-        line["regret"] = _mean(details["regret"])
-        line["recovery"] = _mean(details["recovery"])
         line["wire_bytes"] = float(np.mean(row.course.wire_bytes))
+        line["course"] = course_details(row.course)
     return line
 
 

@@ -82,12 +82,7 @@ def test_recovery_counts_until_the_phase_s_best_is_near() -> None:
 
 def test_p_values_are_adjusted_for_their_number() -> None:
     base = np.linspace(0.1, 0.9, 12)[:, None] * np.ones(2)
-    rows = [
-        row("default", (0 * base).tolist()),
-        row("x", base.tolist()),
-        row("y", (-base).tolist()),
-    ]
-    found = p_values(rows)
+    found = p_values({"x": base, "y": -base})
     # the smallest two-sided p of twelve pairs is 2 / 2^12; two rows double it
     assert found == pytest.approx({"x": 4 / 2**12, "y": 4 / 2**12})
 

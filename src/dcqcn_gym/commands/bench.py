@@ -13,6 +13,7 @@ from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
 from dcqcn_gym.commands.bench_parallel import acc, agents
+from dcqcn_gym.commands.bench_submit import final, submit, verify, withdraw
 from dcqcn_gym.commands.interrupt import interruptible
 from dcqcn_gym.core.errors import UnknownNameError
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_args_is_help=True)
-for command in (run, resume, status, report, site, suites):
+for command in (run, resume, status, report, site, suites, submit, verify, withdraw):
     app.command()(command)
+app.add_typer(final)
 app.command()(monitor)
 app.command()(env)
 app.command()(agents)

@@ -1,12 +1,21 @@
 """Tuners of strangers in a process of their own, at the other end of one pipe.
 
 :mod:`.protocol` is what goes over the pipe and :mod:`.values` how settings and measurements are
-written there; :mod:`.server` is the program at the far end, :mod:`.process` the near end and
-:mod:`.tuner` what the main path sees of it. docs/tuner-host.md is the protocol for people.
+written there; :mod:`.server` is the program at the far end, :mod:`.process` the near end,
+:mod:`.tuner` what the main path sees of it, and :mod:`.enclosure` the sandbox around the far end.
+docs/tuner-host.md is the protocol for people.
 """
 
 from __future__ import annotations
 
+from dcqcn_gym.runs.tuner_host.enclosure import Enclosure, sandbox_problem
 from dcqcn_gym.runs.tuner_host.tuner import Hosting, described, guarded_tuner, hosted_digest
 
-__all__ = ["Hosting", "described", "guarded_tuner", "hosted_digest"]
+__all__ = [
+    "Enclosure",
+    "Hosting",
+    "described",
+    "guarded_tuner",
+    "hosted_digest",
+    "sandbox_problem",
+]

@@ -21,7 +21,7 @@ from dcqcn_gym.runs.tuner_host.protocol import (
     shown,
 )
 
-__all__ = ["HostProcess", "PluginTraceback", "own_python"]
+__all__ = ["HostProcess", "PluginTraceback", "python_command"]
 
 _GRACE_S = 1.0
 """How long a tuner's process may take to end by itself."""
@@ -32,10 +32,15 @@ class PluginTraceback(Exception):  # noqa: N818 - the cause of an error, shown b
     """The traceback of an error at the far end."""
 
 
-def own_python() -> list[str]:
-    """Return the command of a far end in this very environment."""
-    path = [entry for entry in sys.path if entry]  # without the current directory's shadow
-    code = f"import sys; sys.path[:] = {path!r}\n"
+def python_command(path: Sequence[str] | None = None, before: str = "") -> list[str]:
+    """Return the command of a far end in this very environment.
+
+    Modules are looked for in ``path`` (default: where this program looks for them); ``before`` is
+    code that runs first.
+    """
+    if path is None:
+        path = [entry for entry in sys.path if entry]  # without the current directory's shadow
+    code = f"{before}import sys; sys.path[:] = {list(path)!r}\n"
     code += "from dcqcn_gym.runs.tuner_host.server import main; main()"
     return [sys.executable, "-c", code]
 
@@ -46,19 +51,31 @@ class HostProcess:
     ``command`` starts it; its standard input is one end of a socket pair and its only way to speak
     with us. It leads a session of its own: Ctrl-C goes to this program alone, which ends it. Every
     call raises TunerError if it takes longer than ``deadline_s`` seconds, if the process ends or
-    says what is no answer; the process is ended then.
+    says what is no answer; the process is ended then. A ``bare`` one gets no environment, begins in
+    ``/``, and what it prints goes nowhere.
     """
 
-    def __init__(self, name: str, deadline_s: float, command: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        deadline_s: float,
+        command: Sequence[str] | None = None,
+        *,
+        bare: bool = False,
+    ) -> None:
         self.name = name
         self.cpu_s = 0.0
         self._deadline_s = deadline_s
         self._asked = 0
         self._unread = b""
         self._socket, theirs = socket.socketpair()
-        start = own_python() if command is None else command
+        start = python_command() if command is None else command
+        prints = subprocess.DEVNULL if bare else None
         try:
-            self._process = subprocess.Popen(start, stdin=theirs.fileno(), start_new_session=True)
+            self._process = subprocess.Popen(
+                start, stdin=theirs.fileno(), stdout=prints, stderr=prints, start_new_session=True,
+                env={} if bare else None, cwd="/" if bare else None,
+            )  # fmt: skip
         except OSError as error:
             self._socket.close()
             raise TunerError(

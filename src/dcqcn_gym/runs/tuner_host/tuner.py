@@ -11,6 +11,7 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, TunerError, quote
 from dcqcn_gym.core.needs import NEEDS
+from dcqcn_gym.runs.tuner_host.enclosure import Enclosure
 from dcqcn_gym.runs.tuner_host.process import HostProcess
 from dcqcn_gym.runs.tuner_host.protocol import VERSION
 from dcqcn_gym.runs.tuner_host.values import context_plain, outcome_plain, proposal_from
@@ -44,11 +45,12 @@ class Hosting:
 
     ``deadline_s`` is the longest that one call of a hosted tuner may take (default: 300 s, or the
     environment variable). ``apart`` True gives every tuner a process of its own, False none; None
-    hosts those that are not built in.
+    hosts those that are not built in. ``enclosure`` is the sandbox for those, and holds their code.
     """
 
     deadline_s: float = field(default_factory=_deadline)
     apart: bool | None = None
+    enclosure: Enclosure | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline_s < math.inf:
@@ -59,7 +61,7 @@ class Hosting:
     def hosts(self, tuner: str) -> bool:
         """Return whether a tuner runs in a process of its own; raise if the name is unknown."""
         apart = tuner not in TUNERS.builtin if self.apart is None else self.apart
-        if apart:
+        if apart and self.enclosure is None:
             TUNERS.check_name(tuner)
         return apart
 
@@ -68,7 +70,7 @@ def guarded_tuner(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> 
     """Return a fresh tuner under supervision, in a process of its own where ``hosting`` says so."""
     if not hosting.hosts(name):
         return GuardedTuner(name, make_tuner(name, dict(arguments)))
-    return _HostedGuard(name, _HostedTuner(name, arguments, hosting.deadline_s))
+    return _HostedGuard(name, _HostedTuner(name, arguments, hosting))
 
 
 def described(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> dict[str, Any]:
@@ -79,27 +81,30 @@ def described(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> dict
     if not hosting.hosts(name):
         typed = parse_settings(name, TUNERS.load(name), arguments)
         return dict(typed.model_dump(mode="json", exclude_unset=True))
-    with closing(_HostedTuner(name, arguments, hosting.deadline_s)) as tuner:
+    with closing(_HostedTuner(name, arguments, hosting)) as tuner:
         return tuner.arguments
 
 
 def hosted_digest(name: str, arguments: Mapping[str, Any]) -> str | None:
     """Return the digest of the code of a tuner that is not built in, computed at its own side."""
-    with closing(_HostedTuner(name, arguments, Hosting().deadline_s)) as tuner:
+    with closing(_HostedTuner(name, arguments, Hosting())) as tuner:
         return tuner.digest()
 
 
 class _HostedTuner(Tuner[Proposal]):
     """A tuner at the other end of a pipe. It trusts nothing that comes from there."""
 
-    def __init__(self, name: str, arguments: Mapping[str, Any], deadline_s: float) -> None:
+    def __init__(self, name: str, arguments: Mapping[str, Any], hosting: Hosting) -> None:
         super().__init__()
         self._title = name
         self.offers: frozenset[str] = frozenset(NEEDS)
-        self.process = HostProcess(name, deadline_s)
+        box = hosting.enclosure
+        inside = name if box is None else box.name_inside(name)
+        command = None if box is None else box.command()
+        self.process = HostProcess(name, hosting.deadline_s, command, bare=box is not None)
         try:
             found = self.process.call(
-                "open", version=VERSION, tuner=name, arguments=dict(arguments)
+                "open", version=VERSION, tuner=inside, arguments=dict(arguments)
             )
             if not isinstance(found, dict):
                 raise self._wrong("open", found, "its arguments")

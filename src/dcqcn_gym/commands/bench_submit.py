@@ -1,0 +1,154 @@
+"""``dcqcn-gym bench submit``, ``verify``, ``withdraw``, ``final``: rows of others on the board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dcqcn_gym.commands.interrupt import interruptible
+
+if TYPE_CHECKING:
+    from dcqcn_gym.benchmarks.board.verification import Verification
+
+__all__ = ["final", "submit", "verify", "withdraw"]
+
+final = typer.Typer(
+    name="final", help="The final draw: commit to a salt, reveal it.", no_args_is_help=True
+)
+Day = Annotated[str, typer.Option("--date", metavar="YYYY-MM-DD", help="Date of the verdict.")]
+Dir = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a submission.")]
+SaltFile = Annotated[
+    Path, typer.Option(help="The file of the salt; keep it out of the repository.")
+]
+
+
+def submit(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished board.")],
+    tuner: Annotated[str, typer.Option(help="The row: its name, or its tuner's.")],
+    out: Annotated[Path, typer.Option(help="New folder for the submission.")],
+    author: Annotated[list[str], typer.Option(help="Who made it; repeatable.")],
+    licence: Annotated[str, typer.Option(help="Licence of the code, such as MIT.")],
+    track: Annotated[str, typer.Option(help="static, online, pre-trained or oracle.")],
+    link: Annotated[str, typer.Option(help="Where the code lives: https://...")] = "",
+    training_intervals: Annotated[
+        int, typer.Option(min=0, help="Monitor intervals that it learned for before.")
+    ] = 0,
+    training_data: Annotated[str, typer.Option(help="What it learned from.")] = "none",
+    wheel: Annotated[
+        Path | None, typer.Option(help="The package's wheel, where it is installed as editable.")
+    ] = None,
+    include: Annotated[
+        list[Path] | None,
+        typer.Option(help="File that the plug-in reads; repeatable."),
+    ] = None,
+) -> None:
+    """Write a row of a finished board as a folder to hand in: code, logs, result, hashes."""
+    from dcqcn_gym.benchmarks.board.protocol import open_board
+    from dcqcn_gym.benchmarks.board.submit import Author, submit
+
+    words = Author(author, licence, track, link, training_intervals, training_data)
+    folder = submit(open_board(run), tuner, out, words, wheel=wheel, include=include or ())
+    typer.echo(f"submission: {folder}", err=True)
+
+
+def verify(
+    folder: Dir,
+    date: Day,
+    salt: Annotated[
+        str | None, typer.Option(help="What fresh seeds follow from; default: a new secret.")
+    ] = None,
+    fresh: Annotated[int, typer.Option(min=1, max=99, help="Repetitions on fresh seeds.")] = 3,
+    suite: Annotated[
+        str | None, typer.Option(help="Folder of the suite, if it is not one of the package.")
+    ] = None,
+    final: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="A final draw to run on as well.")
+    ] = None,
+    work: Annotated[
+        Path | None, typer.Option(help="Folder for the runs, to go on later; default: a new one.")
+    ] = None,
+    deadline: Annotated[
+        float, typer.Option("--tuner-deadline", min=0.1, help="Seconds for one call.")
+    ] = 20.0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Check a submission, replay its logs, run its plug-in again in a sandbox; write the verdict.
+
+    Exit status 0 for a verified one, 2 for everything else.
+    """
+    import secrets
+    import tempfile
+    from contextlib import nullcontext
+
+    from dcqcn_gym.benchmarks.board.verify import Verifier
+    from dcqcn_gym.runs.pool import worker_pool
+    from dcqcn_gym.runs.progress import open_progress
+
+    place = tempfile.TemporaryDirectory() if work is None else nullcontext(str(work))
+    again = (
+        "nothing was written" if work is None else f"the same command with --work {work} goes on"
+    )
+    with (
+        place as used,
+        interruptible(again),
+        open_progress(quiet=quiet) as progress,
+        worker_pool(jobs) as pool,
+    ):
+        verifier = Verifier(
+            Path(used), date, salt or secrets.token_hex(16), fresh, suite, final, deadline, jobs,
+            pool, progress,
+        )  # fmt: skip
+        found = verifier.verify(folder)
+    _print(folder, found)
+    if found.status != "verified":
+        raise typer.Exit(2)
+
+
+def _print(folder: Path, found: Verification) -> None:
+    from dcqcn_gym.benchmarks.board.verification import STATUSES, VERIFICATION_FILE
+
+    typer.echo(f"{found.status}: {STATUSES[found.status]}")
+    for name, score in found.scores.items():
+        typer.echo(f"S {name}: {score['value']:+.3f} [{score['low']:+.3f}, {score['high']:+.3f}]")
+    for one in found.findings:
+        typer.echo(f"{one.name}: {one.text}")
+    typer.echo(f"verdict: {folder / VERIFICATION_FILE}", err=True)
+
+
+def withdraw(
+    folder: Dir,
+    date: Day,
+    reason: Annotated[str, typer.Option(help="One sentence that the board shows.")],
+) -> None:
+    """Take a row back: its folder stays, its status becomes withdrawn."""
+    from dcqcn_gym.benchmarks.board.verify import withdraw
+
+    _print(folder, withdraw(folder, date, reason))
+
+
+@final.command()
+def commit(
+    salt_file: SaltFile,
+    out: Annotated[Path, typer.Option(help="File of the commitment, to be published.")],
+) -> None:
+    """Choose a secret salt and write the commitment to it and to the suite that it draws."""
+    from dcqcn_gym.benchmarks.board.final import commit
+
+    found = commit(salt_file, out)
+    typer.echo(f"salt, secret: {salt_file}", err=True)
+    typer.echo(f"commitment, to be published: {out} (SHA-256 {found.salt_sha256})", err=True)
+
+
+@final.command()
+def reveal(
+    commitment: Annotated[Path, typer.Argument(help="The published file.")],
+    salt_file: SaltFile,
+    out: Annotated[Path, typer.Option(help="New folder for the suite that the salt draws.")],
+) -> None:
+    """Check a salt against its commitment and write the suite that it draws."""
+    from dcqcn_gym.benchmarks.board.final import reveal
+
+    typer.echo(f"suite: {reveal(commitment, salt_file, out)}", err=True)

@@ -1,0 +1,86 @@
+"""Submissions for tests: a small suite, a row of a plug-in or a built-in tuner, and a verifier."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
+from dcqcn_gym.benchmarks.board.protocol import Board, start_board
+from dcqcn_gym.benchmarks.board.submission import compressed, open_submission, write_list
+from dcqcn_gym.benchmarks.board.submit import Author, submit
+from dcqcn_gym.benchmarks.board.verification import Verification
+from dcqcn_gym.benchmarks.board.verify import Verifier
+from dcqcn_gym.runs.tuner_host import sandbox_problem
+
+DAY = "2026-11-22"
+AUTHOR = Author(["A. Nonymous"], "MIT", "online")
+
+
+class Here(Executor):
+    """Carries a job out at once, in this process."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def need_sandbox() -> None:
+    """Skip a test where there can be no sandbox, unless this run says that there has to be one."""
+    problem = sandbox_problem()
+    if problem is not None and os.environ.get("DCQCN_GYM_SANDBOX_TESTS") != "required":
+        pytest.skip(problem)
+    assert problem is None, problem
+
+
+def tiny_suite(folder: Path, scenarios: int = 1, salt: str = "smoke") -> str:
+    """Write a suite of some scenarios with six intervals; return its path."""
+    write_suite(Recipe("tiny", "for tests", salt, scenarios, 6, 1, 1, 4), folder)
+    return str(folder)
+
+
+def board_of(suite: str, tuner: str, out: Path) -> Board:
+    """Return a finished board with one row beside the default."""
+    board = start_board(suite, [tuner], out)
+    assert board.carry_out(executor=Here()) == {}
+    return board
+
+
+def submission_of(suite: str, tuner: str, folder: Path) -> Path:
+    """Run a tuner on a suite and hand it in; return the submission's folder."""
+    board = board_of(suite, tuner, folder / "board")
+    return submit(board, tuner, folder / "submission", AUTHOR)
+
+
+def verified(
+    folder: Path, suite: str, *, problem: Callable[[], str | None] = sandbox_problem, **given: Any
+) -> Verification:
+    """Return what a verifier finds; its runs lie beside the submission."""
+    given = {"fresh": 1, **given}
+    return Verifier(
+        folder.parent / "work", DAY, "salt", suite=suite, executor=Here(), problem=problem, **given
+    ).verify(folder)
+
+
+def edit_log(folder: Path, name: str, change: Callable[[list[dict[str, Any]]], object]) -> None:
+    """Change the lines of a log as a forger would: everything that lists it is made anew."""
+    data = open_submission(folder).read_log(name)
+    lines = [json.loads(line) for line in data.splitlines()]
+    change(lines)
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    (folder / name).write_bytes(compressed(text.encode()))
+    write_list(folder)
+
+
+def edit_json(path: Path, change: Callable[[Any], object]) -> None:
+    """Change a JSON file in place."""
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value, indent=2) + "\n")
