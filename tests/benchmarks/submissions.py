@@ -6,11 +6,13 @@ import json
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dcqcn_gym.benchmarks.board.generator import Drawn, draw_scenarios
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import Board, start_board
 from dcqcn_gym.benchmarks.board.submission import compressed, open_submission, write_list
@@ -43,6 +45,20 @@ def need_sandbox() -> None:
 def tiny_suite(folder: Path, scenarios: int = 1, salt: str = "smoke") -> str:
     """Write a suite of some scenarios with six intervals; return its path."""
     write_suite(Recipe("tiny", "for tests", salt, scenarios, 6, 1, 1, 4), folder)
+    return str(folder)
+
+
+class _Steady(Recipe):
+    """One steady scenario of each salt."""
+
+    def scenarios(self) -> list[Drawn]:
+        drawn = ((salt, draw_scenarios(salt, 1, self.intervals)[0]) for salt in self.salt)
+        return [replace(one, name=f"{salt}-steady") for salt, one in drawn]
+
+
+def steady_suite(folder: Path, salts: str) -> str:
+    """Write a suite of steady scenarios, named after the letters they are drawn from."""
+    write_suite(_Steady("tiny", "for tests", salts, len(salts), 6, 1, 1, 12), folder)
     return str(folder)
 
 
