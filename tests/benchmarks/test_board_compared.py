@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from submissions import board_of, submission_of, tiny_suite, verified
 
 from dcqcn_gym.benchmarks.board.compared import best_known, p_values, recovery, regret
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
-from dcqcn_gym.benchmarks.board.protocol import start_board
+from dcqcn_gym.benchmarks.board.protocol import open_board, start_board
 from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.board.results import write_results
 from dcqcn_gym.benchmarks.board.scoring import Course, Part, RowScores
@@ -177,3 +178,28 @@ def test_rows_that_do_not_fit_together_are_refused(boards: Path, tmp_path: Path)
     (tmp_path / "results.json").write_text('{"kind": "compare"}')
     with pytest.raises(RunError, match="its kind is 'compare'"):
         load_suites([tmp_path])
+
+
+def test_a_submission_stands_beside_the_boards_of_its_suite(tmp_path: Path) -> None:
+    suite = tiny_suite(tmp_path / "tiny", 3)
+    submission = submission_of(suite, "random", tmp_path)
+    board = tmp_path / "board"
+    write_results(open_board(board))
+    write_results(board_of(suite, "expert", tmp_path / "other"))
+    with pytest.raises(RunError, match="give a board of that suite as well"):
+        load_suites([submission])
+    for shown in ([tmp_path / "other", submission], [submission, board, tmp_path / "other"]):
+        (suite_shown,) = load_suites(shown)
+        row = suite_shown.row("random")
+        assert row is not None
+        assert row.folder == submission
+        assert row.verification.status == "self-reported"
+        assert row.line["regret"] is not None or max(
+            one["score"] for one in suite_shown.best_known.values()
+        ) == 0  # fmt: skip
+    verified(submission, suite, problem=lambda: "nobody needs it")
+    page = write_site([board, submission], tmp_path / "site", "2026-11-22")
+    text = (page.parent / "rows" / "tiny-random.html").read_text()
+    assert "<b>verified</b>" in text
+    assert "by A. Nonymous (MIT)" in text
+    assert 'data-status="verified"' in page.read_text()

@@ -44,6 +44,7 @@ class SiteRow:
     verification: Verification
     folder: Path
     cost: Mapping[str, float] = field(default_factory=dict)
+    submitted: bool = False
     link: str = ""
     code: Mapping[str, bytes] = field(default_factory=dict)
     """Where a submission's code lives, and its files."""
@@ -124,7 +125,8 @@ def load_suites(folders: Sequence[Path]) -> list[SiteSuite]:
                 f"{folder} is a row of suite {name!r}; give a board of that suite as well "
                 f"(its digest begins with {digest[:12]})"
             )
-        found[name] = _joined(found[name], replace(found[name], rows=[row], best_known={}), folder)
+        alone = replace(found[name], rows=[row], best_known=_best_of(found[name], row))
+        found[name] = _joined(found[name], alone, folder)
     return [_finished(suite) for suite in found.values()]
 
 
@@ -147,11 +149,24 @@ def submitted_row(folder: Path) -> tuple[str, str, SiteRow]:
             versions={"dcqcn_gym": about.version},
             verification=read_verification(folder),
             folder=folder,
+            submitted=True,
             link=about.link,
             code={name: submission.read(name) for name in submission.names
                   if name.startswith(f"{CODE}/") and name.endswith(".py")},
         ),
     )  # fmt: skip
+
+
+def _best_of(suite: SiteSuite, row: SiteRow) -> dict[str, dict[str, Any]]:
+    """Return what a submission reached where it raises no flag; its settings lie in its logs."""
+    raised = row.line["final"]["flags_by_scenario"]
+    return {
+        name: {"row": row.name, "score": float(np.mean(scores)), "repetition": best, "setting": {},
+               "setting_score": float(scores[best])}
+        for name, scores in zip(suite.scenarios, row.scores("final"), strict=True)
+        if name not in raised
+        for best in (int(np.argmax(scores)),)
+    }  # fmt: skip
 
 
 def _read(folder: Path) -> SiteSuite:
@@ -207,7 +222,7 @@ def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
         if same is None:
             rows.append(row)
         elif same.runs == row.runs:
-            if row.code:  # what was submitted and verified stands for what was run here
+            if row.submitted:  # what was submitted and verified stands for what was run here
                 known = {key: same.line[key] for key in ("recovery",)}
                 line = {**row.line, **known}
                 details = {**row.details, "recovery": same.details.get("recovery", {})}
