@@ -192,7 +192,7 @@ def progress_table(board: Board) -> Table:
     """Return how many runs of every row are finished."""
     rows = []
     for row in board.rows:
-        own = [attempt.logs for attempt in board.attempts(row)]
+        own = [a.logs for a in board.own_attempts if a.row.name == row.name]
         done = [count(_finished(logs[i]) for logs in own) for i in range(len(STAGES))]
         rows.append((row.name, *(f"{n} of {len(own)}" for n in done)))
     return Table(("row", *STAGES), rows, f"{board.out}: {board.suite.file.name}")
