@@ -73,6 +73,10 @@ class About(StrictModel):
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$", max_length=80)
     tuner: str = Field(description="as its logs name it")
     tuner_args: dict[str, Any] = Field(default_factory=dict)
+    changes: dict[str, Any] = Field(
+        default_factory=dict,
+        description="fields of the scenarios that the row replaces: its scheme",
+    )
     authors: list[str] = Field(min_length=1)
     licence: str = Field(min_length=1)
     track: Literal["static", "online", "pre-trained", "oracle"]

@@ -130,7 +130,7 @@ class _Case:
         self.suite = suite
         self.digest = digest
         self.work = verifier.work / digest[:16]
-        self.row = Row(about.tuner, about.tuner_args, given_name=about.name)
+        self.row = Row(about.tuner, about.tuner_args, about.changes, about.name)
         self.rows = [Row(BASELINE), self.row]
         self.findings: list[Finding] = []
         self.checked: dict[str, int] = {}
@@ -187,7 +187,7 @@ class _Case:
         self._same(own, work / "submitted", "is not what was submitted")
         if not self.reproduced:
             return
-        fresh = Board(self.suite, self.rows, anew / "fresh", self.by.fresh, salt, here)
+        fresh = Board(self.suite, self.rows, anew / "fresh", self.by.fresh, salt=salt, hosting=here)
         if self._scored_anew(fresh, "fresh"):
             second = replace(
                 fresh, rows=[self.row], out=anew / "twice", repetitions=1, hosting=there
