@@ -75,7 +75,7 @@ class About(StrictModel):
     tuner_args: dict[str, Any] = Field(default_factory=dict)
     changes: dict[str, Any] = Field(
         default_factory=dict,
-        description="fields of the scenarios that the row replaces: its scheme",
+        description="fields of scenarios that the row replaces: its scheme",
     )
     authors: list[str] = Field(min_length=1)
     licence: str = Field(min_length=1)

@@ -11,16 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from submissions import AUTHOR, DAY, board_of, edit_json, submission_of, tiny_suite, verified
+from submissions import AUTHOR, DAY, Here, board_of, edit_json, submission_of, tiny_suite, verified
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.board import submission as module
+from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.plugin_code import (
     differing_packages,
     plugin_files,
     requirements,
 )
-from dcqcn_gym.benchmarks.board.protocol import open_board
+from dcqcn_gym.benchmarks.board.protocol import open_board, start_board
 from dcqcn_gym.benchmarks.board.submission import open_submission, write_list
 from dcqcn_gym.benchmarks.board.submit import submit
 from dcqcn_gym.benchmarks.board.verification import VERIFICATION_FILE, read_verification
@@ -283,6 +284,18 @@ def test_a_row_that_cannot_be_submitted(suite: str, good: Path, tmp_path: Path) 
     with pytest.raises(RunError, match=r"bench resume .* makes them"):
         submit(board, "expert", tmp_path / "out", AUTHOR)
     assert {path.name for path in tmp_path.iterdir()} == {"board"}
+
+
+def test_a_row_on_another_scheme_that_runs_fewer_times(tmp_path: Path) -> None:
+    folder = tmp_path / "tiny"
+    write_suite(Recipe("tiny", "for tests", "smoke", 1, 6, 2, 1, 4), folder)
+    tuner = "do-nothing@timely"
+    board = start_board(str(folder), [tuner], tmp_path / "board", slow=[tuner])
+    assert board.carry_out(executor=Here()) == {}
+    found = submit(board, "do-nothing-on-timely", tmp_path / "row", AUTHOR)
+    about = open_submission(found).about
+    assert (about.changes, about.repetitions) == ({"scheme": "timely"}, 1)
+    assert verified(found, str(folder)).status == "verified"
 
 
 def test_withdrawn(bad: Path) -> None:
