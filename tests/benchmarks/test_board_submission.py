@@ -25,8 +25,10 @@ from dcqcn_gym.benchmarks.board.protocol import open_board, start_board
 from dcqcn_gym.benchmarks.board.submission import open_submission, write_list
 from dcqcn_gym.benchmarks.board.submit import submit
 from dcqcn_gym.benchmarks.board.verification import VERIFICATION_FILE, read_verification
+from dcqcn_gym.benchmarks.board.verify import Verifier
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
+from dcqcn_gym.testing.plugins import install_plugin
 
 LOG = "logs/00-fast-uplinks-steady/online-00.jsonl.gz"
 
@@ -140,6 +142,10 @@ BAD: dict[str, tuple[Spoil, str]] = {
     "other suite": (
         lambda f: text(f / "submission.toml", 'suite_digest = "', 'suite_digest = "f'),
         "was run on suite 'tiny' with the digest f",
+    ),
+    "a suite by its path": (
+        lambda f: text(f / "submission.toml", '"tiny"', '"row/plugin"'),
+        "suite = 'row/plugin'",
     ),
     "unknown track": (
         lambda f: text(f / "submission.toml", '"online"', '"onlin"'),
@@ -266,6 +272,29 @@ def test_code_of_a_file_and_of_a_wheel(tmp_path: Path) -> None:
         plugin_files("m", file, [])
     with pytest.raises(ConfigError, match="is built in; it takes no --wheel"):
         plugin_files("random", wheel, [])
+
+
+def test_code_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    install_plugin(tmp_path, "their-tuner", "dcqcn_gym.tuners", {"theirs": "theirs:Theirs"})
+    (tmp_path / "theirs.py").write_text("x = 1\n")
+    with pytest.raises(ConfigError, match=r"has no list of its files; .* --wheel FILE"):
+        plugin_files("theirs", None, [])
+    info = next(tmp_path.glob("*.dist-info"))
+    kept = ["theirs.py", f"{info.name}/METADATA", f"{info.name}/entry_points.txt"]
+    others = [f"{info.name}/direct_url.json", "__pycache__/theirs.pyc", "../../bin/theirs"]
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in [*kept, *others]))
+    assert set(plugin_files("theirs", None, [])) == set(kept)
+    assert "their-tuner" not in requirements("theirs")
+    (info / "direct_url.json").write_text('{"url": "file:///x", "dir_info": {"editable": true}}')
+    with pytest.raises(ConfigError, match="is installed as editable; build its wheel"):
+        plugin_files("theirs", None, [])
+
+
+def test_a_suite_that_is_not_of_the_package_has_to_be_given(good: Path, tmp_path: Path) -> None:
+    by = Verifier(tmp_path, DAY, "salt")
+    with pytest.raises(ConfigError, match="suite 'tiny', which does not come with the package"):
+        by.verify(good)
 
 
 def test_a_row_that_cannot_be_submitted(suite: str, good: Path, tmp_path: Path) -> None:
