@@ -158,9 +158,11 @@ class Board:
 
     @property
     def own_attempts(self) -> list[Attempt]:
-        """Those that are made here: all, or a share of them."""
+        """Those that are made here: all, or a share of them in which no row stands out."""
         first, count = self.share
-        return self.attempts()[first::count]
+        if count == 1:
+            return self.attempts()
+        return shuffled(self.attempts(), self.suite.file.name, "share")[first::count]
 
     def header(self) -> dict[str, Any]:
         """Return what ``board.json`` holds."""

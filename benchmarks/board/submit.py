@@ -120,6 +120,7 @@ def _about(board: Board, row: Row, author: Author) -> About:
         "name": row.name,
         "tuner": row.tuner,
         "tuner_args": dict(row.tuner_args),
+        "changes": dict(row.changes),
         "authors": list(author.authors),
         "licence": author.licence,
         "track": author.track,
