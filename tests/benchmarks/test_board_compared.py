@@ -18,14 +18,18 @@ from dcqcn_gym.benchmarks.board.protocol import open_board, start_board
 from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.board.results import write_results
 from dcqcn_gym.benchmarks.board.scoring import Course, Part, RowScores
+from dcqcn_gym.benchmarks.board.sensitivity import VARIANTS, sensitivity_table, standings
 from dcqcn_gym.benchmarks.board.site.data import load_suites
 from dcqcn_gym.benchmarks.board.site.pages import write_site
 from dcqcn_gym.benchmarks.board.tracks import TRACKS, track_of
 from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.score import Flows, flow_score
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import flags
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners import BUILTIN
 
+PICKED = ("as published", "mice alone", "no limits")
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -203,3 +207,33 @@ def test_a_submission_stands_beside_the_boards_of_its_suite(tmp_path: Path) -> N
     assert "<b>verified</b>" in text
     assert "by A. Nonymous (MIT)" in text
     assert 'data-status="verified"' in page.read_text()
+
+
+def test_other_judgements_start_from_the_published_one(boards: Path) -> None:
+    board = open_board(boards / "one")
+    published, mice, free = (one for one in VARIANTS if one.name in PICKED)
+    found = standings(board, (published, mice, free))
+    results = json.loads((board.out / "results.json").read_text())
+    for line in results["rows"]:
+        standing = found["as published"][line["row"]]
+        assert standing.score == pytest.approx(line["final"]["score"]["value"], abs=1e-12)
+        raised = line["final"]["flags"].values()
+        assert standing.flags == count(raised)
+        assert standing.band == line["band"]
+    expert = {name: rows["expert"] for name, rows in found.items()}
+    assert expert["mice alone"].score != expert["as published"].score
+    assert not any(row.flags for row in found["no limits"].values())
+    assert all(row.band is not None for row in found["no limits"].values())
+    columns = sensitivity_table(found).columns
+    assert columns == ("row", "as published", "mice alone", "no limits")
+
+
+def test_weights_of_classes_by_hand() -> None:
+    sizes = np.array([1000, 2_000_000])
+    done = np.ones(2, dtype=np.bool_)
+    ours, default = (Flows(sizes, np.array(s), done) for s in ([1.0, 8.0], [2.0, 4.0]))
+    # mice gain ln 2, elephants lose ln 2; nothing in between
+    assert flow_score(ours, default) == pytest.approx(0.0)
+    assert flow_score(ours, default, (2, 1, 1)) == pytest.approx(math.log(2) / 3)
+    assert flow_score(ours, default, (1, 0, 0)) == pytest.approx(math.log(2))
+    assert flow_score(ours, default, (0, 1, 0)) is None
