@@ -222,6 +222,8 @@ def ask(self):
             seen.append(self.text(process / file))
     found = [text for text in seen if name in text]
     assert not found, found
+    neighbours = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    assert len(neighbours) == 2, neighbours  # the sandbox's first process and this one
     return super().ask()
 
 def inside(self, folder):
