@@ -17,13 +17,14 @@ import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board, open_board
 from dcqcn_gym.benchmarks.board.ranking import bands, iqm
+from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.score import CLASSES, GUARD, Flows
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import LIMITS, Measured, flags, scores
 from dcqcn_gym.report.judged import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.table import Table
+from dcqcn_gym.runs.table import Table, count_of
 
 __all__ = ["VARIANTS", "Judgement", "Standing", "sensitivity_table", "standings"]
 
@@ -66,8 +67,8 @@ class Standing:
     flags: int
 
     def __str__(self) -> str:
-        place = f"{self.flags} flags" if self.band is None else f"rank {self.band}"
-        return f"{self.score:+.2f}, {place}".replace("1 flags", "1 flag")
+        place = count_of(self.flags, "flag") if self.band is None else f"rank {self.band}"
+        return f"{self.score:+.2f}, {place}"
 
 
 Finals = Mapping[str, Sequence[tuple[Series, Measured]]]
@@ -85,6 +86,8 @@ def _finals(board: Board, name: str) -> Finals:
     found: dict[str, list[tuple[Series, Measured]]] = {}
     for attempt in board.attempts(row):
         series = Series.of(read_run(attempt.logs[1]))
+        if series.end is None:
+            raise RunError(f"{attempt.logs[1]} ends before its run did; bench resume goes on")
         found.setdefault(attempt.entry.name, []).append((series, measured(series)))
     return found
 
