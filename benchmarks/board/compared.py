@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.board.protocol import BASELINE
 from dcqcn_gym.benchmarks.board.ranking import holm, scenario_p_value
 from dcqcn_gym.benchmarks.board.scoring import RowScores
 
@@ -114,13 +113,11 @@ def _wait(utility: FloatArray, best: float) -> float:
     return float(near[0]) if near.size else float(len(utility))
 
 
-def p_values(rows: Sequence[RowScores]) -> dict[str, float]:
-    """Return the p-value of every complete row against the default, adjusted for their number.
+def p_values(scores: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Return the p-value of rows against the default, adjusted for their number.
 
-    Wilcoxon's signed-rank test on the scenario means of the final S, by Holm's procedure.
+    ``scores`` are their final S by name. Wilcoxon's signed-rank test on the scenario means, by
+    Holm's procedure.
     """
-    given = {
-        row.name: row.parts["final"].score for row in rows if row.complete and row.name != BASELINE
-    }
-    found = [scenario_p_value(score, np.zeros_like(score)) for score in given.values()]
-    return dict(zip(given, holm(found), strict=True))
+    found = [scenario_p_value(score, np.zeros_like(score)) for score in scores.values()]
+    return dict(zip(scores, holm(found), strict=True))

@@ -18,7 +18,7 @@ from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.files import read_text
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = ["row_details", "suite_details"]
+__all__ = ["course_details", "row_details", "suite_details"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,27 +40,47 @@ def suite_details(board: Board, best: Mapping[str, BestKnown]) -> dict[str, Any]
 
 
 def row_details(
-    board: Board, rows: Sequence[RowScores], best: Mapping[str, BestKnown]
+    board: Board,
+    rows: Sequence[RowScores],
+    best: Mapping[str, BestKnown],
+    courses: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, dict[str, Any]]:
-    """Return what a page on a row needs, by the row's name; rows that are not whole have none."""
+    """Return what a page on a row needs, by the row's name; rows that are not whole have none.
+
+    To the ``courses`` (:func:`course_details`) come figures that depend on the other rows: regret,
+    so far too, and recovery.
+    """
     names = list(board.suite.scenarios)
     phases = {entry.name: entry.phases for entry in board.suite.file.scenarios if entry.phases}
     waits = recovery(rows, phases)
     scores = np.array([best[name].score if name in best else np.nan for name in names])
     tuners = {row.name: row.tuner for row in board.rows}
-    found = {}
-    for row in rows:
-        if row.course is None:
-            continue
-        found[row.name] = {
+    return {
+        row.name: {
             "summary": _summary(tuners[row.name]),
-            "anytime": _anytime(row.course, scores),
+            **courses[row.name],
             "regret": _by_name(names, regret(row.parts["final"].score, scores)),
+            "regret_so_far": [_mean(values) for values in regret(row.course.so_far, scores)],
             "recovery": waits[row.name],
-            "utility": {name: _thinned(c) for name, c in row.course.utility.items()},
-            "settings": {name: _spread(s) for name, s in row.course.recommended.items()},
         }
-    return found
+        for row in rows
+        if row.course is not None
+    }
+
+
+def course_details(course: Course) -> dict[str, Any]:
+    """Return S up to each checkpoint, the utility's course and the settings, by scenario."""
+    return {
+        "anytime": {
+            "score": [asdict(aggregate(scores)) for scores in course.so_far],
+            "scores": {
+                name: course.so_far[:, i].mean(axis=-1).tolist()
+                for i, name in enumerate(course.utility)
+            },
+        },
+        "utility": {name: _thinned(c) for name, c in course.utility.items()},
+        "settings": {name: _spread(s) for name, s in course.recommended.items()},
+    }
 
 
 def _summary(tuner: str) -> str:
@@ -70,20 +90,6 @@ def _summary(tuner: str) -> str:
         return TUNERS.load(tuner).summary
     except DcqcnGymError:
         return ""
-
-
-def _anytime(course: Course, best: FloatArray) -> dict[str, Any]:
-    """Return S and regret up to each checkpoint, over all runs and by scenario."""
-    each = [aggregate(scores) for scores in course.so_far]
-    lost = regret(course.so_far, best)
-    return {
-        "score": [asdict(one) for one in each],
-        "regret": [_mean(values) for values in lost],
-        "scores": {
-            name: course.so_far[:, i].mean(axis=-1).tolist()
-            for i, name in enumerate(course.utility)
-        },
-    }
 
 
 def _mean(values: FloatArray) -> float | None:

@@ -86,13 +86,12 @@ def _unpacked(wheel: Path) -> dict[str, bytes]:
 def requirements(tuner: str) -> str:
     """Return the packages that a row ran with, pinned, each with a digest of its files.
 
-    They are ours and the plug-in's package with all that they need and that is installed. pip reads
-    the text; the digests are for :func:`differing_packages`.
+    They are ours, and what it and the plug-in's package need, as far as it is installed. That
+    package is in the submission. pip reads the text; :func:`differing_packages` the digests.
     """
-    roots = [OURS]
-    if tuner not in TUNERS.builtin and not is_file(tuner):
-        roots.append(_owner(tuner).name)
-    lines = [_pinned(found) for found in _needed(roots)]
+    installed = tuner not in TUNERS.builtin and not is_file(tuner)
+    own = [_owner(tuner).name] if installed else []
+    lines = [_pinned(found) for found in _needed([OURS, *own]) if found.name not in own]
     return "".join(f"{line}\n" for line in sorted(lines, key=str.lower))
 
 

@@ -7,7 +7,9 @@ the setting that it recommends runs on fresh traffic, which is again the same fo
 
 from __future__ import annotations
 
+import json
 import shutil
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -21,19 +23,32 @@ from dcqcn_gym.benchmarks.board.suite import Entry, Suite, load_suite
 from dcqcn_gym.core.errors import DcqcnGymError, RunError, quote
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.sums import total
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
-from dcqcn_gym.runs.log import write_json
+from dcqcn_gym.runs.log import write_atomically, write_json
+from dcqcn_gym.runs.loop import Timing
+from dcqcn_gym.runs.pool import cpu_count
 from dcqcn_gym.runs.recorded import Ran, RunJob
 from dcqcn_gym.runs.rows import Row, unique
 from dcqcn_gym.runs.tuner_host import Hosting
 
-__all__ = ["BASELINE", "Attempt", "Board", "open_board", "start_board"]
+__all__ = [
+    "BASELINE",
+    "BOARD_FILE",
+    "CAMPAIGNS_FILE",
+    "Attempt",
+    "Board",
+    "open_board",
+    "start_board",
+]
 
 BASELINE = "default"
 """The row that every other is scored against; it always runs."""
 
 BOARD_FILE = "board.json"
+CAMPAIGNS_FILE = "timing-campaigns.json"
+"""Seconds of each call that made runs; no promise covers it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +88,12 @@ class Attempt:
         """Return the run of what the online run recommends, on fresh traffic."""
         fresh = seed(*self._words, "final")
         spec = self.online.spec.with_setting(setting, fresh, self.suite.file.final_intervals)
-        return RunJob(spec, self._log("final"), f"{self.title}, final")
+        return RunJob(spec, self._log("final"), f"{self.title}, final", self._log("timing-final"))
+
+    @property
+    def timings(self) -> tuple[Path, Path]:
+        """The files of seconds, which no promise covers, of the online run and of the final one."""
+        return self._log("timing"), self._log("timing-final")
 
     @property
     def logs(self) -> tuple[Path, Path]:
@@ -87,7 +107,7 @@ class Attempt:
         return (*words, self.salt) if self.salt else words
 
     def _log(self, what: str) -> Path:
-        kind = "json" if what == "timing" else "jsonl"
+        kind = "json" if what.startswith("timing") else "jsonl"
         return self.folder / f"{what}-{self.repetition:02d}.{kind}"
 
 
@@ -106,6 +126,8 @@ class Board:
     """Names of the rows that run ``slow_repetitions`` times, the first of them all."""
     salt: str = ""
     hosting: Hosting = field(default_factory=Hosting)
+    share: tuple[int, int] = (0, 1)
+    """(i, n): of the runs only every n-th, from the i-th on, is made here."""
 
     def repeated(self, row: str) -> int:
         """Return how often the row of a name runs on every scenario."""
@@ -129,6 +151,19 @@ class Board:
             if repetition < self.repeated(row.name)
         ]  # fmt: skip
 
+    @property
+    def identity(self) -> tuple[str, int, tuple[int, int]]:
+        """What two boards in one folder have to share."""
+        return self.suite.digest, self.repetitions, self.share
+
+    @property
+    def own_attempts(self) -> list[Attempt]:
+        """Those that are made here: all, or a share of them in which no row stands out."""
+        first, count = self.share
+        if count == 1:
+            return self.attempts()
+        return shuffled(self.attempts(), self.suite.file.name, "share")[first::count]
+
     def header(self) -> dict[str, Any]:
         """Return what ``board.json`` holds."""
         return {
@@ -136,6 +171,7 @@ class Board:
             "suite_digest": self.suite.digest,
             "version": dcqcn_gym.__version__,
             "repetitions": self.repetitions,
+            **({"share": list(self.share)} if self.share != (0, 1) else {}),
             "rows": [
                 {
                     "tuner": row.tuner,
@@ -156,18 +192,21 @@ class Board:
         progress: Progress | None = None,
     ) -> dict[Path, str]:
         """Make every log that is missing or unfinished; return the error of each that failed."""
-        attempts = self.attempts()
+        attempts = self.own_attempts
         if self.salt:  # a plug-in shall not know by its turn what it meets
             attempts = shuffled(attempts, self.salt, "order")
         by_log = {attempt.online.path: attempt for attempt in attempts}
         for attempt in attempts:
             attempt.folder.mkdir(parents=True, exist_ok=True)
 
+        clock = _Clock()
+
         def then(job: RunJob, ran: Ran) -> list[RunJob]:
+            clock.count(ran.timing)
             attempt = by_log.get(job.path)
             return [] if attempt is None else [attempt.final(ran.recommended)]
 
-        return campaign.carry_out(
+        failed = campaign.carry_out(
             [attempt.online for attempt in attempts],
             workers=workers,
             executor=executor,
@@ -175,11 +214,41 @@ class Board:
             expected=2 * len(attempts),
             progress=progress,
         )
+        own = workers or cpu_count() if executor is None else None
+        clock.write(self.out / CAMPAIGNS_FILE, own)
+        return failed
+
+
+class _Clock:
+    """Seconds of the runs that one call makes, for ``bench status --cost``."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._runs: list[Timing] = []
+
+    def count(self, timing: Timing) -> None:
+        """Add a run, unless it was there already."""
+        if timing.intervals:
+            self._runs.append(timing)
+
+    def write(self, path: Path, workers: int | None) -> None:
+        """Add what was made to the file of earlier calls; None: by an executor from outside."""
+        if not self._runs:
+            return
+        before = parse_json(read_text(path)) if path.exists() else []
+        now = {
+            "workers": workers,
+            "runs": len(self._runs),
+            "wall_s": time.perf_counter() - self._began,
+            "run_wall_s": total(timing.wall_s for timing in self._runs),
+            "run_cpu_s": total(timing.cpu_s for timing in self._runs),
+        }
+        write_atomically(path, (json.dumps([*before, now], indent=2) + "\n").encode())
 
 
 def start_board(
     suite: str, tuners: Iterable[str], out: Path, *, slow: Iterable[str] = (),
-    repetitions: int | None = None, force: bool = False,
+    repetitions: int | None = None, share: tuple[int, int] = (0, 1), force: bool = False,
 ) -> Board:  # fmt: skip
     """Check everything that can be wrong, then make the folder and its ``board.json``.
 
@@ -191,13 +260,14 @@ def start_board(
     asked = asked_rows([BASELINE, *tuners], slow)
     rows = [one.row for one in asked]
     less = frozenset(one.row.name for one in asked if one.slow)
-    board = Board(found, rows, out, repetitions or found.file.repetitions, less)
+    board = Board(found, rows, out, repetitions or found.file.repetitions, less, share=share)
     if (out / BOARD_FILE).exists() and not force:
         old = open_board(out)
-        if old.suite.digest != found.digest or old.repetitions != board.repetitions:
+        if old.identity != board.identity:
+            part = "" if old.share == (0, 1) else f", share {old.share[0]} of {old.share[1]}"
             raise RunError(
-                f"{out} holds suite {old.suite.file.name!r} with {old.repetitions} repetitions; "
-                "give another --out, or --force to replace it"
+                f"{out} holds suite {old.suite.file.name!r} with {old.repetitions} repetitions"
+                f"{part}; give another --out, or --force to replace it"
             )
         known = {row.name for row in old.rows}
         more = [row for row in rows if row.name not in known]
@@ -227,7 +297,9 @@ def open_board(out: Path) -> Board:
             Row(r["tuner"], r["tuner_args"], r.get("changes", {}), r["name"]) for r in data["rows"]
         ]
         slow = frozenset(str(r["name"]) for r in data["rows"] if r.get("slow", False))
-        board = Board(suite, rows, out, int(data["repetitions"]), slow)
+        first, count = data.get("share", (0, 1))
+        share = (int(first), int(count))
+        board = Board(suite, rows, out, int(data["repetitions"]), slow, share=share)
     except DcqcnGymError:
         raise
     except (KeyError, TypeError, ValueError) as error:

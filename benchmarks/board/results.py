@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.board.compared import best_known, p_values
-from dcqcn_gym.benchmarks.board.details import row_details, suite_details
+from dcqcn_gym.benchmarks.board.details import course_details, row_details, suite_details
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
 from dcqcn_gym.benchmarks.board.ranking import aggregate, bands, improvement
 from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
@@ -46,15 +46,17 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
     best = {name: i for i, name in enumerate(place)}
     rows = sorted(rows, key=lambda row: (best.get(row.name, len(best)), not row.complete))
     known = best_known(rows, list(board.suite.scenarios))
-    details = row_details(board, rows, known)
-    chance = p_values(rows)
-    lines = [
-        {
-            **row_line(board, row, place.get(row.name)),
-            **_beside(row, details.get(row.name, {}), chance),
-        }
-        for row in rows
-    ]
+    others = [row for row in rows if row.complete and row.name != BASELINE]
+    chance = p_values({row.name: row.parts["final"].score for row in others})
+    lines = [row_line(board, row, place.get(row.name)) for row in rows]
+    courses = {line["row"]: line.pop("course") for line in lines if "course" in line}
+    details = row_details(board, rows, known, courses)
+    for line in lines:
+        found = details.get(line["row"])
+        if found is not None:
+            line["p_default"] = chance.get(line["row"])
+            line["regret"] = _mean(found["regret"])
+            line["recovery"] = _mean(found["recovery"])
     write_json_results(
         board.out,
         "board",
@@ -77,7 +79,10 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
 
 
 def row_line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
-    """Return a row as ``results.json`` holds it; without figures while runs are missing."""
+    """Return a row as ``results.json`` holds it; without figures while runs are missing.
+
+    It depends on no row but the default. ``course`` is how its online runs went.
+    """
     tuner = next(one.tuner for one in board.rows if one.name == row.name)
     line: dict[str, Any] = {
         "row": row.name,
@@ -98,21 +103,10 @@ def row_line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
                 name: [flag.name for flag in found] for name, found in part.raised.items()
             },
         }
+    if row.course is not None:
+        line["wire_bytes"] = float(np.mean(row.course.wire_bytes))
+        line["course"] = course_details(row.course)
     return line
-
-
-def _beside(
-    row: RowScores, details: Mapping[str, Any], chance: Mapping[str, float]
-) -> dict[str, Any]:
-    """Return the columns of a row that depend on the rows beside it."""
-    if row.course is None:
-        return {}
-    return {
-        "p_default": chance.get(row.name),
-        "regret": _mean(details["regret"]),
-        "recovery": _mean(details["recovery"]),
-        "wire_bytes": float(np.mean(row.course.wire_bytes)),
-    }
 
 
 def _mean(values: Mapping[str, float | None]) -> float | None:
@@ -198,7 +192,7 @@ def progress_table(board: Board) -> Table:
     """Return how many runs of every row are finished."""
     rows = []
     for row in board.rows:
-        own = [attempt.logs for attempt in board.attempts(row)]
+        own = [a.logs for a in board.own_attempts if a.row.name == row.name]
         done = [count(_finished(logs[i]) for logs in own) for i in range(len(STAGES))]
         rows.append((row.name, *(f"{n} of {len(own)}" for n in done)))
     return Table(("row", *STAGES), rows, f"{board.out}: {board.suite.file.name}")

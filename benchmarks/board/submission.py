@@ -49,7 +49,7 @@ CODE = "plugin"
 
 MOST_FILES = 20_000
 MOST_BYTES = 2**31
-"""Bytes of all files together; a row of test-v1 has about 60 million."""
+"""Bytes of all files together; a row of test-v1 has about 100 million."""
 MOST_CODE_BYTES = 2**28
 MOST_LOG_BYTES = 2**28
 """Bytes of one log when it is unpacked."""
@@ -73,6 +73,10 @@ class About(StrictModel):
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$", max_length=80)
     tuner: str = Field(description="as its logs name it")
     tuner_args: dict[str, Any] = Field(default_factory=dict)
+    changes: dict[str, Any] = Field(
+        default_factory=dict,
+        description="fields of scenarios that the row replaces: its scheme",
+    )
     authors: list[str] = Field(min_length=1)
     licence: str = Field(min_length=1)
     track: Literal["static", "online", "pre-trained", "oracle"]
@@ -80,7 +84,7 @@ class About(StrictModel):
         "", description="where its code lives, https://...", pattern="^(https://.*)?$"
     )
     version: str = Field(description="version of dcqcn-gym that made the logs")
-    suite: str
+    suite: str = Field(pattern="^[a-z0-9][a-z0-9.-]*$", max_length=80)
     suite_digest: str
     repetitions: int = Field(ge=1, le=999)
     training: Training = Field(default_factory=lambda: Training(intervals=0, data="none"))

@@ -120,6 +120,7 @@ def _about(board: Board, row: Row, author: Author) -> About:
         "name": row.name,
         "tuner": row.tuner,
         "tuner_args": dict(row.tuner_args),
+        "changes": dict(row.changes),
         "authors": list(author.authors),
         "licence": author.licence,
         "track": author.track,
@@ -127,7 +128,7 @@ def _about(board: Board, row: Row, author: Author) -> About:
         "version": dcqcn_gym.__version__,
         "suite": board.suite.file.name,
         "suite_digest": board.suite.digest,
-        "repetitions": board.repetitions,
+        "repetitions": board.repeated(row.name),
         "training": {"intervals": author.training_intervals, "data": author.training_data},
     }
     return validate(table, About, source="bench submit")

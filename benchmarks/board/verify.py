@@ -34,7 +34,7 @@ from dcqcn_gym.benchmarks.board.submission import (
     open_submission,
 )
 from dcqcn_gym.benchmarks.board.submit import result_bytes
-from dcqcn_gym.benchmarks.board.suite import Suite, load_suite
+from dcqcn_gym.benchmarks.board.suite import Suite, load_suite, suite_names
 from dcqcn_gym.benchmarks.board.verification import (
     Finding,
     Verification,
@@ -73,7 +73,7 @@ class Verifier:
     fresh: int = 3
     suite: str | None = None
     final: str | None = None
-    deadline_s: float = 20.0
+    deadline_s: float = 60.0
     workers: int | None = None
     executor: Executor | None = None
     progress: Progress | None = None
@@ -109,6 +109,11 @@ class Verifier:
                 f"{dcqcn_gym.__version__}; a row belongs to one version: verify it with that one, "
                 "or run it again"
             )
+        if self.suite is None and about.suite not in suite_names():
+            raise ConfigError(
+                f"{submission.folder}: was run on suite {about.suite!r}, which is none of the "
+                "package; give its folder by --suite"
+            )
         suite = load_suite(self.suite or about.suite)
         if suite.digest != about.suite_digest or suite.file.name != about.suite:
             raise ConfigError(
@@ -130,7 +135,7 @@ class _Case:
         self.suite = suite
         self.digest = digest
         self.work = verifier.work / digest[:16]
-        self.row = Row(about.tuner, about.tuner_args, given_name=about.name)
+        self.row = Row(about.tuner, about.tuner_args, about.changes, about.name)
         self.rows = [Row(BASELINE), self.row]
         self.findings: list[Finding] = []
         self.checked: dict[str, int] = {}

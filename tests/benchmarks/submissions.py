@@ -79,7 +79,7 @@ def verified(
     folder: Path, suite: str, *, problem: Callable[[], str | None] = sandbox_problem, **given: Any
 ) -> Verification:
     """Return what a verifier finds; its runs lie beside the submission."""
-    given = {"fresh": 1, **given}
+    given = {"fresh": 1, "deadline_s": 300.0, **given}
     return Verifier(
         folder.parent / "work", DAY, "salt", suite=suite, executor=Here(), problem=problem, **given
     ).verify(folder)

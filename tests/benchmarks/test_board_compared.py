@@ -10,21 +10,26 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from submissions import board_of, submission_of, tiny_suite, verified
 
 from dcqcn_gym.benchmarks.board.compared import best_known, p_values, recovery, regret
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
-from dcqcn_gym.benchmarks.board.protocol import start_board
+from dcqcn_gym.benchmarks.board.protocol import open_board, start_board
 from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.board.results import write_results
 from dcqcn_gym.benchmarks.board.scoring import Course, Part, RowScores
+from dcqcn_gym.benchmarks.board.sensitivity import VARIANTS, sensitivity_table, standings
 from dcqcn_gym.benchmarks.board.site.data import load_suites
 from dcqcn_gym.benchmarks.board.site.pages import write_site
 from dcqcn_gym.benchmarks.board.tracks import TRACKS, track_of
 from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.score import Flows, flow_score
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import flags
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners import BUILTIN
 
+PICKED = ("as published", "mice alone", "no limits")
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -82,12 +87,7 @@ def test_recovery_counts_until_the_phase_s_best_is_near() -> None:
 
 def test_p_values_are_adjusted_for_their_number() -> None:
     base = np.linspace(0.1, 0.9, 12)[:, None] * np.ones(2)
-    rows = [
-        row("default", (0 * base).tolist()),
-        row("x", base.tolist()),
-        row("y", (-base).tolist()),
-    ]
-    found = p_values(rows)
+    found = p_values({"x": base, "y": -base})
     # the smallest two-sided p of twelve pairs is 2 / 2^12; two rows double it
     assert found == pytest.approx({"x": 4 / 2**12, "y": 4 / 2**12})
 
@@ -182,3 +182,58 @@ def test_rows_that_do_not_fit_together_are_refused(boards: Path, tmp_path: Path)
     (tmp_path / "results.json").write_text('{"kind": "compare"}')
     with pytest.raises(RunError, match="its kind is 'compare'"):
         load_suites([tmp_path])
+
+
+def test_a_submission_stands_beside_the_boards_of_its_suite(tmp_path: Path) -> None:
+    suite = tiny_suite(tmp_path / "tiny", 3)
+    submission = submission_of(suite, "random", tmp_path)
+    board = tmp_path / "board"
+    write_results(open_board(board))
+    write_results(board_of(suite, "expert", tmp_path / "other"))
+    with pytest.raises(RunError, match="give a board of that suite as well"):
+        load_suites([submission])
+    for shown in ([tmp_path / "other", submission], [submission, board, tmp_path / "other"]):
+        (suite_shown,) = load_suites(shown)
+        row = suite_shown.row("random")
+        assert row is not None
+        assert row.folder == submission
+        assert row.verification.status == "self-reported"
+        assert row.line["regret"] is not None or max(
+            one["score"] for one in suite_shown.best_known.values()
+        ) == 0  # fmt: skip
+    verified(submission, suite, problem=lambda: "nobody needs it")
+    page = write_site([board, submission], tmp_path / "site", "2026-11-22")
+    text = (page.parent / "rows" / "tiny-random.html").read_text()
+    assert "<b>verified</b>" in text
+    assert "by A. Nonymous (MIT)" in text
+    assert 'data-status="verified"' in page.read_text()
+
+
+def test_other_judgements_start_from_the_published_one(boards: Path) -> None:
+    board = open_board(boards / "one")
+    published, mice, free = (one for one in VARIANTS if one.name in PICKED)
+    found = standings(board, (published, mice, free))
+    results = json.loads((board.out / "results.json").read_text())
+    for line in results["rows"]:
+        standing = found["as published"][line["row"]]
+        assert standing.score == pytest.approx(line["final"]["score"]["value"], abs=1e-12)
+        raised = line["final"]["flags"].values()
+        assert standing.flags == count(raised)
+        assert standing.band == line["band"]
+    expert = {name: rows["expert"] for name, rows in found.items()}
+    assert expert["mice alone"].score != expert["as published"].score
+    assert not any(row.flags for row in found["no limits"].values())
+    assert all(row.band is not None for row in found["no limits"].values())
+    columns = sensitivity_table(found).columns
+    assert columns == ("row", "as published", "mice alone", "no limits")
+
+
+def test_weights_of_classes_by_hand() -> None:
+    sizes = np.array([1000, 2_000_000])
+    done = np.ones(2, dtype=np.bool_)
+    ours, default = (Flows(sizes, np.array(s), done) for s in ([1.0, 8.0], [2.0, 4.0]))
+    # mice gain ln 2, elephants lose ln 2; nothing in between
+    assert flow_score(ours, default) == pytest.approx(0.0)
+    assert flow_score(ours, default, (2, 1, 1)) == pytest.approx(math.log(2) / 3)
+    assert flow_score(ours, default, (1, 0, 0)) == pytest.approx(math.log(2))
+    assert flow_score(ours, default, (0, 1, 0)) is None

@@ -11,21 +11,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from submissions import AUTHOR, DAY, board_of, edit_json, submission_of, tiny_suite, verified
+from submissions import AUTHOR, DAY, Here, board_of, edit_json, submission_of, tiny_suite, verified
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.board import submission as module
+from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.plugin_code import (
     differing_packages,
     plugin_files,
     requirements,
 )
-from dcqcn_gym.benchmarks.board.protocol import open_board
+from dcqcn_gym.benchmarks.board.protocol import open_board, start_board
 from dcqcn_gym.benchmarks.board.submission import open_submission, write_list
 from dcqcn_gym.benchmarks.board.submit import submit
 from dcqcn_gym.benchmarks.board.verification import VERIFICATION_FILE, read_verification
+from dcqcn_gym.benchmarks.board.verify import Verifier
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
+from dcqcn_gym.testing.plugins import install_plugin
 
 LOG = "logs/00-fast-uplinks-steady/online-00.jsonl.gz"
 
@@ -139,6 +142,10 @@ BAD: dict[str, tuple[Spoil, str]] = {
     "other suite": (
         lambda f: text(f / "submission.toml", 'suite_digest = "', 'suite_digest = "f'),
         "was run on suite 'tiny' with the digest f",
+    ),
+    "a suite by its path": (
+        lambda f: text(f / "submission.toml", '"tiny"', '"row/plugin"'),
+        "suite = 'row/plugin'",
     ),
     "unknown track": (
         lambda f: text(f / "submission.toml", '"online"', '"onlin"'),
@@ -267,6 +274,29 @@ def test_code_of_a_file_and_of_a_wheel(tmp_path: Path) -> None:
         plugin_files("random", wheel, [])
 
 
+def test_code_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    install_plugin(tmp_path, "their-tuner", "dcqcn_gym.tuners", {"theirs": "theirs:Theirs"})
+    (tmp_path / "theirs.py").write_text("x = 1\n")
+    with pytest.raises(ConfigError, match=r"has no list of its files; .* --wheel FILE"):
+        plugin_files("theirs", None, [])
+    info = next(tmp_path.glob("*.dist-info"))
+    kept = ["theirs.py", f"{info.name}/METADATA", f"{info.name}/entry_points.txt"]
+    others = [f"{info.name}/direct_url.json", "__pycache__/theirs.pyc", "../../bin/theirs"]
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in [*kept, *others]))
+    assert set(plugin_files("theirs", None, [])) == set(kept)
+    assert "their-tuner" not in requirements("theirs")
+    (info / "direct_url.json").write_text('{"url": "file:///x", "dir_info": {"editable": true}}')
+    with pytest.raises(ConfigError, match="is installed as editable; build its wheel"):
+        plugin_files("theirs", None, [])
+
+
+def test_a_suite_that_is_not_of_the_package_has_to_be_given(good: Path, tmp_path: Path) -> None:
+    by = Verifier(tmp_path, DAY, "salt")
+    with pytest.raises(ConfigError, match="suite 'tiny', which does not come with the package"):
+        by.verify(good)
+
+
 def test_a_row_that_cannot_be_submitted(suite: str, good: Path, tmp_path: Path) -> None:
     board = board_of(suite, "expert", tmp_path / "board")
     with pytest.raises(UnknownNameError, match=r"unknown row of .* did you mean 'expert'"):
@@ -283,6 +313,18 @@ def test_a_row_that_cannot_be_submitted(suite: str, good: Path, tmp_path: Path) 
     with pytest.raises(RunError, match=r"bench resume .* makes them"):
         submit(board, "expert", tmp_path / "out", AUTHOR)
     assert {path.name for path in tmp_path.iterdir()} == {"board"}
+
+
+def test_a_row_on_another_scheme_that_runs_fewer_times(tmp_path: Path) -> None:
+    folder = tmp_path / "tiny"
+    write_suite(Recipe("tiny", "for tests", "smoke", 1, 6, 2, 1, 4), folder)
+    tuner = "do-nothing@timely"
+    board = start_board(str(folder), [tuner], tmp_path / "board", slow=[tuner])
+    assert board.carry_out(executor=Here()) == {}
+    found = submit(board, "do-nothing-on-timely", tmp_path / "row", AUTHOR)
+    about = open_submission(found).about
+    assert (about.changes, about.repetitions) == ({"scheme": "timely"}, 1)
+    assert verified(found, str(folder)).status == "verified"
 
 
 def test_withdrawn(bad: Path) -> None:

@@ -1,10 +1,10 @@
 """Kill -9 at random moments, resume, compare bytes: ``python tests/kills/run.py --kills 100``.
 
 Each command runs once undisturbed. Then it is started again and again, killed after a random time
-(the program alone, or with all that it has started), and continued by the command that its own
-words recommend, until it reaches its end. Its files must then have the bytes of the undisturbed
-ones, and nothing that it started may be left. The same seed draws the same moments, as shares of
-the undisturbed time; where in a run they fall depends on the machine.
+(the program alone, one of the processes that it started, or all of them), and continued by the
+command that its own words recommend, until it reaches its end. Its files must then have the bytes
+of the undisturbed ones, and nothing that it started may be left. The same seed draws the same
+moments, as shares of the undisturbed time; where in a run they fall depends on the machine.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -38,6 +39,8 @@ FAKE = ("--scenario", "mini-fb-hadoop", "--backend", "fake")
 RESULTS = ("*.jsonl", "best.json", "*.toml", "policy.npz")
 """Files whose bytes are promised; seconds stand in others."""
 PATIENCE_S = 600
+WHOM = ("program", "child", "session")
+"""What is killed, in equal shares."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Case:
     name: str
     start: Callable[[Path], list[str]]
     go_on: Callable[[Path], list[str]]
+    more: tuple[str, ...] = ()
+    """Patterns of further files whose bytes are promised."""
 
 
 def _words(*words: object) -> list[str]:
@@ -90,6 +95,17 @@ def cases(folder: Path) -> list[Case]:
             "--quiet", "--out", out,
         )  # fmt: skip
 
+    def board(out: Path) -> list[str]:
+        return _words(
+            "bench", "run", "smoke", "--tuners", f"expert,paraleon,{plugin}:Slow",
+            "--repetitions", 1, "--jobs", 2, "--quiet", "--out", out,
+        )  # fmt: skip
+
+    def board_on(out: Path) -> list[str]:
+        if not (out / "board.json").exists():
+            return board(out)
+        return _words("bench", "resume", out, "--jobs", 2, "--quiet")
+
     native = ("--scenario", "mini-fb-hadoop")
     plain = tune("paraleon", 60, *native)
     hosted = tune(f"{plugin}:Slow", 60, *FAKE)
@@ -98,15 +114,16 @@ def cases(folder: Path) -> list[Case]:
         Case("tune of a plug-in", hosted, _continued(hosted, "run.jsonl")),
         Case("compare", compare, compare_on),
         Case("pretrain", pretrain, pretrain),
+        Case("board", board, board_on, ("results.json", "board.md", "board.json")),
     ]
     if importlib.util.find_spec("stable_baselines3") is not None:
         found.append(Case("train", train, _continued(train, "train.json")))
     return found
 
 
-def results(out: Path) -> dict[str, bytes]:
+def results(case: Case, out: Path) -> dict[str, bytes]:
     """Return every file whose bytes are promised."""
-    paths = sorted(path for pattern in RESULTS for path in out.rglob(pattern))
+    paths = sorted(path for pattern in (*RESULTS, *case.more) for path in out.rglob(pattern))
     return {str(path.relative_to(out)): path.read_bytes() for path in paths}
 
 
@@ -139,12 +156,29 @@ def left_alive(mark: str) -> list[int]:
     return found
 
 
-def kill(process: subprocess.Popen[bytes], everything: bool) -> bool:
-    """Kill the program, or its session; True if it was still running."""
+def children(parent: int) -> list[int]:
+    """Return the processes that a process has started and that still run."""
+    tasks = Path(f"/proc/{parent}/task")
+    try:
+        told = " ".join((task / "children").read_text() for task in tasks.iterdir())
+    except OSError:  # it has just ended
+        return []
+    return [int(word) for word in told.split()]
+
+
+def kill(process: subprocess.Popen[bytes], whom: str, random: Random) -> bool:
+    """Kill the program, a "child" of it or its "session"; True if it was still running.
+
+    A program whose child died ends by itself, or goes on to its end without it.
+    """
     running = process.poll() is None
-    if running:
-        (os.killpg if everything else os.kill)(process.pid, signal.SIGKILL)
-    process.wait()
+    found = children(process.pid) if whom == "child" else []
+    if running and found:
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(random.choice(found), signal.SIGKILL)
+    elif running:
+        (os.killpg if whom == "session" else os.kill)(process.pid, signal.SIGKILL)
+    process.wait(PATIENCE_S)
     return running
 
 
@@ -162,7 +196,7 @@ class Campaign:
         out.mkdir(parents=True)
         at = time.monotonic()
         finish(case.start(out), self.folder / "said")
-        return results(out), time.monotonic() - at
+        return results(case, out), time.monotonic() - at
 
     def disturbed(self, case: Case, number: int, expected: dict[str, bytes], whole: float) -> int:
         """Start, kill and go on until the end; return the kills that met a running program."""
@@ -172,17 +206,17 @@ class Campaign:
         while True:
             process = begin(words, said)
             time.sleep(self.random.random() * whole)
-            met = kill(process, everything=self.random.random() < 0.5)
+            met = kill(process, self.random.choice(WHOM), self.random)
             kills += met
-            held = len(results(out))
+            held = len(results(case, out))
             self.counts["nothing yet" if not held else "all of it" if not met else "some"] += 1
             words = case.go_on(out)
             if not met or self.random.random() < 0.6:
                 break
         finish(words, said)
-        if results(out) != expected:
-            names = sorted(set(expected) | set(results(out)))
-            wrong = [n for n in names if results(out).get(n) != expected.get(n)]
+        left = results(case, out)
+        if left != expected:
+            wrong = [n for n in sorted({*expected, *left}) if left.get(n) != expected.get(n)]
             raise RuntimeError(f"{case.name}, {out}: {', '.join(wrong)} differ after {kills} kills")
         return kills
 

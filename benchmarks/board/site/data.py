@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.board.compared import regret
+from dcqcn_gym.benchmarks.board.compared import p_values, regret
+from dcqcn_gym.benchmarks.board.protocol import BASELINE
 from dcqcn_gym.benchmarks.board.ranking import bands
+from dcqcn_gym.benchmarks.board.submission import ABOUT, CODE, RESULT, open_submission
 from dcqcn_gym.benchmarks.board.tracks import TRACKS
-from dcqcn_gym.benchmarks.board.verification import Verification, read_verification
+from dcqcn_gym.benchmarks.board.verification import Verification, files_digest, read_verification
 from dcqcn_gym.core.errors import RunError, quote
 from dcqcn_gym.core.files import parse_json, read_text
 
@@ -42,6 +44,10 @@ class SiteRow:
     verification: Verification
     folder: Path
     cost: Mapping[str, float] = field(default_factory=dict)
+    submitted: bool = False
+    link: str = ""
+    code: Mapping[str, bytes] = field(default_factory=dict)
+    """Where a submission's code lives, and its files."""
 
     @property
     def complete(self) -> bool:
@@ -102,14 +108,65 @@ class SiteSuite:
 def load_suites(folders: Sequence[Path]) -> list[SiteSuite]:
     """Return the suites of some folders of results, rows of one suite together.
 
-    Raises ConfigError or RunError: no results, two suites of one name, two rows of one name.
+    A folder holds a board's results or is a submission, whose suite some board among the others
+    tells. Raises ConfigError or RunError: no results, two suites of one name, two rows of one name.
     """
     found: dict[str, SiteSuite] = {}
+    submitted = [folder for folder in folders if (folder / ABOUT).exists()]
     for folder in folders:
-        suite = _read(folder)
-        old = found.get(suite.name)
-        found[suite.name] = suite if old is None else _joined(old, suite, folder)
+        if folder not in submitted:
+            suite = _read(folder)
+            old = found.get(suite.name)
+            found[suite.name] = suite if old is None else _joined(old, suite, folder)
+    for folder in submitted:
+        name, digest, row = submitted_row(folder)
+        if name not in found or found[name].digest != digest:
+            raise RunError(
+                f"{folder} is a row of suite {name!r}; give a board of that suite as well "
+                f"(its digest begins with {digest[:12]})"
+            )
+        alone = replace(found[name], rows=[row], best_known=_best_of(found[name], row))
+        found[name] = _joined(found[name], alone, folder)
     return [_finished(suite) for suite in found.values()]
+
+
+def submitted_row(folder: Path) -> tuple[str, str, SiteRow]:
+    """Return suite, its digest, and the row of a submission, checked against its list of files."""
+    submission = open_submission(folder)
+    about = submission.about
+    line = dict(parse_json(submission.read(RESULT)))
+    return (
+        about.suite,
+        about.suite_digest,
+        SiteRow(
+            name=about.name,
+            line={"p_default": None, "regret": None, "recovery": None, **line,
+                  "track": about.track},
+            details={"summary": f"by {', '.join(about.authors)} ({about.licence})", "recovery": {},
+                     **line.get("course", {})},
+            tuner={"tuner": about.tuner, "arguments": about.tuner_args,
+                   "sha256": files_digest(folder)},
+            versions={"dcqcn_gym": about.version},
+            verification=read_verification(folder),
+            folder=folder,
+            submitted=True,
+            link=about.link,
+            code={name: submission.read(name) for name in submission.names
+                  if name.startswith(f"{CODE}/") and name.endswith(".py")},
+        ),
+    )  # fmt: skip
+
+
+def _best_of(suite: SiteSuite, row: SiteRow) -> dict[str, dict[str, Any]]:
+    """Return what a submission reached where it raises no flag; its settings lie in its logs."""
+    raised = row.line["final"]["flags_by_scenario"]
+    return {
+        name: {"row": row.name, "score": float(np.mean(scores)), "repetition": best, "setting": {},
+               "setting_score": float(scores[best])}
+        for name, scores in zip(suite.scenarios, row.scores("final"), strict=True)
+        if name not in raised
+        for best in (int(np.argmax(scores)),)
+    }  # fmt: skip
 
 
 def _read(folder: Path) -> SiteSuite:
@@ -119,9 +176,7 @@ def _read(folder: Path) -> SiteSuite:
         data = parse_json(text)
         if data["kind"] != "board":
             raise ValueError(f"its kind is {quote(data['kind'])}")
-        figures = data["figures"]
-        verification = read_verification(folder)
-        costs = _costs(folder)
+        figures, costs = data["figures"], _costs(folder)
         rows = [
             SiteRow(
                 name=line["row"],
@@ -129,7 +184,7 @@ def _read(folder: Path) -> SiteSuite:
                 details=figures["rows"].get(line["row"], {}),
                 tuner=data["tuners"][line["row"]],
                 versions=data["versions"],
-                verification=verification,
+                verification=Verification("self-reported"),
                 folder=folder,
                 cost=costs.get(line["row"], {}),
             )
@@ -166,7 +221,13 @@ def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
         same = old.row(row.name)
         if same is None:
             rows.append(row)
-        elif same.runs != row.runs:
+        elif same.runs == row.runs:
+            if row.submitted:  # what was submitted and verified stands for what was run here
+                known = {key: same.line[key] for key in ("recovery",)}
+                line = {**row.line, **known}
+                details = {**row.details, "recovery": same.details.get("recovery", {})}
+                rows[rows.index(same)] = replace(row, line=line, details=details, cost=same.cost)
+        else:
             raise RunError(
                 f"row {row.name!r} stands in {same.folder} and in {folder} with other figures; "
                 "give one of them"
@@ -179,16 +240,18 @@ def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
 
 
 def _finished(suite: SiteSuite) -> SiteSuite:
-    """Return the suite with its ranks, rows in their order, regret against the best of all."""
+    """Return the suite with its ranks, rows in their order, and what depends on all its rows."""
     clean = {row.name: row for row in suite.rows if row.ranked}
     ranks = bands({name: row.scores("final") for name, row in clean.items()})
     in_track: dict[str, int] = {}
     for track in TRACKS:
         some = {n: row.scores("final") for n, row in clean.items() if row.track == track}
         in_track |= bands(some)
+    given = {r.name: r.scores("final") for r in suite.rows if r.complete and r.name != BASELINE}
+    chance = p_values(given)
     place = {name: i for i, name in enumerate(ranks)}
     rows = sorted(
-        (_with_regret(suite, row) for row in suite.rows),
+        (_against_all(suite, row, chance) for row in suite.rows),
         key=lambda row: (
             place.get(row.name, len(place)),
             -row.line["final"]["score"]["value"] if row.complete else math.inf,
@@ -198,7 +261,7 @@ def _finished(suite: SiteSuite) -> SiteSuite:
     return replace(suite, rows=rows, ranks=ranks, in_track=in_track)
 
 
-def _with_regret(suite: SiteSuite, row: SiteRow) -> SiteRow:
+def _against_all(suite: SiteSuite, row: SiteRow, chance: Mapping[str, float]) -> SiteRow:
     if not row.complete:
         return row
     best = np.array([suite.best_known.get(n, {}).get("score", np.nan) for n in suite.scenarios])
@@ -207,6 +270,5 @@ def _with_regret(suite: SiteSuite, row: SiteRow) -> SiteRow:
     by_name = {name: float(v) if np.isfinite(v) else None for name, v in names}
     known = lost[np.isfinite(lost)]
     mean = float(np.mean(known)) if known.size else None
-    return replace(
-        row, line={**row.line, "regret": mean}, details={**row.details, "regret": by_name}
-    )
+    line = {**row.line, "regret": mean, "p_default": chance.get(row.name)}
+    return replace(row, line=line, details={**row.details, "regret": by_name})

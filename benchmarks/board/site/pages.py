@@ -109,7 +109,16 @@ def _write_scenario(suite: SiteSuite, place: int, name: str, out: Path) -> None:
 
 
 def _write_code(row: SiteRow, out: Path) -> str | None:
-    """Copy the source of a built-in tuner, if it is the code that ran; return its place."""
+    """Copy the source of a built-in tuner, if it is the code that ran, or of a submission.
+
+    Return its place.
+    """
+    if row.code:
+        return _kept(
+            row.name,
+            "\n".join(f"# {n}\n\n{c.decode(errors='replace')}" for n, c in row.code.items()),
+            out,
+        )
     name, given = str(row.tuner["tuner"]), row.tuner["arguments"]
     if name not in TUNERS.builtin or tuner_digest(name, given) != row.tuner["sha256"]:
         return None
@@ -117,6 +126,10 @@ def _write_code(row: SiteRow, out: Path) -> str | None:
         text = _source(name)
     except (DcqcnGymError, OSError):
         return None
+    return _kept(name, text, out)
+
+
+def _kept(name: str, text: str, out: Path) -> str:
     place = f"code/{page_name([name, _short(text)]).removesuffix('.html')}.txt"
     write_atomically(out / place, text.encode())
     return place

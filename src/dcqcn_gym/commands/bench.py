@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.commands.bench_board import report, resume, run, site, status, suites
+from dcqcn_gym.commands.bench_board import merge, report, resume, run, shard, site, status, suites
 from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_fleet import fleet
 from dcqcn_gym.commands.bench_monitor import monitor
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_args_is_help=True)
-for command in (run, resume, status, report, site, suites, submit, verify, withdraw):
+for command in (run, resume, shard, merge, status, report, site, suites, submit, verify, withdraw):
     app.command()(command)
 app.add_typer(final)
 app.command()(monitor)

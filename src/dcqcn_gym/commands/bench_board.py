@@ -1,4 +1,4 @@
-"""``dcqcn-gym bench run``, ``resume``, ``status``, ``report``, ``site``, ``suites``: the board."""
+"""``dcqcn-gym bench run``, ``resume``, ``shard``, ``merge``, ``report``, ``site``: the board."""
 
 from __future__ import annotations
 
@@ -12,24 +12,32 @@ from dcqcn_gym.commands.interrupt import interruptible
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.board.protocol import Board
 
-__all__ = ["report", "resume", "run", "site", "status", "suites"]
+__all__ = ["merge", "report", "resume", "run", "shard", "site", "status", "suites"]
 
 Out = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a board.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")]
+Dask = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler.")
+]
+Slow = Annotated[
+    str, typer.Option(help="Those rows that need more than 20 ms a decision: fewer runs.")
+]
+Repetitions = Annotated[
+    int | None, typer.Option(min=1, max=999, help="Runs per scenario; default: the suite's.")
+]
+Tuners = Annotated[str, typer.Option(help="Rows: TUNER or TUNER@SCHEME, separated by commas.")]
+SuiteName = Annotated[str, typer.Argument(help="A suite's name, see bench suites, or its folder.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 
 
 def run(
-    suite: Annotated[str, typer.Argument(help="A suite's name, see bench suites, or its folder.")],
-    tuners: Annotated[str, typer.Option(help="Rows: TUNER or TUNER@SCHEME, separated by commas.")],
+    suite: SuiteName,
+    tuners: Tuners,
     out: Annotated[Path, typer.Option(help="Folder for logs and results; it takes more rows.")],
-    slow: Annotated[
-        str, typer.Option(help="Those rows that need more than 20 ms a decision: fewer runs.")
-    ] = "",
-    repetitions: Annotated[
-        int | None, typer.Option(min=1, max=999, help="Runs per scenario; default: the suite's.")
-    ] = None,
+    slow: Slow = "",
+    repetitions: Repetitions = None,
     jobs: Jobs = None,
+    dask: Dask = None,
     force: Annotated[bool, typer.Option("--force", help="Remove the runs in OUT first.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -44,44 +52,123 @@ def run(
         board = start_board(
             suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions, force=force
         )
+        _carry_out(board, jobs, quiet, dask)
+
+
+def shard(
+    suite: SuiteName,
+    tuners: Tuners,
+    index: Annotated[int, typer.Option(min=0, help="Which share, from 0 on.")],
+    count: Annotated[int, typer.Option(min=1, help="How many shares there are.")],
+    out: Annotated[Path, typer.Option(help="Folder of this share, no other's.")],
+    slow: Slow = "",
+    repetitions: Repetitions = None,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Make one share of a board's runs, on a machine that sees no other; bench merge joins them.
+
+    Every share is given the same suite, rows and repetitions.
+    """
+    from dcqcn_gym.benchmarks.board.protocol import start_board
+    from dcqcn_gym.runs.claim import claim
+
+    if index >= count:
+        raise typer.BadParameter(f"--index {index}: the last of {count} shares is {count - 1}")
+    with claim(out, "bench run"):
+        board = start_board(
+            suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions,
+            share=(index, count),
+        )  # fmt: skip
         _carry_out(board, jobs, quiet)
+
+
+def merge(
+    shares: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of shares.")],
+    out: Annotated[Path, typer.Option(help="Folder for the whole board; it takes more shares.")],
+) -> None:
+    """Join shares of a board in one folder and print the ranking.
+
+    What is missing or unfinished in all of them is made by bench resume OUT.
+    """
+    from dcqcn_gym.benchmarks.board.shards import merge_boards
+    from dcqcn_gym.runs.claim import claim
+
+    with claim(out, "bench run"):
+        _print(merge_boards(shares, out))
 
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def resume(out: Out, jobs: Jobs = None, quiet: Quiet = False) -> None:
+def resume(out: Out, jobs: Jobs = None, dask: Dask = None, quiet: Quiet = False) -> None:
     """Make the runs of a board that are missing or unfinished, and print the ranking."""
     from dcqcn_gym.benchmarks.board.protocol import open_board
     from dcqcn_gym.runs.claim import claim
 
     board = open_board(out)
     with claim(out, "bench run"):
-        _carry_out(board, jobs, quiet)
+        _carry_out(board, jobs, quiet, dask)
 
 
-def _carry_out(board: Board, jobs: int | None, quiet: bool) -> None:
+def _carry_out(board: Board, jobs: int | None, quiet: bool, dask: str | None = None) -> None:
     from dcqcn_gym.runs.progress import open_progress
 
     go_on = f"finished runs are kept: dcqcn-gym bench resume {board.out} continues"
     with interruptible(go_on), open_progress(quiet=quiet) as progress:
-        failed = board.carry_out(workers=jobs, progress=progress)
+        if dask is None:
+            failed = board.carry_out(workers=jobs, progress=progress)
+        else:
+            from dcqcn_gym.runs.dask_workers import dask_executor
+
+            with dask_executor(dask, board.out) as (executor, at_once):
+                failed = board.carry_out(workers=at_once, executor=executor, progress=progress)
     for path, error in failed.items():
         typer.echo(f"{path.parent.parent.name} on {path.parent.name}: {error}", err=True)
-    _print(board)
+    if board.share == (0, 1):
+        _print(board)
+    else:
+        _print_progress(board)
     if failed:
         typer.echo(f"error: {len(failed)} runs failed; their rows are incomplete", err=True)
         raise typer.Exit(2)
 
 
-def status(out: Out) -> None:
-    """Say how many runs of a board are finished, row by row."""
+def status(
+    out: Out,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="CPU minutes instead; writes DIR/cost.json.")
+    ] = False,
+    serial: Annotated[
+        Path | None,
+        typer.Option(help="With --cost: the same board by one worker, for the efficiency."),
+    ] = None,
+) -> None:
+    """Say how many runs of a board are finished, row by row, or what they cost."""
     from dcqcn_gym.benchmarks.board.protocol import open_board
+
+    board = open_board(out)
+    if cost or serial is not None:
+        _print_cost(board, serial)
+    else:
+        _print_progress(board)
+
+
+def _print_progress(board: Board) -> None:
     from dcqcn_gym.benchmarks.board.results import progress_table
     from dcqcn_gym.runs.table import print_tables
 
-    print_tables([progress_table(open_board(out))])
+    print_tables([progress_table(board)])
+
+
+def _print_cost(board: Board, serial: Path | None) -> None:
+    from dcqcn_gym.benchmarks.board.cost import campaigns, cost_tables, efficiency, write_cost
+    from dcqcn_gym.runs.table import print_tables
+
+    print_tables(cost_tables(write_cost(board), campaigns(board.out)))
+    if serial is not None:
+        typer.echo(f"parallel efficiency: {efficiency(board.out, serial):.2f}")
 
 
 def report(out: Out) -> None:

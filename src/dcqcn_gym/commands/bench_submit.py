@@ -71,7 +71,7 @@ def verify(
     ] = None,
     deadline: Annotated[
         float, typer.Option("--tuner-deadline", min=0.1, help="Seconds for one call.")
-    ] = 20.0,
+    ] = 60.0,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:

@@ -133,17 +133,25 @@ def class_figures(flows: Flows) -> list[ClassFigures]:
     return rows
 
 
-def flow_score(ours: Flows, default: Flows) -> float | None:
+def flow_score(
+    ours: Flows, default: Flows, weights: Sequence[float] = (1.0,) * len(CLASSES)
+) -> float | None:
     """Return G(default) - G(ours), with G = mean over classes of (ln mean + ln p99) / 2.
 
     Classes that are empty in either are left out; None if none is left. Above 0 is better.
+    ``weights`` of the classes are all the same, except to see what others would change.
     """
     gains = [
-        (math.log(theirs.mean / own.mean) + math.log(theirs.p99 / own.p99)) / 2
-        for own, theirs in zip(class_figures(ours), class_figures(default), strict=True)
-        if own.count and theirs.count
+        ((math.log(theirs.mean / own.mean) + math.log(theirs.p99 / own.p99)) / 2, weight)
+        for own, theirs, weight in zip(
+            class_figures(ours), class_figures(default), weights, strict=True
+        )
+        if own.count and theirs.count and weight > 0
     ]
-    return float(np.mean(gains)) if gains else None
+    if not gains:
+        return None
+    values, shares = zip(*gains, strict=True)
+    return float(np.average(values, weights=shares))
 
 
 def round_score(ours_ps: Sequence[float], default_ps: Sequence[float]) -> float | None:

@@ -7,7 +7,7 @@ The words follow from rules alone; docs/verdict.md publishes rules and limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -153,10 +153,15 @@ class Verdict:
     notes: tuple[str, ...] = field(default=())
 
 
-def scores(ours: Sequence[Measured], default: Sequence[Measured]) -> Estimate:
+def scores(
+    ours: Sequence[Measured],
+    default: Sequence[Measured],
+    weights: Sequence[float] = (1.0,) * len(CLASSES),
+) -> Estimate:
     """Return S over the seeds (:mod:`dcqcn_gym.core.score`); ``n`` is 0 where nothing can be said.
 
-    A seed that has open and closed loops counts the mean of both.
+    A seed that has open and closed loops counts the mean of both. ``weights`` are those of
+    :func:`~dcqcn_gym.core.score.flow_score`.
     """
     return estimate(scores_by_seed(ours, default))
 
@@ -164,7 +169,7 @@ def scores(ours: Sequence[Measured], default: Sequence[Measured]) -> Estimate:
 def scores_by_seed(ours: Sequence[Measured], default: Sequence[Measured]) -> list[float]:
     """Return S of each seed; NaN where nothing can be said."""
     values = [
-        score([flow_score(a.flows, b.flows), round_score(a.rounds_ps, b.rounds_ps)])
+        score([flow_score(a.flows, b.flows, weights), round_score(a.rounds_ps, b.rounds_ps)])
         for a, b in zip(ours, default, strict=True)
     ]
     return [math.nan if v is None else v for v in values]
@@ -193,7 +198,11 @@ def changes(ours: Sequence[Measured], reference: Sequence[Measured]) -> list[Cha
     return rows
 
 
-def flags(ours: Sequence[Measured], default: Sequence[Measured]) -> tuple[Flag, ...]:
+def flags(
+    ours: Sequence[Measured],
+    default: Sequence[Measured],
+    limits: Mapping[str, float] = LIMITS,
+) -> tuple[Flag, ...]:
     """Return every safety flag; classes with too few flows are ``few``."""
     table = {row.key: row for row in changes(ours, default)}
     found = []
@@ -202,10 +211,10 @@ def flags(ours: Sequence[Measured], default: Sequence[Measured]) -> tuple[Flag, 
         for what, words in (("mean", "mean slowdown"), ("p99", "99th percentile of slowdown")):
             row = table[f"{what} {flow_class.key}"]
             name = f"{words} of {flow_class.name}"
-            found.append(_flag(row, name, LIMITS["class"], enough=count >= FEWEST_FLOWS))
+            found.append(_flag(row, name, limits["class"], enough=count >= FEWEST_FLOWS))
     for key, name in (("unfinished", "unfinished flows"), ("goodput", "goodput"),
                       ("pause", "pause")):  # fmt: skip
-        found.append(_flag(table[key], name, LIMITS[key]))
+        found.append(_flag(table[key], name, limits[key]))
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.core.score import Flows, window_flows
+from dcqcn_gym.core.score import GUARD, Flows, window_flows
 from dcqcn_gym.core.statistics import slowdowns
 from dcqcn_gym.runs.log import Run
 
@@ -171,6 +171,10 @@ class Series:
 
         None if the log does not tell the unfinished ones.
         """
+        return self.flows_before(GUARD)
+
+    def flows_before(self, guard: float) -> Flows | None:
+        """Return :attr:`all_flows` with another guard, a share of the window."""
         if self.left is None or not self.records:
             return None
         f, left = self.finished, self.left
@@ -180,6 +184,7 @@ class Series:
             (left.bytes, left.start_ps, left.ideal_fct_ps),
             begin_ps=begin,
             end_ps=end,
+            guard=guard,
         )
 
     @property

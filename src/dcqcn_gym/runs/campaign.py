@@ -29,7 +29,11 @@ from dcqcn_gym.core.errors import (
 )
 from dcqcn_gym.runs.pool import cpu_count, worker_pool
 
-__all__ = ["Campaign", "Done", "Job", "Progress", "carry_out", "raise_failures"]
+__all__ = ["Campaign", "Done", "ExecutorLost", "Job", "Progress", "carry_out", "raise_failures"]
+
+
+class ExecutorLost(BrokenExecutor):
+    """An executor is gone for good; its words say so and what to do."""
 
 
 class Job(Protocol):
@@ -144,6 +148,10 @@ class Campaign(Generic[J]):
     def _close(self, future: Future[Any]) -> Done[J]:
         try:
             result, error = future.result()
+        except ExecutorLost as lost:
+            raise RunError(str(lost)) from lost
+        except DcqcnGymError as failed:  # the executor could not carry this one out
+            result, error = None, str(failed)
         except BrokenExecutor as died:
             raise self._died() from died
         order, job = self._running.pop(future)

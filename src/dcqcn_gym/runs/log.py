@@ -9,6 +9,7 @@ docs/tuners.md lists the fields.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -169,12 +170,26 @@ class LogWriter:
             write_atomically(self.path, encode_line(header))
         try:
             self._file = open(self.path, "r+b", buffering=0)  # noqa: SIM115
+            self._hold()
             self._size = self._file.seek(0, os.SEEK_END)
             if replay is not None and self._size != replay.size:
                 self._file.truncate(replay.size)  # drops the torn line
                 self._size = self._file.seek(replay.size)
         except OSError as error:
             raise _write_failure(self.path, error) from error
+
+    def _hold(self) -> None:
+        """Lock the log while it is written; RunError if another process writes it.
+
+        That is a worker elsewhere that was given up for lost and lives.
+        """
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise RunError(f"{self.path} is being written by another process") from None
+        except OSError:  # a file system without locks cannot protect us
+            return
 
     @property
     def replaying(self) -> bool:

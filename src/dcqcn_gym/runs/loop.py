@@ -27,12 +27,17 @@ Watch: TypeAlias = Callable[[Line, Line, bool], None]
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one run on this machine; never part of a log."""
+    """Seconds of one run on this machine; never part of a log.
+
+    ``cpu_s`` is this process's, ``tuner_cpu_s`` the tuner's, in a plug-in's own process too,
+    ``engine_s`` the engine's share of ``cpu_s``; 0 where the world has no such engine.
+    """
 
     wall_s: float
     cpu_s: float
     tuner_cpu_s: float
     intervals: int
+    engine_s: float = 0.0
 
 
 def run(
@@ -70,5 +75,6 @@ def run(
             end = summary.end(tuner.recommend())
             log.append({"end": {**end, **left_over_line(env.left_over())}})
     return Timing(
-        time.perf_counter() - wall, time.process_time() - cpu, tuner.cpu_s, summary.intervals
-    )
+        time.perf_counter() - wall, time.process_time() - cpu, tuner.cpu_s, summary.intervals,
+        getattr(env.backend, "engine_s", 0.0),
+    )  # fmt: skip

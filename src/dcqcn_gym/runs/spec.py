@@ -8,6 +8,7 @@ from typing import Any
 
 import dcqcn_gym
 from dcqcn_gym.core.groups import DeviceSetting, by_group
+from dcqcn_gym.envs.backends.clocked import ClockedBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.monitor import NoMonitor
@@ -90,8 +91,9 @@ class RunSpec:
             tuner.start(self.context(env), self.offers(env))
 
     def make_env(self) -> DcqcnEnv:
-        """Return the environment, not yet reset."""
-        return DcqcnEnv(self.scenario, self.backend, intervals=self.intervals)
+        """Return the environment, not yet reset; the engine's CPU time is counted."""
+        backend = ClockedBackend() if self.backend == "native" else self.backend
+        return DcqcnEnv(self.scenario, backend, intervals=self.intervals)
 
     def make_tuner(self) -> GuardedTuner:
         """Return a fresh tuner; close it after use."""

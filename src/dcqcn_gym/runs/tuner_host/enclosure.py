@@ -70,7 +70,7 @@ def sandbox_problem() -> str | None:
     try:
         done = subprocess.run(
             [*_sandbox("probe"), "--", sys.executable, "-c", "import dcqcn_gym"],
-            capture_output=True, text=True, timeout=60, env={}, cwd="/",
+            capture_output=True, text=True, timeout=300, env={}, cwd="/",
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         return f"there is no sandbox: bubblewrap does not start ({in_one_line(error)})"

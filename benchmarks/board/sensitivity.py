@@ -1,0 +1,154 @@
+"""How ranks move when the judgement in the score is another: class weights, guard, limits.
+
+``python -m dcqcn_gym.benchmarks.board.sensitivity DIR`` prints the table of docs/board.md from the
+logs of a finished board.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board, open_board
+from dcqcn_gym.benchmarks.board.ranking import bands, iqm
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.score import CLASSES, GUARD, Flows
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.core.verdict import LIMITS, Measured, flags, scores
+from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.table import Table, count_of
+
+__all__ = ["VARIANTS", "Judgement", "Standing", "sensitivity_table", "standings"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One way to judge: weights of mice, middle flows and elephants, the guard, the limits."""
+
+    name: str
+    weights: Sequence[float] = (1.0,) * len(CLASSES)
+    guard: float = GUARD
+    limits: Mapping[str, float] = field(default_factory=lambda: dict(LIMITS))
+
+
+def _scaled(factor: float) -> dict[str, float]:
+    return {name: limit * factor for name, limit in LIMITS.items()}
+
+
+VARIANTS = (
+    Judgement("as published"),
+    Judgement("mice weigh twice", weights=(2, 1, 1)),
+    Judgement("elephants weigh twice", weights=(1, 1, 2)),
+    Judgement("mice alone", weights=(1, 0, 0)),
+    Judgement("guard 10 %", guard=0.1),
+    Judgement("guard 30 %", guard=0.3),
+    Judgement("limits halved", limits=_scaled(0.5)),
+    Judgement("limits doubled", limits=_scaled(2.0)),
+    Judgement("no limits", limits=_scaled(math.inf)),
+)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a row stands: its S, its rank band (None with a flag) and how many flags are up."""
+
+    score: float
+    band: int | None
+    flags: int
+
+    def __str__(self) -> str:
+        place = count_of(self.flags, "flag") if self.band is None else f"rank {self.band}"
+        return f"{self.score:+.2f}, {place}"
+
+
+Finals = Mapping[str, Sequence[tuple[Series, Measured]]]
+"""By scenario, the final runs of a row."""
+
+
+def standings(board: Board, judgements: Sequence[Judgement]) -> dict[str, dict[str, Standing]]:
+    """Return every row's standing, by judgement and row; RunError if a run is missing."""
+    finals = {row.name: _finals(board, row.name) for row in board.rows}
+    return {one.name: _judge(finals, one) for one in judgements}
+
+
+def _finals(board: Board, name: str) -> Finals:
+    row = next(row for row in board.rows if row.name == name)
+    found: dict[str, list[tuple[Series, Measured]]] = {}
+    for attempt in board.attempts(row):
+        series = Series.of(read_run(attempt.logs[1]))
+        if series.end is None:
+            raise RunError(f"{attempt.logs[1]} ends before its run did; bench resume goes on")
+        found.setdefault(attempt.entry.name, []).append((series, measured(series)))
+    return found
+
+
+def _judge(finals: Mapping[str, Finals], how: Judgement) -> dict[str, Standing]:
+    seen = {name: _measured_by(runs, how) for name, runs in finals.items()}
+    default = seen[BASELINE]
+    values = {name: _scores(runs, default, how) for name, runs in seen.items()}
+    raised = {
+        name: count(
+            flag.state == "up"
+            for scenario, ours in runs.items()
+            for flag in flags(ours, default[scenario][: len(ours)], how.limits)
+        )
+        for name, runs in seen.items()
+    }
+    ranks = bands({name: value for name, value in values.items() if not raised[name]})
+    return {
+        name: Standing(iqm(value), ranks.get(name), raised[name]) for name, value in values.items()
+    }
+
+
+def _measured_by(runs: Finals, how: Judgement) -> dict[str, list[Measured]]:
+    return {
+        scenario: [
+            replace(whole, flows=series.flows_before(how.guard) or Flows.none())
+            for series, whole in ones
+        ]
+        for scenario, ones in runs.items()
+    }
+
+
+def _scores(
+    runs: Mapping[str, Sequence[Measured]],
+    default: Mapping[str, Sequence[Measured]],
+    how: Judgement,
+) -> FloatArray:
+    return np.array(
+        [
+            [_one(a, b, how) for a, b in zip(ours, default[scenario], strict=False)]
+            for scenario, ours in runs.items()
+        ]
+    )
+
+
+def _one(ours: Measured, default: Measured, how: Judgement) -> float:
+    found = scores([ours], [default], how.weights)
+    return found.mean if found.n and math.isfinite(found.mean) else 0.0
+
+
+def sensitivity_table(found: Mapping[str, Mapping[str, Standing]]) -> Table:
+    """Return rows as lines, judgements as columns."""
+    names = list(next(iter(found.values())))
+    lines = [(name, *(str(by_row[name]) for by_row in found.values())) for name in names]
+    return Table(("row", *found), lines, "final S and rank under other judgements")
+
+
+def main(folder: str) -> None:
+    """Print the table of a board as Markdown."""
+    print(sensitivity_table(standings(open_board(Path(folder)), VARIANTS)).markdown())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
