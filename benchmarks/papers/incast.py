@@ -1,13 +1,13 @@
 """The network of the DCQCN+ paper, Fig. 2: eight senders, one receiver, one switch.
 
-What it leaves open is ours: links of 1 us; a buffer of which PFC lets the one congested port fill
-4.9 MB (section V-A), shared by eight equally loaded ports: with alpha = 1/8 half of it.
+Scenario ``plus-incast``. What the paper leaves open is ours: links of 1 us; a buffer of which PFC
+lets the one congested port fill 4.9 MB (section V-A): shared by eight equally loaded ports, with
+alpha = 1/8, half of it.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,13 @@ from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.sums import total
-from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.rows import changed_scenario
 
-__all__ = [
-    "HELD_BYTES",
-    "ROWS",
-    "SINK",
-    "UNLIMITED",
-    "fails_from",
-    "flows_at_random",
-    "incast",
-    "large_incast",
-]
+__all__ = ["HELD_BYTES", "ROWS", "SINK", "fails_from", "incast", "large_incast", "network"]
 
 SINK = (9, 0)
 """(node, peer) of the congested port: the switch, towards the receiver."""
-UNLIMITED = 2**40
-"""Bytes of a flow that never ends here."""
 HELD_BYTES = 4_900_000
 """The queue at which PFC holds an incast (section III-C and V-A)."""
 
@@ -49,29 +39,34 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 """Schemes with the setting that the paper gives them."""
 
 
-def incast(row: Mapping[str, Any], gbps: int, flows: list[dict[str, int]]) -> Scenario:
-    """Return the network with a scheme and its setting, and these flows from hosts 1 to 8 to 0."""
-    return Scenario.model_validate(
-        {
-            "name": "incast-of-8",
-            "warmup_us": 0,
-            "topology": {"kind": "single-switch", "hosts": 9, "gbps": gbps, "delay_us": 1},
-            "switch": {"buffer_bytes": 2 * HELD_BYTES, "alpha": 0.125},
-            "monitor": {"kind": "none"},
-            "workloads": [{"kind": "flows", "flows": flows}],
-            **row,
-        }
-    )
+def incast(
+    row: Mapping[str, Any], gbps: int, flows: int, size: int | None = None, within_us: float = 1e5
+) -> Scenario:
+    """Return the network with a scheme and its setting, and flows from hosts 1 to 8 to host 0.
+
+    ``size``: their bytes; None: they never end. They start at random within ``within_us``.
+    """
+    streams = {
+        "kind": "streams",
+        "flows": flows,
+        "bytes": "unlimited" if size is None else size,
+        "hosts": list(range(1, 9)),
+        "dsts": [0],
+        "within_us": within_us,
+    }
+    return network(row, gbps, [streams])
 
 
-def flows_at_random(count: int, within_ms: float, seed: int, size: int) -> list[dict[str, int]]:
-    """Return ``count`` flows of ``size`` bytes, as many from each sender, with random starts."""
-    draw = random.Random(seed)
-    starts = sorted(draw.randrange(round(within_ms * 1e6)) for _ in range(count))
-    return [
-        {"src": 1 + i % 8, "dst": 0, "bytes": size, "start_ns": start}
-        for i, start in enumerate(starts)
-    ]
+def network(row: Mapping[str, Any], gbps: int, workloads: Sequence[Mapping[str, Any]]) -> Scenario:
+    """Return the scenario ``plus-incast`` with another scheme and setting, rate and traffic."""
+    changes = {
+        "topology": {"gbps": gbps},
+        "switch": {"buffer_bytes": 2 * HELD_BYTES},
+        "warmup_us": 0,
+        "monitor": {"kind": "none"},
+        "workloads": workloads,
+    }
+    return changed_scenario(load_scenario("plus-incast"), {**changes, **row}, "incast of 8")
 
 
 def large_incast(

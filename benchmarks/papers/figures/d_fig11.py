@@ -6,7 +6,7 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import Between, Change, Claim
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.incast import ROWS, incast
+from dcqcn_gym.benchmarks.papers.incast import ROWS, network
 from dcqcn_gym.benchmarks.papers.probe import probe
 
 PLACE = "section V-E, Fig. 11"
@@ -22,7 +22,7 @@ def measure(cell: Cell, size: Size) -> Measured:
         "load": 0.8,
         "stop_us": size.length_ms * 1000,
     }
-    scenario = incast({**ROWS[cell.row], "workloads": [workload]}, 10, [])
+    scenario = network(ROWS[cell.row], 10, [workload])
     seen = probe(scenario, cell.seed, 20 * size.length_ms + 2000, until_done=True)
     fct = seen.fct_s()
     edges = np.arange(0, 6.01, 0.25)  # decades above 1 us

@@ -6,8 +6,6 @@ from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Level, Sig
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import (
     ROWS,
-    UNLIMITED,
-    flows_at_random,
     incast,
     large_incast,
 )
@@ -20,8 +18,7 @@ POINTS = {STEP: (0.5, 1, 2, 5), CUT: (0.25, 0.5, 0.75, 1)}
 def measure(cell: Cell, size: Size) -> Measured:
     """Run the flows of the row at 10 Gb/s with its parameter at x."""
     count, x = int(cell.row.split()[2]), float(cell.x)
-    flows = flows_at_random(count, 100, cell.seed, UNLIMITED)
-    scenario = incast(ROWS["dcqcn-plus"], 10, flows)
+    scenario = incast(ROWS["dcqcn-plus"], 10, count)
     step = {"plus_hai_line": x, "plus_hai_share": 100 * x}
     changes = step if cell.row == STEP else {"plus_cut": 100 * x}
     setting = scenario.initial_setting().replace_nvidia(changes)

@@ -6,7 +6,7 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.incast import ROWS, flows_at_random, incast
+from dcqcn_gym.benchmarks.papers.incast import ROWS, incast
 from dcqcn_gym.benchmarks.papers.probe import probe
 
 PLACE = "section VI-C, Fig. 13"
@@ -19,10 +19,9 @@ def measure(cell: Cell, size: Size) -> Measured:
     """Run all flows to their end, from starts within a microsecond (8 flows: together)."""
     count = int(str(cell.x).split()[0])
     packets = size.more["packets of 8" if count == 8 else "packets of 800"]
-    flows = flows_at_random(count, 0.001, cell.seed, round(packets * 1000))
-    if count == 8:
-        flows = [{**flow, "start_ns": 0} for flow in flows]
-    seen = probe(incast(ROWS[cell.row], 40, flows), cell.seed, STUCK_MS, until_done=True)
+    within_us = 0 if count == 8 else 1
+    scenario = incast(ROWS[cell.row], 40, count, round(packets * 1000), within_us)
+    seen = probe(scenario, cell.seed, STUCK_MS, until_done=True)
     fct = np.sort(seen.fct_s())
     values = {
         "mean": float(fct.mean()),

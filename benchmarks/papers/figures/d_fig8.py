@@ -6,7 +6,7 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Between, Change, Claim, Level, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.incast import ROWS, SINK, UNLIMITED, incast
+from dcqcn_gym.benchmarks.papers.incast import ROWS, SINK, network
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 
 PLACE = "section V-B, Fig. 8"
@@ -17,11 +17,11 @@ SCHEMES = ("dcqcn", "dcqcn-plus")
 def measure(cell: Cell, size: Size) -> Measured:
     """Run flows that start at 0, 0.1 and 0.3 of the length; rates in the last half of it."""
     gbps, scale = int(str(cell.x).removesuffix("G")), size.length_ms / 1000
-    flows = [
-        {"src": 1 + i, "dst": 0, "bytes": UNLIMITED, "start_ns": round(start * 1e6 * scale)}
+    flows: list[dict[str, object]] = [
+        {"src": 1 + i, "dst": 0, "bytes": "unlimited", "start_ns": round(start * 1e6 * scale)}
         for i, start in enumerate(STARTS_MS)
     ]
-    scenario = incast(ROWS[cell.row], gbps, flows)
+    scenario = network(ROWS[cell.row], gbps, [{"kind": "flows", "flows": flows}])
     seen = probe(scenario, cell.seed, size.length_ms, every_us=200, ports=[SINK])
     line, late = gbps * 1e9, seen.after(size.length_ms * 0.5e-3)
     sent = seen.sent[:, 1:4]

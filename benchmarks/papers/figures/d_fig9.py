@@ -2,69 +2,29 @@
 
 from __future__ import annotations
 
-import random
-from functools import cache
-
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Claim, Level
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.incast import ROWS, UNLIMITED
+from dcqcn_gym.benchmarks.papers.incast import ROWS
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
-from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.rows import changed_scenario
 
 PLACE = "section V-C, Fig. 9"
-PODS, SIDE, CORES = 20, 10, 10
-HOSTS = PODS * SIDE * SIDE
-EDGES = PODS * SIDE
-LINE = 40e9
-TOTAL = 10 * LINE
+HOSTS, EDGES = 2000, 200
+CORE = HOSTS + 2 * EDGES
+"""The first core; each leads to one aggregation switch of the 20th pod, numbers 190 to 199."""
+TOTAL = 10 * 40e9
 """What the ten receivers can take: also what the cores can pass to their pod."""
-
-
-@cache
-def links() -> tuple[dict[str, object], ...]:
-    """Return the links: edge switches, aggregation switches, then the cores.
-
-    A fat tree of k = 20 with one core for each aggregation switch of a pod instead of ten.
-    """
-    found = [(f"h{host}", f"s{host // SIDE}") for host in range(HOSTS)]
-    for pod in range(PODS):
-        aggregation = [EDGES + pod * SIDE + i for i in range(SIDE)]
-        found += [(f"s{pod * SIDE + i}", f"s{a}") for i in range(SIDE) for a in aggregation]
-        found += [(f"s{a}", f"s{2 * EDGES + i}") for i, a in enumerate(aggregation)]
-    return tuple({"ends": ends, "gbps": 40, "delay_us": 1} for ends in found)
-
-
-def scenario(row: str, seed: int) -> Scenario:
-    """Return the fabric with one flow from each host of 19 pods to hosts 0, 10, ..., 90."""
-    draw = random.Random(seed)
-    flows = [
-        {"src": src, "dst": SIDE * (src % 10), "bytes": UNLIMITED,
-         "start_ns": draw.randrange(100_000_000)}
-        for src in range(HOSTS // PODS, HOSTS)
-    ]  # fmt: skip
-    return Scenario.model_validate(
-        {
-            "name": "clos-2410",
-            "warmup_us": 0,
-            "topology": {
-                "kind": "graph",
-                "hosts": HOSTS,
-                "switches": 2 * EDGES + CORES,
-                "links": links(),
-            },
-            "monitor": {"kind": "none"},
-            "workloads": [{"kind": "flows", "flows": flows}],
-            **ROWS[row],
-        }
-    )
 
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run the incast; total sending rate, and the queues of the cores towards the receivers."""
-    fabric = scenario(cell.row, cell.seed)
-    ports = [(HOSTS + 2 * EDGES + i, HOSTS + EDGES + i) for i in range(CORES)]
+    fabric = changed_scenario(
+        load_scenario("plus-clos-2410"), {**ROWS[cell.row], "monitor": {"kind": "none"}}, cell.row
+    )
+    ports = [(core, HOSTS + EDGES + 190 + i) for i, core in enumerate(range(CORE, CORE + 10))]
     seen = probe(fabric, cell.seed, size.length_ms, every_us=500, ports=ports)
     late = seen.after(min(0.2, size.length_ms / 2000))
     worst = int(seen.queue[late].mean(axis=0).argmax())
@@ -88,7 +48,7 @@ FIGURE = Figure(
     x="senders",
     sizes={
         "smoke": Size({"dcqcn-plus": (1900,)}, 1, length_ms=1),
-        "quick": Size({"dcqcn-plus": (1900,)}, 3, length_ms=400),
+        "quick": Size({"dcqcn-plus": (1900,)}, 3, length_ms=300),
         "full": Size(BOTH, 5, length_ms=500),
     },
     measure=measure,
@@ -110,9 +70,8 @@ FIGURE = Figure(
              1e3, lines=((200, "claim: 200 KB"),)),
     ),
     ours=(
-        "the fabric: a fat tree of k = 20 (2000 hosts, 200 edge and 200 aggregation switches) with "
-        "10 of its 100 cores, 40 Gb/s and 1 us everywhere",
-        "the ten receivers are in ten racks of the 20th pod; sender i sends to receiver i modulo "
-        "10; paths are hashed",
+        "the fabric (scenario plus-clos-2410): a fat tree of k = 20, 2000 hosts, 200 edge and 200 "
+        "aggregation switches, with 10 of its 100 cores, 40 Gb/s and 1 us everywhere",
+        "the ten receivers share a rack; paths are hashed",
     ),
 )  # fmt: skip
