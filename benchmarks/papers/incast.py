@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.figure import Measured
+from dcqcn_gym.benchmarks.papers.figure import Cell, Measured, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.groups import DeviceSetting
@@ -20,13 +20,24 @@ from dcqcn_gym.core.sums import total
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.rows import changed_scenario
 
-__all__ = ["HELD_BYTES", "ROWS", "SINK", "fails_from", "incast", "large_incast", "network"]
+__all__ = [
+    "HELD_BYTES",
+    "ROWS",
+    "SINK",
+    "fails_from",
+    "incast",
+    "large_incast",
+    "like_flows",
+    "network",
+]
 
 SINK = (9, 0)
 """(node, peer) of the congested port: the switch, towards the receiver."""
 HELD_BYTES = 4_900_000
 """The queue at which PFC holds an incast (section III-C and V-A)."""
 
+STUCK_MS = 60_000
+"""Flows that are to finish are waited for so long."""
 LONG = HELD_BYTES / 10
 """A queue is very long, which means that congestion is not alleviated, from here on: ours."""
 
@@ -110,6 +121,22 @@ def large_incast(
         "rate": thinned(seen.time, seen.rate / line),
     }
     return Measured(values, series, seen.hops)
+
+
+def like_flows(cell: Cell, size: Size, within_us: float) -> Measured:
+    """Run ``cell.x`` flows of ``packets`` packets at 40 Gb/s to their end: completion times."""
+    count, packets = int(cell.x), round(size.more["packets"])
+    scenario = incast(ROWS[cell.row], 40, count, packets * 1000, within_us)
+    seen = probe(scenario, cell.seed, STUCK_MS, until_done=True)
+    fct = np.sort(seen.fct_s())
+    values = {
+        "mean": float(fct.mean()),
+        "max": float(fct.max()),
+        "spread": float(fct.std() / fct.mean()),
+    }
+    step = max(1, fct.size // 200)
+    share = np.arange(1, fct.size + 1) / count
+    return Measured(values, {"cdf": (fct[::step].tolist(), share[::step].tolist())}, seen.hops)
 
 
 def fails_from(row: str, results: Results, seed: int) -> float:

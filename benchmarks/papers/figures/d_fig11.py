@@ -55,7 +55,7 @@ FIGURE = Figure(
     x="workload",
     sizes={
         "smoke": Size(POINTS, 2, length_ms=20),
-        "quick": Size(POINTS, 5, length_ms=1000),
+        "quick": Size(POINTS, 3, length_ms=1000),
         "full": Size(POINTS, 5, length_ms=20_000),
     },
     measure=measure,

@@ -62,7 +62,7 @@ FIGURE = Figure(
     sizes={
         "smoke": Size({TEN: (40, 120), QUARTER: (40, 120), FORTY: (40, 240), CARD: (80, 800),
                        STEEP: (240,)}, 1, length_ms=10),
-        "quick": Size(POINTS, 4, length_ms=300),
+        "quick": Size(POINTS, 3, length_ms=300),
         "full": Size(POINTS, 10, length_ms=1000),
     },
     measure=measure,

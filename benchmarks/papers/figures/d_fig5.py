@@ -42,7 +42,7 @@ FIGURE = Figure(
     x="K, us",
     sizes={
         "smoke": Size(_points((55, 2000), (FAST, SLOWEST)), 2, length_ms=12),
-        "quick": Size(_points((55, 300, 1000, 2000)), 5, length_ms=500),
+        "quick": Size(_points((55, 300, 1000, 2000)), 3, length_ms=500),
         "full": Size(_points((55, 150, 300, 600, 1000, 2000)), 20, length_ms=500),
     },
     measure=measure,

@@ -52,7 +52,7 @@ FIGURE = Figure(
     x="flows",
     sizes={
         "smoke": Size(_points((200, 2000)), 1, length_ms=10),
-        "quick": Size(_points((200, 2000)), 4, length_ms=600),
+        "quick": Size(_points((2000,)), 3, length_ms=600),
         "full": Size(_points((200, 400, 800, 1200, 1600, 2000)), 10, length_ms=1000),
     },
     measure=measure,

@@ -54,7 +54,7 @@ FIGURE = Figure(
     x="link",
     sizes={
         "smoke": Size(POINTS, 2, length_ms=10),
-        "quick": Size(POINTS, 5, length_ms=1000),
+        "quick": Size(POINTS, 3, length_ms=1000),
         "full": Size(POINTS, 20, length_ms=1000),
     },
     measure=measure,

@@ -82,7 +82,9 @@ FIGURE = Figure(
     title="MPI_Alltoall latency by size, a proxy without MPI",
     x="message, B",
     sizes={
-        "smoke": Size(_points((1024, 65536), (1024, 8192, 65536)), 1, more={"rounds": 1, "messages": 4}),
+        "smoke": Size(
+            _points((1024, 65536), (1024, 8192, 65536)), 1, more={"rounds": 1, "messages": 4}
+        ),
         "quick": Size(
             _points((1024, 65536), (1024, 8192, 65536)), 2, more={"rounds": 2}
         ),
