@@ -36,7 +36,7 @@ FIGURE = Figure(
     x="load, %",
     sizes={
         "smoke": Size(dict.fromkeys(ROWS, LOADS), 1, 0.3, {"k": 4, "wait_ms": 30}),
-        "quick": Size(dict.fromkeys(ROWS, LOADS), 3, 2, {"k": 8, "wait_ms": 100}),
+        "quick": Size(dict.fromkeys(ROWS, LOADS), 3, 1, {"k": 8, "wait_ms": 100}),
         "full": Size(dict.fromkeys(ROWS, LOADS), 3, 10, {"k": 16, "wait_ms": 100}),
     },
     measure=measure,
@@ -64,7 +64,7 @@ FIGURE = Figure(
         for load in LOADS
     ),
     ours=(
-        "the number of flows, which the paper does not give: they start for 2 ms (quick) or 10 ms",
+        "the number of flows, which the paper does not give: they start for 1 ms (quick) or 10 ms",
         "size quick has a fat tree of k = 8, 128 hosts, for its cost; size full has 1024",
         "DCQCN as published with the paper's marking; a connection of Dolce-RC is a pair of hosts",
     ),
