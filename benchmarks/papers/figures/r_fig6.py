@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect, Sign
+from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect
 from dcqcn_gym.benchmarks.papers.fat_tree import ROWS, completion
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 
@@ -15,17 +15,23 @@ def measure(cell: Cell, size: Size) -> Measured:
     return completion(cell, size, "CacheFollower")
 
 
-def _claim(load: int, name: str, what: str, before: float, after: float, place: str) -> Claim:
+def _claims(
+    load: int, name: str, what: str, before: float, after: float, place: str
+) -> list[Claim]:
+    """Return the claim at the gap that the paper sets its NICs, and at DCQCN's."""
+    effect = Effect(after / before - 1)
+    slow = Change(name, SLOW, OLD, load)
     cause = Cause(
-        "with a CNP a microsecond, as the paper sets its NICs, a flow is cut up to ten times "
-        "before the first cut is felt, and falls to the lowest rate. With DCQCN's gap of 50 us "
-        "Dolce-RC is faster than DCQCN",
-        Change(name, SLOW, OLD, load), Sign(-1),
+        "with a CNP a microsecond a flow is cut up to ten times before the first cut is felt, and "
+        "falls to the lowest rate. With DCQCN's gap of 50 us and marks counted in the CNP, the "
+        "paper's ideal case, the claim comes out",
+        slow, effect,
     )  # fmt: skip
-    return Claim(
-        f"{load} % load: {what} falls from {before} to {after} us",
-        place, Change(name, NEW, OLD, load), Effect(after / before - 1), 100, " %", "+.1f", cause,
-    )  # fmt: skip
+    said = f"{load} % load: {what} falls from {before} to {after} us"
+    return [
+        Claim(said, place, Change(name, NEW, OLD, load), effect, 100, " %", "+.1f", cause),
+        Claim(f"{said}; with a CNP gap of 50 us", place, slow, effect, 100, " %", "+.1f"),
+    ]
 
 
 TABLE, TEXT = "Table I", "section V-C"
@@ -49,10 +55,10 @@ FIGURE = Figure(
         Measure("unfinished", "unfinished", 1, ".0f"),
     ),
     claims=(
-        _claim(30, "mean", "the mean completion time", 481.43, 168.01, TABLE),
-        _claim(50, "mean", "the mean completion time", 546.48, 234.97, TABLE),
-        _claim(30, "p99", "the 99th percentile", 3088.51, 1829.14, TEXT),
-        _claim(50, "p99", "the 99th percentile", 3074.44, 2024.28, TEXT),
+        *_claims(30, "mean", "the mean completion time", 481.43, 168.01, TABLE),
+        *_claims(50, "mean", "the mean completion time", 546.48, 234.97, TABLE),
+        *_claims(30, "p99", "the 99th percentile", 3088.51, 1829.14, TEXT),
+        *_claims(50, "p99", "the 99th percentile", 3074.44, 2024.28, TEXT),
     ),
     plots=tuple(
         Over("cdf", f"Share of flows that are done, load {load} %", "us",

@@ -15,17 +15,16 @@ def measure(cell: Cell, size: Size) -> Measured:
     return completion(cell, size, "DataMining_a")
 
 
-def _claim(load: int, before: float, after: float) -> Claim:
-    cause = Cause(
-        "as in R-fig6: a CNP a microsecond cuts too often; with DCQCN's gap of 50 us Dolce-RC is "
-        "not slower than DCQCN",
-        Change("mean", SLOW, OLD, load), AtMost(0.05),
-    )  # fmt: skip
-    return Claim(
-        f"{load} % load: the mean completion time falls from {before} to {after} us",
-        "Table II", Change("mean", NEW, OLD, load), Effect(after / before - 1), 100, " %", "+.1f",
-        cause,
-    )  # fmt: skip
+def _claims(load: int, before: float, after: float) -> list[Claim]:
+    """Return the claim at the gap that the paper sets its NICs, and at DCQCN's."""
+    effect = Effect(after / before - 1)
+    slow = Change("mean", SLOW, OLD, load)
+    cause = Cause("as in R-fig6: a CNP a microsecond cuts too often", slow, AtMost(0.0))
+    said = f"{load} % load: the mean completion time falls from {before} to {after} us"
+    return [
+        Claim(said, "Table II", Change("mean", NEW, OLD, load), effect, 100, " %", "+.1f", cause),
+        Claim(f"{said}; with a CNP gap of 50 us", "Table II", slow, effect, 100, " %", "+.1f"),
+    ]
 
 
 POINTS = dict.fromkeys(ROWS, LOADS)
@@ -48,7 +47,7 @@ FIGURE = Figure(
         Measure("paused", "hosts paused, % of the time", 1e2, ".2f"),
         Measure("unfinished", "unfinished", 1, ".0f"),
     ),
-    claims=(_claim(30, 1509.33, 1288.00), _claim(50, 1465.95, 1250.19)),
+    claims=(*_claims(30, 1509.33, 1288.00), *_claims(50, 1465.95, 1250.19)),
     plots=tuple(
         Over("cdf", f"Share of flows that are done, load {load} %", "us",
              ((OLD, load), (NEW, load), (SLOW, load)), 1, 1e6, log_x=True)
