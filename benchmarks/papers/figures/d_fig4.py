@@ -37,8 +37,8 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 
 SMALL = (40, 60, 80, 100, 120)
-LARGE = (80, 160, 240, 320, 480)
-CARDS = (240, 320, 400, 480, 640)
+LARGE = (80, 240, 320, 480)
+CARDS = (320, 400, 480, 640)
 POINTS = {TEN: SMALL, QUARTER: SMALL, FORTY: LARGE, CARD: CARDS, STEEP: (240,)}
 
 
@@ -91,7 +91,7 @@ FIGURE = Figure(
     plots=(
         Against("queue", "Queue from 200 ms on, KB (median)", "flows", (TEN, QUARTER, FORTY, CARD),
                 1e-3, log_x=True, log_y=True, lines=((4900, "PFC holds 4.9 MB"), (490, "a tenth"))),
-        Over("queue", "Queue over time, KB", "ms", ((TEN, 60), (TEN, 120), (FORTY, 160),
+        Over("queue", "Queue over time, KB", "ms", ((TEN, 60), (TEN, 120), (FORTY, 240),
              (FORTY, 480)), 1e-3, 1e3, lines=((4900, "PFC holds 4.9 MB"),)),
     ),
     ours=(

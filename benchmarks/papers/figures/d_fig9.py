@@ -48,7 +48,7 @@ FIGURE = Figure(
     x="senders",
     sizes={
         "smoke": Size({"dcqcn-plus": (1900,)}, 1, length_ms=1),
-        "quick": Size({"dcqcn-plus": (1900,)}, 3, length_ms=300),
+        "quick": Size({"dcqcn-plus": (1900,)}, 3, length_ms=260),
         "full": Size(BOTH, 5, length_ms=500),
     },
     measure=measure,
