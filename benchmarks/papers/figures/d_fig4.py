@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from dcqcn_gym.benchmarks.papers.claims import AtLeast, Between, Cause, Claim, Derived, Level
+from dcqcn_gym.benchmarks.papers.claims import (
+    AtLeast,
+    Between,
+    Cause,
+    Change,
+    Claim,
+    Derived,
+    Effect,
+    Level,
+)
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import (
     HELD_BYTES,
@@ -49,9 +58,10 @@ def _near(flows: int) -> Between:
 
 CAUSE = Cause(
     "at 40 Gb/s the step decides: with R_AI of 160 Mb/s, the same share of the link as 40 Mb/s at "
-    "10 Gb/s, PFC holds the queue of 240 flows. With the published 40 Mb/s a share of 1/160 is 250 "
-    "Mb/s, nine packets in a period of the timer, and CNPs are in time: the collapse comes later",
-    Level("queue", STEEP, 240), AtLeast(0.9 * HELD_BYTES),
+    "10 Gb/s, the queue of 240 flows is ten times as long, near what PFC holds. With the published "
+    "40 Mb/s a flow's share is still several packets in a period of the timer, and CNPs are in "
+    "time: the collapse comes later",
+    Change("queue", STEEP, FORTY, 240), Effect(9),
 )  # fmt: skip
 
 FIGURE = Figure(
