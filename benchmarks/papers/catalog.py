@@ -108,7 +108,7 @@ ROWS: Sequence[Row] = (
     Row("D-fig10", _D, "a ConnectX-4 with the static values of DCQCN+"),
     Row("D-fig11", _D, "completion times of real workloads"),
     Row("D-fig12", _D, "sensitivity to the parameters of DCQCN+"),
-    Row("D-fig13", _D, "fairness"),
+    Row("D-fig13", _D, "fairness", ("D-fig13a", "D-fig13b")),
 )  # fmt: skip
 
 

@@ -29,12 +29,10 @@ MISSING = "not yet measured"
 
 
 def overall(judged: list[Judged]) -> str:
-    """Return the verdict of a figure in a phrase: how many claims came out, and the worst."""
-    worst = max((one.verdict for one in judged), key=list(Verdict).index)
-    best = len([one for one in judged if one.verdict is Verdict.REPRODUCED])
-    if worst is Verdict.REPRODUCED:
-        return str(worst.value)
-    return f"{best} of {count_of(len(judged), 'claim')} reproduced; {worst.value}"
+    """Return the verdicts of a figure in a phrase: how many claims have which, best first."""
+    counts = {v: len([one for one in judged if one.verdict is v]) for v in Verdict}
+    said = [f"{n} {v.value}" for v, n in counts.items() if n]
+    return f"{count_of(len(judged), 'claim')}: {', '.join(said)}"
 
 
 def verdict_table(judged: list[Judged]) -> Table:

@@ -6,7 +6,7 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.incast import ROWS, SINK, UNLIMITED, flows_at_random, incast
+from dcqcn_gym.benchmarks.papers.incast import ROWS, SINK, incast
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 
 PLACE = "section III-D, Fig. 5"
@@ -16,7 +16,7 @@ LINE = 40e9
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run 8 flows that start within a microsecond; the total sending rate over time."""
-    scenario = incast(ROWS["dcqcn"], 40, flows_at_random(8, 0.001, cell.seed, UNLIMITED))
+    scenario = incast(ROWS["dcqcn"], 40, 8, within_us=1)
     values = {"rp_time_reset": float(cell.x), "rp_ai_rate": float(cell.row.split()[1])}
     setting = scenario.initial_setting().replace_nvidia(values)
     seen = probe(scenario, cell.seed, size.length_ms, every_us=500, ports=[SINK], setting=setting)
@@ -42,7 +42,7 @@ FIGURE = Figure(
     x="K, us",
     sizes={
         "smoke": Size(_points((55, 2000), (FAST, SLOWEST)), 2, length_ms=12),
-        "quick": Size(_points((55, 300, 1000, 2000)), 5, length_ms=500),
+        "quick": Size(_points((55, 300, 1000, 2000)), 3, length_ms=500),
         "full": Size(_points((55, 150, 300, 600, 1000, 2000)), 20, length_ms=500),
     },
     measure=measure,

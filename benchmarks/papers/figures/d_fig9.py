@@ -1,0 +1,77 @@
+"""DCQCN+ (ICNP 2018), Fig. 9: 1900 senders to 10 receivers in a fabric of 2410 nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Claim, Level
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.incast import ROWS
+from dcqcn_gym.benchmarks.papers.probe import probe, thinned
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.rows import changed_scenario
+
+PLACE = "section V-C, Fig. 9"
+HOSTS, EDGES = 2000, 200
+CORE = HOSTS + 2 * EDGES
+"""The first core; each leads to one aggregation switch of the 20th pod, numbers 190 to 199."""
+TOTAL = 10 * 40e9
+"""What the ten receivers can take: also what the cores can pass to their pod."""
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run the incast; total sending rate, and the queues of the cores towards the receivers."""
+    fabric = changed_scenario(
+        load_scenario("plus-clos-2410"), {**ROWS[cell.row], "monitor": {"kind": "none"}}, cell.row
+    )
+    ports = [(core, HOSTS + EDGES + 190 + i) for i, core in enumerate(range(CORE, CORE + 10))]
+    seen = probe(fabric, cell.seed, size.length_ms, every_us=500, ports=ports)
+    late = seen.after(min(0.2, size.length_ms / 2000))
+    worst = int(seen.queue[late].mean(axis=0).argmax())
+    values = {
+        "rate": float(seen.rate[late].mean() / TOTAL),
+        "queue": float(np.median(seen.queue[late][:, worst])),
+        "worst": float(np.percentile(seen.queue[late], 99)),
+    }
+    series = {
+        "rate": thinned(seen.time, seen.rate / TOTAL),
+        "queue": thinned(seen.time, seen.queue[:, worst]),
+    }
+    return Measured(values, series, seen.hops)
+
+
+BOTH = {"dcqcn-plus": (1900,), "dcqcn": (1900,)}
+FIGURE = Figure(
+    name="D-fig9",
+    paper="dcqcn-plus",
+    title="1900 to 10 in a fabric of 2410 nodes",
+    x="senders",
+    sizes={
+        "smoke": Size({"dcqcn-plus": (1900,)}, 1, length_ms=1),
+        "quick": Size({"dcqcn-plus": (1900,)}, 3, length_ms=260),
+        "full": Size(BOTH, 5, length_ms=500),
+    },
+    measure=measure,
+    measures=(
+        Measure("rate", "total sending rate from 200 ms on, % of 400 Gb/s", 1e2, ".1f"),
+        Measure("queue", "median queue of the fullest core port, KB", 1e-3, ".0f"),
+        Measure("worst", "99th percentile of all core ports, KB", 1e-3, ".0f"),
+    ),
+    claims=(
+        Claim("the total rate converges to 400 Gb/s, on average about 95 % (90 % counts)", PLACE,
+              Level("rate", "dcqcn-plus", 1900), AtLeast(0.9, 0.7), 100, " %", ".1f"),
+        Claim("the queue of a core switch is cut to less than 200 KB (250 KB counts)", PLACE,
+              Level("queue", "dcqcn-plus", 1900), AtMost(250e3, 500e3), 1e-3, " KB", ".0f"),
+    ),
+    plots=(
+        Over("rate", "Total sending rate, % of 400 Gb/s", "ms", (("dcqcn-plus", 1900),), 1e2, 1e3,
+             lines=((95, "claim: 95 %"),)),
+        Over("queue", "Queue of the fullest core port, KB", "ms", (("dcqcn-plus", 1900),), 1e-3,
+             1e3, lines=((200, "claim: 200 KB"),)),
+    ),
+    ours=(
+        "the fabric (scenario plus-clos-2410): a fat tree of k = 20, 2000 hosts, 200 edge and 200 "
+        "aggregation switches, with 10 of its 100 cores, 40 Gb/s and 1 us everywhere",
+        "the ten receivers share a rack; paths are hashed",
+    ),
+)  # fmt: skip
