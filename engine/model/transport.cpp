@@ -91,16 +91,16 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   receivers_[slot].messages_left = kept ? 0 : flow.messages;
   receivers_[slot].entropy = topology_.entropy(flow.src, flow.dst, ordinal, true);
   receivers_[slot].priority = static_cast<std::uint16_t>(flow.priority);
-  start_scheme(q, flow.workload, now);
+  start_scheme(q, flow.workload, flow.connection, now);
   return slot;
 }
 
-void TransportLayer::start_scheme(Qp& q, std::uint32_t workload, Time now) {
+void TransportLayer::start_scheme(Qp& q, std::uint32_t workload, std::uint16_t number, Time now) {
   const std::uint32_t slot = slot_of(q.ref);
   Scheme& sender = schemes_.of(q.src);
   Scheme& receiver = schemes_.of(q.dst);
   const Connection connection{
-      q.ref, q.src, q.dst, workload, q.priority, line_[q.src], &sender == &receiver};
+      q.ref, q.src, q.dst, workload, q.priority, line_[q.src], &sender == &receiver, number};
   sender.open(slot, connection);
   if (!connection.same_ends) receiver.open(slot, connection);
   const Pace pace = sender.start(slot, now);
@@ -118,7 +118,8 @@ std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
     const bool ring = scenario_.workloads[flow.workload].pattern == Pattern::kRing;
     const std::uint64_t pair =
         static_cast<std::uint64_t>(flow.src) << 48 | static_cast<std::uint64_t>(flow.dst) << 32 |
-        static_cast<std::uint64_t>(ring ? flow.workload + 1 : 0) << 8 | flow.priority;
+        static_cast<std::uint64_t>(ring ? flow.workload << 1 | 1u : flow.connection << 1) << 8 |
+        flow.priority;
     const auto [at, fresh] = pairs_.try_emplace(pair, kNone);
     if (fresh) at->second = open_qp(flow, ordinal, now);
     slot = at->second;

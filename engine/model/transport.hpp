@@ -141,7 +141,7 @@ class TransportLayer {
   }
   void note_next_tick(int host, Time now);
   std::uint32_t open_qp(const FlowStart& flow, std::uint32_t ordinal, Time now);
-  void start_scheme(Qp& q, std::uint32_t workload, Time now);
+  void start_scheme(Qp& q, std::uint32_t workload, std::uint16_t number, Time now);
   void tell_ack(Qp& q, const Packet& p, Time now);
   void add_message(Qp& q, const FlowStart& flow, std::uint32_t ordinal, Time now);
   void stretch(Qp& q);
@@ -203,6 +203,7 @@ template <class Ask>
     q.gap = pacing_gap(bytes, pace.pacing);
   }
   q.next_send = now + q.gap;
+  q.sent_bytes += bytes;
 
   if (lossy_ && q.next_seq == q.unacked) q.rto_at = now + transport_.rto;
 

@@ -15,6 +15,9 @@ def knob_rows(scheme: str) -> list[dict[str, Any]]:
     The knob table of a scheme: the rows of its NIC, then those of a switch port.
     """
 
+def scheme_sizes(scheme: str) -> dict:
+    """Bytes of a scheme's states and fields, as the engine holds them."""
+
 class Simulation:
     """One network: built from a compiled scenario and a seed."""
 
@@ -96,7 +99,7 @@ class Simulation:
 
     def flow_rates(self) -> dict[str, Any]:
         """
-        Every queue pair with unfinished work: its oldest flow and the rate that paces it.
+        Every queue pair with unfinished work: its oldest flow, the rate that paces it, and the bytes that it has put on the wire.
         """
 
 class Monitor:

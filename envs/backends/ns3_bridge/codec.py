@@ -158,4 +158,6 @@ def decode_sample(sample: pb.Sample, n_ports: int) -> tuple[dict[str, Any], dict
 
 
 _PORT_COLUMNS = {"queue_bytes": "<i8", "tx_bytes": "<i8", "pause_ps": "<f8", "paused": "?"}
-_FLOW_COLUMNS = ("src", "dst", "ordinal", "workload", "rate_bps")
+_FLOW_COLUMNS = (
+    "src", "dst", "ordinal", "workload", "rate_bps", "queue_pair", "sent_bytes",
+)  # fmt: skip
