@@ -238,7 +238,7 @@ def simulate(
         world.apply(setting)
         known = (COLLECTIVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
         with ResultFiles(out, _tables(totals.rounds), known) as files:
-            tracer = None if trace is None else Tracer(trace, files)
+            tracer = None if trace is None else Tracer(trace, files, kept=scenario.qp == "pair")
             _run(scenario, world, setting, totals, files, intervals, progress, tracer)
             if tracer is not None:
                 tracer.close()
@@ -318,7 +318,7 @@ def _run(
             files.rows(COLLECTIVES_FILE, map(_round_row, interval.rounds))
         totals.add(interval)
         if tracer is not None:
-            tracer.end_interval()
+            tracer.end_interval(report.finished)
         if progress is not None:
             progress(totals.intervals, report)
         stuck = stuck + 1 if report.packet_hops == 0 and report.active_flows else 0
