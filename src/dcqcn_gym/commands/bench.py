@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcqcn_gym.commands.bench_board import report, resume, run, status, suites
+from dcqcn_gym.commands.bench_cost import cost
 from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
@@ -25,6 +26,7 @@ app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_ar
 for command in (run, resume, status, report, suites):
     app.command()(command)
 app.command()(monitor)
+app.command()(cost)
 app.command()(env)
 app.command()(agents)
 app.command()(acc)
