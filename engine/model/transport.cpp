@@ -16,9 +16,6 @@ bool can_lose(const Scenario& scenario) {
 
 inline constexpr Time kNackAgain = 500 * kPicosPerMicro;
 
-// packets by which a flow without an end is ahead of what it has sent, at least one
-inline constexpr std::uint32_t kStretch = 1u << 16;
-
 }  // namespace
 
 TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topology,
@@ -169,14 +166,6 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   q.last_message = id;
   if (q.send_message == kNone) q.send_message = id;
   ++(endless ? unlimited_ : live_messages_);
-}
-
-// the only message of its queue pair: sequence numbers wrap, so it can go on for ever
-void TransportLayer::stretch(Qp& q) {
-  Message& m = messages_[q.send_message];
-  m.end_seq += kStretch;
-  q.end_seq = m.end_seq;
-  q.message_end = m.end_seq;
 }
 
 // in packets: one more may start while what is in flight is below the window in bytes

@@ -40,6 +40,7 @@ __all__ = [
     "collectives_of",
     "mean_gap_ps",
     "select_hosts",
+    "unlimited",
 ]
 
 
@@ -333,6 +334,13 @@ Workload = Annotated[
     Poisson | AllToAll | Ring | Incast | Permutation | Pairs | Flows | Streams,
     Field(discriminator="kind"),
 ]
+
+
+def unlimited(workload: Workload) -> bool:
+    """Return True if none of its flows has an end."""
+    if isinstance(workload, Flows):
+        return all(flow.bytes == UNLIMITED for flow in workload.flows)
+    return isinstance(workload, Streams) and workload.bytes == UNLIMITED
 
 
 def collectives_of(workloads: Sequence[object], net: Fabric) -> list[Collective]:
