@@ -217,6 +217,17 @@ CASES: Mapping[str, dict[str, Any]] = {
             },
         ],
     },
+    # messages dealt to kept queue pairs of each pair of hosts, under a scheme that learns on each
+    "connections": {
+        "topology": _FABRIC,
+        "scheme": "dolce-rc",
+        "qp": "pair",
+        "initial": "dolce-rc",
+        "workloads": [
+            {**_ALLTOALL, "bytes": 20_000, "messages": 12, "connections": 5},
+            {**_HADOOP, "load": 0.1, "connections": 3},
+        ],
+    },
 }
 """Small networks that cover what can differ; six intervals each are enough."""
 

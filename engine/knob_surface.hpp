@@ -62,12 +62,28 @@ inline nb::list optional_knob_rows() {
   return rows;
 }
 
+inline nb::dict scheme_sizes(const std::string& scheme) {
+  const SchemeSizes& s = scheme_knobs(scheme).sizes;
+  nb::dict d;
+  d["sender"] = s.sender;
+  d["receiver"] = s.receiver;
+  d["connection"] = s.connection;
+  d["nic"] = s.nic;
+  d["listed"] = s.listed;
+  d["data_fields"] = s.data_fields;
+  d["ack_fields"] = s.ack_fields;
+  d["cnp_fields"] = s.cnp_fields;
+  return d;
+}
+
 inline void bind_knobs(nb::module_& m) {
   m.def("schemes", &schemes, "The names of all schemes; the first one is the default.");
   m.def("knob_rows", &knob_rows, nb::arg("scheme"),
         "The knob table of a scheme: the rows of its NIC, then those of a switch port.");
   m.def("optional_knob_rows", &optional_knob_rows,
         "The rows of a switch port that no table has unless a scenario turns them.");
+  m.def("scheme_sizes", &scheme_sizes, nb::arg("scheme"),
+        "Bytes of a scheme's states and fields, as the engine holds them.");
 }
 
 }  // namespace dcqcn::python

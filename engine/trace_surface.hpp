@@ -27,15 +27,17 @@ inline nb::dict sample_of(const Simulation& sim, const PortList& ports) {
 
 inline nb::dict flow_rates_of(const Simulation& sim) {
   struct Row {
-    std::int64_t src, dst, ordinal, workload;
+    std::int64_t src, dst, ordinal, workload, queue_pair;
     Rate rate;
+    Bytes sent;
   };
   std::vector<Row> rows;
   const Qp* last = nullptr;
   sim.transport().for_each_live([&](const Qp& q, const Message& m) {
     if (&q == last) return;  // later messages of the same queue pair
     last = &q;
-    rows.push_back({q.src, q.dst, m.ordinal, m.workload, sim.transport().rate_at(q, sim.now())});
+    rows.push_back({q.src, q.dst, m.ordinal, m.workload, sim.transport().flow_key(q.ref),
+                    sim.transport().rate_at(q, sim.now()), q.sent_bytes});
   });
   const std::size_t n = rows.size();
   nb::dict d;
@@ -44,6 +46,8 @@ inline nb::dict flow_rates_of(const Simulation& sim) {
   d["ordinal"] = ints(n, [&](std::size_t i) { return rows[i].ordinal; });
   d["workload"] = ints(n, [&](std::size_t i) { return rows[i].workload; });
   d["rate_bps"] = ints(n, [&](std::size_t i) { return rows[i].rate; });
+  d["queue_pair"] = ints(n, [&](std::size_t i) { return rows[i].queue_pair; });
+  d["sent_bytes"] = ints(n, [&](std::size_t i) { return rows[i].sent; });
   return d;
 }
 
@@ -82,8 +86,10 @@ inline void bind_samples(nb::class_<Simulation>& simulation) {
       .def("sample", &sample_of, nb::arg("ports"),
            "Queued bytes and pause state of these ports now; data bytes sent and time paused since "
            "the last report.")
-      .def("flow_rates", &flow_rates_of,
-           "Every queue pair with unfinished work: its oldest flow and the rate that paces it.");
+      .def(
+          "flow_rates", &flow_rates_of,
+          "Every queue pair with unfinished work: its oldest flow, the rate that paces it, and the "
+          "bytes that it has put on the wire.");
 }
 
 }  // namespace dcqcn::python

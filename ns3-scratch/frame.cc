@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "frame.h"
 
+#include <array>
 #include <vector>
 
 #include "dcqcn-node.h"
@@ -55,14 +56,21 @@ void AddIcrc(Ptr<Packet> datagram) {
   datagram->AddAtEnd(Create<Packet>(little_endian, 4));
 }
 
-// payload, padding to a multiple of 4, and the extended header of the kind
-Ptr<Packet> Content(const ::dcqcn::Packet& p, const ::dcqcn::Wire& wire, uint32_t& pad) {
-  pad = 0;
+// the 16 reserved bytes, of which a scheme may use the first four
+Ptr<Packet> CnpContent(const ::dcqcn::CnpBits& bits) {
+  std::array<uint8_t, 16> bytes{};
+  for (unsigned i = 0; i < 4; ++i) bytes[i] = static_cast<uint8_t>(bits.reserved >> (24 - 8 * i));
+  return Create<Packet>(bytes.data(), static_cast<uint32_t>(bytes.size()));
+}
+
+// payload, and the extended header of the kind
+Ptr<Packet> Content(const ::dcqcn::Packet& p, const ::dcqcn::Wire& wire,
+                    const ::dcqcn::CnpBits& bits) {
   if (p.is_data()) {
     const uint32_t payload = p.bytes - static_cast<uint32_t>(wire.data_overhead);
     return Create<Packet>(payload);
   }
-  if (p.type() == ::dcqcn::Kind::kCnp) return Create<Packet>(16);
+  if (p.type() == ::dcqcn::Kind::kCnp) return CnpContent(bits);
   Ptr<Packet> content = Create<Packet>();
   AethHeader aeth;
   aeth.negative = p.type() == ::dcqcn::Kind::kNack;
@@ -80,12 +88,17 @@ Ptr<Packet> MakeFrame(const Flight& flight, const DcqcnNode& sender, uint32_t po
   const ::dcqcn::World& world = sender.World();
   const ::dcqcn::Qp& qp = world.transport.qp(::dcqcn::slot_of(p.qp));
 
-  uint32_t pad;
-  Ptr<Packet> frame = Content(p, world.scenario.wire, pad);
+  ::dcqcn::CnpBits bits;
+  if (p.type() == ::dcqcn::Kind::kCnp) {
+    bits = world.transport.schemes().of(qp.dst).cnp_bits(::dcqcn::slot_of(p.qp),
+                                                         static_cast<::dcqcn::Time>(p.sent));
+  }
+  Ptr<Packet> frame = Content(p, world.scenario.wire, bits);
   BthHeader bth;
   bth.opcode = Opcode(p);
   bth.becn = p.type() == ::dcqcn::Kind::kCnp || p.cnp;
   bth.ack_request = p.is_data();
+  bth.reserved = bits.seven;
   bth.destination_qp = p.qp & 0xffffff;
   // an ACK carries the last packet it acknowledges, a NAK the one that it wants
   bth.psn = (p.type() == ::dcqcn::Kind::kAck ? p.seq - 1 : p.seq) & 0xffffff;

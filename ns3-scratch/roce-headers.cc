@@ -108,7 +108,7 @@ void BthHeader::Serialize(Buffer::Iterator start) const {
   start.WriteHtonU16(0xffff);
   start.WriteU8(static_cast<uint8_t>(fecn << 7 | becn << 6));
   WriteU24(start, destination_qp);
-  start.WriteU8(static_cast<uint8_t>(ack_request << 7));
+  start.WriteU8(static_cast<uint8_t>(ack_request << 7 | (reserved & 0x7f)));
   WriteU24(start, psn);
 }
 
@@ -120,7 +120,9 @@ uint32_t BthHeader::Deserialize(Buffer::Iterator start) {
   fecn = bits >> 7;
   becn = (bits >> 6) & 1;
   destination_qp = ReadU24(start);
-  ack_request = start.ReadU8() >> 7;
+  const uint8_t request = start.ReadU8();
+  ack_request = request >> 7;
+  reserved = request & 0x7f;
   psn = ReadU24(start);
   return 12;
 }

@@ -77,6 +77,7 @@ class BthHeader : public Header {
   bool fecn = false;
   bool becn = false;  ///< set in a CNP
   bool ack_request = false;
+  uint8_t reserved = 0;         ///< the 7 bits beside it; a scheme may count in those of a CNP
   uint32_t destination_qp = 0;  ///< 24 bits
   uint32_t psn = 0;             ///< 24 bits
 };

@@ -22,8 +22,9 @@ struct Qp {
   std::uint32_t sent_seq = 0;     // one past the highest packet ever sent
   std::uint32_t message_end = 0;  // end_seq of first_message
   Rate rate = 0;
-  Bytes gap_bytes = 0;  // cached pacing gap: of a packet of this size
-  Rate gap_rate = 0;    // at this rate
+  Bytes sent_bytes = 0;  // on the wire, repeated packets too
+  Bytes gap_bytes = 0;   // cached pacing gap: of a packet of this size
+  Rate gap_rate = 0;     // at this rate
   Time gap = 0;
   std::uint32_t send_message = kNone;
   std::uint32_t first_message = kNone;

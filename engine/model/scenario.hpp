@@ -103,6 +103,7 @@ struct WorkloadSpec {
   std::int64_t rounds = 0;  // 0: unbounded
   int steps = 0;            // ring: transfers per host and round
   int messages = 1;
+  int connections = 1;  // of each pair of hosts, used in turn
   unsigned priority = 3;
   std::vector<Transfer> transfers;  // pairs and flows
 

@@ -16,9 +16,6 @@ bool can_lose(const Scenario& scenario) {
 
 inline constexpr Time kNackAgain = 500 * kPicosPerMicro;
 
-// packets by which a flow without an end is ahead of what it has sent, at least one
-inline constexpr std::uint32_t kStretch = 1u << 16;
-
 }  // namespace
 
 TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topology,
@@ -91,16 +88,16 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   receivers_[slot].messages_left = kept ? 0 : flow.messages;
   receivers_[slot].entropy = topology_.entropy(flow.src, flow.dst, ordinal, true);
   receivers_[slot].priority = static_cast<std::uint16_t>(flow.priority);
-  start_scheme(q, flow.workload, now);
+  start_scheme(q, flow.workload, flow.connection, now);
   return slot;
 }
 
-void TransportLayer::start_scheme(Qp& q, std::uint32_t workload, Time now) {
+void TransportLayer::start_scheme(Qp& q, std::uint32_t workload, std::uint16_t number, Time now) {
   const std::uint32_t slot = slot_of(q.ref);
   Scheme& sender = schemes_.of(q.src);
   Scheme& receiver = schemes_.of(q.dst);
   const Connection connection{
-      q.ref, q.src, q.dst, workload, q.priority, line_[q.src], &sender == &receiver};
+      q.ref, q.src, q.dst, workload, q.priority, line_[q.src], &sender == &receiver, number};
   sender.open(slot, connection);
   if (!connection.same_ends) receiver.open(slot, connection);
   const Pace pace = sender.start(slot, now);
@@ -118,7 +115,8 @@ std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
     const bool ring = scenario_.workloads[flow.workload].pattern == Pattern::kRing;
     const std::uint64_t pair =
         static_cast<std::uint64_t>(flow.src) << 48 | static_cast<std::uint64_t>(flow.dst) << 32 |
-        static_cast<std::uint64_t>(ring ? flow.workload + 1 : 0) << 8 | flow.priority;
+        static_cast<std::uint64_t>(ring ? flow.workload << 1 | 1u : flow.connection << 1) << 8 |
+        flow.priority;
     const auto [at, fresh] = pairs_.try_emplace(pair, kNone);
     if (fresh) at->second = open_qp(flow, ordinal, now);
     slot = at->second;
@@ -168,14 +166,6 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   q.last_message = id;
   if (q.send_message == kNone) q.send_message = id;
   ++(endless ? unlimited_ : live_messages_);
-}
-
-// the only message of its queue pair: sequence numbers wrap, so it can go on for ever
-void TransportLayer::stretch(Qp& q) {
-  Message& m = messages_[q.send_message];
-  m.end_seq += kStretch;
-  q.end_seq = m.end_seq;
-  q.message_end = m.end_seq;
 }
 
 // in packets: one more may start while what is in flight is below the window in bytes

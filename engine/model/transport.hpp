@@ -43,6 +43,9 @@ enum class Then : std::uint8_t {
   kArm,        // its retransmission timer is to be armed for Qp::rto_at
 };
 
+// packets by which a flow without an end is ahead of what it has sent, at least one
+inline constexpr std::uint32_t kStretch = 1u << 16;
+
 class TransportLayer {
  public:
   TransportLayer(const Scenario& scenario, const Topology& topology, FlowSource& source,
@@ -141,10 +144,11 @@ class TransportLayer {
   }
   void note_next_tick(int host, Time now);
   std::uint32_t open_qp(const FlowStart& flow, std::uint32_t ordinal, Time now);
-  void start_scheme(Qp& q, std::uint32_t workload, Time now);
+  void start_scheme(Qp& q, std::uint32_t workload, std::uint16_t number, Time now);
   void tell_ack(Qp& q, const Packet& p, Time now);
   void add_message(Qp& q, const FlowStart& flow, std::uint32_t ordinal, Time now);
-  void stretch(Qp& q);
+  // a flow without an end, the only message of its queue pair: sequence numbers wrap
+  void stretch(Qp& q) { q.end_seq = q.message_end = messages_[q.send_message].end_seq += kStretch; }
   void complete(Qp& q, Message& m, Time now);
   void go_back(Qp& q);
   void flush_rtt(Qp& q);
@@ -203,6 +207,7 @@ template <class Ask>
     q.gap = pacing_gap(bytes, pace.pacing);
   }
   q.next_send = now + q.gap;
+  q.sent_bytes += bytes;
 
   if (lossy_ && q.next_seq == q.unacked) q.rto_at = now + transport_.rto;
 

@@ -19,11 +19,13 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
       smallest_delay_(smallest_delay),
       draws_(scenario.workloads.size()),
       rounds_(scenario.workloads.size()),
+      begun_(scenario.workloads.size()),
       lists_(scenario.workloads.size()) {
   for (std::uint32_t w = 0; w < scenario.workloads.size(); ++w) {
     const WorkloadSpec& spec = scenario.workloads[w];
     const std::uint64_t id = static_cast<std::uint64_t>(w) << 32;
     if (spec.pattern == Pattern::kPoisson) {
+      begun_[w].resize(spec.hosts.size());
       for (std::uint32_t lane = 0; lane < spec.hosts.size(); ++lane) {
         draws_[w].emplace_back(seed, Purpose::kArrivals,
                                id + static_cast<std::uint64_t>(spec.hosts[lane]));
@@ -92,8 +94,10 @@ void FlowSource::emit_poisson(const Lane& lane, std::vector<FlowStart>& out) {
   std::size_t pick = draws.below(n);
   if (self != w.dsts.end() && pick >= static_cast<std::size_t>(self - w.dsts.begin())) ++pick;
   const Bytes bytes = draw_size(scenario_->cdfs[static_cast<std::size_t>(w.cdf)], draws.uniform());
+  const std::uint32_t turn = begun_[lane.workload][lane.index]++;
   out.push_back({lane.time, bytes, src, w.dsts[pick], lane.workload, 1,
-                 static_cast<std::uint8_t>(w.priority)});
+                 static_cast<std::uint8_t>(w.priority),
+                 static_cast<std::uint16_t>(turn % static_cast<std::uint32_t>(w.connections))});
   const Time next = poisson_next(w, draws, lane.time);
   if (next != kNever) lanes_.push({next, lane.workload, lane.index});
 }
@@ -113,10 +117,17 @@ void FlowSource::emit_list(const Lane& lane, std::vector<FlowStart>& out) {
 void FlowSource::emit_round(std::uint32_t workload, Time when, std::vector<FlowStart>& out) {
   const WorkloadSpec& w = scenario_->workloads[workload];
   const std::size_t before = out.size();
+  // the messages go to the connections in turn, and the next round goes on where this one ends
+  const auto messages = static_cast<std::uint32_t>(w.messages);
+  const auto connections = static_cast<std::uint32_t>(w.connections);
+  const auto first = static_cast<std::uint32_t>(rounds_[workload].begun % connections *
+                                                (messages % connections) % connections);
   const auto add = [&](int src, int dst, Bytes bytes) {
-    if (src != dst) {
-      out.push_back({when, bytes, src, dst, workload, static_cast<std::uint32_t>(w.messages),
-                     static_cast<std::uint8_t>(w.priority)});
+    if (src == dst) return;
+    for (std::uint32_t i = 0; i < std::min(messages, connections); ++i) {
+      const std::uint32_t share = (messages - i + connections - 1) / connections;
+      out.push_back({when, bytes, src, dst, workload, share, static_cast<std::uint8_t>(w.priority),
+                     static_cast<std::uint16_t>((first + i) % connections)});
     }
   };
   if (w.pattern == Pattern::kAllToAll) {

@@ -18,6 +18,7 @@ struct FlowStart {
   std::uint32_t workload = 0;
   std::uint32_t messages = 1;
   std::uint8_t priority = 3;
+  std::uint16_t connection = 0;  // of those between the two hosts
 };
 
 class FlowSource {
@@ -51,7 +52,7 @@ class FlowSource {
     }
   };
   struct Rounds {
-    std::uint64_t outstanding = 0;
+    std::uint64_t outstanding = 0;  // messages of the round
     std::int64_t begun = 0;
     Time last_finish = 0;
     std::size_t next_transfer = 0;  // flow lists
@@ -70,7 +71,8 @@ class FlowSource {
   std::priority_queue<Lane> lanes_;
   std::vector<std::vector<RandomStream>> draws_;  // [workload][lane]
   std::vector<Rounds> rounds_;
-  std::vector<std::vector<Transfer>> lists_;  // flow lists and streams, by start
+  std::vector<std::vector<std::uint32_t>> begun_;  // [workload][lane]: flows of a Poisson source
+  std::vector<std::vector<Transfer>> lists_;       // flow lists and streams, by start
 };
 
 }  // namespace dcqcn

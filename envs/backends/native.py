@@ -151,7 +151,8 @@ class NativeBackend:
         ``ports`` are the numbers of ports; ``look`` gets their ``queue_bytes`` and ``paused`` at
         that instant, ``tx_bytes`` and ``pause_ps`` since this call, and of every queue pair with
         work, by source and ordinal, ``src``, ``dst``, ``ordinal`` and ``workload`` of its oldest
-        flow and its ``rate_bps``. Results stay the same to the bit. Call it after ``open``.
+        flow, its ``rate_bps``, a number for the ``queue_pair`` and its ``sent_bytes`` (data on the
+        wire since it was opened). Results stay the same to the bit. Call it after ``open``.
         """
         opened = self._opened("watch")
         if not hasattr(opened.simulation, "sample"):

@@ -165,7 +165,14 @@ def _poisson(workload: Poisson, net: Fabric, cdf: int) -> str:
         stop_ps=_stop(workload.stop_us),
         repeat_ps=us_to_ps(workload.repeat_us),
         priority=workload.priority,
+        **_connections(workload),
     )
+
+
+def _connections(workload: object) -> dict[str, int]:
+    """Return the key where there is more than one: texts of before it say the same."""
+    several = getattr(workload, "connections", 1)
+    return {"connections": several} if several > 1 else {}
 
 
 def _streams(workload: Streams, net: Fabric) -> str:
@@ -194,6 +201,7 @@ def _rounds(workload: AllToAll | Ring | Permutation | Incast | Pairs, net: Fabri
     else:
         what = _items(hosts=_list(workload.resolve(net)), bytes=workload.bytes)
     extra["messages"] = 1 if isinstance(workload, Ring) else workload.messages
+    extra |= _connections(workload)
     when = _items(
         **extra,
         off_ps=us_to_ps(workload.off_us),

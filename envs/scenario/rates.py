@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -10,9 +11,24 @@ from pydantic import AfterValidator, Field, model_validator
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 
-__all__ = ["DelayUs", "Gbps", "PsPerByte", "Rated", "ps_per_byte", "us_to_ps"]
+__all__ = ["DelayUs", "Gbps", "Link", "PsPerByte", "Rated", "ps_per_byte", "us_to_ps"]
 
 PS_PER_US = 1_000_000
+
+
+@dataclass(frozen=True)
+class Link:
+    """One full-duplex link between two nodes."""
+
+    a: int
+    b: int
+    ps_per_byte: int
+    delay_ps: int
+
+    @property
+    def rate_bps(self) -> float:
+        """Rate of each direction in bit/s."""
+        return 8e12 / self.ps_per_byte
 
 
 def us_to_ps(us: float) -> int:

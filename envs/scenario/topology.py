@@ -18,41 +18,23 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.limits import check_size
-from dcqcn_gym.envs.scenario.rates import DelayUs, Gbps, PsPerByte, Rated, ps_per_byte, us_to_ps
+from dcqcn_gym.envs.scenario.rates import (
+    DelayUs,
+    Gbps,
+    Link,
+    PsPerByte,
+    Rated,
+    ps_per_byte,
+    us_to_ps,
+)
 
 __all__ = [
-    "Dumbbell",
-    "Fabric",
-    "FatTree",
-    "Gbps",
-    "Graph",
-    "GraphLink",
-    "LeafSpine",
-    "Link",
-    "SingleSwitch",
-    "Topology",
-    "fabric",
-    "ps_per_byte",
-    "us_to_ps",
-]
+    "Dumbbell", "Fabric", "FatTree", "Gbps", "Graph", "GraphLink", "LeafSpine", "Link",
+    "SingleSwitch", "Topology", "fabric", "ps_per_byte", "us_to_ps",
+]  # fmt: skip
 
 MAX_SWITCHES = 65536
 Count = Annotated[int, Field(ge=1, le=MAX_SWITCHES)]
-
-
-@dataclass(frozen=True)
-class Link:
-    """One full-duplex link between two nodes."""
-
-    a: int
-    b: int
-    ps_per_byte: int
-    delay_ps: int
-
-    @property
-    def rate_bps(self) -> float:
-        """Rate of each direction in bit/s."""
-        return 8e12 / self.ps_per_byte
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ __all__ = [
     "collectives_of",
     "mean_gap_ps",
     "select_hosts",
+    "unlimited",
 ]
 
 
@@ -60,6 +61,9 @@ HostSet = Annotated[
 ]
 Bytes = Annotated[int, Field(ge=1, le=2**50, description="payload bytes of a flow")]
 Priority = Annotated[int, Field(ge=1, le=7, description="priority class of the data")]
+Connections = Annotated[
+    int, Field(ge=1, le=65536, description="connections of each pair of hosts, used in turn")
+]
 TimeUs = Annotated[float, Field(ge=0, le=1e12, description="a time in us")]
 
 
@@ -122,10 +126,12 @@ class _Rounds(_Closed):
     """Rounds of transfers that start together.
 
     Every transfer is ``messages`` messages of ``bytes`` each, posted at once on one queue pair:
-    they are sent in order, the rate state is kept, and each is a flow with a completion time.
+    they are sent in order, the rate state is kept, and each is a flow with a completion time. With
+    several ``connections`` they go to those in turn, each a queue pair.
     """
 
     messages: int = Field(default=1, ge=1, le=65536, description="messages per transfer")
+    connections: Connections = 1
 
 
 class Poisson(_Timed):
@@ -146,6 +152,7 @@ class Poisson(_Timed):
     dsts: HostSet | None = None
     placement: Literal["round-robin", "packed"] = "round-robin"
     repeat_us: TimeUs = 0.0
+    connections: Connections = 1
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -327,6 +334,13 @@ Workload = Annotated[
     Poisson | AllToAll | Ring | Incast | Permutation | Pairs | Flows | Streams,
     Field(discriminator="kind"),
 ]
+
+
+def unlimited(workload: Workload) -> bool:
+    """Return True if none of its flows has an end."""
+    if isinstance(workload, Flows):
+        return all(flow.bytes == UNLIMITED for flow in workload.flows)
+    return isinstance(workload, Streams) and workload.bytes == UNLIMITED
 
 
 def collectives_of(workloads: Sequence[object], net: Fabric) -> list[Collective]:

@@ -20,6 +20,9 @@ def optional_knob_rows() -> list[dict[str, Any]]:
     The rows of a switch port that no table has unless a scenario turns them.
     """
 
+def scheme_sizes(scheme: str) -> dict:
+    """Bytes of a scheme's states and fields, as the engine holds them."""
+
 class Simulation:
     """One network: built from a compiled scenario and a seed."""
 
@@ -101,7 +104,7 @@ class Simulation:
 
     def flow_rates(self) -> dict[str, Any]:
         """
-        Every queue pair with unfinished work: its oldest flow and the rate that paces it.
+        Every queue pair with unfinished work: its oldest flow, the rate that paces it, and the bytes that it has put on the wire.
         """
 
 class Monitor:

@@ -82,7 +82,7 @@ def test_samples_survive_the_wire_exactly() -> None:
         "pause_ps": np.array([0.5, 0.0, 1e12]),
         "paused": np.array([True, False, True]),
     }
-    names = ("src", "dst", "ordinal", "workload", "rate_bps")
+    names = ("src", "dst", "ordinal", "workload", "rate_bps", "queue_pair", "sent_bytes")
     flows = {name: np.array([10 + i, 20 + i]) for i, name in enumerate(names)}
     sample = codec.encode_sample(77, ports, flows)
     back = codec.decode(pb.Sample, codec.encode(sample))
@@ -94,10 +94,10 @@ def test_samples_survive_the_wire_exactly() -> None:
             assert column.dtype == theirs[name].dtype
     none = codec.encode_sample(78, {n: c[:0] for n, c in ports.items()}, {n: [] for n in names})
     assert codec.decode_sample(none, 0)[1]["src"].size == 0
-    with pytest.raises(ProtocolError, match="a sample of 2 ports has 75 and 80 bytes"):
+    with pytest.raises(ProtocolError, match="a sample of 2 ports has 75 and 112 bytes"):
         codec.decode_sample(sample, 2)
     sample.flows += b"x"
-    with pytest.raises(ProtocolError, match="40 a flow"):
+    with pytest.raises(ProtocolError, match="56 a flow"):
         codec.decode_sample(sample, 3)
 
 

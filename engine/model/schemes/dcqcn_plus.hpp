@@ -132,6 +132,7 @@ class DcqcnPlus : public SchemeBase {
   static constexpr std::array kEventValues = {"rate", "target", "alpha", "stage", "timer_ps"};
 
   using Setting = PlusSetting;
+  using Listed = CongestedList::Record;
   using Sender = PlusReactionPoint;
   struct Receiver {
     std::uint32_t place = CongestedList::kNowhere;
@@ -147,6 +148,11 @@ class DcqcnPlus : public SchemeBase {
   using Here = dcqcn::Here<DcqcnPlus>;
 
   DcqcnPlus(const SchemeSpec& spec, const Transport&) { spec.allow({}); }
+
+  // tau in nanoseconds; how the paper writes it into the reserved field is not said
+  CnpBits bits_of(const CnpFields& cnp) const {
+    return {0, static_cast<std::uint32_t>(std::min<Time>(cnp.tau / 1000, ~0u))};
+  }
 
   // ---- RP ----
   void start(Sender& q, const Here& at) { q.start(at.connection.line); }

@@ -1,6 +1,7 @@
 // What the Dolce schemes learn belongs to a connection and outlives its flows. Which flows share
-// one is an option: those of a pair of hosts and a priority (memory=pair), or those of a queue
-// pair (memory=qp), which lives on where the scenario keeps queue pairs.
+// one is an option: those of a pair of hosts, a priority and a number where the hosts have several
+// connections (memory=pair), or those of a queue pair (memory=qp), which lives on where the
+// scenario keeps queue pairs.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class ConnectionMemories {
  public:
   // finds or makes the memory that this queue pair shares
   std::uint32_t share(const Connection& c, const Memory& fresh) {
-    const std::uint32_t key = static_cast<std::uint32_t>(c.dst) << 3 | (c.priority & 7u);
+    const std::uint64_t key = static_cast<std::uint64_t>(c.number) << 32 |
+                              static_cast<std::uint64_t>(c.dst) << 3 | (c.priority & 7u);
     const auto [at, made] = places_.try_emplace(key, static_cast<std::uint32_t>(kept_.size()));
     if (made) kept_.push_back(fresh);
     return at->second;
@@ -35,7 +37,7 @@ class ConnectionMemories {
   }
 
  private:
-  std::unordered_map<std::uint32_t, std::uint32_t> places_;
+  std::unordered_map<std::uint64_t, std::uint32_t> places_;
   std::vector<Memory> kept_;
 };
 

@@ -64,6 +64,8 @@ class DolceRc : public SchemeBase {
     spec.allow({"ratio", "memory", "arithmetic"});
   }
 
+  CnpBits bits_of(const CnpFields& cnp) const { return {count_ ? cnp.marked : std::uint8_t{0}, 0}; }
+
   // ---- RP ----
   void start(Sender& q, const Here<DolceRc>& at) {
     q.rp.start(at.connection.line);

@@ -27,6 +27,14 @@ class Lanes {
     while (!lane.empty() && lane.front().key < key) lane.drop();
     return !lane.empty() && lane.front().key == key ? lane.pop().fields : Fields{};
   }
+  // the same without taking them; packets of a queue pair are sent in the order of their keys
+  Fields look(std::uint32_t slot, Time key) const {
+    const Ring<Entry>& lane = lanes_[slot];
+    for (std::uint32_t i = 0; i < lane.size() && lane[i].key <= key; ++i) {
+      if (lane[i].key == key) return lane[i].fields;
+    }
+    return {};
+  }
 
  private:
   struct Entry {

@@ -1,5 +1,7 @@
 #include "model/schemes/make.hpp"
 
+#include <type_traits>
+
 #include "model/knob_tables.hpp"
 #include "model/near_match.hpp"
 #include "model/schemes/list.hpp"
@@ -19,12 +21,37 @@ void for_each_scheme(F&& f) {
   for_each_scheme(BuiltinSchemes{}, ExtraSchemes{}, f);
 }
 
+template <class T>
+constexpr std::size_t size_of() {
+  return std::is_empty_v<T> ? 0 : sizeof(T);
+}
+
+// a memory of its own stands in a sender only where connections are queue pairs
+template <class S>
+SchemeSizes sizes_of() {
+  SchemeSizes s{size_of<typename S::Sender>(),
+                size_of<typename S::Receiver>(),
+                0,
+                size_of<typename S::Nic>(),
+                0,
+                size_of<typename S::DataFields>(),
+                size_of<typename S::AckFields>(),
+                size_of<typename S::CnpFields>()};
+  if constexpr (requires { typename S::Memory; }) {
+    s.connection = sizeof(typename S::Memory);
+    s.sender -= s.connection;
+  }
+  if constexpr (requires { typename S::Listed; }) s.listed = sizeof(typename S::Listed);
+  return s;
+}
+
 }  // namespace
 
 std::span<const SchemeKnobs> scheme_knobs() {
   static const std::vector<SchemeKnobs> all = [] {
     std::vector<SchemeKnobs> tables;
-    for_each_scheme([&]<class S>() { tables.push_back({S::kName, rows_of(S::kKnobs)}); });
+    for_each_scheme(
+        [&]<class S>() { tables.push_back({S::kName, rows_of(S::kKnobs), sizes_of<S>()}); });
     return tables;
   }();
   return all;

@@ -60,8 +60,9 @@ struct Connection {
   std::uint16_t dst = 0;
   std::uint32_t workload = 0;
   unsigned priority = 3;
-  Rate line = 0;          // of the sender's link
-  bool same_ends = true;  // the receiver's NIC runs the same scheme: fields are understood
+  Rate line = 0;             // of the sender's link
+  bool same_ends = true;     // the receiver's NIC runs the same scheme: fields are understood
+  std::uint16_t number = 0;  // among the connections of the two hosts
 };
 
 struct Sent {
@@ -92,6 +93,12 @@ struct Arrived {
 struct Answer {
   bool cnp = false;      // one is to be sent
   Time quiet_until = 0;  // marks before that change nothing and get no CNP
+};
+
+// what a CNP says on a real wire, for captures
+struct CnpBits {
+  std::uint8_t seven = 0;      // the 7 reserved bits beside the acknowledge request of its BTH
+  std::uint32_t reserved = 0;  // the first 4 of its 16 reserved bytes
 };
 
 // one thing that a scheme traced; `what` and `values` are named by the scheme
@@ -178,6 +185,9 @@ class Scheme {
                          Time cnp_key, Time now) = 0;
   virtual void on_reply(std::uint32_t slot, Time key, Time now) = 0;
   virtual void on_complete(std::uint32_t slot, Time now) = 0;
+
+  // of a CNP on its way; for captures
+  virtual CnpBits cnp_bits(std::uint32_t slot, Time key) const = 0;
 
   // ---- NIC ----
   virtual void on_pause(int host, unsigned priority, bool paused, Time now) = 0;

@@ -285,6 +285,12 @@ class SchemeOf final : public Scheme {
       scheme_.on_complete(receivers_[slot], ends);
     }
   }
+  CnpBits cnp_bits(std::uint32_t slot, Time key) const override {
+    if constexpr (requires(const S& s, CnpFields f) { s.bits_of(f); }) {
+      if (connections_[slot].same_ends) return scheme_.bits_of(cnps_.look(slot, key));
+    }
+    return {};
+  }
 
   // ---- NIC ----
   void on_pause(int host, unsigned priority, bool paused, Time now) override {

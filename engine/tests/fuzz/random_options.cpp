@@ -73,12 +73,24 @@ void add_streams(Job& job, RandomStream& draws) {
                           " priority=" + (draws.below(6) == 0 ? "4" : "3"));
 }
 
+// several connections for every workload that can have them, on kept queue pairs or not
+void add_connections(Job& job, RandomStream& draws) {
+  for (std::string& line : job.scenario) {
+    const bool has = line.rfind("workload ", 0) == 0 && line.rfind("workload flows", 0) != 0 &&
+                     line.rfind("workload ring", 0) != 0 && line.rfind("workload streams", 0) != 0;
+    if (has) line += " connections=" + std::to_string(1 + draws.below(6));
+  }
+}
+
 }  // namespace
 
 void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number) {
   RandomStream draws(seed, Purpose::kRounds, number);
   const bool streams = draws.below(3) == 0;
-  if (streams && accepted(job)) add_streams(job, draws);
+  const bool connections = draws.below(3) == 0;
+  if (!accepted(job)) return;
+  if (streams) add_streams(job, draws);
+  if (connections) add_connections(job, draws);
 }
 
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number) {

@@ -179,4 +179,6 @@ def decode_live(data: bytes) -> LiveFlows:
 
 _PORT_COLUMNS = {"queue_bytes": "<i8", "tx_bytes": "<i8", "pause_ps": "<f8", "paused": "?"}
 _LIVE_COLUMNS = tuple(column.name for column in fields(LiveFlows))
-_FLOW_COLUMNS = ("src", "dst", "ordinal", "workload", "rate_bps")
+_FLOW_COLUMNS = (
+    "src", "dst", "ordinal", "workload", "rate_bps", "queue_pair", "sent_bytes",
+)  # fmt: skip

@@ -64,7 +64,8 @@ def simulate(
     trace: Annotated[
         str | None,
         typer.Option(
-            metavar="LIST", help="Write time series and a plot: some of queue,rate,pause,rp."
+            metavar="LIST",
+            help="Write time series: some of queue,rate,pause,sending,completions,rp.",
         ),
     ] = None,
     every: Annotated[

@@ -163,10 +163,14 @@ def scores(
     A seed that has open and closed loops counts the mean of both. ``weights`` are those of
     :func:`~dcqcn_gym.core.score.flow_score`.
     """
-    return estimate(scores_by_seed(ours, default))
+    return estimate(scores_by_seed(ours, default, weights))
 
 
-def scores_by_seed(ours: Sequence[Measured], default: Sequence[Measured]) -> list[float]:
+def scores_by_seed(
+    ours: Sequence[Measured],
+    default: Sequence[Measured],
+    weights: Sequence[float] = (1.0,) * len(CLASSES),
+) -> list[float]:
     """Return S of each seed; NaN where nothing can be said."""
     values = [
         score([flow_score(a.flows, b.flows, weights), round_score(a.rounds_ps, b.rounds_ps)])

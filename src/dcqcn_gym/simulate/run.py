@@ -25,8 +25,8 @@ from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.envs.scenario.tables import UNLIMITED, read_flows
-from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, Streams, Workload, collectives_of
+from dcqcn_gym.envs.scenario.tables import read_flows
+from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, Streams, collectives_of, unlimited
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulate.clock import Clock
@@ -118,7 +118,7 @@ def endless(scenario: Scenario) -> list[str]:
     Flows without an end are not waited for; they count where there is nothing else.
     """
     names = []
-    if all(map(_unlimited, scenario.workloads)):
+    if all(map(unlimited, scenario.workloads)):
         return [f"workloads[{i}] ({w.kind})" for i, w in enumerate(scenario.workloads)]
     for i, workload in enumerate(scenario.workloads):
         if isinstance(workload, Flows | Streams):
@@ -131,13 +131,6 @@ def endless(scenario: Scenario) -> list[str]:
         if not ends:
             names.append(f"workloads[{i}] ({workload.kind})")
     return names
-
-
-def _unlimited(workload: Workload) -> bool:
-    """Return True if none of its flows has an end."""
-    if isinstance(workload, Flows):
-        return all(flow.bytes == UNLIMITED for flow in workload.flows)
-    return isinstance(workload, Streams) and workload.bytes == UNLIMITED
 
 
 _COUNTED = (
@@ -238,7 +231,7 @@ def simulate(
         world.apply(setting)
         known = (COLLECTIVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
         with ResultFiles(out, _tables(totals.rounds), known) as files:
-            tracer = None if trace is None else Tracer(trace, files)
+            tracer = None if trace is None else Tracer(trace, files, kept=scenario.qp == "pair")
             _run(scenario, world, setting, totals, files, intervals, progress, tracer)
             if tracer is not None:
                 tracer.close()
@@ -318,7 +311,7 @@ def _run(
             files.rows(COLLECTIVES_FILE, map(_round_row, interval.rounds))
         totals.add(interval)
         if tracer is not None:
-            tracer.end_interval()
+            tracer.end_interval(report.finished)
         if progress is not None:
             progress(totals.intervals, report)
         stuck = stuck + 1 if report.packet_hops == 0 and report.active_flows else 0

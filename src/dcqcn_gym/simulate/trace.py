@@ -18,8 +18,11 @@ __all__ = ["QUANTITIES", "TRACE_FILES", "PortName", "Trace", "need_pyarrow", "pa
 
 QUANTITIES = ("queue", "rate", "pause")
 EVENTS = "rp"
+SENDING = "sending"
+COMPLETIONS = "completions"
+TABLES = ("ports", "flows", EVENTS, SENDING, "total", COMPLETIONS)
 TRACE_FILES = (
-    *(f"trace_{what}.{kind}" for what in ("ports", "flows", EVENTS) for kind in ("csv", "parquet")),
+    *(f"trace_{what}.{kind}" for what in TABLES for kind in ("csv", "parquet")),
     "trace.png",
 )
 """Every file that a trace can write."""
@@ -45,6 +48,8 @@ class Trace:
     """What to trace: quantities, period, ports, a choice of flows, the file format, events.
 
     ``events``: every CNP, cut and increase of the queue pairs; it needs none of the choices.
+    ``sending``: what the chosen flows, and all hosts together, put on the wire in each period.
+    ``completions``: how many messages of each workload were done in each, and how long they took.
 
     ``flows`` is ``"all"`` or (src, dst or None, ordinal or None) patterns; an empty tuple is none.
     """
@@ -55,6 +60,10 @@ class Trace:
     flows: Literal["all"] | tuple[tuple[int, int | None, int | None], ...]
     format: Literal["csv", "parquet"] = "csv"
     events: bool = False
+    sending: bool = False
+    completions: bool = False
+    hosts: int = 0
+    """Hosts of the network; their ports are the first ones."""
 
     def wanted(self, src: int, dst: int, ordinal: int) -> bool:
         """True if this flow is to be traced."""
@@ -68,16 +77,17 @@ def parse_trace(
 ) -> Trace:
     """Read the options of ``simulate --trace``; raise ConfigError with one sentence.
 
-    ``what``: some of queue, rate, pause, rp. ``every``: a time such as 10us. ``ports``: all, hosts,
-    switches, NODE, NODE:PORT or NODE>PEER. ``flows``: all, none, SRC, SRC>DST or SRC:ORDINAL.
-    Lists have commas.
+    ``what``: some of queue, rate, pause, rp, sending, completions. ``every``: a time such as 10us.
+    ``ports``: all, hosts, switches, NODE, NODE:PORT or NODE>PEER. ``flows``: all, none, SRC,
+    SRC>DST or SRC:ORDINAL. Lists have commas.
     """
     quantities = _items(what)
+    known = (*QUANTITIES, EVENTS, SENDING, COMPLETIONS)
     for name in quantities:
-        if name not in (*QUANTITIES, EVENTS):
-            raise UnknownNameError("quantity of --trace", name, (*QUANTITIES, EVENTS))
+        if name not in known:
+            raise UnknownNameError("quantity of --trace", name, known)
     if not quantities:
-        raise ConfigError("--trace '' names nothing; expected some of queue,rate,pause,rp")
+        raise ConfigError(f"--trace '' names nothing; expected some of {','.join(known)}")
     if file_format == "parquet":
         need_pyarrow("pyarrow")
     elif file_format != "csv":
@@ -89,6 +99,9 @@ def parse_trace(
         _choose_flows(flows, net.n_hosts),
         "parquet" if file_format == "parquet" else "csv",
         events=EVENTS in quantities,
+        sending=SENDING in quantities,
+        completions=COMPLETIONS in quantities,
+        hosts=net.n_hosts,
     )
 
 

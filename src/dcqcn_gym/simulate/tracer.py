@@ -10,9 +10,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.core.interval import FloatArray
+from dcqcn_gym.core.interval import FinishedFlows, FloatArray
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import Eventful, Watchable
+from dcqcn_gym.simulate.below import (
+    COMPLETION_COLUMNS,
+    SENDING_COLUMNS,
+    TOTAL_COLUMNS,
+    Sending,
+    completions,
+)
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.trace import Trace, need_pyarrow
 
@@ -121,9 +128,12 @@ class _ParquetTable:
 
 
 class Tracer:
-    """Collects the samples of a run and writes them interval by interval."""
+    """Collects the samples of a run and writes them interval by interval.
 
-    def __init__(self, trace: Trace, files: ResultFiles) -> None:
+    ``kept``: the scenario keeps queue pairs.
+    """
+
+    def __init__(self, trace: Trace, files: ResultFiles, *, kept: bool = False) -> None:
         self.trace = trace
         self._files = files
         ports = len(trace.ports)
@@ -142,6 +152,17 @@ class Tracer:
         self._flows_table: _Table | None = None
         if self._with_flows:
             self._flows_table = kind(files, "trace_flows", self._flow_columns)
+        self._sending_table: _Table | None = None
+        self._total_table: _Table | None = None
+        self._completions_table: _Table | None = None
+        if trace.sending:
+            self._sending_table = kind(files, "trace_sending", SENDING_COLUMNS)
+            self._total_table = kind(files, "trace_total", TOTAL_COLUMNS)
+        if trace.completions:
+            self._completions_table = kind(files, "trace_completions", COMPLETION_COLUMNS)
+        self._sending = Sending(trace.every_ps, kept=kept)
+        self._sending_rows: list[tuple[Any, ...]] = []
+        self._total_rows: list[tuple[Any, ...]] = []
         self._names = np.array([(p.node, p.index, p.peer) for p in trace.ports], dtype=np.int64)
         self._names = self._names.reshape(ports, 3)
         self._sent = np.zeros(ports, dtype=np.int64)
@@ -156,18 +177,22 @@ class Tracer:
 
     def attach(self, world: Backend) -> None:
         """Begin to look into an opened backend; raise ConfigError if it cannot be looked into."""
-        needed = [Watchable] * bool(self.trace.quantities) + [Eventful] * self.trace.events
+        looks = bool(self.trace.quantities) or self.trace.sending
+        needed = [Watchable] * looks + [Eventful] * self.trace.events
         if not all(isinstance(world, protocol) for protocol in needed):
             raise ConfigError(
                 f"--trace: {type(world).__name__} cannot be looked into; use --backend native"
             )
         if self.trace.events:
             self._attach_events(world)
-        if self.trace.quantities:
+        if looks:
             self._attach_samples(world)
 
     def _attach_samples(self, world: Any) -> None:
-        world.watch(self.trace.every_ps, [port.number for port in self.trace.ports], self._look)
+        # the ports of hosts are the first ones, one each
+        hosts = range(self.trace.hosts if self.trace.sending else 0)
+        ports = [*(port.number for port in self.trace.ports), *hosts]
+        world.watch(self.trace.every_ps, ports, self._look)
 
     def _attach_events(self, world: Any) -> None:
         self._world = world
@@ -195,6 +220,24 @@ class Tracer:
             table.add({**columns, **{v: values.get(v, nothing) for v in self._event_values}})
 
     def _look(self, now_ps: int, ports: Mapping[str, Any], flows: Mapping[str, Any]) -> None:
+        n = len(self._names)
+        if self.trace.sending:
+            self._look_at_sending(now_ps, ports["tx_bytes"][n:], flows)
+        if self.trace.quantities:
+            self._look_at_ports(now_ps, {name: ports[name][:n] for name in ports})
+        if self._with_flows:
+            self._look_at_flows(now_ps, flows)
+
+    def _look_at_sending(self, now_ps: int, tx_bytes: Any, flows: Mapping[str, Any]) -> None:
+        rates = self._sending.rates(flows)
+        names = zip(*(flows[n].tolist() for n in ("src", "dst", "ordinal")), strict=True)
+        kept = [i for i, key in enumerate(names) if self.trace.wanted(*key)]
+        picked = [flows[name][kept] for name in ("src", "dst", "ordinal", "workload")]
+        self._sending_rows.append((np.full(len(kept), now_ps / 1000), *picked, rates[kept]))
+        total = self._sending.total(tx_bytes)
+        self._total_rows.append((np.array([now_ps / 1000]), np.array([total])))
+
+    def _look_at_ports(self, now_ps: int, ports: Mapping[str, Any]) -> None:
         every_s = self.trace.every_ps * 1e-12
         rate = (ports["tx_bytes"] - self._sent) * 8 / every_s
         share = (ports["pause_ps"] - self._paused) / self.trace.every_ps
@@ -210,8 +253,6 @@ class Tracer:
         self._port_rows.append((times, *self._names.T, *chosen))
         for quantity, binned in self.binned.items():
             binned.add(np.asarray(series[quantity], dtype=np.float64))
-        if self._with_flows:
-            self._look_at_flows(now_ps, flows)
 
     def _look_at_flows(self, now_ps: int, flows: Mapping[str, Any]) -> None:
         names = zip(*(flows[n].tolist() for n in ("src", "dst", "ordinal")), strict=True)
@@ -232,8 +273,13 @@ class Tracer:
         picked = [flows[name][kept] for name in ("src", "dst", "ordinal", "workload", "rate_bps")]
         self._flow_rows.append((np.full(len(kept), now_ps / 1000), *picked))
 
-    def end_interval(self) -> None:
-        """Write the samples of the interval."""
+    def end_interval(self, done: FinishedFlows) -> None:
+        """Write the samples of the interval, in which these flows finished."""
+        if self._sending_table is not None and self._total_table is not None:
+            self._flush(self._sending_table, SENDING_COLUMNS, self._sending_rows)
+            self._flush(self._total_table, TOTAL_COLUMNS, self._total_rows)
+        if self._completions_table is not None and len(done.src):
+            self._completions_table.add(completions(done, self.trace.every_ps))
         if self._ports_table is not None:
             self._flush(self._ports_table, self._port_columns, self._port_rows)
         if self._flows_table is not None:
@@ -250,17 +296,22 @@ class Tracer:
 
     def close(self) -> None:
         """Close the tables."""
-        for table in (self._ports_table, self._flows_table, self._events_table):
-            if table is not None:
-                table.close()
+        for table in self._tables.values():
+            table.close()
 
     @property
     def files(self) -> list[Path]:
         """The tables that are written."""
+        return [self._files.out / f"{name}.{self.trace.format}" for name in self._tables]
+
+    @property
+    def _tables(self) -> Mapping[str, _Table]:
         there = {
             "trace_ports": self._ports_table,
             "trace_flows": self._flows_table,
             "trace_rp": self._events_table,
+            "trace_sending": self._sending_table,
+            "trace_total": self._total_table,
+            "trace_completions": self._completions_table,
         }
-        names = [name for name, table in there.items() if table is not None]
-        return [self._files.out / f"{name}.{self.trace.format}" for name in names]
+        return {name: table for name, table in there.items() if table is not None}
