@@ -81,7 +81,14 @@ enum class Pattern : std::uint8_t {
   kPairs,
   kFlows,
   kRing,
+  kStorage,
+  kParameterServer,
 };
+
+// does what arrives at a host make it send? Then connections are the workload's own.
+constexpr bool reacts(Pattern p) {
+  return p == Pattern::kRing || p == Pattern::kStorage || p == Pattern::kParameterServer;
+}
 
 struct WorkloadSpec {
   Pattern pattern = Pattern::kPoisson;
@@ -94,8 +101,13 @@ struct WorkloadSpec {
   Time repeat = 0;
   Bytes bytes = 0;
   Time off = 0;
-  std::int64_t rounds = 0;  // 0: unbounded
+  std::int64_t rounds = 0;  // 0: unbounded; storage: IOs of a host
   int steps = 0;            // ring: transfers per host and round
+  int depth = 1;            // storage: IOs of a host at a time
+  int copies = 0;           // storage: nodes that a block is copied to
+  double read_share = 0;    // storage: of the IOs
+  Bytes block_min = 0;      // storage: blocks are multiples of it
+  Bytes block_max = 0;
   int messages = 1;
   unsigned priority = 3;
   std::vector<Transfer> transfers;  // pairs and flows

@@ -1,4 +1,6 @@
 // Lines about the traffic of a compiled scenario: cdf, workload, flow.
+#include <algorithm>
+
 #include "model/scenario_lines.hpp"
 
 namespace dcqcn {
@@ -6,10 +8,15 @@ namespace dcqcn {
 namespace {
 
 constexpr unsigned of(Pattern pattern) { return 1u << static_cast<unsigned>(pattern); }
-constexpr unsigned kAll = (1u << 7) - 1;
+constexpr unsigned kAll = (1u << 9) - 1;
 constexpr unsigned kOpen = of(Pattern::kPoisson);
-constexpr unsigned kRounds = kAll & ~kOpen & ~of(Pattern::kFlows);
+constexpr unsigned kStorage = of(Pattern::kStorage);
+constexpr unsigned kServer = of(Pattern::kParameterServer);
+constexpr unsigned kTimed = kAll & ~of(Pattern::kFlows);
+constexpr unsigned kRounds = kTimed & ~kOpen & ~kStorage;
 constexpr int kMostHost = 65534;
+constexpr int kMostDepth = 4096;
+constexpr Bytes kMostBlock = Bytes{1} << 40;
 
 Transfer pair_of(const Value& value) {
   const std::string_view text = value.text();
@@ -35,10 +42,10 @@ const WorkloadField kWorkload[] = {
     {kAll & ~of(Pattern::kPairs) & ~of(Pattern::kFlows),
      {"hosts", [](WorkloadSpec& w, const Value& v) { w.hosts = v.list(0, kMostHost); },
       Absent::kNever}},
-    {kOpen,
+    {kOpen | kStorage,
      {"dsts", [](WorkloadSpec& w, const Value& v) { w.dsts = v.list(0, kMostHost); },
       Absent::kNever}},
-    {of(Pattern::kIncast),
+    {of(Pattern::kIncast) | kServer,
      {"dst",
       [](WorkloadSpec& w, const Value& v) { w.dsts = {static_cast<int>(v.whole(0, kMostHost))}; },
       Absent::kNever}},
@@ -48,14 +55,31 @@ const WorkloadField kWorkload[] = {
         for (const Value& pair : v.parts(',')) w.transfers.push_back(pair_of(pair));
       },
       Absent::kNever}},
-    {kRounds & ~of(Pattern::kPairs),
+    {(kRounds & ~of(Pattern::kPairs)) | kStorage,
      {"bytes", [](WorkloadSpec& w, const Value& v) { w.bytes = v.whole(1, kMostBytes); },
       Absent::kNever}},
     {of(Pattern::kRing),
      {"steps",
       [](WorkloadSpec& w, const Value& v) { w.steps = static_cast<int>(v.whole(1, 1 << 30)); },
       Absent::kNever}},
-    {kRounds,
+    {kStorage,
+     {"depth",
+      [](WorkloadSpec& w, const Value& v) { w.depth = static_cast<int>(v.whole(1, kMostDepth)); },
+      Absent::kNever}},
+    {kStorage,
+     {"copies",
+      [](WorkloadSpec& w, const Value& v) { w.copies = static_cast<int>(v.whole(0, kMostHost)); },
+      Absent::kNever}},
+    {kStorage,
+     {"read_share", [](WorkloadSpec& w, const Value& v) { w.read_share = v.real(0, 1); },
+      Absent::kNever}},
+    {kStorage,
+     {"block_min", [](WorkloadSpec& w, const Value& v) { w.block_min = v.whole(1, kMostBlock); },
+      Absent::kNever}},
+    {kStorage,
+     {"block_max", [](WorkloadSpec& w, const Value& v) { w.block_max = v.whole(1, kMostBlock); },
+      Absent::kNever}},
+    {kRounds & ~kServer,
      {"messages",
       [](WorkloadSpec& w, const Value& v) { w.messages = static_cast<int>(v.whole(1, 1 << 30)); }}},
     {kOpen,
@@ -63,9 +87,8 @@ const WorkloadField kWorkload[] = {
       Absent::kNever}},
     {kRounds,
      {"off_ps", [](WorkloadSpec& w, const Value& v) { w.off = v.whole(0, kLongest / 4); }}},
-    {kOpen | kRounds,
-     {"start_ps", [](WorkloadSpec& w, const Value& v) { w.start = v.whole(0, kLongest); }}},
-    {kOpen | kRounds,
+    {kTimed, {"start_ps", [](WorkloadSpec& w, const Value& v) { w.start = v.whole(0, kLongest); }}},
+    {kTimed,
      {"stop_ps",
       [](WorkloadSpec& w, const Value& v) {
         w.stop = v.whole(-1, kLongest);
@@ -73,7 +96,8 @@ const WorkloadField kWorkload[] = {
       }}},
     {kOpen,
      {"repeat_ps", [](WorkloadSpec& w, const Value& v) { w.repeat = v.whole(0, kLongest); }}},
-    {kRounds, {"rounds", [](WorkloadSpec& w, const Value& v) { w.rounds = v.whole(0, kLongest); }}},
+    {kRounds | kStorage,
+     {"rounds", [](WorkloadSpec& w, const Value& v) { w.rounds = v.whole(0, kLongest); }}},
     {kAll,
      {"priority",
       [](WorkloadSpec& w, const Value& v) { w.priority = static_cast<unsigned>(v.whole(0, 7)); }}},
@@ -90,6 +114,28 @@ std::vector<Field<WorkloadSpec>> fields_of(Pattern pattern) {
 void expect_host(const Line& line, const Scenario& scenario, int host) {
   const std::string text = std::to_string(host);
   host_of(line, scenario, Value(line, "host", text));
+}
+
+// those who ask and those who answer are different hosts, each named once
+void check_apart(const Line& line, const WorkloadSpec& w) {
+  std::vector<int> all = w.hosts;
+  all.insert(all.end(), w.dsts.begin(), w.dsts.end());
+  std::sort(all.begin(), all.end());
+  const auto twice = std::adjacent_find(all.begin(), all.end());
+  if (twice != all.end()) line.fail("names host " + std::to_string(*twice) + " twice");
+}
+
+void check_storage(const Line& line, const WorkloadSpec& w) {
+  check_apart(line, w);
+  if (w.dsts.size() <= static_cast<std::size_t>(w.copies)) {
+    line.fail("copies = " + std::to_string(w.copies) + "; expected fewer than the " +
+              std::to_string(w.dsts.size()) + " storage nodes");
+  }
+  if (w.block_max < w.block_min || w.block_max % w.block_min != 0 ||
+      w.block_max / w.block_min > 0xFFFFFFFF) {
+    line.fail("block_max = " + std::to_string(w.block_max) + "; expected a multiple of block_min " +
+              std::to_string(w.block_min));
+  }
 }
 
 void check(const Line& line, const Scenario& scenario, const WorkloadSpec& w) {
@@ -109,6 +155,8 @@ void check(const Line& line, const Scenario& scenario, const WorkloadSpec& w) {
     if (w.dsts.empty()) line.fail("dsts is empty; expected at least one");
   }
   if (w.pattern == Pattern::kRing && w.hosts.size() < 2) line.fail("a ring needs at least 2 hosts");
+  if (w.pattern == Pattern::kParameterServer) check_apart(line, w);
+  if (w.pattern == Pattern::kStorage) check_storage(line, w);
 }
 
 }  // namespace
@@ -159,7 +207,9 @@ void read_workload(const Line& line, Scenario& scenario) {
                                     {"permutation", Pattern::kPermutation},
                                     {"pairs", Pattern::kPairs},
                                     {"flows", Pattern::kFlows},
-                                    {"ring", Pattern::kRing}});
+                                    {"ring", Pattern::kRing},
+                                    {"storage", Pattern::kStorage},
+                                    {"parameter-server", Pattern::kParameterServer}});
   read_keys<WorkloadSpec>(line, fields_of(w.pattern), w);
   check(line, scenario, w);
   scenario.workloads.push_back(std::move(w));

@@ -51,15 +51,48 @@ void list_next_hops(Job& job, RandomStream& draws) {
   job.scenario.insert(job.scenario.end() - 1, rows.begin(), rows.end());  // before `end`
 }
 
+std::string numbers(int from, int until) {
+  std::string s;
+  for (int host = from; host < until; ++host) s += (s.empty() ? "" : ",") + std::to_string(host);
+  return s;
+}
+
+// a storage fabric or a parameter server among all hosts, beside the other traffic
+void react_to_arrivals(Job& job, RandomStream& draws) {
+  const Scenario scenario = Scenario::parse(job.compiled());
+  const int hosts = scenario.hosts;
+  const auto below = [&](std::uint32_t n) { return std::to_string(draws.below(n)); };
+  std::string line = " start_ps=" + below(50'000'000) + " rounds=" + below(40) +
+                     " stop_ps=" + std::to_string(100'000'000 + draws.below(900'000'000)) +
+                     " priority=" + std::to_string(scenario.workloads.front().priority);
+  if (draws.below(3) == 0) {
+    line = "workload parameter-server hosts=" + numbers(1, hosts) +
+           " dst=0 bytes=" + std::to_string(1 + draws.below(200'000)) +
+           " off_ps=" + below(30'000'000) + line;
+  } else {
+    const int nodes = 1 + static_cast<int>(draws.below(static_cast<std::uint32_t>(hosts - 1)));
+    const std::uint32_t least = 1 + draws.below(9'000);
+    line = "workload storage hosts=" + numbers(nodes, hosts) + " dsts=" + numbers(0, nodes) +
+           " depth=" + std::to_string(draws.below(2) ? 1 + draws.below(4) : 1 + draws.below(128)) +
+           " copies=" + below(static_cast<std::uint32_t>(nodes)) + " read_share=0." + below(10) +
+           " block_min=" + std::to_string(least) +
+           " block_max=" + std::to_string(least * (1 + draws.below(40))) +
+           " bytes=" + std::to_string(1 + draws.below(300)) + line;
+  }
+  job.scenario.insert(job.scenario.end() - 1, line);  // before `end`
+}
+
 }  // namespace
 
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number) {
   RandomStream draws(seed, Purpose::kArrivals, number);
   const bool acks = draws.below(2) == 0;
   const bool hops = draws.below(3) == 0;
+  const bool reacting = draws.below(3) == 0;
   if (!accepted(job)) return;
   if (acks) put_acks_into_the_data_class(job);
   if (hops) list_next_hops(job, draws);
+  if (reacting) react_to_arrivals(job, draws);
 }
 
 }  // namespace dcqcn::fuzz
