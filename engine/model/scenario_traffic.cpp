@@ -8,15 +8,21 @@ namespace dcqcn {
 namespace {
 
 constexpr unsigned of(Pattern pattern) { return 1u << static_cast<unsigned>(pattern); }
-constexpr unsigned kAll = (1u << 9) - 1;
+constexpr unsigned kAll = (1u << 10) - 1;
 constexpr unsigned kOpen = of(Pattern::kPoisson);
+constexpr unsigned kStreams = of(Pattern::kStreams);
 constexpr unsigned kStorage = of(Pattern::kStorage);
 constexpr unsigned kServer = of(Pattern::kParameterServer);
-constexpr unsigned kTimed = kAll & ~of(Pattern::kFlows);
+constexpr unsigned kTimed = kAll & ~kStreams & ~of(Pattern::kFlows);
 constexpr unsigned kRounds = kTimed & ~kOpen & ~kStorage;
 constexpr int kMostHost = 65534;
 constexpr int kMostDepth = 4096;
 constexpr Bytes kMostBlock = Bytes{1} << 40;
+
+// of a flow that may have no end
+Bytes size_of(const Value& value) {
+  return value.text() == "unlimited" ? kUnlimited : value.whole(1, kMostBytes);
+}
 
 Transfer pair_of(const Value& value) {
   const std::string_view text = value.text();
@@ -42,7 +48,7 @@ const WorkloadField kWorkload[] = {
     {kAll & ~of(Pattern::kPairs) & ~of(Pattern::kFlows),
      {"hosts", [](WorkloadSpec& w, const Value& v) { w.hosts = v.list(0, kMostHost); },
       Absent::kNever}},
-    {kOpen | kStorage,
+    {kOpen | kStorage | kStreams,
      {"dsts", [](WorkloadSpec& w, const Value& v) { w.dsts = v.list(0, kMostHost); },
       Absent::kNever}},
     {of(Pattern::kIncast) | kServer,
@@ -58,6 +64,13 @@ const WorkloadField kWorkload[] = {
     {(kRounds & ~of(Pattern::kPairs)) | kStorage,
      {"bytes", [](WorkloadSpec& w, const Value& v) { w.bytes = v.whole(1, kMostBytes); },
       Absent::kNever}},
+    {kStreams,
+     {"bytes", [](WorkloadSpec& w, const Value& v) { w.bytes = size_of(v); }, Absent::kNever}},
+    {kStreams,
+     {"flows", [](WorkloadSpec& w, const Value& v) { w.flows = v.whole(1, 1'000'000); },
+      Absent::kNever}},
+    {kStreams,
+     {"within_ps", [](WorkloadSpec& w, const Value& v) { w.within = v.whole(0, kLongest / 4); }}},
     {of(Pattern::kRing),
      {"steps",
       [](WorkloadSpec& w, const Value& v) { w.steps = static_cast<int>(v.whole(1, 1 << 30)); },
@@ -87,7 +100,8 @@ const WorkloadField kWorkload[] = {
       Absent::kNever}},
     {kRounds,
      {"off_ps", [](WorkloadSpec& w, const Value& v) { w.off = v.whole(0, kLongest / 4); }}},
-    {kTimed, {"start_ps", [](WorkloadSpec& w, const Value& v) { w.start = v.whole(0, kLongest); }}},
+    {kTimed | kStreams,
+     {"start_ps", [](WorkloadSpec& w, const Value& v) { w.start = v.whole(0, kLongest); }}},
     {kTimed,
      {"stop_ps",
       [](WorkloadSpec& w, const Value& v) {
@@ -154,6 +168,14 @@ void check(const Line& line, const Scenario& scenario, const WorkloadSpec& w) {
     }
     if (w.dsts.empty()) line.fail("dsts is empty; expected at least one");
   }
+  if (w.pattern == Pattern::kStreams) {
+    if (w.dsts.empty()) line.fail("dsts is empty; expected at least one");
+    if (w.start > kLongest - w.within) line.fail("start_ps + within_ps is beyond any time");
+    for (const int host : w.hosts) {
+      if (std::find(w.dsts.begin(), w.dsts.end(), host) == w.dsts.end()) continue;
+      line.fail("host " + std::to_string(host) + " is in hosts and in dsts; expected it in one");
+    }
+  }
   if (w.pattern == Pattern::kRing && w.hosts.size() < 2) line.fail("a ring needs at least 2 hosts");
   if (w.pattern == Pattern::kParameterServer) check_apart(line, w);
   if (w.pattern == Pattern::kStorage) check_storage(line, w);
@@ -208,6 +230,7 @@ void read_workload(const Line& line, Scenario& scenario) {
                                     {"pairs", Pattern::kPairs},
                                     {"flows", Pattern::kFlows},
                                     {"ring", Pattern::kRing},
+                                    {"streams", Pattern::kStreams},
                                     {"storage", Pattern::kStorage},
                                     {"parameter-server", Pattern::kParameterServer}});
   read_keys<WorkloadSpec>(line, fields_of(w.pattern), w);
@@ -225,7 +248,7 @@ void read_flow(const Line& line, Scenario& scenario) {
   Transfer t;
   t.src = host_of(line, scenario, Value(line, "src", values[0]));
   t.dst = host_of(line, scenario, Value(line, "dst", values[1]));
-  t.bytes = Value(line, "bytes", values[2]).whole(1, kMostBytes);
+  t.bytes = size_of(Value(line, "bytes", values[2]));
   t.start = Value(line, "start", values[3]).whole(0, kLongest);
   if (t.src == t.dst) line.fail("host " + std::to_string(t.src) + " sends to itself");
   scenario.workloads.back().transfers.push_back(t);

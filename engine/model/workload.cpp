@@ -6,6 +6,13 @@
 #include "model/det_math.hpp"
 
 namespace dcqcn {
+namespace {
+
+bool known_in_advance(Pattern pattern) {
+  return pattern == Pattern::kFlows || pattern == Pattern::kStreams;
+}
+
+}  // namespace
 
 FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint64_t seed)
     : scenario_(&scenario),
@@ -28,8 +35,8 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
       for (std::uint32_t lane = 0; lane < reacting_[w]->lanes() && spec.start < spec.stop; ++lane) {
         lanes_.push({spec.start, w, lane});
       }
-    } else if (spec.pattern == Pattern::kFlows) {
-      lists_[w] = spec.transfers;
+    } else if (known_in_advance(spec.pattern)) {
+      lists_[w] = spec.pattern == Pattern::kFlows ? spec.transfers : draw_streams(spec, seed, id);
       std::stable_sort(lists_[w].begin(), lists_[w].end(),
                        [](const Transfer& a, const Transfer& b) { return a.start < b.start; });
       if (!lists_[w].empty()) lanes_.push({lists_[w].front().start, w, 0});
@@ -38,6 +45,19 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
       if (spec.start < spec.stop) lanes_.push({spec.start, w, 0});
     }
   }
+}
+
+// flow i goes from sender i to receiver i, both in turn, and starts at a random time
+std::vector<Transfer> FlowSource::draw_streams(const WorkloadSpec& w, std::uint64_t seed,
+                                               std::uint64_t id) {
+  RandomStream draws(seed, Purpose::kArrivals, id);
+  std::vector<Transfer> list;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(w.flows); ++i) {
+    const Time after = static_cast<Time>(draws.uniform() * static_cast<double>(w.within));
+    list.push_back(
+        {w.hosts[i % w.hosts.size()], w.dsts[i % w.dsts.size()], w.bytes, w.start + after});
+  }
+  return list;
 }
 
 // exponential gap from `after`; past the end of the window the process starts anew in the next
@@ -143,6 +163,7 @@ void FlowSource::take_until(Time until, std::vector<FlowStart>& out) {
         emit_poisson(lane, out);
         break;
       case Pattern::kFlows:
+      case Pattern::kStreams:
         emit_list(lane, out);
         break;
       case Pattern::kStorage:
@@ -157,7 +178,7 @@ void FlowSource::take_until(Time until, std::vector<FlowStart>& out) {
 
 void FlowSource::finished(std::uint32_t workload, Time when) {
   const WorkloadSpec& w = scenario_->workloads[workload];
-  if (w.pattern == Pattern::kPoisson || w.pattern == Pattern::kFlows || reacting_[workload]) return;
+  if (w.pattern == Pattern::kPoisson || known_in_advance(w.pattern) || reacting_[workload]) return;
   Rounds& state = rounds_[workload];
   state.last_finish = std::max(state.last_finish, when);
   if (--state.outstanding > 0) return;

@@ -22,6 +22,7 @@ from dcqcn_gym.envs.scenario.workloads import (
     Poisson,
     Ring,
     Storage,
+    Streams,
     mean_gap_ps,
 )
 
@@ -149,6 +150,8 @@ def _workloads(scenario: Network) -> Iterator[str]:
             yield _storage(workload, net)
         elif isinstance(workload, ParameterServer):
             yield _parameter_server(workload, net)
+        elif isinstance(workload, Streams):
+            yield _streams(workload, net)
         else:
             yield _rounds(workload, net)
 
@@ -167,6 +170,19 @@ def _poisson(workload: Poisson, net: Fabric, cdf: int) -> str:
         start_ps=us_to_ps(workload.start_us),
         stop_ps=_stop(workload.stop_us),
         repeat_ps=us_to_ps(workload.repeat_us),
+        priority=workload.priority,
+    )
+
+
+def _streams(workload: Streams, net: Fabric) -> str:
+    hosts, dsts = workload.resolve(net)
+    return "workload streams " + _items(
+        hosts=_list(hosts),
+        dsts=_list(dsts),
+        bytes=workload.bytes,
+        flows=workload.flows,
+        start_ps=us_to_ps(workload.start_us),
+        within_ps=us_to_ps(workload.within_us),
         priority=workload.priority,
     )
 

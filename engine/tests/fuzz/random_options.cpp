@@ -51,10 +51,26 @@ void list_next_hops(Job& job, RandomStream& draws) {
   job.scenario.insert(job.scenario.end() - 1, rows.begin(), rows.end());  // before `end`
 }
 
-std::string numbers(int from, int until) {
-  std::string s;
-  for (int host = from; host < until; ++host) s += (s.empty() ? "" : ",") + std::to_string(host);
+std::string hosts_from(int first, int last) {
+  std::string s = std::to_string(first);
+  for (int h = first + 1; h < last; ++h) s += "," + std::to_string(h);
   return s;
+}
+
+// flows that start at random, half of them without an end, from the first hosts to the others
+void add_streams(Job& job, RandomStream& draws) {
+  const Scenario scenario = Scenario::parse(job.compiled());
+  const int split =
+      1 + static_cast<int>(draws.below(static_cast<std::uint32_t>(scenario.hosts) - 1));
+  const std::string bytes =
+      draws.below(2) == 0 ? "unlimited" : std::to_string(1 + draws.below(300'000));
+  job.scenario.insert(job.scenario.end() - 1,
+                      "workload streams hosts=" + hosts_from(0, split) +
+                          " dsts=" + hosts_from(split, scenario.hosts) + " bytes=" + bytes +
+                          " flows=" + std::to_string(1 + draws.below(30)) +
+                          " start_ps=" + std::to_string(draws.below(50'000'000)) +
+                          " within_ps=" + std::to_string(draws.below(200'000'000)) +
+                          " priority=" + (draws.below(6) == 0 ? "4" : "3"));
 }
 
 // a storage fabric or a parameter server among all hosts, beside the other traffic
@@ -66,13 +82,13 @@ void react_to_arrivals(Job& job, RandomStream& draws) {
                      " stop_ps=" + std::to_string(100'000'000 + draws.below(900'000'000)) +
                      " priority=" + std::to_string(scenario.workloads.front().priority);
   if (draws.below(3) == 0) {
-    line = "workload parameter-server hosts=" + numbers(1, hosts) +
+    line = "workload parameter-server hosts=" + hosts_from(1, hosts) +
            " dst=0 bytes=" + std::to_string(1 + draws.below(200'000)) +
            " off_ps=" + below(30'000'000) + line;
   } else {
     const int nodes = 1 + static_cast<int>(draws.below(static_cast<std::uint32_t>(hosts - 1)));
     const std::uint32_t least = 1 + draws.below(9'000);
-    line = "workload storage hosts=" + numbers(nodes, hosts) + " dsts=" + numbers(0, nodes) +
+    line = "workload storage hosts=" + hosts_from(nodes, hosts) + " dsts=" + hosts_from(0, nodes) +
            " depth=" + std::to_string(draws.below(2) ? 1 + draws.below(4) : 1 + draws.below(128)) +
            " copies=" + below(static_cast<std::uint32_t>(nodes)) + " read_share=0." + below(10) +
            " block_min=" + std::to_string(least) +
@@ -84,15 +100,22 @@ void react_to_arrivals(Job& job, RandomStream& draws) {
 
 }  // namespace
 
+void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number) {
+  RandomStream draws(seed, Purpose::kRounds, number);
+  const bool streams = draws.below(3) == 0;
+  const bool reacting = draws.below(3) == 0;
+  if ((!streams && !reacting) || !accepted(job)) return;
+  if (streams) add_streams(job, draws);
+  if (reacting) react_to_arrivals(job, draws);
+}
+
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number) {
   RandomStream draws(seed, Purpose::kArrivals, number);
   const bool acks = draws.below(2) == 0;
   const bool hops = draws.below(3) == 0;
-  const bool reacting = draws.below(3) == 0;
   if (!accepted(job)) return;
   if (acks) put_acks_into_the_data_class(job);
   if (hops) list_next_hops(job, draws);
-  if (reacting) react_to_arrivals(job, draws);
 }
 
 }  // namespace dcqcn::fuzz

@@ -6,7 +6,11 @@
 namespace dcqcn::fuzz {
 
 // Adds options to a job, drawn from a stream of their own: ACKs in the data class, next hops of
-// single flows, workloads that react to arrivals. A job that the parser refuses stays as it is.
+// single flows. A job that the parser refuses stays as it is.
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number);
+
+// The same of the third generation: flows that start at random, with and without an end,
+// and workloads that react to arrivals.
+void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number);
 
 }  // namespace dcqcn::fuzz

@@ -28,12 +28,14 @@ from dcqcn_gym.core.statistics import SlowdownCounter, paper_bins
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenario.applications import applications_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.envs.scenario.tables import read_flows
+from dcqcn_gym.envs.scenario.tables import UNLIMITED, read_flows
 from dcqcn_gym.envs.scenario.workloads import (
     Flows,
     ParameterServer,
     Poisson,
     Storage,
+    Streams,
+    Workload,
     collectives_of,
 )
 from dcqcn_gym.report.network import CURVES_FILE, curves_of
@@ -124,10 +126,15 @@ def with_flows(scenario: Scenario, path: Path) -> Scenario:
 
 
 def endless(scenario: Scenario) -> list[str]:
-    """Return the workloads that never stop producing flows, as ``workloads[i] (kind)``."""
+    """Return the workloads that never stop producing flows, as ``workloads[i] (kind)``.
+
+    Flows without an end are not waited for; they count where there is nothing else.
+    """
     names = []
+    if all(map(_unlimited, scenario.workloads)):
+        return [f"workloads[{i}] ({w.kind})" for i, w in enumerate(scenario.workloads)]
     for i, workload in enumerate(scenario.workloads):
-        if isinstance(workload, Flows):
+        if isinstance(workload, Flows | Streams):
             continue
         ends = workload.stop_us is not None
         if isinstance(workload, Poisson):
@@ -141,6 +148,13 @@ def endless(scenario: Scenario) -> list[str]:
         if not ends:
             names.append(f"workloads[{i}] ({workload.kind})")
     return names
+
+
+def _unlimited(workload: Workload) -> bool:
+    """Return True if none of its flows has an end."""
+    if isinstance(workload, Flows):
+        return all(flow.bytes == UNLIMITED for flow in workload.flows)
+    return isinstance(workload, Streams) and workload.bytes == UNLIMITED
 
 
 def simulate(
@@ -331,6 +345,7 @@ def _summary(
         "simulated_ns": totals.end_ps / 1000,
         "finished_flows": totals.flows,
         "unfinished_flows": totals.active,
+        **({"unlimited_flows": totals.unlimited} if totals.unlimited else {}),
         "makespan_ns": None if start is None else (totals.last_finish_ps - start) / 1000,
         "mean_utility": totals.utility_sum / totals.busy if totals.busy else None,
         "pause_ns_all_ports": totals.port_pause_ps / 1000,

@@ -39,6 +39,7 @@ class Totals:
     last_finish_ps: int = 0
     flows: int = 0
     active: int = 0
+    unlimited: int = 0
     utility_sum: float = 0.0
     busy: int = 0
     port_pause_ps: float = 0.0
@@ -73,6 +74,7 @@ class Totals:
         self.end_ps = figures.end_ps
         self.flows += figures.finished_flows
         self.active = figures.active_flows
+        self.unlimited = int(interval.report.unlimited_flows)
         self.utility_sum += 0.0 if interval.idle else interval.utility
         self.busy += not interval.idle
         self.port_pause_ps += figures.port_pause_ps
