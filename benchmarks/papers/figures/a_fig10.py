@@ -40,7 +40,7 @@ FIGURE = Figure(
     sizes={
         "smoke": Size({SECN1: (RESNET,), SECN2: (RESNET,), ACC: (RESNET,)}, 1, length_ms=6,
                       more={"shrink": 1000, "compute_us": COMPUTE}),
-        "quick": Size(POINTS, 3, length_ms=120, more={"shrink": 20, "compute_us": COMPUTE}),
+        "quick": Size(POINTS, 3, length_ms=120, more={"shrink": 50, "compute_us": COMPUTE}),
         "full": Size(POINTS, 10, length_ms=20_000, more={"shrink": 1, "compute_us": COMPUTE}),
     },
     measure=measure,
@@ -60,7 +60,7 @@ FIGURE = Figure(
               Change("rtt", ACC, SECN2, RESNET), Sign(-1), 100, " %", "+.1f"),
     ),
     ours=(
-        "gradients and computing are divided by one number (20 in the quick size), so that their "
+        "gradients and computing are divided by one number (50 in the quick size), so that their "
         "ratio stays and an iteration is short",
         "computing takes 250 ms of an iteration of the whole model; the paper gives no time",
         "one switch at 25 Gb/s; SECN1 and SECN2 are second-hand values, so that at best the "

@@ -12,7 +12,6 @@ from dcqcn_gym.runs.rows import changed_scenario
 PLACE = "section 5.3.1, table 1, Fig. 9"
 ACC = "acc"
 VENDOR = "vendor-ecn"
-SECN1 = "secn1"
 DEPTHS = (16, 128)
 
 
@@ -31,7 +30,7 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 
 ALL = tuple(place(pattern, depth) for pattern in STORAGE_PATTERNS for depth in DEPTHS)
-POINTS = dict.fromkeys((VENDOR, SECN1, ACC), ALL)
+POINTS = dict.fromkeys((VENDOR, ACC), ALL)
 CLAIMED = (place("vdi", 16), place("vdi", 128), place("file-backup", 128), place("oltp", 16))
 FIGURE = Figure(
     name="A-fig9",
@@ -40,7 +39,7 @@ FIGURE = Figure(
     x="pattern and IO depth",
     sizes={
         "smoke": Size({VENDOR: CLAIMED, ACC: CLAIMED}, 1, length_ms=1),
-        "quick": Size(POINTS, 3, length_ms=15),
+        "quick": Size(POINTS, 3, length_ms=6),
         "full": Size(POINTS, 10, length_ms=1000),
     },
     measure=measure,
