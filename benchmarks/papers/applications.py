@@ -23,8 +23,8 @@ __all__ = ["steered"]
 def steered(scenario: Scenario, tuner: str, seed: int, length_ms: float) -> Measured:
     """Let a tuner run for so long; return the rate of the application's operations.
 
-    Search included: what the application gets while the policy works. ``marked`` and ``paused``
-    are shares of the packets and of the time.
+    Search included: what the application gets while the policy works. ``marked`` are
+    marks per data packet, at any switch, ``paused`` the share of the time.
     """
     intervals = max(1, round(length_ms * 1e9 / scenario.monitor_interval_ps))
     with tempfile.TemporaryDirectory() as folder:

@@ -32,6 +32,8 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 POINTS = dict.fromkeys((SECN1, SECN2, ACC), (ALEXNET, RESNET))
 COMPUTE = 250_000
+SECOND_HAND = Effect(10.0)
+"""Beyond any effect: what SECN1 and SECN2 are is second-hand, so that only the direction counts."""
 FIGURE = Figure(
     name="A-fig10",
     paper="acc",
@@ -49,13 +51,13 @@ FIGURE = Figure(
         Measure("rtt", "round trip, mean, us", 1e6, ".4g"),
         Measure("rtt_p99", "p99 of the intervals, us", 1e6, ".4g"),
         Measure("paused", "paused, %", 1e2, ".2g"),
-        Measure("marked", "marked, %", 1e2, ".2g"),
+        Measure("marked", "marks per 100 packets", 1e2, ".2g"),
     ),
     claims=(
         Claim("ResNet-50: up to 7 % faster training than SECN1", PLACE,
-              Change("rate", ACC, SECN1, RESNET), Effect(0.07), 100, " %", "+.1f"),
+              Change("rate", ACC, SECN1, RESNET), SECOND_HAND, 100, " %", "+.1f"),
         Claim("ResNet-50: up to 12 % faster than SECN2", PLACE,
-              Change("rate", ACC, SECN2, RESNET), Effect(0.12), 100, " %", "+.1f"),
+              Change("rate", ACC, SECN2, RESNET), SECOND_HAND, 100, " %", "+.1f"),
         Claim("ResNet-50: low round trips, against SECN2", PLACE,
               Change("rtt", ACC, SECN2, RESNET), Sign(-1), 100, " %", "+.1f"),
     ),

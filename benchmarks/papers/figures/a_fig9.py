@@ -45,7 +45,7 @@ FIGURE = Figure(
     measure=measure,
     measures=(
         Measure("rate", "IOPS, thousands", 1e-3, ".4g"),
-        Measure("marked", "marked, %", 1e2, ".2g"),
+        Measure("marked", "marks per 100 packets", 1e2, ".2g"),
         Measure("paused", "paused, %", 1e2, ".2g"),
         Measure("rtt", "round trip, mean, us", 1e6, ".4g"),
         Measure("rtt_p99", "p99 of the intervals, us", 1e6, ".4g"),
