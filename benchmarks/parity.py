@@ -191,6 +191,31 @@ CASES: Mapping[str, dict[str, Any]] = {
             {**_ALLTOALL, "start_us": 500, "hosts": 16, "bytes": 50_000},
         ],
     },
+    # small blocks, two copies, more IOs than the NIC can keep up with
+    "storage": {
+        "topology": _FABRIC,
+        "workloads": [
+            {"kind": "storage", "pattern": "oltp", "depth": 8},
+            {
+                "kind": "storage",
+                "pattern": "exchange-server",
+                "depth": 2,
+                "compute": [0, 8],
+                "storage": [5, 9, 14],
+                "copies": 1,
+                "start_us": 500,
+                "ios": 40,
+            },
+        ],
+    },
+    "parameter-server": {
+        "topology": _FABRIC,
+        "qp": "pair",
+        "workloads": [
+            {"kind": "parameter-server", "bytes": 300_000, "compute_us": 50, "workers": 7},
+            {"kind": "parameter-server", "bytes": 50_000, "server": 9, "iterations": 9},
+        ],
+    },
     "odd-rates": {
         "topology": {
             "kind": "leaf-spine",

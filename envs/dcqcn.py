@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.core.applications import ApplicationTracker
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
@@ -27,6 +28,7 @@ from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import Observation, bounds, idle_observation, observe
+from dcqcn_gym.envs.scenario.applications import applications_of
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.workloads import collectives_of
 
@@ -43,6 +45,7 @@ class _Episode:
     seed: int
     setting: DeviceSetting
     collectives: RoundTracker
+    applications: ApplicationTracker
     interval: int = 0
     over: bool = False
     last: tuple[Interval, ...] = ()
@@ -129,8 +132,13 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             seed = 0
         super().reset(seed=seed)
         traffic = int(self.np_random.integers(2**32)) if seed is None else int(seed)
-        tracker = RoundTracker(collectives_of(self.scenario.workloads, self.scenario.fabric))
-        episode = _Episode(traffic, self._start_setting(options or {}), tracker)
+        traced = (self.scenario.workloads, self.scenario.fabric)
+        episode = _Episode(
+            traffic,
+            self._start_setting(options or {}),
+            RoundTracker(collectives_of(*traced)),
+            ApplicationTracker(applications_of(*traced)),
+        )
         self._episode = None
         self.history.clear()
         self.backend.close()
@@ -251,6 +259,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             number=episode.interval,
             setting=episode.setting,
             rounds=episode.collectives.add(report.finished),
+            applications=episode.applications.add(report.finished),
             cost=wire_cost([report], [needed], dispatched=dispatched, table=self.space.table),
             observe=self._observe,
         )

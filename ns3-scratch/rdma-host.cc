@@ -111,6 +111,7 @@ void RdmaHost::HandleData(const ::dcqcn::Packet& packet, int64_t now) {
   transport.on_data(packet, static_cast<int>(GetId()), now, replies);
   m_chained.insert(m_chained.end(), transport.chained.begin(), transport.chained.end());
   transport.chained.clear();
+  if (packet.last) m_onFinished();  // it may have made a flow due that starts later
   SendReplies(replies);
   m_ports[0]->Kick(now);
 }

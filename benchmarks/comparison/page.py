@@ -8,6 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from dcqcn_gym.benchmarks.comparison.extra import extra_tables
 from dcqcn_gym.benchmarks.comparison.figures import dots_figure, profile_figure, utility_figure
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.ranks import leader, rank_table
@@ -39,10 +40,17 @@ class RunLinks:
 
 
 def write_results(
-    plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
+    plan: Plan,
+    tables: Mapping[str, Sequence[Row]],
+    notes: Sequence[str],
+    out: Path,
+    bins: str | None = None,
 ) -> Path:
-    """Write the Markdown table, the plots and the page; return the page's path."""
-    write_atomically(out / "table.md", markdown(plan, tables, notes, out).encode())
+    """Write the Markdown table, the plots and the page; return the page's path.
+
+    ``bins`` adds slowdowns by the sizes of a paper.
+    """
+    write_atomically(out / "table.md", markdown(plan, tables, notes, out, bins).encode())
     sections = [
         {
             "name": name,
@@ -50,6 +58,7 @@ def write_results(
             "table": table(name, rows),
             "verdict": verdict_table(name, rows),
             "during": during_table(name, rows),
+            "more": extra_tables(name, rows, bins),
             "ranks": rank_table(rows),
             "leader": leader(rows),
             "runs": _runs(name, rows, plan.eval_seeds),

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,9 @@ from dcqcn_gym.core.statistics import (
     slowdown_by_seed,
 )
 from dcqcn_gym.core.verdict import Measured, Verdict, pooled, scores_by_seed, verdict
+from dcqcn_gym.report.applications import applications_of_run, mean_applications
 from dcqcn_gym.report.judged import mean_utility, measured, tells_unfinished
+from dcqcn_gym.report.network import NetworkFigures, mean_figures, network_figures
 from dcqcn_gym.report.series import IntArray, Series
 from dcqcn_gym.runs.log import read_run
 
@@ -76,6 +79,11 @@ class Figures:
     during: Sequence[ClassFigures] = ()
     """Slowdowns by class of size while tuning, search included; empty where not told."""
     during_finished: Sequence[ClassFigures] = ()
+    applications: Sequence[Mapping[str, Any]] = ()
+    """What each application got done on fresh seeds: operations together, rates and times as means;
+    empty without any."""
+    network: NetworkFigures | None = None
+    """Round trips, fairness and the papers' sizes on fresh seeds."""
     fresh: Measured | None = field(default=None, repr=False, metadata={"in_results": False})
     """What counts for the verdict, fresh seeds together; None where logs tell too little."""
 
@@ -155,6 +163,8 @@ def collect(job: Trial) -> Figures | None:
         during=_classes(*series.every_flow) if tells_unfinished(series) else (),
         during_finished=_classes(*series.flows),
         goodput_bps=found.goodput_bps,
+        applications=mean_applications([applications_of_run(part) for part in judged]),
+        network=mean_figures([network_figures(part) for part in judged]),
         fresh=found if all(map(tells_unfinished, judged)) else None,
     )
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from dcqcn_gym.benchmarks.comparison.extra import extra_tables
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
 from dcqcn_gym.core.score import CLASSES
@@ -128,10 +129,10 @@ def _during_cell(row: Row, i: int, statistic: str) -> str:
     return f"{times(every)} ({times(finished)})"
 
 
-def tables(name: str, rows: Sequence[Row]) -> list[Table]:
-    """Return every table of a scenario, the verdict first."""
+def tables(name: str, rows: Sequence[Row], bins: str | None = None) -> list[Table]:
+    """Return every table of a scenario, the verdict first; ``bins`` as :func:`extra_tables`."""
     found = [verdict_table(name, rows), table(name, rows), during_table(name, rows)]
-    return [one for one in found if one.rows]
+    return [*(one for one in found if one.rows), *extra_tables(name, rows, bins)]
 
 
 def headline(name: str, rows: Sequence[Row]) -> str:
@@ -191,7 +192,11 @@ def explain(plan: Plan) -> str:
 
 
 def markdown(
-    plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
+    plan: Plan,
+    tables: Mapping[str, Sequence[Row]],
+    notes: Sequence[str],
+    out: Path,
+    bins: str | None = None,
 ) -> str:
     """Return the tables as Markdown with the command that makes them."""
     lines = [f"Made by {code(plan.command(out))}.", "", explain(plan)]
@@ -200,6 +205,8 @@ def markdown(
         lines += ["", f"### {plain(name)}", "", f"{plain(headline(name, rows))}.", ""]
         parts = [verdict_table(name, rows), Table(COLUMNS, cells_of), during_table(name, rows)]
         lines += ["\n\n".join(part.markdown() for part in parts if part.rows)]
+        for more in extra_tables(name, rows, bins):
+            lines += ["", f"{plain(more.title)}:", "", more.markdown()]
         errors = [
             f"- {code(row.tuner)}: {plain(row.error)}" for row in rows if row.error and row.seeds
         ]

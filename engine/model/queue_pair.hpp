@@ -71,6 +71,7 @@ struct Message {
   std::uint32_t end_seq = 0;
   std::uint32_t ordinal = 0;
   std::uint32_t workload = 0;
+  std::uint32_t tag = 0;  // what a workload that reacts to arrivals knows it by
   std::uint32_t next = kNone;
 };
 

@@ -85,7 +85,14 @@ enum class Pattern : std::uint8_t {
   kFlows,
   kRing,
   kStreams,
+  kStorage,
+  kParameterServer,
 };
+
+// does what arrives at a host make it send? Then connections are the workload's own.
+constexpr bool reacts(Pattern p) {
+  return p == Pattern::kRing || p == Pattern::kStorage || p == Pattern::kParameterServer;
+}
 
 struct WorkloadSpec {
   Pattern pattern = Pattern::kPoisson;
@@ -100,8 +107,13 @@ struct WorkloadSpec {
   std::int64_t flows = 0;  // streams: how many
   Time within = 0;         // streams: from the first possible start to the last
   Time off = 0;
-  std::int64_t rounds = 0;  // 0: unbounded
+  std::int64_t rounds = 0;  // 0: unbounded; storage: IOs of a host
   int steps = 0;            // ring: transfers per host and round
+  int depth = 1;            // storage: IOs of a host at a time
+  int copies = 0;           // storage: nodes that a block is copied to
+  double read_share = 0;    // storage: of the IOs
+  Bytes block_min = 0;      // storage: blocks are multiples of it
+  Bytes block_max = 0;
   int messages = 1;
   int connections = 1;  // of each pair of hosts, used in turn
   unsigned priority = 3;

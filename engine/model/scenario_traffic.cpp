@@ -8,11 +8,16 @@ namespace dcqcn {
 namespace {
 
 constexpr unsigned of(Pattern pattern) { return 1u << static_cast<unsigned>(pattern); }
-constexpr unsigned kAll = (1u << 8) - 1;
+constexpr unsigned kAll = (1u << 10) - 1;
 constexpr unsigned kOpen = of(Pattern::kPoisson);
 constexpr unsigned kStreams = of(Pattern::kStreams);
-constexpr unsigned kRounds = kAll & ~kOpen & ~kStreams & ~of(Pattern::kFlows);
+constexpr unsigned kStorage = of(Pattern::kStorage);
+constexpr unsigned kServer = of(Pattern::kParameterServer);
+constexpr unsigned kTimed = kAll & ~kStreams & ~of(Pattern::kFlows);
+constexpr unsigned kRounds = kTimed & ~kOpen & ~kStorage;
 constexpr int kMostHost = 65534;
+constexpr int kMostDepth = 4096;
+constexpr Bytes kMostBlock = Bytes{1} << 40;
 
 // of a flow that may have no end
 Bytes size_of(const Value& value) {
@@ -43,10 +48,10 @@ const WorkloadField kWorkload[] = {
     {kAll & ~of(Pattern::kPairs) & ~of(Pattern::kFlows),
      {"hosts", [](WorkloadSpec& w, const Value& v) { w.hosts = v.list(0, kMostHost); },
       Absent::kNever}},
-    {kOpen | kStreams,
+    {kOpen | kStorage | kStreams,
      {"dsts", [](WorkloadSpec& w, const Value& v) { w.dsts = v.list(0, kMostHost); },
       Absent::kNever}},
-    {of(Pattern::kIncast),
+    {of(Pattern::kIncast) | kServer,
      {"dst",
       [](WorkloadSpec& w, const Value& v) { w.dsts = {static_cast<int>(v.whole(0, kMostHost))}; },
       Absent::kNever}},
@@ -56,7 +61,7 @@ const WorkloadField kWorkload[] = {
         for (const Value& pair : v.parts(',')) w.transfers.push_back(pair_of(pair));
       },
       Absent::kNever}},
-    {kRounds & ~of(Pattern::kPairs),
+    {(kRounds & ~of(Pattern::kPairs)) | kStorage,
      {"bytes", [](WorkloadSpec& w, const Value& v) { w.bytes = v.whole(1, kMostBytes); },
       Absent::kNever}},
     {kStreams,
@@ -70,7 +75,24 @@ const WorkloadField kWorkload[] = {
      {"steps",
       [](WorkloadSpec& w, const Value& v) { w.steps = static_cast<int>(v.whole(1, 1 << 30)); },
       Absent::kNever}},
-    {kRounds,
+    {kStorage,
+     {"depth",
+      [](WorkloadSpec& w, const Value& v) { w.depth = static_cast<int>(v.whole(1, kMostDepth)); },
+      Absent::kNever}},
+    {kStorage,
+     {"copies",
+      [](WorkloadSpec& w, const Value& v) { w.copies = static_cast<int>(v.whole(0, kMostHost)); },
+      Absent::kNever}},
+    {kStorage,
+     {"read_share", [](WorkloadSpec& w, const Value& v) { w.read_share = v.real(0, 1); },
+      Absent::kNever}},
+    {kStorage,
+     {"block_min", [](WorkloadSpec& w, const Value& v) { w.block_min = v.whole(1, kMostBlock); },
+      Absent::kNever}},
+    {kStorage,
+     {"block_max", [](WorkloadSpec& w, const Value& v) { w.block_max = v.whole(1, kMostBlock); },
+      Absent::kNever}},
+    {kRounds & ~kServer,
      {"messages",
       [](WorkloadSpec& w, const Value& v) { w.messages = static_cast<int>(v.whole(1, 1 << 30)); }}},
     {(kOpen | kRounds) & ~of(Pattern::kRing),
@@ -82,9 +104,9 @@ const WorkloadField kWorkload[] = {
       Absent::kNever}},
     {kRounds,
      {"off_ps", [](WorkloadSpec& w, const Value& v) { w.off = v.whole(0, kLongest / 4); }}},
-    {kOpen | kRounds | kStreams,
+    {kTimed | kStreams,
      {"start_ps", [](WorkloadSpec& w, const Value& v) { w.start = v.whole(0, kLongest); }}},
-    {kOpen | kRounds,
+    {kTimed,
      {"stop_ps",
       [](WorkloadSpec& w, const Value& v) {
         w.stop = v.whole(-1, kLongest);
@@ -92,7 +114,8 @@ const WorkloadField kWorkload[] = {
       }}},
     {kOpen,
      {"repeat_ps", [](WorkloadSpec& w, const Value& v) { w.repeat = v.whole(0, kLongest); }}},
-    {kRounds, {"rounds", [](WorkloadSpec& w, const Value& v) { w.rounds = v.whole(0, kLongest); }}},
+    {kRounds | kStorage,
+     {"rounds", [](WorkloadSpec& w, const Value& v) { w.rounds = v.whole(0, kLongest); }}},
     {kAll,
      {"priority",
       [](WorkloadSpec& w, const Value& v) { w.priority = static_cast<unsigned>(v.whole(0, 7)); }}},
@@ -109,6 +132,28 @@ std::vector<Field<WorkloadSpec>> fields_of(Pattern pattern) {
 void expect_host(const Line& line, const Scenario& scenario, int host) {
   const std::string text = std::to_string(host);
   host_of(line, scenario, Value(line, "host", text));
+}
+
+// those who ask and those who answer are different hosts, each named once
+void check_apart(const Line& line, const WorkloadSpec& w) {
+  std::vector<int> all = w.hosts;
+  all.insert(all.end(), w.dsts.begin(), w.dsts.end());
+  std::sort(all.begin(), all.end());
+  const auto twice = std::adjacent_find(all.begin(), all.end());
+  if (twice != all.end()) line.fail("names host " + std::to_string(*twice) + " twice");
+}
+
+void check_storage(const Line& line, const WorkloadSpec& w) {
+  check_apart(line, w);
+  if (w.dsts.size() <= static_cast<std::size_t>(w.copies)) {
+    line.fail("copies = " + std::to_string(w.copies) + "; expected fewer than the " +
+              std::to_string(w.dsts.size()) + " storage nodes");
+  }
+  if (w.block_max < w.block_min || w.block_max % w.block_min != 0 ||
+      w.block_max / w.block_min > 0xFFFFFFFF) {
+    line.fail("block_max = " + std::to_string(w.block_max) + "; expected a multiple of block_min " +
+              std::to_string(w.block_min));
+  }
 }
 
 void check(const Line& line, const Scenario& scenario, const WorkloadSpec& w) {
@@ -136,6 +181,8 @@ void check(const Line& line, const Scenario& scenario, const WorkloadSpec& w) {
     }
   }
   if (w.pattern == Pattern::kRing && w.hosts.size() < 2) line.fail("a ring needs at least 2 hosts");
+  if (w.pattern == Pattern::kParameterServer) check_apart(line, w);
+  if (w.pattern == Pattern::kStorage) check_storage(line, w);
 }
 
 }  // namespace
@@ -187,7 +234,9 @@ void read_workload(const Line& line, Scenario& scenario) {
                                     {"pairs", Pattern::kPairs},
                                     {"flows", Pattern::kFlows},
                                     {"ring", Pattern::kRing},
-                                    {"streams", Pattern::kStreams}});
+                                    {"streams", Pattern::kStreams},
+                                    {"storage", Pattern::kStorage},
+                                    {"parameter-server", Pattern::kParameterServer}});
   read_keys<WorkloadSpec>(line, fields_of(w.pattern), w);
   check(line, scenario, w);
   scenario.workloads.push_back(std::move(w));

@@ -111,11 +111,11 @@ std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
   const std::uint32_t ordinal = next_ordinal_[static_cast<std::size_t>(flow.src)];
   // behind a flow without an end nothing would ever be sent
   if (transport_.qp_per_pair && flow.bytes != kUnlimited) {
-    // a ring chains its transfers by what arrives, so it has connections of its own
-    const bool ring = scenario_.workloads[flow.workload].pattern == Pattern::kRing;
+    // what chains its transfers by what arrives has connections of its own
+    const bool own = reacts(scenario_.workloads[flow.workload].pattern);
     const std::uint64_t pair =
         static_cast<std::uint64_t>(flow.src) << 48 | static_cast<std::uint64_t>(flow.dst) << 32 |
-        static_cast<std::uint64_t>(ring ? flow.workload << 1 | 1u : flow.connection << 1) << 8 |
+        static_cast<std::uint64_t>(own ? flow.workload << 1 | 1u : flow.connection << 1) << 8 |
         flow.priority;
     const auto [at, fresh] = pairs_.try_emplace(pair, kNone);
     if (fresh) at->second = open_qp(flow, ordinal, now);
@@ -148,6 +148,7 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   m.start = now;
   m.ordinal = ordinal;
   m.workload = flow.workload;
+  m.tag = flow.tag;
   const bool endless = flow.bytes == kUnlimited;
   Bytes packets = kStretch;
   if (!endless) {
@@ -260,9 +261,20 @@ Then TransportLayer::on_timer(Qp& q, Time now) {
   return Then::kArm;
 }
 
+// the message that has just come to its end; its sender keeps it until the ACK is back
+std::uint32_t TransportLayer::tag_of_arrived(const QpReceiver& r) const {
+  std::uint32_t m = qps_[slot_of(r.ref)].first_message;
+  while (messages_[m].end_seq != r.expected) m = messages_[m].next;
+  return messages_[m].tag;
+}
+
 // ring collectives: the k-th transfer received in a round starts the (k+1)-th transfer sent
 void TransportLayer::chain(const QpReceiver& r, int host, Time now) {
   const WorkloadSpec& w = scenario_.workloads[r.workload];
+  if (w.pattern != Pattern::kRing) {
+    source_.arrived(r.workload, tag_of_arrived(r), host, now, chained);
+    return;
+  }
   const std::uint32_t received = ++ring_received_[r.workload][static_cast<std::size_t>(host)];
   if (received % static_cast<std::uint32_t>(w.steps) == 0) return;
   std::size_t at = 0;
@@ -281,7 +293,7 @@ inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Tim
     schemes_.of(host).on_complete(slot_of(r.ref), now);
     note_tick(host, now);
   }
-  if (!ring_received_[r.workload].empty()) chain(r, host, now);
+  if (reacts(scenario_.workloads[r.workload].pattern)) chain(r, host, now);
 }
 
 inline Packet TransportLayer::reply_to(const QpReceiver& r) const {

@@ -102,7 +102,7 @@ class TransportLayer {
   bool ticks() const { return ticks_; }
   void tick(int host, Time now, Replies& replies);
 
-  // ring collectives: what the arrivals so far make their hosts send; the engine takes it
+  // what the arrivals so far make their hosts send at this instant; the engine takes it
   std::vector<FlowStart> chained;
 
   // flows that will finish and have not yet, and flows without an end
@@ -152,6 +152,7 @@ class TransportLayer {
   void complete(Qp& q, Message& m, Time now);
   void go_back(Qp& q);
   void flush_rtt(Qp& q);
+  std::uint32_t tag_of_arrived(const QpReceiver& r) const;
   void chain(const QpReceiver& r, int host, Time now);
   void accept(QpReceiver& r, const Packet& p, int host, Time now);
   bool wants_cnp(QpReceiver& r, const Packet& p, int host, bool in_order, bool may_answer,

@@ -24,6 +24,7 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
   for (std::uint32_t w = 0; w < scenario.workloads.size(); ++w) {
     const WorkloadSpec& spec = scenario.workloads[w];
     const std::uint64_t id = static_cast<std::uint64_t>(w) << 32;
+    reacting_.push_back(make_reacting(spec, w, seed));
     if (spec.pattern == Pattern::kPoisson) {
       begun_[w].resize(spec.hosts.size());
       for (std::uint32_t lane = 0; lane < spec.hosts.size(); ++lane) {
@@ -31,6 +32,10 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
                                id + static_cast<std::uint64_t>(spec.hosts[lane]));
         const Time first = poisson_next(spec, draws_[w].back(), spec.start);
         if (first != kNever) lanes_.push({first, w, lane});
+      }
+    } else if (reacting_[w]) {
+      for (std::uint32_t lane = 0; lane < reacting_[w]->lanes() && spec.start < spec.stop; ++lane) {
+        lanes_.push({spec.start, w, lane});
       }
     } else if (known_in_advance(spec.pattern)) {
       lists_[w] = spec.pattern == Pattern::kFlows ? spec.transfers : draw_streams(spec, seed, id);
@@ -172,6 +177,10 @@ void FlowSource::take_until(Time until, std::vector<FlowStart>& out) {
       case Pattern::kStreams:
         emit_list(lane, out);
         break;
+      case Pattern::kStorage:
+      case Pattern::kParameterServer:
+        reacting_[lane.workload]->due(lane.index, lane.time, out);
+        break;
       default:
         emit_round(lane.workload, lane.time, out);
     }
@@ -180,12 +189,19 @@ void FlowSource::take_until(Time until, std::vector<FlowStart>& out) {
 
 void FlowSource::finished(std::uint32_t workload, Time when) {
   const WorkloadSpec& w = scenario_->workloads[workload];
-  if (w.pattern == Pattern::kPoisson || known_in_advance(w.pattern)) return;
+  if (w.pattern == Pattern::kPoisson || known_in_advance(w.pattern) || reacting_[workload]) return;
   Rounds& state = rounds_[workload];
   state.last_finish = std::max(state.last_finish, when);
   if (--state.outstanding > 0) return;
   const Time next = state.last_finish + std::max(w.off, smallest_delay_);
   if (next < w.stop && (w.rounds == 0 || state.begun < w.rounds)) lanes_.push({next, workload, 0});
+}
+
+void FlowSource::arrived(std::uint32_t workload, std::uint32_t tag, int host, Time when,
+                         std::vector<FlowStart>& out) {
+  const Reacting::Wake wake = reacting_[workload]->arrived(tag, host, when, out);
+  if (wake.time == kNever) return;
+  lanes_.push({std::max(wake.time, when + smallest_delay_), workload, wake.index});
 }
 
 }  // namespace dcqcn

@@ -1,25 +1,18 @@
 // Which flow starts when. Open-loop sources (Poisson, flow lists) know their times in advance;
-// closed-loop rounds start a pause after the last completion of the round before.
+// closed-loop rounds start a pause after the last completion of the round before; workloads that
+// react (model/reacting.hpp) start what an arrival makes its receiver send.
 #pragma once
 
+#include <memory>
 #include <queue>
 #include <vector>
 
+#include "model/flow_start.hpp"
 #include "model/random_stream.hpp"
+#include "model/reacting.hpp"
 #include "model/scenario.hpp"
 
 namespace dcqcn {
-
-struct FlowStart {
-  Time start = 0;
-  Bytes bytes = 0;
-  int src = 0;
-  int dst = 0;
-  std::uint32_t workload = 0;
-  std::uint32_t messages = 1;
-  std::uint8_t priority = 3;
-  std::uint16_t connection = 0;  // of those between the two hosts
-};
 
 class FlowSource {
  public:
@@ -36,11 +29,18 @@ class FlowSource {
   // it asks for starts at or after until + smallest_delay
   void finished(std::uint32_t workload, Time when);
 
+  // the last byte of a message of a workload that reacts has come to `host`: what it makes this
+  // host send at the same instant is appended to `out`, what it makes it send later starts at
+  // when + smallest_delay or after
+  void arrived(std::uint32_t workload, std::uint32_t tag, int host, Time when,
+               std::vector<FlowStart>& out);
+
   // no more flow will ever start, unless an unfinished one makes it
   bool exhausted() const { return lanes_.empty(); }
 
  private:
-  // a lane is one source of one Poisson workload, or one whole round- or list-based workload
+  // a lane is one source of one Poisson workload, one host of a workload that reacts, or one whole
+  // round- or list-based workload
   struct Lane {
     Time time;
     std::uint32_t workload;
@@ -71,8 +71,9 @@ class FlowSource {
   std::priority_queue<Lane> lanes_;
   std::vector<std::vector<RandomStream>> draws_;  // [workload][lane]
   std::vector<Rounds> rounds_;
-  std::vector<std::vector<std::uint32_t>> begun_;  // [workload][lane]: flows of a Poisson source
-  std::vector<std::vector<Transfer>> lists_;       // flow lists and streams, by start
+  std::vector<std::vector<std::uint32_t>> begun_;    // [workload][lane]: flows of a Poisson source
+  std::vector<std::vector<Transfer>> lists_;         // flow lists and streams, by start
+  std::vector<std::unique_ptr<Reacting>> reacting_;  // null for others
 };
 
 }  // namespace dcqcn

@@ -161,12 +161,15 @@ void test_workloads() {
       "workload pairs pairs=0>1:10,1>0:11\n"
       "workload flows\n"
       "flow 0 1 12 13\n"
-      "flow 1 0 14 15\n");
+      "flow 1 0 14 15\n"
+      "workload storage hosts=0 dsts=1 depth=2 copies=0 read_share=0.5 block_min=3 block_max=6 "
+      "bytes=4 rounds=5\n"
+      "workload parameter-server hosts=0 dst=1 bytes=6 off_ps=7 rounds=8\n");
   const auto& w = s.workloads;
-  CHECK_EQ(w.size(), 7);
+  CHECK_EQ(w.size(), 9);
   const Pattern patterns[] = {Pattern::kPoisson,     Pattern::kAllToAll, Pattern::kIncast,
                               Pattern::kPermutation, Pattern::kRing,     Pattern::kPairs,
-                              Pattern::kFlows};
+                              Pattern::kFlows,       Pattern::kStorage,  Pattern::kParameterServer};
   for (std::size_t i = 0; i < w.size(); ++i) CHECK(w[i].pattern == patterns[i]);
   CHECK(w[0].hosts == (std::vector<int>{0, 1}));
   CHECK(w[0].dsts == (std::vector<int>{1}));
@@ -193,6 +196,9 @@ void test_workloads() {
   CHECK_EQ(w[6].transfers[1].src, 1);
   CHECK_EQ(w[6].transfers[1].bytes, 14);
   CHECK_EQ(w[6].transfers[1].start, 15);
+  CHECK(w[7].depth == 2 && w[7].read_share == 0.5 && w[7].block_min == 3 && w[7].block_max == 6);
+  CHECK(w[7].bytes == 4 && w[7].rounds == 5 && w[7].dsts == (std::vector<int>{1}));
+  CHECK(w[8].off == 7 && w[8].rounds == 8 && w[8].dsts == (std::vector<int>{1}));
   CHECK_EQ(read("workload incast hosts=0 dst=1 bytes=1 stop_ps=-1\n").workloads[0].stop, kNever);
 }
 
@@ -270,7 +276,7 @@ void test_mistakes_in_workloads() {
   CHECK(refused("workload", "expected one pattern, then keys, got 0 values"));
   CHECK(refused("workload gossip",
                 "unknown pattern 'gossip' (known: poisson, alltoall, incast, permutation, pairs, "
-                "flows, ring, streams)"));
+                "flows, ring, streams, storage, parameter-server)"));
   CHECK(refused("workload poisson hosts=0 cdf=0 dsts=1 mean_gap_ps=1",
                 "cdf 0 does not exist; expected it on a line before"));
   CHECK(refused("workload alltoall hosts=0,2 bytes=1", hosts));
@@ -282,6 +288,16 @@ void test_mistakes_in_workloads() {
                 "messages = '0'; expected a whole number from 1 to 1073741824"));
   CHECK(refused("workload ring hosts=0,1 bytes=1", "key 'steps' is missing"));
   CHECK(refused("workload ring hosts=0 steps=1 bytes=1", "a ring needs at least 2 hosts"));
+  const std::string storage =
+      "workload storage depth=1 read_share=0 bytes=64 block_min=4 block_max=";
+  CHECK(refused(storage + "6 hosts=0 dsts=1 copies=0",
+                "block_max = 6; expected a multiple of block_min 4"));
+  CHECK(refused(storage + "8 hosts=0 dsts=1 copies=1",
+                "copies = 1; expected fewer than the 1 storage nodes"));
+  CHECK(refused(storage + "8 hosts=0,1 dsts=1 copies=0", "names host 1 twice"));
+  CHECK(refused(storage + "8 hosts=0 dsts=2 copies=0", hosts));
+  CHECK(refused("workload parameter-server hosts=0,1 dst=1 bytes=1", "names host 1 twice"));
+  CHECK(refused("workload storage hosts=0 dsts=1", "key 'bytes' is missing"));
   CHECK(refused("flow 0 1 5 0", "a flow must follow 'workload flows'"));
   const std::string seventh = "compiled scenario, line 7 ";
   CHECK(says(world("workload flows\nflow 0 2 5 0\n"), seventh + "(flow): " + hosts));

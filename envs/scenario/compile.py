@@ -17,9 +17,11 @@ from dcqcn_gym.envs.scenario.workloads import (
     Flows,
     Incast,
     Pairs,
+    ParameterServer,
     Permutation,
     Poisson,
     Ring,
+    Storage,
     Streams,
     mean_gap_ps,
 )
@@ -144,6 +146,10 @@ def _workloads(scenario: Network) -> Iterator[str]:
             yield f"workload flows priority={workload.priority}"
             for flow in workload.flows:
                 yield f"flow {flow.src} {flow.dst} {flow.bytes} {round(flow.start_ns * 1000)}"
+        elif isinstance(workload, Storage):
+            yield _storage(workload, net)
+        elif isinstance(workload, ParameterServer):
+            yield _parameter_server(workload, net)
         elif isinstance(workload, Streams):
             yield _streams(workload, net)
         else:
@@ -211,3 +217,35 @@ def _rounds(workload: AllToAll | Ring | Permutation | Incast | Pairs, net: Fabri
         priority=workload.priority,
     )
     return f"workload {workload.kind} {what} {when}"
+
+
+def _storage(workload: Storage, net: Fabric) -> str:
+    compute, storage = workload.resolve(net)
+    low, high = workload.blocks
+    return "workload storage " + _items(
+        hosts=_list(compute),
+        dsts=_list(storage),
+        depth=workload.depth,
+        copies=workload.copies,
+        read_share=repr(workload.reads),
+        block_min=low,
+        block_max=high,
+        bytes=workload.message_bytes,
+        start_ps=us_to_ps(workload.start_us),
+        stop_ps=_stop(workload.stop_us),
+        rounds=workload.ios,
+        priority=workload.priority,
+    )
+
+
+def _parameter_server(workload: ParameterServer, net: Fabric) -> str:
+    return "workload parameter-server " + _items(
+        hosts=_list(workload.resolve(net)),
+        dst=workload.server,
+        bytes=workload.gradient_bytes,
+        off_ps=us_to_ps(workload.compute_us),
+        start_ps=us_to_ps(workload.start_us),
+        stop_ps=_stop(workload.stop_us),
+        rounds=workload.iterations,
+        priority=workload.priority,
+    )

@@ -7,16 +7,26 @@ Times count from the start of the simulation, before the warm-up.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, WrapValidator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import mean, total
+from dcqcn_gym.envs.scenario.applications import ParameterServer, Storage
+from dcqcn_gym.envs.scenario.hosts import (
+    Bytes,
+    Connections,
+    HostNumber,
+    HostSet,
+    Priority,
+    Timed,
+    TimeUs,
+    select_hosts,
+)
 from dcqcn_gym.envs.scenario.tables import (
     MOST_FLOW_BYTES,
     UNLIMITED,
@@ -32,9 +42,11 @@ __all__ = [
     "HostSet",
     "Incast",
     "Pairs",
+    "ParameterServer",
     "Permutation",
     "Poisson",
     "Ring",
+    "Storage",
     "Streams",
     "Workload",
     "collectives_of",
@@ -44,75 +56,7 @@ __all__ = [
 ]
 
 
-def _host_set(value: Any, handler: Any, info: ValidationInfo) -> Any:
-    try:
-        return handler(value)
-    except ValueError:
-        raise PydanticCustomError(
-            "host_set", 'expected "all", a number of hosts (at least 1), or a list of host numbers'
-        ) from None
-
-
-HostNumber = Annotated[int, Field(ge=0)]
-HostSet = Annotated[
-    Literal["all"] | Annotated[int, Field(ge=1)] | tuple[HostNumber, ...],
-    WrapValidator(_host_set),
-    Field(description='"all", a number of hosts, or a list of host numbers'),
-]
-Bytes = Annotated[int, Field(ge=1, le=2**50, description="payload bytes of a flow")]
-Priority = Annotated[int, Field(ge=1, le=7, description="priority class of the data")]
-Connections = Annotated[
-    int, Field(ge=1, le=65536, description="connections of each pair of hosts, used in turn")
-]
-TimeUs = Annotated[float, Field(ge=0, le=1e12, description="a time in us")]
-
-
-def select_hosts(
-    net: Fabric,
-    hosts: Literal["all"] | int | tuple[int, ...],
-    *,
-    placement: str = "round-robin",
-    without: int | None = None,
-) -> tuple[int, ...]:
-    """Return host numbers: all, the first N round robin over racks (or packed), or as listed.
-
-    ``without`` leaves one host out of "all" and of a number. Raises :class:`ConfigError`.
-    """
-    order = net.round_robin() if placement == "round-robin" else tuple(range(net.n_hosts))
-    if hosts == "all":
-        return tuple(h for h in range(net.n_hosts) if h != without)
-    if isinstance(hosts, int):
-        usable = [h for h in order if h != without]
-        if hosts > len(usable):
-            raise ConfigError(f"hosts = {hosts}; expected at most {len(usable)} in this topology")
-        return tuple(usable[:hosts])
-    for host in hosts:
-        if host >= net.n_hosts:
-            raise ConfigError(
-                f"host {host} does not exist in this topology; expected 0 to {net.n_hosts - 1}"
-            )
-    if len(set(hosts)) != len(hosts):
-        raise ConfigError(f"hosts = {list(hosts)} names a host twice; expected each once")
-    return tuple(hosts)
-
-
-class _Timed(StrictModel):
-    """Common keys: when new flows may start, and their priority."""
-
-    start_us: TimeUs = 0.0
-    stop_us: TimeUs | None = None
-    priority: Priority = 3
-
-    @model_validator(mode="after")
-    def _check_stop(self) -> Self:
-        if self.stop_us is not None and self.stop_us <= self.start_us:
-            raise ConfigError(
-                f"stop_us = {self.stop_us:g} is not after start_us = {self.start_us:g}"
-            )
-        return self
-
-
-class _Closed(_Timed):
+class _Closed(Timed):
     """Closed loop: the next round starts ``off_us`` after the last flow of a round finished.
 
     ``rounds = 0`` repeats for ever.
@@ -134,7 +78,7 @@ class _Rounds(_Closed):
     connections: Connections = 1
 
 
-class Poisson(_Timed):
+class Poisson(Timed):
     """Every host sends flows with exponential gaps, sizes from a CDF, uniform destinations.
 
     Give ``load`` (share of a capacity taken by payload) or ``mean_gap_us`` (per host).
@@ -331,7 +275,16 @@ class Streams(StrictModel):
 
 
 Workload = Annotated[
-    Poisson | AllToAll | Ring | Incast | Permutation | Pairs | Flows | Streams,
+    Poisson
+    | AllToAll
+    | Ring
+    | Incast
+    | Permutation
+    | Pairs
+    | Flows
+    | Streams
+    | Storage
+    | ParameterServer,
     Field(discriminator="kind"),
 ]
 

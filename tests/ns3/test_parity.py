@@ -52,7 +52,7 @@ def test_the_cases_are_what_they_say() -> None:
     assert totals("pfc-storm")[0] > 500
     assert totals("incast-32")[1] > 0
     assert totals("lossy")[2] > 0
-    for name in ("acks-as-data", "ecmp-table", "odd-rates"):
+    for name in ("acks-as-data", "ecmp-table", "odd-rates", "storage", "parameter-server"):
         assert totals(name)[1] > 0
     assert totals("acks-as-data")[0] > 0
 

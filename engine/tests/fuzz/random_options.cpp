@@ -82,15 +82,42 @@ void add_connections(Job& job, RandomStream& draws) {
   }
 }
 
+// a storage fabric or a parameter server among all hosts, beside the other traffic
+void react_to_arrivals(Job& job, RandomStream& draws) {
+  const Scenario scenario = Scenario::parse(job.compiled());
+  const int hosts = scenario.hosts;
+  const auto below = [&](std::uint32_t n) { return std::to_string(draws.below(n)); };
+  std::string line = " start_ps=" + below(50'000'000) + " rounds=" + below(40) +
+                     " stop_ps=" + std::to_string(100'000'000 + draws.below(900'000'000)) +
+                     " priority=" + std::to_string(scenario.workloads.front().priority);
+  if (draws.below(3) == 0) {
+    line = "workload parameter-server hosts=" + hosts_from(1, hosts) +
+           " dst=0 bytes=" + std::to_string(1 + draws.below(200'000)) +
+           " off_ps=" + below(30'000'000) + line;
+  } else {
+    const int nodes = 1 + static_cast<int>(draws.below(static_cast<std::uint32_t>(hosts - 1)));
+    const std::uint32_t least = 1 + draws.below(9'000);
+    line = "workload storage hosts=" + hosts_from(nodes, hosts) + " dsts=" + hosts_from(0, nodes) +
+           " depth=" + std::to_string(draws.below(2) ? 1 + draws.below(4) : 1 + draws.below(128)) +
+           " copies=" + below(static_cast<std::uint32_t>(nodes)) + " read_share=0." + below(10) +
+           " block_min=" + std::to_string(least) +
+           " block_max=" + std::to_string(least * (1 + draws.below(40))) +
+           " bytes=" + std::to_string(1 + draws.below(300)) + line;
+  }
+  job.scenario.insert(job.scenario.end() - 1, line);  // before `end`
+}
+
 }  // namespace
 
 void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number) {
   RandomStream draws(seed, Purpose::kRounds, number);
   const bool streams = draws.below(3) == 0;
   const bool connections = draws.below(3) == 0;
+  const bool reacting = draws.below(3) == 0;
   if (!accepted(job)) return;
   if (streams) add_streams(job, draws);
   if (connections) add_connections(job, draws);
+  if (reacting) react_to_arrivals(job, draws);
 }
 
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number) {

@@ -9,8 +9,8 @@ namespace dcqcn::fuzz {
 // single flows. A job that the parser refuses stays as it is.
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number);
 
-// The same of the third generation: flows that start at random, with and without
-// an end, and several connections of each pair of hosts.
+// The same of the third generation: flows that start at random, with and without an end,
+// several connections of each pair of hosts, and workloads that react to arrivals.
 void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number);
 
 }  // namespace dcqcn::fuzz

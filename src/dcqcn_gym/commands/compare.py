@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.comparison.plan import Plan
 
 __all__ = ["compare"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown beside the usual: the sizes of a paper, curves of completion times."""
+
+    bins: str | None = None
+    curves: bool = False
 
 
 def compare(
@@ -50,6 +58,12 @@ def compare(
         float | None,
         typer.Option(metavar="S", help="Longest decision of a plug-in, in s; default: 300."),
     ] = None,
+    bins: Annotated[
+        str | None, typer.Option(help="Slowdowns by the sizes of a paper too: acc or paraleon.")
+    ] = None,
+    fct_cdf: Annotated[
+        bool, typer.Option("--fct-cdf", help="Write OUT/fct-cdf.csv: curves of completion times.")
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Continue the comparison in OUT; what is given adds to it."),
@@ -63,8 +77,11 @@ def compare(
     An interrupted comparison goes on with: dcqcn-gym compare --resume --out OUT.
     """
     from dcqcn_gym.benchmarks.comparison.plan import all_tuners, stored_plan
+    from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.runs.claim import claim
 
+    if bins is not None:
+        paper_bins(bins)
     everything = tuners == "all"
     named = None if tuners is None or everything else _names(tuners, "--tuners")
 
@@ -82,13 +99,22 @@ def compare(
     chosen: dict[str, Any] = {k: value for k, value in given.items() if value is not None}
     with claim(out, "compare", force=force):
         plan = replace(stored_plan(out), **chosen) if resume else _plan(chosen)
-        _carry_out(plan, out, jobs, resume=resume, force=force, quiet=quiet)
+        shown = Shown(bins, curves=fct_cdf)
+        _carry_out(plan, out, jobs, shown, resume=resume, force=force, quiet=quiet)
 
 
 def _carry_out(
-    wanted: Plan, out: Path, workers: int | None, *, resume: bool, force: bool, quiet: bool
+    wanted: Plan,
+    out: Path,
+    workers: int | None,
+    shown: Shown,
+    *,
+    resume: bool,
+    force: bool,
+    quiet: bool,
 ) -> None:
     import dcqcn_gym.benchmarks.comparison.plan as bench
+    from dcqcn_gym.benchmarks.comparison.extra import write_fct_curves
     from dcqcn_gym.benchmarks.comparison.page import write_results
     from dcqcn_gym.benchmarks.comparison.results import rows
     from dcqcn_gym.benchmarks.comparison.text import headline
@@ -105,9 +131,11 @@ def _carry_out(
     with interruptible(f"{held} continues it"), open_progress(quiet=quiet) as progress:
         failed = bench.carry_out(todo, workers or cpu_count(), progress)
     tables = rows(todo, failed)
-    page = write_results(plan, tables, notes, out)
+    page = write_results(plan, tables, notes, out, shown.bins)
+    if shown.curves:
+        typer.echo(f"curves: {write_fct_curves(todo, out, shown.bins)}", err=True)
     for name, found in tables.items():
-        print_tables(tables_of(name, found))
+        print_tables(tables_of(name, found, shown.bins))
         typer.echo(f"{headline(name, found)}\n")
     typer.echo(f"table: {out / 'table.md'}\npage: {page}", err=True)
     if failed:

@@ -12,8 +12,17 @@ __all__ = ["report"]
 
 def report(
     directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],
+    bins: Annotated[
+        str | None, typer.Option(help="Slowdowns by the sizes of a paper too: acc or paraleon.")
+    ] = None,
+    fct_cdf: Annotated[
+        bool, typer.Option("--fct-cdf", help="Write DIR/fct-cdf.csv: curves of completion times.")
+    ] = False,
 ) -> None:
     """Rebuild DIR/report.html from the event log, however far the run came."""
+    from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.report import build_report
 
-    typer.echo(build_report(directory))
+    if bins is not None:
+        paper_bins(bins)
+    typer.echo(build_report(directory, bins=bins, curves=fct_cdf))

@@ -61,6 +61,12 @@ def simulate(
             metavar="DIR", help="Make the files of what the program dcqcn-ns3 wrote in DIR."
         ),
     ] = None,
+    bins: Annotated[
+        str | None, typer.Option(help="Slowdowns by the sizes of a paper too: acc or paraleon.")
+    ] = None,
+    fct_cdf: Annotated[
+        bool, typer.Option("--fct-cdf", help="Write OUT/fct-cdf.csv: curves of completion times.")
+    ] = False,
     trace: Annotated[
         str | None,
         typer.Option(
@@ -107,7 +113,7 @@ def simulate(
                 "--force and --quiet go with it"
             )
         with claim(out, "simulate", force=force):
-            summary = _from_reports(chosen, out, reports, force)
+            summary = _from_reports(chosen, out, reports, force, bins, curves=fct_cdf)
         return None if quiet else _tell(out, summary)
     setting = parse_assignments(assign or (), chosen.initial_setting(), chosen.line_rate_bps)
     options = (every, trace_ports, trace_flows, trace_format)
@@ -132,13 +138,17 @@ def simulate(
                 progress=_progress(status, chosen.name) if live else None,
                 trace=tracing,
                 more=None if other is None else other.files,
+                bins=bins,
+                curves=fct_cdf,
             )
     finally:
         status.stop()
     return None if quiet else _tell(out, summary, other)
 
 
-def _from_reports(scenario: Scenario, out: Path, folder: Path, force: bool) -> Mapping[str, Any]:
+def _from_reports(
+    scenario: Scenario, out: Path, folder: Path, force: bool, bins: str | None, *, curves: bool
+) -> Mapping[str, Any]:
     from dcqcn_gym.envs.backends.replay import ReplayBackend
     from dcqcn_gym.simulate.recorded import read_recorded
     from dcqcn_gym.simulate.run import simulate as run_simulation
@@ -153,6 +163,8 @@ def _from_reports(scenario: Scenario, out: Path, folder: Path, force: bool) -> M
         backend=ReplayBackend(run.reports),
         force=force,
         spent=run.spent,
+        bins=bins,
+        curves=curves,
     )
 
 
@@ -184,6 +196,12 @@ def _tell(out: Path, summary: Mapping[str, Any], other: Against | None = None) -
         f"finished, {summary['unfinished_flows']} not"
         f"{f', {endless} without an end' if endless else ''}{mean}"
     )
+    for found in summary["applications"]:
+        if found["per_s"] is not None:
+            typer.echo(
+                f"{found['application']}: {found['per_s']:.4g} {found['unit']}, "
+                f"{found['operations']} in {found['job_ns'] * 1e-6:.4g} ms"
+            )
     if other is not None and other.table is not None:
         from dcqcn_gym.runs.table import print_tables
 

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dcqcn_gym.core.applications import Done
 from dcqcn_gym.core.collectives import CollectiveRound
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
@@ -125,6 +126,8 @@ class Interval:
     """True if nothing was sent and nobody waits to send."""
     rounds: tuple[CollectiveRound, ...] = ()
     """Rounds of collectives that finished; of the last interval of a warm-up: in all of it."""
+    applications: tuple[Done, ...] = ()
+    """What storage and parameter servers got done in this interval."""
     cost: WireCost = field(default_factory=WireCost)
     """Bytes that monitoring and tuning would put on the wire."""
     observation: Observation = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
@@ -143,6 +146,7 @@ def measure(
     number: int,
     setting: DeviceSetting,
     rounds: Sequence[CollectiveRound] = (),
+    applications: Sequence[Done] = (),
     cost: WireCost | None = None,
     observe: Callable[[IntervalReport, Terms], Observation] | None = None,
 ) -> Interval:
@@ -161,6 +165,7 @@ def measure(
         utility=judged.utility,
         idle=judged.idle,
         rounds=tuple(rounds),
+        applications=tuple(applications),
         cost=WireCost() if cost is None else cost,
         **view,
     )

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.confidence import bca_interval, student_interval
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
 __all__ = [
     "ALL_SIZES",
+    "PAPER_BINS",
     "SIZE_BINS",
     "STATISTICS",
     "Estimate",
@@ -26,6 +27,7 @@ __all__ = [
     "SlowdownRow",
     "estimate",
     "paired_change",
+    "paper_bins",
     "slowdown_by_seed",
     "slowdown_by_size",
     "slowdowns",
@@ -65,6 +67,29 @@ SIZE_BINS: tuple[SizeBin, ...] = (
     SizeBin("10MB-", "10 MB and above", 10_000_000, math.inf),
     ALL_SIZES,
 )
+
+
+PAPER_BINS: Mapping[str, tuple[SizeBin, ...]] = {
+    "acc": (
+        SizeBin("0-100KB", "100 KB and below", 0, 100_001),
+        SizeBin("10MB-", "10 MB and above", 10_000_000, math.inf),
+        ALL_SIZES,
+    ),
+    "paraleon": (
+        SizeBin("0-120KB", "below 120 KB", 0, 120_000),
+        SizeBin("1MB-", "above 1 MB", 1_000_001, math.inf),
+        ALL_SIZES,
+    ),
+}
+"""The sizes by which papers report: ACC (SIGCOMM 2021, figures 12 and 13) and PARALEON (ICNP 2024,
+figure 7). They may be asked for beside :data:`SIZE_BINS`."""
+
+
+def paper_bins(name: str) -> tuple[SizeBin, ...]:
+    """Return the bins of a paper; raises :class:`UnknownNameError` for another name."""
+    if name not in PAPER_BINS:
+        raise UnknownNameError("bins", name, list(PAPER_BINS))
+    return PAPER_BINS[name]
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,21 @@ from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures, groups
+from dcqcn_gym.report.applications import application_tables, applications_of_run, grid_of
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import ReportData, load_report_data
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.report.judged import mean_utility, tells_unfinished
+from dcqcn_gym.report.network import (
+    CURVES_FILE,
+    mean_figures,
+    network_figures,
+    network_table,
+    size_table,
+    write_curves,
+)
 from dcqcn_gym.report.render import render
 from dcqcn_gym.report.results import write_run_results
 from dcqcn_gym.report.run_list import recorded_runs
@@ -54,6 +63,12 @@ GROUPS: Mapping[str, str] = {
 }
 
 
+TRAFFIC: Mapping[str, str] = {
+    "tuning": "while tuning, on the same traffic",
+    "fresh": "the recommended setting on fresh traffic",
+}
+
+
 @dataclass(frozen=True)
 class KnobRow:
     """One line of the table of settings, in NVIDIA's units."""
@@ -69,24 +84,28 @@ class KnobRow:
         return self.found is not None and not math.isclose(self.found, self.default, rel_tol=1e-9)
 
 
-def build_report(run_dir: Path | str) -> Path:
+def build_report(run_dir: Path | str, *, bins: str | None = None, curves: bool = False) -> Path:
     """Write ``report.html`` into a run directory from its logs alone and return its path.
 
-    A log that was cut short gives a page that says so. The file appears whole or not at all.
+    ``bins`` adds slowdowns by the sizes of a paper (:data:`~dcqcn_gym.core.statistics.PAPER_BINS`),
+    ``curves`` writes the curves of completion times (:data:`CURVES_FILE`). A log that was cut short
+    gives a page that says so. The file appears whole or not at all.
 
     Raise:
         RunError: the directory holds no readable event log.
     """
     directory = Path(run_dir)
     data = load_report_data(directory)
-    context = _context(data)
+    context = _context(data, bins)
     path = directory / "report.html"
     write_atomically(path, render("report.html.j2", **context))
     write_run_results(data, context)
+    if curves:
+        write_curves(directory / CURVES_FILE, _by_setting(data), bins)
     return path
 
 
-def _context(data: ReportData) -> dict[str, Any]:
+def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
     header = data.run.header
     judged = judged_run(data)
     fresh = fresh_table(data)
@@ -104,12 +123,50 @@ def _context(data: ReportData) -> dict[str, Any]:
         "groups": groups.group_table((data.run.end or {}).get("recommended", {})),
         "finished": data.finished,
         "collectives": collective_tables(data),
+        "more": _more(data, bins),
         "during": during_table(data),
         "fresh": fresh,
         "during_unfinished": [(label, s.unfinished) for _, label, s in _curves(data)],
         "fresh_unfinished": _fresh_unfinished(data),
         "n_seeds": len(data.seeds),
         "facts": _facts(data),
+    }
+
+
+def _by_setting(data: ReportData) -> dict[str, Mapping[str, Sequence[Series]]]:
+    """Return the runs of each setting: while tuning, and on fresh seeds."""
+    return {
+        "tuning": {label: [s] for _, label, s in _curves(data)},
+        "fresh": {
+            name: [data.evaluation[name][seed] for seed in data.seeds]
+            for name in (*REFERENCES, "recommended")
+            if data.seeds
+        },
+    }
+
+
+def _more(data: ReportData, bins: str | None) -> dict[str, Any]:
+    """Return what applications got done, round trips, fairness and a paper's sizes."""
+    parts = _by_setting(data)
+    done = {
+        part: application_tables({n: list(map(applications_of_run, s)) for n, s in runs.items()})
+        for part, runs in parts.items()
+    }
+    network = {
+        part: {name: mean_figures(list(map(network_figures, s))) for name, s in runs.items()}
+        for part, runs in parts.items()
+        if runs
+    }
+    return {
+        "applications": done,
+        "network": network,
+        "application_grids": [
+            grid_of(table, f"{table.title}, {TRAFFIC[part]}")
+            for part in done
+            for table in done[part]
+        ],
+        "network_grids": [network_table(f, TRAFFIC[part]) for part, f in network.items()],
+        "size_grids": [size_table(f, bins, TRAFFIC[p]) for p, f in network.items()] if bins else [],
     }
 
 

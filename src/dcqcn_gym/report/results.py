@@ -46,6 +46,8 @@ def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
             "unfinished_while_tuning": dict(page["during_unfinished"]),
             "unfinished_on_fresh_seeds": dict(page["fresh_unfinished"]),
             "collectives": page["collectives"],
+            "applications": page["more"]["applications"],
+            "network": page["more"]["network"],
             "setting": [
                 {"knob": row.knob.name, "unit": row.knob.unit, "default": row.default,
                  "expert": row.expert, "found": row.found}

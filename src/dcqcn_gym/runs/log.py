@@ -370,13 +370,15 @@ def setting_json(setting: DeviceSetting) -> Line:
 def interval_line(interval: Interval) -> Line:
     """Return the log line of one interval; docs/tuners.md lists the fields.
 
-    ``i`` counts from 0. ``rounds`` are the rounds of collectives that finished, ``unknown`` the
-    fields of the report that the backend cannot know, ``scheme`` what schemes count beside cuts and
-    increases; these keys are there only with one.
+    ``i`` counts from 0. ``rounds`` are the rounds of collectives that finished, ``applications``
+    what storage and parameter servers got done, ``unknown`` the fields of the report that the
+    backend cannot know, ``scheme`` what schemes count beside cuts and increases; these keys are
+    there only with one.
     """
     report, figures, fsd = interval.report, interval.figures, interval.report.fsd
     terms = interval.terms
     done = [r.as_dict() for r in interval.rounds]
+    served = [d.as_dict() for d in interval.applications]
     return {
         "i": interval.number - 1,
         "start_ps": figures.start_ps,
@@ -401,6 +403,7 @@ def interval_line(interval: Interval) -> Line:
         },
         "wire": {name: int(getattr(interval.cost, name)) for name in WIRE_FIELDS},
         **({"rounds": done} if done else {}),
+        **({"applications": served} if served else {}),
         **({"unknown": sorted(report.unknown)} if report.unknown else {}),
         **({"scheme": dict(report.scheme_counters)} if report.scheme_counters else {}),
         **({"unlimited_flows": int(report.unlimited_flows)} if report.unlimited_flows else {}),

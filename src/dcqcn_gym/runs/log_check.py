@@ -109,6 +109,21 @@ def _rounds(value: Any) -> bool:
     )
 
 
+_DONE: Mapping[str, Check] = {
+    "workload": _count, "application": _text, "operations": lambda v: _count(v) and v >= 1,
+    "start_ps": _count, "first_ps": _count, "last_ps": _count,
+}  # fmt: skip
+
+
+def _applications(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(d, dict)
+        and all(n in d and check(d[n]) for n, check in _DONE.items())
+        and _count(d.get("reads", 0))
+        for d in value
+    )
+
+
 def _unfinished(value: Any) -> bool:
     least = {"bytes": 0, "start_ps": 0, "ideal_fct_ps": 1}
     return (
@@ -138,7 +153,8 @@ _EXPECTED: Mapping[Check, str] = {
     _text: "a text", _table: "a table", _numbers: "a list of numbers",
     _texts: "a list of texts", _counts: "a table of counts",
     _setting: "a table of knobs with numbers", _flows: "whole numbers in columns of one length",
-    _rounds: "a list of rounds", _distribution: "a table of numbers",
+    _rounds: "a list of rounds", _applications: "a list of what applications got done",
+    _distribution: "a table of numbers",
 }  # fmt: skip
 
 _HEADER: Mapping[str, Check] = {
@@ -150,8 +166,8 @@ _INTERVAL: Mapping[str, Check] = {
     "terms": _numbers, "idle": _truth, "throughput_bps": _number, "pause_ps_mean": _number,
     "rtt_mean_ps": _or_null(_number), "rtt_norm": _number, "active_flows": _count,
     "delivered_bytes": _count, "packet_hops": _count, "fsd": _distribution, "flows": _flows,
-    "rounds": _rounds, "unknown": _texts, "wire": _table, "scheme": _counts,
-    "unlimited_flows": _count,
+    "rounds": _rounds, "applications": _applications, "unknown": _texts,
+    "wire": _table, "scheme": _counts, "unlimited_flows": _count,
 }  # fmt: skip
 
 _END: Mapping[str, Check] = {

@@ -7,14 +7,16 @@ Ctrl-C leaves nothing half-made. Memory does not grow with simulated time.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import dcqcn_gym
+from dcqcn_gym.core.applications import ApplicationTracker
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
@@ -22,16 +24,27 @@ from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
-from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
+from dcqcn_gym.core.statistics import SlowdownCounter, paper_bins
 from dcqcn_gym.envs.backends import Backend, make_backend
+from dcqcn_gym.envs.scenario.applications import applications_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
-from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, Streams, collectives_of, unlimited
+from dcqcn_gym.envs.scenario.workloads import (
+    Flows,
+    ParameterServer,
+    Poisson,
+    Storage,
+    Streams,
+    collectives_of,
+    unlimited,
+)
+from dcqcn_gym.report.network import CURVES_FILE, curves_of
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulate.clock import Clock
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.recorded import Spent
+from dcqcn_gym.simulate.totals import Totals
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
 from dcqcn_gym.simulate.tracer import Tracer
 
@@ -126,70 +139,15 @@ def endless(scenario: Scenario) -> list[str]:
         ends = workload.stop_us is not None
         if isinstance(workload, Poisson):
             ends = ends and not workload.repeat_us
+        elif isinstance(workload, Storage):
+            ends = ends or workload.ios > 0
+        elif isinstance(workload, ParameterServer):
+            ends = ends or workload.iterations > 0
         else:
             ends = ends or workload.rounds > 0
         if not ends:
             names.append(f"workloads[{i}] ({workload.kind})")
     return names
-
-
-_COUNTED = (
-    "delivered_bytes", "data_packets", "acks", "pauses", "marks", "cnps", "drops",
-    "retransmitted_packets", "packet_hops", "rate_cuts", "rate_increases",
-)  # fmt: skip
-
-
-@dataclass
-class _Totals:
-    """Running sums over the intervals."""
-
-    rounds: RoundTracker
-    slowdown: SlowdownCounter = field(default_factory=SlowdownCounter)
-    intervals: int = 0
-    end_ps: int = 0
-    first_start_ps: int | None = None
-    last_finish_ps: int = 0
-    flows: int = 0
-    active: int = 0
-    unlimited: int = 0
-    utility_sum: float = 0.0
-    busy: int = 0
-    port_pause_ps: float = 0.0
-    host_pause_ps: float = 0.0
-    switch_pause_ps: float = 0.0
-    host_pfc: int = 0
-    switch_pfc: int = 0
-    device_pause_ps: float = 0.0
-    largest_queue: int = 0
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
-
-    def add(self, interval: Interval) -> None:
-        flows, figures = interval.report.finished, interval.figures
-        self.slowdown.add(flows.bytes, slowdowns(flows.fct_ps, flows.ideal_fct_ps))
-        if flows.bytes.size:
-            first = int(flows.start_ps.min())
-            known = self.first_start_ps
-            self.first_start_ps = first if known is None else min(known, first)
-            finish = int((flows.start_ps + flows.fct_ps).max())
-            self.last_finish_ps = max(self.last_finish_ps, finish)
-        self.intervals += 1
-        self.end_ps = figures.end_ps
-        self.flows += figures.finished_flows
-        self.active = figures.active_flows
-        self.unlimited = int(interval.report.unlimited_flows)
-        self.utility_sum += 0.0 if interval.idle else interval.utility
-        self.busy += not interval.idle
-        self.port_pause_ps += figures.port_pause_ps
-        hosts, switches = interval.report.pause_ps_by_kind()
-        self.host_pause_ps += hosts
-        self.switch_pause_ps += switches
-        host_frames, switch_frames = interval.report.pfc_received_by_kind()
-        self.host_pfc += host_frames
-        self.switch_pfc += switch_frames
-        self.device_pause_ps += figures.pause_ps
-        self.largest_queue = max(self.largest_queue, figures.max_queue_bytes)
-        for name in _COUNTED:
-            self.counts[name] += getattr(figures, name)
 
 
 def simulate(
@@ -205,6 +163,8 @@ def simulate(
     trace: Trace | None = None,
     spent: Spent | None = None,
     more: MoreFiles | None = None,
+    bins: str | None = None,
+    curves: bool = False,
 ) -> Mapping[str, Any]:
     """Run a scenario from time 0, write :data:`FILES` and return the summary.
 
@@ -213,7 +173,8 @@ def simulate(
     else. ``intervals``: how many monitor intervals; None: until every flow is delivered, which
     needs traffic that ends. There is no warm-up: the first interval starts with the first packet.
     ``spent`` is what the simulation cost where it is over already (a backend that plays it back).
-    ``more`` makes further files, which appear together with the others.
+    ``more`` makes further files, which appear together with the others. ``bins`` adds slowdowns by
+    the sizes of a paper to the summary, ``curves`` writes :data:`CURVES_FILE`.
 
     Raise:
         ConfigError: the traffic never ends and no number of intervals was given, or a bad seed.
@@ -224,12 +185,17 @@ def simulate(
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
     clock = Clock()
-    totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.fabric)))
+    traffic = scenario.workloads, scenario.fabric
+    totals = Totals(
+        RoundTracker(collectives_of(*traffic)),
+        ApplicationTracker(applications_of(*traffic)),
+        bins=None if bins is None else SlowdownCounter(paper_bins(bins)),
+    )
     try:
         world.open(scenario, seed)
         clock.opened()
         world.apply(setting)
-        known = (COLLECTIVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
+        known = (COLLECTIVES_FILE, CURVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
         with ResultFiles(out, _tables(totals.rounds), known) as files:
             tracer = None if trace is None else Tracer(trace, files, kept=scenario.qp == "pair")
             _run(scenario, world, setting, totals, files, intervals, progress, tracer)
@@ -237,6 +203,8 @@ def simulate(
                 tracer.close()
                 if picture := draw(tracer):
                     files.write("trace.png", picture)
+            if curves:
+                files.write(CURVES_FILE, curves_of(files.draft("flows.csv"), bins))
             summary = _summary(scenario, setting, seed, totals)
             for name, data in (more(summary, files.draft("intervals.csv")) if more else {}).items():
                 files.write(name, data)
@@ -287,7 +255,7 @@ def _run(
     scenario: Scenario,
     world: Backend,
     setting: DeviceSetting,
-    totals: _Totals,
+    totals: Totals,
     files: ResultFiles,
     intervals: int | None,
     progress: Progress | None,
@@ -304,6 +272,7 @@ def _run(
             number=totals.intervals + 1,
             setting=setting,
             rounds=totals.rounds.add(report.finished),
+            applications=totals.applications.add(report.finished),
         )
         files.rows("flows.csv", _flow_rows(report.finished))
         files.rows("intervals.csv", [_interval_row(interval)])
@@ -356,7 +325,7 @@ def _interval_row(interval: Interval) -> list[object]:
 
 
 def _summary(
-    scenario: Scenario, setting: DeviceSetting, seed: int, totals: _Totals
+    scenario: Scenario, setting: DeviceSetting, seed: int, totals: Totals
 ) -> dict[str, Any]:
     start = totals.first_start_ps
     plain = {group: values.to_nvidia() for group, values in by_group(setting)}
@@ -381,15 +350,23 @@ def _summary(
         "max_queue_bytes": totals.largest_queue,
         **totals.counts,
         "slowdown": totals.slowdown.summary(),
+        **({} if totals.bins is None else {"slowdown_by_paper": totals.bins.summary()}),
+        "rtt_ns_p99": _known(totals.rtt.percentile(0, 99) / 1000),
+        "jain_index": _known(totals.fairness.index),
         "collectives": totals.rounds.summary(),
+        "applications": totals.tally.summary(),
     }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
 
 
-def _timing(spent: Spent, totals: _Totals) -> dict[str, Any]:
+def _timing(spent: Spent, totals: Totals) -> dict[str, Any]:
     hops = totals.counts["packet_hops"]
     return {
         **asdict(spent),

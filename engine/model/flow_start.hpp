@@ -1,0 +1,20 @@
+// A flow that is to start: what traffic hands to the engines.
+#pragma once
+
+#include "model/units.hpp"
+
+namespace dcqcn {
+
+struct FlowStart {
+  Time start = 0;
+  Bytes bytes = 0;
+  int src = 0;
+  int dst = 0;
+  std::uint32_t workload = 0;
+  std::uint32_t messages = 1;
+  std::uint8_t priority = 3;
+  std::uint16_t connection = 0;  // of those between the two hosts
+  std::uint32_t tag = 0;         // what a workload that reacts to arrivals knows the flow by
+};
+
+}  // namespace dcqcn

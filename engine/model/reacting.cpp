@@ -1,0 +1,19 @@
+#include "model/reacting.hpp"
+
+#include "model/parameter_server.hpp"
+#include "model/storage_ios.hpp"
+
+namespace dcqcn {
+
+std::unique_ptr<Reacting> make_reacting(const WorkloadSpec& spec, std::uint32_t workload,
+                                        std::uint64_t seed) {
+  if (spec.pattern == Pattern::kStorage) {
+    return std::make_unique<StorageIos>(spec, workload, seed);
+  }
+  if (spec.pattern == Pattern::kParameterServer) {
+    return std::make_unique<ParameterServer>(spec, workload);
+  }
+  return nullptr;
+}
+
+}  // namespace dcqcn

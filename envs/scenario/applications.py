@@ -1,0 +1,168 @@
+"""Applications in a closed loop: what a person writes for storage and for a parameter server.
+
+Both react: a host sends because something has come, so their figures (IOPS, iterations/s) follow
+from what the network does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from dcqcn_gym.core.applications import Application
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.hosts import Bytes, HostNumber, HostSet, Timed, TimeUs, select_hosts
+from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
+
+__all__ = ["GRADIENT_BYTES", "STORAGE_PATTERNS", "ParameterServer", "Storage", "applications_of"]
+
+Block = Annotated[int, Field(ge=1, le=2**40, description="bytes")]
+
+PatternName = Literal["oltp", "olap", "vdi", "exchange-server", "video-streaming", "file-backup"]
+
+STORAGE_PATTERNS: Mapping[PatternName, tuple[float, tuple[int, int]]] = {
+    "oltp": (0.5, (512, 64 * 1024)),
+    "olap": (0.5, (256 * 1024, 4 * 1024 * 1024)),
+    "vdi": (0.2, (1024, 64 * 1024)),
+    "exchange-server": (0.6, (32 * 1024, 512 * 1024)),
+    "video-streaming": (0.2, (64 * 1024, 64 * 1024)),
+    "file-backup": (0.4, (16 * 1024, 64 * 1024)),
+}
+"""Share of reads, smallest and largest block in bytes (ACC, SIGCOMM 2021, table 1)."""
+
+GRADIENT_BYTES: Mapping[Literal["alexnet", "resnet-50"], int] = {
+    "alexnet": 4 * 61_100_840,
+    "resnet-50": 4 * 25_557_032,
+}
+"""Parameters of the models as torchvision has them, 4 bytes each."""
+
+
+class Storage(Timed):
+    """Computing hosts keep ``depth`` IOs outstanding each, reads and writes of blocks.
+
+    A read is a request of ``message_bytes`` and the block that comes back. A write is the block,
+    a copy of it from its node to each of ``copies`` others, their replies, and the reply to the
+    host. Give ``pattern`` (a row of ACC's table 1), or ``read_share`` and ``block_bytes`` =
+    [smallest, largest]: a block is a multiple of the smallest, each as likely. Without ``compute``
+    and ``storage`` every fourth host is a storage node (3:1). ``ios`` per host, 0: no end.
+    """
+
+    kind: Literal["storage"] = "storage"
+    pattern: PatternName | None = None
+    read_share: float | None = Field(default=None, ge=0, le=1, description="reads among the IOs")
+    block_bytes: tuple[Block, Block] | None = Field(
+        default=None, description="[smallest, largest] block, the largest a multiple of the other"
+    )
+    depth: int = Field(default=16, ge=1, le=4096, description="IOs of a host at a time")
+    copies: int = Field(default=2, ge=0, le=65535, description="copies of a written block")
+    message_bytes: Bytes = 64
+    compute: HostSet | None = None
+    storage: HostSet | None = None
+    ios: int = Field(default=0, ge=0, le=2**53, description="IOs of a host, 0 for no end")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        own = (self.read_share is not None, self.block_bytes is not None)
+        if any(own) if self.pattern else not all(own):
+            raise ConfigError("give either 'pattern', or 'read_share' and 'block_bytes'")
+        if (self.compute is None) != (self.storage is None):
+            raise ConfigError("give both 'compute' and 'storage', or neither")
+        low, high = self.blocks
+        if high < low or high % low or high // low >= 2**32:
+            raise ConfigError(
+                f"block_bytes = [{low}, {high}]; expected the largest to be a multiple of the "
+                "smallest"
+            )
+        if low <= self.message_bytes:
+            raise ConfigError(
+                f"message_bytes = {self.message_bytes}; expected less than the smallest block, "
+                f"{low}, by which a read is told from a reply"
+            )
+        return self
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Smallest and largest block in bytes."""
+        if self.pattern is not None:
+            return STORAGE_PATTERNS[self.pattern][1]
+        return self.block_bytes or (1, 1)
+
+    @property
+    def reads(self) -> float:
+        """Share of reads among the IOs."""
+        return STORAGE_PATTERNS[self.pattern][0] if self.pattern else self.read_share or 0.0
+
+    def resolve(self, net: Fabric) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the computing hosts and the storage nodes."""
+        if self.compute is None or self.storage is None:
+            compute = tuple(h for h in range(net.n_hosts) if h % 4 != 3)
+            storage = tuple(h for h in range(net.n_hosts) if h % 4 == 3)
+        else:
+            compute = select_hosts(net, self.compute)
+            storage = select_hosts(net, self.storage)
+        both = set(compute) & set(storage)
+        if both:
+            raise ConfigError(f"host {min(both)} is in 'compute' and in 'storage'; expected in one")
+        if not compute or len(storage) <= self.copies:
+            raise ConfigError(
+                f"{len(compute)} computing hosts and {len(storage)} storage nodes with copies = "
+                f"{self.copies}; expected a host and more nodes than copies"
+            )
+        return compute, storage
+
+
+class ParameterServer(Timed):
+    """Workers push a gradient to ``server``, which answers all of them when it has all.
+
+    A worker that has its answer computes for ``compute_us`` and pushes the next one. Give ``bytes``
+    or ``model``, whose parameters have 4 bytes each. ``iterations = 0``: no end.
+    """
+
+    kind: Literal["parameter-server"] = "parameter-server"
+    bytes: Bytes | None = None
+    model: Literal["alexnet", "resnet-50"] | None = None
+    server: HostNumber = 0
+    workers: HostSet = "all"
+    compute_us: TimeUs = 0.0
+    iterations: int = Field(default=0, ge=0, le=2**53, description="0 for no end")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.bytes is None) == (self.model is None):
+            raise ConfigError("give either 'bytes' or 'model'")
+        return self
+
+    @property
+    def gradient_bytes(self) -> int:
+        """What one worker sends and gets in an iteration."""
+        return GRADIENT_BYTES[self.model] if self.model else self.bytes or 0
+
+    def resolve(self, net: Fabric) -> tuple[int, ...]:
+        """Return the workers."""
+        if self.server >= net.n_hosts:
+            raise ConfigError(
+                f"server = {self.server} does not exist in this topology; expected 0 to "
+                f"{net.n_hosts - 1}"
+            )
+        workers = select_hosts(net, self.workers, without=self.server)
+        if self.server in workers or not workers:
+            raise ConfigError(
+                f"workers = {list(workers)}; expected hosts other than server {self.server}"
+            )
+        return workers
+
+
+def applications_of(workloads: Sequence[object], net: Fabric) -> list[Application]:
+    """Return how the operations of each storage and parameter server are told from its flows."""
+    found = []
+    for i, w in enumerate(workloads):
+        if isinstance(w, Storage):
+            compute, _ = w.resolve(net)
+            found.append(Application(i, w.kind, compute, 1, us_to_ps(w.start_us), w.blocks[0]))
+        elif isinstance(w, ParameterServer):
+            workers = w.resolve(net)
+            found.append(Application(i, w.kind, workers, len(workers), us_to_ps(w.start_us)))
+    return found
