@@ -26,6 +26,7 @@ METHODS: Mapping[str, tuple[Any, Any]] = {
     "Describe": (pb.Nothing, pb.Description),
     "Prepare": (pb.Interval, pb.Nothing),
     "Plan": (pb.Wanted, pb.Plan_),
+    "Diff": (pb.Nothing, pb.Plan_),
     "Stage": (pb.Wanted, pb.Plan_),
     "Apply": (pb.Trial, pb.Status_),
     "Confirm": (pb.Named, pb.Status_),
@@ -73,6 +74,10 @@ class AgentService:
     def Plan(self, request: pb.Wanted) -> pb.Plan_:  # noqa: N802
         """Say what would change."""
         return _plan(self._guard.plan(targets_of(request.targets)))
+
+    def Diff(self, request: pb.Nothing) -> pb.Plan_:  # noqa: N802
+        """Say what the device holds that was not confirmed."""
+        return _plan(self._guard.diff())
 
     def Stage(self, request: pb.Wanted) -> pb.Plan_:  # noqa: N802
         """Begin a transaction."""
