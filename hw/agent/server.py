@@ -26,7 +26,7 @@ from dcqcn_gym.hw.transaction import Clock, Guard, Who
 
 __all__ = ["Agent", "handlers", "load_agent", "parsed", "secure_server"]
 
-TICK_S = 0.05
+TICK_S = 0.2
 Wrap = Callable[[Driver], Driver]
 _CODES = {
     ConfigError: "INVALID_ARGUMENT",

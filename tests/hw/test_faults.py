@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.hw.certs import write_all
-from dcqcn_gym.testing.hw_faults import FAULTS, NAMES, STEP_S, TRIAL_S, run_case
+from dcqcn_gym.testing.hw_faults import FAULTS, STEP_S, TRIAL_S, run_case
+from dcqcn_gym.testing.hw_faulty import make_certificates
 
 SEEDS = range(30)
 seen: set[str] = set()
@@ -16,7 +16,7 @@ seen: set[str] = set()
 @pytest.fixture(scope="module")
 def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certs")
-    write_all(folder, NAMES, ["controller"])
+    make_certificates(folder)
     return folder
 
 
@@ -29,8 +29,9 @@ def test_every_device_ends_at_a_confirmed_setting(first: int, certs: Path, tmp_p
         folder.mkdir()
         outcome = run_case(seed, folder, certs)
         confirmed += outcome.confirmed
-        # a device is away for a trial at most; longer only while its own file is gone
-        hindered = any(fault.startswith(("file-gone", "clock-jump")) for fault in outcome.faults)
+        # a device is away for a trial at most; longer only while its own file or database is gone
+        gone = ("file-gone", "redis-restart", "clock-jump")
+        hindered = any(fault.startswith(gone) for fault in outcome.faults)
         assert hindered or outcome.longest_away_s <= TRIAL_S + STEP_S
     assert confirmed > 0
 
@@ -40,5 +41,5 @@ def test_one_case_quickly(certs: Path, tmp_path: Path) -> None:
 
 
 def test_faults_have_names_and_meanings() -> None:
-    assert len(FAULTS) >= 13
+    assert len(FAULTS) >= 17
     assert all(FAULTS.values())
