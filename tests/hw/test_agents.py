@@ -290,6 +290,7 @@ def test_a_lost_agent_does_not_keep_the_others_from_going_back(
         ({"trial_s": 0}, "trial_s"),
         ({"freeze_utc": ["Mon-Fry 08:00-18:00"]}, "freeze window 'Mon-Fry 08:00-18:00': expected"),
         ({"freeze_utc": ["25:00-26:00"]}, "freeze window '25:00-26:00'"),
+        ({"fsd_file": "x", "fsd_from_pairs": True}, "fsd_file and fsd_from_pairs"),
         ({"trials_s": 1}, "did you mean 'trial_s'"),
         ({"nics": [{"name": "a", "address": "here"}]}, "expected HOST:PORT"),
         (
