@@ -21,6 +21,7 @@ from dcqcn_gym.hw.agent.ticker import Ticker
 from dcqcn_gym.hw.drivers import Driver
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.journal import Journal
+from dcqcn_gym.hw.load.jobs import LoadJobs
 from dcqcn_gym.hw.tls import MOST_REPLY, MOST_REQUEST, Tls, channel_options
 from dcqcn_gym.hw.transaction import Clock, Guard, Who
 
@@ -124,6 +125,7 @@ class Agent:
         self.journal = Journal(folder / config.journal)
         clocks = {} if clock is None else {"clock": clock}
         self.guard = Guard(self._driver, self.journal, **clocks)
+        self.loads = LoadJobs(config.loads)
         self._server: Any = None
         self._held = False
         self.address = config.listen
@@ -143,7 +145,7 @@ class Agent:
 
         config = self._config
         service = AgentService(
-            config.device, self._driver, self.guard, lambda: self.journal.bad_lines
+            config.device, self._driver, self.guard, lambda: self.journal.bad_lines, self.loads
         )
         own = handlers(SERVICE, service, METHODS, config.controllers)
         server.add_generic_rpc_handlers((own,))
@@ -167,6 +169,8 @@ class Agent:
         wanted = (self._folder / self._config.stop_file).exists()
         if wanted != self._held:
             self._held = wanted
+            if wanted:
+                self.loads.stop()
             self.guard.stop(wanted, Who("stop file", str(self._config.stop_file)))
 
     def wait(self) -> None:
@@ -178,6 +182,7 @@ class Agent:
         if self._server is not None:
             self._server.stop(0.1).wait()
         _TICKER.remove(self._keep_time)
+        self.loads.stop()
 
 
 def load_agent(

@@ -344,3 +344,16 @@ def test_windows_of_the_day(text: str, inside: str, outside: str) -> None:
     window = window_of(text)
     assert window.holds(datetime.fromisoformat(f"{inside}:00+00:00"))
     assert not window.holds(datetime.fromisoformat(f"{outside}:00+00:00"))
+
+
+def test_an_agent_of_another_version_is_named_and_nothing_changes(
+    running: tuple[Path, dict[str, Agent]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, agents = running
+    before = held(folder, "nic-0")
+    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", 2)
+    controller = Controller(fleet_of(agents), folder)
+    with pytest.raises(ConfigError, match=r"agent nic-0 speaks version 2 .*, this controller ver"):
+        controller.open()
+    controller.close()
+    assert held(folder, "nic-0") == before

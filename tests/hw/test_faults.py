@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.envs.backends.shape import shape_of
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.hw.figures import Reading, report_of
 from dcqcn_gym.testing.hw_faults import FAULTS, STEP_S, TRIAL_S, run_case
 from dcqcn_gym.testing.hw_faulty import make_certificates
 
@@ -43,3 +48,31 @@ def test_one_case_quickly(certs: Path, tmp_path: Path) -> None:
 def test_faults_have_names_and_meanings() -> None:
     assert len(FAULTS) >= 17
     assert all(FAULTS.values())
+
+
+@pytest.mark.parametrize("kind", ["wrapped", "reset", "stuck"])
+def test_no_interval_is_made_up_from_a_broken_counter(kind: str) -> None:
+    shape = shape_of(load_scenario("mini-fb-hadoop"))
+    random = Random(kind)
+    names = ("tx_bytes", "tx_packets", "pfc_received", "pfc_sent", "pause_us", "cnps_sent")
+    ports = dict.fromkeys((*names, "marked_packets", "marked_bytes", "dropped_packets",
+                           "queue_bytes", "max_queue_bytes"), 0)  # fmt: skip
+    for _ in range(100):
+        old = [{n: random.randrange(2**31, 2**32) for n in names} for _ in range(16)]
+        new = [{n: v + random.randrange(30_000, 10**6) for n, v in nic.items()} for nic in old]
+        idle = [dict(ports)] * len(shape.switch_ports)
+        before = Reading(old, idle)
+        sound = report_of(shape, before, Reading(new, idle), (0, 0, 10**9), None)
+        grown = [b["tx_bytes"] - a["tx_bytes"] for a, b in zip(old, new, strict=True)]
+        assert sound.host_tx_bytes.tolist() == grown
+        broken = [dict(nic) for nic in new]
+        victim, name = random.randrange(16), random.choice(names)
+        if kind == "wrapped":
+            old[victim][name] = 2**32 - 10
+            broken[victim][name] = (2**32 - 10 + 30_000) % 2**32
+        elif kind == "reset":
+            broken[victim] = {n: random.randrange(10**6) for n in names}
+        else:
+            broken[victim]["tx_packets"] = old[victim]["tx_packets"]
+        with pytest.raises(DeviceError, match=f"NIC {victim}: .* this interval is not known"):
+            report_of(shape, before, Reading(broken, idle), (0, 0, 10**9), None)

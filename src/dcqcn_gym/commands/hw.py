@@ -12,6 +12,7 @@ import typer
 
 from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_fleet import chosen_targets, open_fleet, show_plans
+from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
 
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 agent_app = typer.Typer(help="Run the agent of one device.", no_args_is_help=True)
 app.add_typer(agent_app, name="agent")
+app.add_typer(load_app, name="load")
 app.command()(tune)
 app.command()(collect)
 
