@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
-from typing_extensions import Self
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
@@ -78,12 +77,6 @@ class Mlx5Driver(Driver):
     summary = "NIC: the kernel's cc_params in debugfs, at once"
     kind = "nic"
     Settings = Mlx5Settings
-
-    @classmethod
-    def of(cls, settings: DriverSettings, around: Surroundings) -> Self:
-        """Return the driver of the NIC that ``settings`` name; touches nothing yet."""
-        assert isinstance(settings, Mlx5Settings)
-        return cls(settings, around)
 
     def __init__(self, settings: Mlx5Settings, around: Surroundings) -> None:
         self._settings = settings

@@ -88,10 +88,6 @@ class _Device(Driver):
         self.fails = self.lies = 0
         """Writes until one fails or does nothing; 0: none will."""
 
-    @classmethod
-    def of(cls, settings: Any, around: Any) -> _Device:
-        raise NotImplementedError
-
     @property
     def ports(self) -> tuple[str, ...]:
         return self._inner.ports
