@@ -164,6 +164,8 @@ def main() -> None:
             longest = max(longest, outcome.longest_away_s)
             confirmed += outcome.confirmed
             faults += len(outcome.faults)
+            if (seed + 1) % 25 == 0:
+                print(f"through case {seed}: all at a confirmed setting", flush=True)
     print(
         f"{given.cases} cases, {faults} faults, {confirmed} changes confirmed; every device ended "
         f"at a confirmed setting; longest time away: {longest:g} s (a trial lasts {TRIAL_S:g} s)"
