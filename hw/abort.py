@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dcqcn_gym.core.errors import BackendError
-from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.sums import mean
+
+if TYPE_CHECKING:
+    from dcqcn_gym.core.interval import IntervalReport
 
 __all__ = ["NIC_ERRORS", "AbortRules", "Seen"]
 

@@ -11,9 +11,10 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,10 @@ from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.freeze import frozen_by
 
-__all__ = ["Controller", "Dispatch"]
+__all__ = ["AT_ONCE", "Controller", "Dispatch"]
+
+AT_ONCE = 128
+"""Calls that are under way at a time; every one has threads of its own."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +199,7 @@ class Controller:
         """Apply everywhere; return the time between the first answer and the last."""
         first = last = 0.0
         failed: list[DcqcnGymError] = []
-        for call in self._begin("Apply", dict.fromkeys(names, trial)).values():
+        for _, call in self._begin("Apply", dict.fromkeys(names, trial)):
             try:
                 call.result()
             except DcqcnGymError as error:
@@ -208,7 +212,7 @@ class Controller:
 
     def _confirm(self, names: list[str], named: Any, confirmed: list[str]) -> None:
         failed: list[DcqcnGymError] = []
-        for name, call in self._begin("Confirm", dict.fromkeys(names, named)).items():
+        for name, call in self._begin("Confirm", dict.fromkeys(names, named)):
             try:
                 call.result()
                 confirmed.append(name)
@@ -223,10 +227,10 @@ class Controller:
     def _take_back(self, name: str, applied: list[str], confirmed: list[str], why: str) -> None:
         """Take everything back; an agent out of reach does so by itself when its trial ends."""
         named = self._named(name, f"taken back: {why[:400]}")
-        calls = [
-            *self._begin("Rollback", dict.fromkeys(applied, named)).items(),
-            *self._begin("Undo", dict.fromkeys(confirmed, named)).items(),
-        ]
+        calls = chain(
+            self._begin("Rollback", dict.fromkeys(applied, named)),
+            self._begin("Undo", dict.fromkeys(confirmed, named)),
+        )
         left = []
         for device, call in calls:
             try:
@@ -280,8 +284,17 @@ class Controller:
             client.close()
         self._clients = {}
 
-    def _begin(self, method: str, requests: Mapping[str, Any]) -> dict[str, Call]:
-        return {name: self._clients[name].call(method, r) for name, r in requests.items()}
+    def _begin(self, method: str, requests: Mapping[str, Any]) -> Iterator[tuple[str, Call]]:
+        """Yield every device and its call, :data:`AT_ONCE` of them under way at a time.
+
+        Whoever takes one waits for its answer before the next.
+        """
+        names = list(requests)
+        begun: list[Call] = []
+        for i, name in enumerate(names):
+            for ahead in names[len(begun) : i + AT_ONCE]:
+                begun.append(self._clients[ahead].call(method, requests[ahead]))
+            yield name, begun[i]
 
     def _wanted(self, name: str, targets: Mapping[str, Targets], why: str) -> dict[str, Any]:
         who = self._fleet.operator
@@ -306,7 +319,7 @@ class Controller:
             ) from None
 
 
-def _all(calls: Mapping[str, Call]) -> dict[str, Any]:
+def _all(calls: Iterable[tuple[str, Call]]) -> dict[str, Any]:
     """Wait for all; raise the first error, once none is under way any more."""
     found, failed = _each(calls)
     for error in failed.values():
@@ -314,11 +327,11 @@ def _all(calls: Mapping[str, Call]) -> dict[str, Any]:
     return found
 
 
-def _each(calls: Mapping[str, Call]) -> tuple[dict[str, Any], dict[str, DcqcnGymError]]:
+def _each(calls: Iterable[tuple[str, Call]]) -> tuple[dict[str, Any], dict[str, DcqcnGymError]]:
     """Wait for all; return the answers and the errors."""
     found: dict[str, Any] = {}
     failed: dict[str, DcqcnGymError] = {}
-    for name, call in calls.items():
+    for name, call in calls:
         try:
             found[name] = call.result()
         except DcqcnGymError as error:

@@ -30,6 +30,8 @@ __all__ = ["NO_FSD", "UNKNOWN", "Ledger", "Reading", "Shape", "report_of"]
 
 PS_PER_US = 1_000_000
 PS_PER_NS = 1_000
+STUCK_BYTES = 20_000
+"""More bytes than this in no packet at all are no packet at the edge of an interval."""
 
 UNKNOWN = frozenset(
     {
@@ -190,6 +192,11 @@ def _grown(
                     f"{kind} {i}: its counter {name} went from {old[name]} to {new[name]}; the "
                     "device may have started again, so this interval is not known"
                 )
+        if growth.get("tx_bytes", 0) > STUCK_BYTES and growth.get("tx_packets") == 0:
+            raise DeviceError(
+                f"{kind} {i}: it sent {growth['tx_bytes']} bytes in no packet; a counter is stuck, "
+                "so this interval is not known"
+            )
         found.append(growth)
     return found
 

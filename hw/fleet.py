@@ -51,6 +51,9 @@ class Fleet(StrictModel):
     fsd_file: Path | None = Field(
         default=None, description="where a collector keeps the flow-size distribution"
     )
+    fsd_from_pairs: bool = Field(
+        default=False, description="work it out from the bytes of NICs' queue pairs instead"
+    )
     fabric: Address | None = Field(
         default=None, description="the digital fabric whose time the controller moves"
     )
@@ -67,6 +70,10 @@ class Fleet(StrictModel):
                 raise ConfigError(
                     f"{what} {twice[0]!r} stands for two devices; expected every one once"
                 )
+        if self.fsd_from_pairs and self.fsd_file is not None:
+            raise ConfigError(
+                "fsd_file and fsd_from_pairs: flow sizes come from one of them; give one"
+            )
         for text in self.freeze_utc:
             window_of(text)
         if self.dscp in self.lossless_dscp:

@@ -132,6 +132,12 @@ class Guard:
             before = self._driver.read()
             return self._driver.diff(before, self._driver.stage(targets))
 
+    def diff(self) -> list[Line]:
+        """Return what the device holds against its confirmed setting: a trial, or a hand's work."""
+        with self._lock:
+            wanted, held = self._confirmed["values"], self._driver.read()
+            return self._driver.diff(wanted, {p: held.get(p, "") for p in wanted})
+
     def stage(self, name: str, targets: Targets, who: Who) -> list[Line]:
         """Begin the transaction ``name``; a staged one that was not applied is forgotten."""
         with self._lock:

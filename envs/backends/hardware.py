@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from dcqcn_gym.core.groups import DeviceSetting, resolve
 from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.backends.pair_sizes import QueuePairSizes
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.hw.abort import NIC_ERRORS
@@ -61,6 +62,9 @@ class _Open:
     applied: bool = False
     done: bool = False
     fsd_sequence: int = -1
+    counters: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Of the last reading, per device."""
+    pairs: QueuePairSizes | None = None
 
 
 class HardwareBackend:
@@ -80,12 +84,16 @@ class HardwareBackend:
     @property
     def offers(self) -> frozenset[str]:
         """Every switch's figures, and flow sizes where a collector keeps them."""
-        return frozenset({"per_switch", *(["fsd"] if self._fleet.fsd_file else [])})
+        return frozenset({"per_switch", *(["fsd"] if self._tells_fsd else [])})
 
     @property
     def unknown(self) -> frozenset[str]:
         """What no device counts."""
-        return UNKNOWN if self._fleet.fsd_file else UNKNOWN | NO_FSD
+        return UNKNOWN if self._tells_fsd else UNKNOWN | NO_FSD
+
+    @property
+    def _tells_fsd(self) -> bool:
+        return self._fleet.fsd_file is not None or self._fleet.fsd_from_pairs
 
     @property
     def done(self) -> bool:
@@ -111,7 +119,8 @@ class HardwareBackend:
             ports = _ports(controller, shape)
             fabric = self._fabric(scenario, seed)
             self._prepare(controller, scenario.monitor_interval_ps / PS_PER_MS)
-            before = _reading(controller, ports)
+            counters = controller.counters()
+            before = _reading(controller, ports, counters)
         except BaseException:
             controller.close()
             if fabric is not None:
@@ -122,6 +131,9 @@ class HardwareBackend:
             controller, fabric, shape, table, scenario.monitor_interval_ps, before, ports
         )
         self._open.fsd_sequence = self._sequence()
+        if self._fleet.fsd_from_pairs:
+            monitor = scenario.monitor
+            self._open.pairs = QueuePairSizes(monitor.tau_bytes, monitor.theta, counters)
 
     def _fabric(self, scenario: Scenario, seed: int) -> AgentClient | None:
         """Return the connection to the digital fabric, begun anew; None for a real fleet."""
@@ -167,7 +179,8 @@ class HardwareBackend:
         span = opened.interval_ps if duration_ps is None else duration_ps
         start = opened.now_ps
         self._pass(opened, span)
-        after = _reading(opened.controller, opened.ports)
+        opened.counters = opened.controller.counters()
+        after = _reading(opened.controller, opened.ports, opened.counters)
         interval = (opened.index, start, opened.now_ps)
         report = report_of(opened.shape, opened.before, after, interval, self._fsd(opened))
         opened.before, opened.index = after, opened.index + 1
@@ -190,6 +203,8 @@ class HardwareBackend:
 
     def _fsd(self, opened: _Open) -> FlowSizeDistribution | None:
         """Return what the collector says of this interval; raise if it says nothing new."""
+        if opened.pairs is not None:
+            return opened.pairs.close(opened.counters)
         if self._fleet.fsd_file is None:
             return None
         sequence, values = self._collected()
@@ -253,9 +268,12 @@ def _ports(controller: Controller, shape: Shape) -> dict[str, list[str]]:
     return found
 
 
-def _reading(controller: Controller, ports: Mapping[str, list[str]]) -> Reading:
-    """Return all counters of now."""
-    counters = controller.counters()
+def _reading(
+    controller: Controller,
+    ports: Mapping[str, list[str]],
+    counters: Mapping[str, Mapping[str, int]],
+) -> Reading:
+    """Return all counters of one instant, in the order of the scenario's devices."""
     switch_ports = []
     for switch, names in ports.items():
         for name in names:

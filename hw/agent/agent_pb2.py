@@ -13,7 +13,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0b\x61gent.proto\x12\x0f\x64\x63qcn_gym.hw.v1\"\t\n\x07Nothing\"|\n\x0b\x44\x65scription\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0e\n\x06\x64river\x18\x03 \x01(\t\x12\r\n\x05knobs\x18\x04 \x03(\t\x12\x0f\n\x07version\x18\x05 \x01(\t\x12\x10\n\x08protocol\x18\x06 \x01(\r\x12\r\n\x05ports\x18\x07 \x03(\t\"\x16\n\x08Interval\x12\n\n\x02ms\x18\x01 \x01(\x01\"w\n\x06Target\x12\x0c\n\x04port\x18\x01 \x01(\t\x12\x31\n\x05knobs\x18\x02 \x03(\x0b\x32\".dcqcn_gym.hw.v1.Target.KnobsEntry\x1a,\n\nKnobsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"3\n\x07Setting\x12(\n\x07targets\x18\x01 \x03(\x0b\x32\x17.dcqcn_gym.hw.v1.Target\"a\n\x06Wanted\x12\x13\n\x0btransaction\x18\x01 \x01(\t\x12(\n\x07targets\x18\x02 \x03(\x0b\x32\x17.dcqcn_gym.hw.v1.Target\x12\x0b\n\x03who\x18\x03 \x01(\t\x12\x0b\n\x03why\x18\x04 \x01(\t\"x\n\x04Line\x12\r\n\x05place\x18\x01 \x01(\t\x12\x0c\n\x04knob\x18\x02 \x01(\t\x12\x0c\n\x04unit\x18\x03 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x04 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x05 \x01(\t\x12\x11\n\tshared_by\x18\x06 \x03(\t\x12\x13\n\x0bneeds_reset\x18\x07 \x01(\x08\"-\n\x05Plan_\x12$\n\x05lines\x18\x01 \x03(\x0b\x32\x15.dcqcn_gym.hw.v1.Line\"4\n\x05Trial\x12\x13\n\x0btransaction\x18\x01 \x01(\t\x12\x16\n\x0erevert_after_s\x18\x02 \x01(\x01\"6\n\x05Named\x12\x13\n\x0btransaction\x18\x01 \x01(\t\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\".\n\x06Switch\x12\n\n\x02on\x18\x01 \x01(\x08\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\"t\n\x07Status_\x12\r\n\x05state\x18\x01 \x01(\t\x12\x13\n\x0btransaction\x18\x02 \x01(\t\x12\x0e\n\x06left_s\x18\x03 \x01(\x01\x12\x11\n\tconfirmed\x18\x04 \x01(\t\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\x11\n\tbad_lines\x18\x06 \x01(\r\"\x16\n\x06\x45vents\x12\x0c\n\x04json\x18\x01 \x03(\t\"n\n\x07\x46igures\x12\x34\n\x06values\x18\x01 \x03(\x0b\x32$.dcqcn_gym.hw.v1.Figures.ValuesEntry\x1a-\n\x0bValuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\'\n\x05\x42\x65gin\x12\x0c\n\x04seed\x18\x01 \x01(\x04\x12\x10\n\x08scenario\x18\x02 \x01(\t\"\x12\n\x04Span\x12\n\n\x02ps\x18\x01 \x01(\x03\"#\n\x07Instant\x12\n\n\x02ps\x18\x01 \x01(\x03\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\x32\xa1\x06\n\x05\x41gent\x12\x42\n\x08\x44\x65scribe\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x1c.dcqcn_gym.hw.v1.Description\x12>\n\x07Prepare\x12\x19.dcqcn_gym.hw.v1.Interval\x1a\x18.dcqcn_gym.hw.v1.Nothing\x12\x37\n\x04Plan\x12\x17.dcqcn_gym.hw.v1.Wanted\x1a\x16.dcqcn_gym.hw.v1.Plan_\x12\x38\n\x05Stage\x12\x17.dcqcn_gym.hw.v1.Wanted\x1a\x16.dcqcn_gym.hw.v1.Plan_\x12\x39\n\x05\x41pply\x12\x16.dcqcn_gym.hw.v1.Trial\x1a\x18.dcqcn_gym.hw.v1.Status_\x12;\n\x07\x43onfirm\x12\x16.dcqcn_gym.hw.v1.Named\x1a\x18.dcqcn_gym.hw.v1.Status_\x12<\n\x08Rollback\x12\x16.dcqcn_gym.hw.v1.Named\x1a\x18.dcqcn_gym.hw.v1.Status_\x12\x38\n\x04Undo\x12\x16.dcqcn_gym.hw.v1.Named\x1a\x18.dcqcn_gym.hw.v1.Status_\x12\x39\n\x04Stop\x12\x17.dcqcn_gym.hw.v1.Switch\x1a\x18.dcqcn_gym.hw.v1.Status_\x12<\n\x06Status\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x18.dcqcn_gym.hw.v1.Status_\x12<\n\x07History\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x17.dcqcn_gym.hw.v1.Events\x12:\n\x04Read\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x18.dcqcn_gym.hw.v1.Setting\x12>\n\x08\x43ounters\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x18.dcqcn_gym.hw.v1.Figures2\x7f\n\x06\x46\x61\x62ric\x12\x39\n\x05Reset\x12\x16.dcqcn_gym.hw.v1.Begin\x1a\x18.dcqcn_gym.hw.v1.Instant\x12:\n\x07\x41\x64vance\x12\x15.dcqcn_gym.hw.v1.Span\x1a\x18.dcqcn_gym.hw.v1.Instantb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0b\x61gent.proto\x12\x0f\x64\x63qcn_gym.hw.v1\"\t\n\x07Nothing\"|\n\x0b\x44\x65scription\x12\x0e\n\x06\x64\x65vice\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0e\n\x06\x64river\x18\x03 \x01(\t\x12\r\n\x05knobs\x18\x04 \x03(\t\x12\x0f\n\x07version\x18\x05 \x01(\t\x12\x10\n\x08protocol\x18\x06 \x01(\r\x12\r\n\x05ports\x18\x07 \x03(\t\"\x16\n\x08Interval\x12\n\n\x02ms\x18\x01 \x01(\x01\"w\n\x06Target\x12\x0c\n\x04port\x18\x01 \x01(\t\x12\x31\n\x05knobs\x18\x02 \x03(\x0b\x32\".dcqcn_gym.hw.v1.Target.KnobsEntry\x1a,\n\nKnobsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"3\n\x07Setting\x12(\n\x07targets\x18\x01 \x03(\x0b\x32\x17.dcqcn_gym.hw.v1.Target\"a\n\x06Wanted\x12\x13\n\x0btransaction\x18\x01 \x01(\t\x12(\n\x07targets\x18\x02 \x03(\x0b\x32\x17.dcqcn_gym.hw.v1.Target\x12\x0b\n\x03who\x18\x03 \x01(\t\x12\x0b\n\x03why\x18\x04 \x01(\t\"x\n\x04Line\x12\r\n\x05place\x18\x01 \x01(\t\x12\x0c\n\x04knob\x18\x02 \x01(\t\x12\x0c\n\x04unit\x18\x03 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x04 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x05 \x01(\t\x12\x11\n\tshared_by\x18\x06 \x03(\t\x12\x13\n\x0bneeds_reset\x18\x07 \x01(\x08\"-\n\x05Plan_\x12$\n\x05lines\x18\x01 \x03(\x0b\x32\x15.dcqcn_gym.hw.v1.Line\"4\n\x05Trial\x12\x13\n\x0btransaction\x18\x01 \x01(\t\x12\x16\n\x0erevert_after_s\x18\x02 \x01(\x01\"6\n\x05Named\x12\x13\n\x0btransaction\x18\x01 \x01(\t\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\".\n\x06Switch\x12\n\n\x02on\x18\x01 \x01(\x08\x12\x0b\n\x03who\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\"t\n\x07Status_\x12\r\n\x05state\x18\x01 \x01(\t\x12\x13\n\x0btransaction\x18\x02 \x01(\t\x12\x0e\n\x06left_s\x18\x03 \x01(\x01\x12\x11\n\tconfirmed\x18\x04 \x01(\t\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\x11\n\tbad_lines\x18\x06 \x01(\r\"\x16\n\x06\x45vents\x12\x0c\n\x04json\x18\x01 \x03(\t\"\x82\x01\n\x07LoadJob\x12\x0f\n\x07program\x18\x01 \x01(\t\x12\x36\n\x07options\x18\x02 \x03(\x0b\x32%.dcqcn_gym.hw.v1.LoadJob.OptionsEntry\x1a.\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"K\n\tLoadState\x12\x0f\n\x07program\x18\x01 \x01(\t\x12\x0f\n\x07running\x18\x02 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05\x12\x0e\n\x06output\x18\x04 \x01(\t\"n\n\x07\x46igures\x12\x34\n\x06values\x18\x01 \x03(\x0b\x32$.dcqcn_gym.hw.v1.Figures.ValuesEntry\x1a-\n\x0bValuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\'\n\x05\x42\x65gin\x12\x0c\n\x04seed\x18\x01 \x01(\x04\x12\x10\n\x08scenario\x18\x02 \x01(\t\"\x12\n\x04Span\x12\n\n\x02ps\x18\x01 \x01(\x03\"#\n\x07Instant\x12\n\n\x02ps\x18\x01 \x01(\x03\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\x32\x9e\x08\n\x05\x41gent\x12\x42\n\x08\x44\x65scribe\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x1c.dcqcn_gym.hw.v1.Description\x12>\n\x07Prepare\x12\x19.dcqcn_gym.hw.v1.Interval\x1a\x18.dcqcn_gym.hw.v1.Nothing\x12\x37\n\x04Plan\x12\x17.dcqcn_gym.hw.v1.Wanted\x1a\x16.dcqcn_gym.hw.v1.Plan_\x12\x38\n\x04\x44iff\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x16.dcqcn_gym.hw.v1.Plan_\x12\x38\n\x05Stage\x12\x17.dcqcn_gym.hw.v1.Wanted\x1a\x16.dcqcn_gym.hw.v1.Plan_\x12\x39\n\x05\x41pply\x12\x16.dcqcn_gym.hw.v1.Trial\x1a\x18.dcqcn_gym.hw.v1.Status_\x12;\n\x07\x43onfirm\x12\x16.dcqcn_gym.hw.v1.Named\x1a\x18.dcqcn_gym.hw.v1.Status_\x12<\n\x08Rollback\x12\x16.dcqcn_gym.hw.v1.Named\x1a\x18.dcqcn_gym.hw.v1.Status_\x12\x38\n\x04Undo\x12\x16.dcqcn_gym.hw.v1.Named\x1a\x18.dcqcn_gym.hw.v1.Status_\x12\x39\n\x04Stop\x12\x17.dcqcn_gym.hw.v1.Switch\x1a\x18.dcqcn_gym.hw.v1.Status_\x12<\n\x06Status\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x18.dcqcn_gym.hw.v1.Status_\x12<\n\x07History\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x17.dcqcn_gym.hw.v1.Events\x12:\n\x04Read\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x18.dcqcn_gym.hw.v1.Setting\x12>\n\x08\x43ounters\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x18.dcqcn_gym.hw.v1.Figures\x12\x41\n\tStartLoad\x12\x18.dcqcn_gym.hw.v1.LoadJob\x1a\x1a.dcqcn_gym.hw.v1.LoadState\x12<\n\x04Load\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x1a.dcqcn_gym.hw.v1.LoadState\x12@\n\x08StopLoad\x12\x18.dcqcn_gym.hw.v1.Nothing\x1a\x1a.dcqcn_gym.hw.v1.LoadState2\x7f\n\x06\x46\x61\x62ric\x12\x39\n\x05Reset\x12\x16.dcqcn_gym.hw.v1.Begin\x1a\x18.dcqcn_gym.hw.v1.Instant\x12:\n\x07\x41\x64vance\x12\x15.dcqcn_gym.hw.v1.Span\x1a\x18.dcqcn_gym.hw.v1.Instantb\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'agent_pb2', globals())
@@ -22,6 +22,8 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
   _TARGET_KNOBSENTRY._options = None
   _TARGET_KNOBSENTRY._serialized_options = b'8\001'
+  _LOADJOB_OPTIONSENTRY._options = None
+  _LOADJOB_OPTIONSENTRY._serialized_options = b'8\001'
   _FIGURES_VALUESENTRY._options = None
   _FIGURES_VALUESENTRY._serialized_options = b'8\001'
   _NOTHING._serialized_start=32
@@ -52,18 +54,24 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _STATUS_._serialized_end=909
   _EVENTS._serialized_start=911
   _EVENTS._serialized_end=933
-  _FIGURES._serialized_start=935
-  _FIGURES._serialized_end=1045
-  _FIGURES_VALUESENTRY._serialized_start=1000
-  _FIGURES_VALUESENTRY._serialized_end=1045
-  _BEGIN._serialized_start=1047
-  _BEGIN._serialized_end=1086
-  _SPAN._serialized_start=1088
-  _SPAN._serialized_end=1106
-  _INSTANT._serialized_start=1108
-  _INSTANT._serialized_end=1143
-  _AGENT._serialized_start=1146
-  _AGENT._serialized_end=1947
-  _FABRIC._serialized_start=1949
-  _FABRIC._serialized_end=2076
+  _LOADJOB._serialized_start=936
+  _LOADJOB._serialized_end=1066
+  _LOADJOB_OPTIONSENTRY._serialized_start=1020
+  _LOADJOB_OPTIONSENTRY._serialized_end=1066
+  _LOADSTATE._serialized_start=1068
+  _LOADSTATE._serialized_end=1143
+  _FIGURES._serialized_start=1145
+  _FIGURES._serialized_end=1255
+  _FIGURES_VALUESENTRY._serialized_start=1210
+  _FIGURES_VALUESENTRY._serialized_end=1255
+  _BEGIN._serialized_start=1257
+  _BEGIN._serialized_end=1296
+  _SPAN._serialized_start=1298
+  _SPAN._serialized_end=1316
+  _INSTANT._serialized_start=1318
+  _INSTANT._serialized_end=1353
+  _AGENT._serialized_start=1356
+  _AGENT._serialized_end=2410
+  _FABRIC._serialized_start=2412
+  _FABRIC._serialized_end=2539
 # @@protoc_insertion_point(module_scope)

@@ -82,6 +82,33 @@ class Line(_message.Message):
     unit: str
     def __init__(self, place: _Optional[str] = ..., knob: _Optional[str] = ..., unit: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., shared_by: _Optional[_Iterable[str]] = ..., needs_reset: bool = ...) -> None: ...
 
+class LoadJob(_message.Message):
+    __slots__ = ["options", "program"]
+    class OptionsEntry(_message.Message):
+        __slots__ = ["key", "value"]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    options: _containers.ScalarMap[str, str]
+    program: str
+    def __init__(self, program: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class LoadState(_message.Message):
+    __slots__ = ["code", "output", "program", "running"]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    output: str
+    program: str
+    running: bool
+    def __init__(self, program: _Optional[str] = ..., running: bool = ..., code: _Optional[int] = ..., output: _Optional[str] = ...) -> None: ...
+
 class Named(_message.Message):
     __slots__ = ["transaction", "who", "why"]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]

@@ -37,6 +37,9 @@ class AgentConfig(StrictModel):
     commands: Literal["system", "recorded"] = Field(
         default="system", description="commands of this host, or outputs in ROOT/commands"
     )
+    loads: tuple[str, ...] = Field(
+        default=(), description="load that may be started here, as ib_write_bw; none unless told"
+    )
     reflection: bool = Field(default=False, description="tell anybody's tools the protocol")
     dscp: Dscp = 0
     tls: Tls

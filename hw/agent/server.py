@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,15 +17,17 @@ from dcqcn_gym.core.errors import (
 )
 from dcqcn_gym.hw.agent.config import AgentConfig
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
+from dcqcn_gym.hw.agent.ticker import Ticker
 from dcqcn_gym.hw.drivers import Driver
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.journal import Journal
+from dcqcn_gym.hw.load.jobs import LoadJobs
 from dcqcn_gym.hw.tls import MOST_REPLY, MOST_REQUEST, Tls, channel_options
 from dcqcn_gym.hw.transaction import Clock, Guard, Who
 
 __all__ = ["Agent", "handlers", "load_agent", "parsed", "secure_server"]
 
-TICK_S = 0.05
+_TICKER = Ticker()
 Wrap = Callable[[Driver], Driver]
 _CODES = {
     ConfigError: "INVALID_ARGUMENT",
@@ -124,9 +125,8 @@ class Agent:
         self.journal = Journal(folder / config.journal)
         clocks = {} if clock is None else {"clock": clock}
         self.guard = Guard(self._driver, self.journal, **clocks)
-        self._ended = threading.Event()
+        self.loads = LoadJobs(config.loads)
         self._server: Any = None
-        self._thread: threading.Thread | None = None
         self._held = False
         self.address = config.listen
 
@@ -137,8 +137,7 @@ class Agent:
         self._server, self.address = secure_server(
             config.tls, self._folder, config.listen, config.dscp, self._add_services
         )
-        self._thread = threading.Thread(target=self._keep_time, daemon=True, name=config.device)
-        self._thread.start()
+        _TICKER.add(self._keep_time)
 
     def _add_services(self, server: Any) -> None:
         """Add the own service, the usual one for health, and reflection if the file says so."""
@@ -146,7 +145,7 @@ class Agent:
 
         config = self._config
         service = AgentService(
-            config.device, self._driver, self.guard, lambda: self.journal.bad_lines
+            config.device, self._driver, self.guard, lambda: self.journal.bad_lines, self.loads
         )
         own = handlers(SERVICE, service, METHODS, config.controllers)
         server.add_generic_rpc_handlers((own,))
@@ -160,9 +159,8 @@ class Agent:
             reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME), server)
 
     def _keep_time(self) -> None:
-        while not self._ended.wait(TICK_S):
-            self.look_for_stop_file()
-            self.guard.tick()
+        self.look_for_stop_file()
+        self.guard.tick()
 
     def look_for_stop_file(self) -> None:
         """Stop while the file exists; the emergency stop that needs no controller."""
@@ -171,6 +169,8 @@ class Agent:
         wanted = (self._folder / self._config.stop_file).exists()
         if wanted != self._held:
             self._held = wanted
+            if wanted:
+                self.loads.stop()
             self.guard.stop(wanted, Who("stop file", str(self._config.stop_file)))
 
     def wait(self) -> None:
@@ -179,11 +179,10 @@ class Agent:
 
     def close(self) -> None:
         """Stop listening. A change on trial is left to the next start, which takes it back."""
-        self._ended.set()
         if self._server is not None:
             self._server.stop(0.1).wait()
-        if self._thread is not None:
-            self._thread.join()
+        _TICKER.remove(self._keep_time)
+        self.loads.stop()
 
 
 def load_agent(

@@ -10,9 +10,10 @@ from dataclasses import asdict
 from typing import Any
 
 from dcqcn_gym import __version__
-from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.errors import ConfigError, StateError, quote
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.drivers import Driver, Line, Targets
+from dcqcn_gym.hw.load.jobs import LoadJobs
 from dcqcn_gym.hw.transaction import Guard, Who
 
 __all__ = ["METHODS", "PROTOCOL", "SERVICE", "AgentService", "targets_of", "wanted_targets"]
@@ -26,6 +27,7 @@ METHODS: Mapping[str, tuple[Any, Any]] = {
     "Describe": (pb.Nothing, pb.Description),
     "Prepare": (pb.Interval, pb.Nothing),
     "Plan": (pb.Wanted, pb.Plan_),
+    "Diff": (pb.Nothing, pb.Plan_),
     "Stage": (pb.Wanted, pb.Plan_),
     "Apply": (pb.Trial, pb.Status_),
     "Confirm": (pb.Named, pb.Status_),
@@ -36,6 +38,9 @@ METHODS: Mapping[str, tuple[Any, Any]] = {
     "History": (pb.Nothing, pb.Events),
     "Read": (pb.Nothing, pb.Setting),
     "Counters": (pb.Nothing, pb.Figures),
+    "StartLoad": (pb.LoadJob, pb.LoadState),
+    "Load": (pb.Nothing, pb.LoadState),
+    "StopLoad": (pb.Nothing, pb.LoadState),
 }
 """Method -> the types of what it takes and gives; ``agent.proto`` says the same."""
 
@@ -44,12 +49,18 @@ class AgentService:
     """One method per call of the protocol; each raises an error of the project or answers."""
 
     def __init__(
-        self, device: str, driver: Driver, guard: Guard, bad_lines: Callable[[], int]
+        self,
+        device: str,
+        driver: Driver,
+        guard: Guard,
+        bad_lines: Callable[[], int],
+        loads: LoadJobs | None = None,
     ) -> None:
         self._device = device
         self._driver = driver
         self._guard = guard
         self._bad_lines = bad_lines
+        self._loads = LoadJobs(()) if loads is None else loads
 
     def Describe(self, request: pb.Nothing) -> pb.Description:  # noqa: N802
         """Say who this is and what it can do."""
@@ -73,6 +84,10 @@ class AgentService:
     def Plan(self, request: pb.Wanted) -> pb.Plan_:  # noqa: N802
         """Say what would change."""
         return _plan(self._guard.plan(targets_of(request.targets)))
+
+    def Diff(self, request: pb.Nothing) -> pb.Plan_:  # noqa: N802
+        """Say what the device holds that was not confirmed."""
+        return _plan(self._guard.diff())
 
     def Stage(self, request: pb.Wanted) -> pb.Plan_:  # noqa: N802
         """Begin a transaction."""
@@ -103,7 +118,9 @@ class AgentService:
         return self._status()
 
     def Stop(self, request: pb.Switch) -> pb.Status_:  # noqa: N802
-        """Refuse every change from now on, or allow changes again."""
+        """Refuse every change from now on, or allow changes again; load ends too."""
+        if request.on:
+            self._loads.stop()
         self._guard.stop(request.on, _who(request.who, request.why))
         return self._status()
 
@@ -123,6 +140,23 @@ class AgentService:
     def Counters(self, request: pb.Nothing) -> pb.Figures:  # noqa: N802
         """Say what the device has counted."""
         return pb.Figures(values=self._driver.counters())
+
+    def StartLoad(self, request: pb.LoadJob) -> pb.LoadState:  # noqa: N802
+        """Begin load that the agent's file permits."""
+        if self._guard.status.state == "stopped":
+            raise StateError("this device was stopped by hand; allow changes again first")
+        self._loads.start(request.program, dict(request.options))
+        return self.Load(pb.Nothing())
+
+    def Load(self, request: pb.Nothing) -> pb.LoadState:  # noqa: N802
+        """Say how the load stands and what it printed."""
+        running, code, output = self._loads.state()
+        return pb.LoadState(program=self._loads.program, running=running, code=code, output=output)
+
+    def StopLoad(self, request: pb.Nothing) -> pb.LoadState:  # noqa: N802
+        """End the load."""
+        self._loads.stop()
+        return self.Load(request)
 
     def _status(self) -> pb.Status_:
         return pb.Status_(**asdict(self._guard.status), bad_lines=self._bad_lines())

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from typing_extensions import Self
 
@@ -70,10 +70,14 @@ class Driver(ABC):
         """Names of a switch's ports, in the order of the scenario's; a NIC has none."""
         return ()
 
+    def __init__(self, settings: Any, around: Surroundings) -> None:  # noqa: B027
+        """Take up ``settings``, an instance of the class's ``Settings``; touches nothing yet."""
+
     @classmethod
-    @abstractmethod
     def of(cls, settings: DriverSettings, around: Surroundings) -> Self:
         """Return the driver of the device that ``settings`` name; touches nothing yet."""
+        assert isinstance(settings, cls.Settings)
+        return cls(settings, around)
 
     @abstractmethod
     def knobs(self) -> tuple[str, ...]:

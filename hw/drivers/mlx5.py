@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
-from typing_extensions import Self
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
@@ -60,6 +59,12 @@ class Mlx5Settings(DriverSettings):
     rtt_file: str | None = Field(
         default=None, description="the file below the root in which a prober keeps round trips"
     )
+    pair_counter: str | None = Field(
+        default=None,
+        pattern=r"^[a-z][a-z0-9_]{0,62}$",
+        description="the counter of sent bytes that `rdma statistic qp show` has per queue pair, "
+        "as rdma_tx_bytes; none: queue pairs are not read",
+    )
     assume_dcqcn: bool = Field(
         default=False, description="true if it is known that no programmable algorithm is active"
     )
@@ -72,12 +77,6 @@ class Mlx5Driver(Driver):
     summary = "NIC: the kernel's cc_params in debugfs, at once"
     kind = "nic"
     Settings = Mlx5Settings
-
-    @classmethod
-    def of(cls, settings: DriverSettings, around: Surroundings) -> Self:
-        """Return the driver of the NIC that ``settings`` name; touches nothing yet."""
-        assert isinstance(settings, Mlx5Settings)
-        return cls(settings, around)
 
     def __init__(self, settings: Mlx5Settings, around: Surroundings) -> None:
         self._settings = settings
@@ -173,7 +172,11 @@ class Mlx5Driver(Driver):
 
     def counters(self) -> dict[str, int]:
         """Return what the NIC has counted: bytes, pauses, CNPs, marks, round trips."""
-        return mlx5_counters.collect(self._root, self._runner, self._source)
+        found = mlx5_counters.collect(self._root, self._runner, self._source)
+        counter = self._settings.pair_counter
+        if counter is not None:
+            found |= mlx5_counters.sent_by_pair(self._runner, self._source, counter)
+        return found
 
 
 def number(text: str, where: str) -> int:

@@ -14,9 +14,19 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.root import Root
 from dcqcn_gym.hw.runner import Runner
 
-__all__ = ["Source", "collect", "ethtool_statistics", "queue_pairs", "rdma_statistics"]
+__all__ = [
+    "Source",
+    "collect",
+    "ethtool_statistics",
+    "queue_pairs",
+    "rdma_statistics",
+    "sent_by_pair",
+]
 
 OCTETS_PER_WORD = 4
+MOST_PAIRS = 1024
+PAIRS = "qp/"
+"""Begins the names of figures of single queue pairs."""
 _LINE = re.compile(r"\s*(?P<name>[\w.\[\] -]+?):\s*(?P<value>\d+)\s*")
 HW_COUNTERS = {
     "np_cnp_sent": "cnps_sent",
@@ -131,6 +141,25 @@ def queue_pairs(text: str) -> dict[int, dict[str, int]]:
         counters = re.findall(r"\b([a-z]\w*) (\d+)\b", entry[match.end() :])
         found[int(match[1])] = {name: int(value) for name, value in counters}
     return found
+
+
+def sent_by_pair(runner: Runner, source: Source, counter: str) -> dict[str, int]:
+    """Return ``qp/NUMBER/tx_bytes`` of every queue pair that is counted apart, at most 1024.
+
+    ``rdma statistic qp set link DEV/PORT auto type on`` has the kernel count them; which optional
+    counters there are, its version decides. Raises DeviceError if no pair has this one.
+    """
+    link = f"{source.ibdev}/{source.port}"
+    pairs = queue_pairs(runner.run("rdma", "statistic", "qp", "show", "link", link))
+    sent = {number: values[counter] for number, values in pairs.items() if counter in values}
+    if pairs and not sent:
+        known = sorted({name for values in pairs.values() for name in values})
+        raise DeviceError(
+            f"`rdma statistic qp` shows no {counter} for the queue pairs of {link}; it shows "
+            f"{', '.join(known) or 'nothing'}: choose one as pair_counter, or turn it on"
+        )
+    largest = sorted(sent, key=lambda number: (-sent[number], number))[:MOST_PAIRS]
+    return {f"{PAIRS}{number}/tx_bytes": sent[number] for number in sorted(largest)}
 
 
 def _round_trips(root: Root, path: str) -> dict[str, int]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 
 from pydantic import Field
-from typing_extensions import Self
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN
@@ -77,12 +76,6 @@ class MlxconfigDriver(Driver):
     summary = "NIC: mlxconfig, in force after the next reset"
     kind = "nic"
     Settings = MlxconfigSettings
-
-    @classmethod
-    def of(cls, settings: DriverSettings, around: Surroundings) -> Self:
-        """Return the driver of the NIC that ``settings`` name; touches nothing yet."""
-        assert isinstance(settings, MlxconfigSettings)
-        return cls(settings, around)
 
     def __init__(self, settings: MlxconfigSettings, around: Surroundings) -> None:
         self._settings = settings

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pydantic import Field
-from typing_extensions import Self
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
@@ -71,13 +70,7 @@ class SonicDriver(Driver):
     kind = "switch"
     Settings = SonicSettings
 
-    @classmethod
-    def of(cls, settings: DriverSettings, around: Surroundings) -> Self:
-        """Return the driver of the switch that ``settings`` name; touches nothing yet."""
-        assert isinstance(settings, SonicSettings)
-        return cls(settings)
-
-    def __init__(self, settings: SonicSettings) -> None:
+    def __init__(self, settings: SonicSettings, around: Surroundings) -> None:
         self._settings = settings
         self._db = Databases(settings.socket, settings.host, settings.port)
 

@@ -76,6 +76,7 @@ class DigitalFabric:
         shared_profiles: bool = False,
         listen: str = "127.0.0.1",
     ) -> None:
+        folder = folder.resolve()  # servers of switches have folders of their own
         self.fleet = folder / "fleet.toml"
         self._folder, self._plan = folder, plan
         self._shared, self._listen = shared_profiles, listen

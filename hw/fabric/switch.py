@@ -53,20 +53,31 @@ class PlayedSwitch:
             "AZURE_LOSSLESS" if shared_profile else f"AZURE_LOSSLESS_{port}" for port in self.ports
         ]
         folder.mkdir(parents=True, exist_ok=True)
-        self._process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--save", "",
-             "--unixsocketperm", "700", "--appendonly", "no", "--dir", str(folder),
-             "--logfile", "redis.log"],
-            stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+        self._process = self._server()
         try:
             self._config = self._client(CONFIG_DB)
             self._counters = self._client(COUNTERS_DB)
             self._wait()
-            self._fill(knobs, interval_ms)
+            self.fill(knobs, interval_ms)
         except BaseException:
             self.close()
             raise
+
+    def _server(self) -> subprocess.Popen[bytes]:
+        words = ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--save", "",
+                 "--unixsocketperm", "700", "--appendonly", "no", "--dir",
+                 str(self.socket.parent), "--logfile", "redis.log"]  # fmt: skip
+        return subprocess.Popen(words, stdout=subprocess.DEVNULL)
+
+    def stop(self) -> None:
+        """Have the server end, as at a restart of SONiC's database; what it holds is kept."""
+        self._config.shutdown(save=True)
+        self._process.wait(10)
+
+    def restart(self) -> None:
+        """Bring a stopped server back, with what it held."""
+        self._process = self._server()
+        self._wait()
 
     def _client(self, database: int) -> Any:
         try:
@@ -88,7 +99,8 @@ class PlayedSwitch:
                     raise ConfigError(f"redis-server does not answer at {self.socket}") from None
                 time.sleep(0.01)
 
-    def _fill(self, knobs: Mapping[str, float], interval_ms: float) -> None:
+    def fill(self, knobs: Mapping[str, float], interval_ms: float) -> None:
+        """Write the databases as after a boot: every port has these knobs (SI units)."""
         held = {name: str(to_device(DCQCN[name], knobs[name])) for name in ECN_KNOBS}
         profile = {"ecn": "ecn_all"}
         for colour in COLOURS:

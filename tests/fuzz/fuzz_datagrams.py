@@ -105,6 +105,7 @@ def messages(random: Random, folder: Path) -> None:
         pb.Switch: pb.Switch(on=False, who="x"),
         pb.Interval: pb.Interval(ms=random.choice((1.0, 0.0, float("inf")))),
         pb.Nothing: pb.Nothing(),
+        pb.LoadJob: pb.LoadJob(program="ib_write_bw", options={"bytes": "1", "peer": name}),
     }[METHODS[method][0]].SerializeToString()
     data = damage(random, good) if random.random() < 0.6 else good
     try:

@@ -290,6 +290,7 @@ def test_a_lost_agent_does_not_keep_the_others_from_going_back(
         ({"trial_s": 0}, "trial_s"),
         ({"freeze_utc": ["Mon-Fry 08:00-18:00"]}, "freeze window 'Mon-Fry 08:00-18:00': expected"),
         ({"freeze_utc": ["25:00-26:00"]}, "freeze window '25:00-26:00'"),
+        ({"fsd_file": "x", "fsd_from_pairs": True}, "fsd_file and fsd_from_pairs"),
         ({"trials_s": 1}, "did you mean 'trial_s'"),
         ({"nics": [{"name": "a", "address": "here"}]}, "expected HOST:PORT"),
         (
@@ -343,3 +344,16 @@ def test_windows_of_the_day(text: str, inside: str, outside: str) -> None:
     window = window_of(text)
     assert window.holds(datetime.fromisoformat(f"{inside}:00+00:00"))
     assert not window.holds(datetime.fromisoformat(f"{outside}:00+00:00"))
+
+
+def test_an_agent_of_another_version_is_named_and_nothing_changes(
+    running: tuple[Path, dict[str, Agent]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, agents = running
+    before = held(folder, "nic-0")
+    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", 2)
+    controller = Controller(fleet_of(agents), folder)
+    with pytest.raises(ConfigError, match=r"agent nic-0 speaks version 2 .*, this controller ver"):
+        controller.open()
+    controller.close()
+    assert held(folder, "nic-0") == before

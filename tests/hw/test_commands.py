@@ -68,6 +68,21 @@ def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
         typed("rollback", *fleet)
 
 
+def test_a_change_by_hand_shows_and_goes_back(fabric: DigitalFabric) -> None:
+    fleet = ["--fleet", str(fabric.fleet)]
+    assert "every device holds its confirmed setting" in typed("diff", *fleet)
+    place = next((fabric.fleet.parent / "nic-1").glob("root/sys/kernel/debug/mlx5/*/cc_params"))
+    before = (place / "rp_gd").read_text()
+    (place / "rp_gd").write_text("13\n")
+    done = CliRunner().invoke(app, ["hw", "diff", *fleet], env={"COLUMNS": "200"})
+    assert done.exit_code == 1
+    (line,) = [x.split() for x in done.output.splitlines() if "rp_gd" in x]
+    assert line[:4] == ["nic-1", "rp_gd", before.strip(), "13"]
+    typed("rollback", "--trial-only", *fleet)
+    assert (place / "rp_gd").read_text() == before
+    assert "every device holds" in typed("diff", *fleet)
+
+
 def test_a_stop_and_its_end(fabric: DigitalFabric) -> None:
     fleet = ["--fleet", str(fabric.fleet)]
     assert "7 devices refuse" in typed("stop", *fleet)

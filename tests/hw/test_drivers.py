@@ -10,10 +10,12 @@ from devices import DATA, LATER, NIC, PlayedMlxconfig, load_sonic, nic_tree, red
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, NIC_KNOBS, expert_setting
+from dcqcn_gym.envs.backends.pair_sizes import QueuePairSizes
+from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.drivers import DRIVERS, Driver, Surroundings, Targets, make_driver
 from dcqcn_gym.hw.drivers.mlx5_counters import ethtool_statistics, queue_pairs, rdma_statistics
 from dcqcn_gym.hw.drivers.sonic import members
-from dcqcn_gym.hw.runner import RecordedRunner
+from dcqcn_gym.hw.runner import RecordedRunner, recorded_name
 from dcqcn_gym.testing.driver_case import DriverCase
 
 EXPERT = expert_setting()
@@ -241,3 +243,41 @@ def test_a_wrong_key_of_a_device_is_one_sentence() -> None:
 
 def test_all_knobs_belong_to_a_device() -> None:
     assert len(DCQCN.rows) == len(NIC_KNOBS) + len(ECN_KNOBS) == 20
+
+
+PAIRS_TEXT = """link mlx5_0/1 cntn 4 type RC lqpn 178 rdma_tx_bytes 5000 rdma_tx_packets 5
+link mlx5_0/1 cntn 5 type RC lqpn 179 rdma_tx_bytes 70 rdma_tx_packets 1
+"""
+
+
+def test_bytes_of_queue_pairs_are_read_if_the_kernel_has_them(tmp_path: Path) -> None:
+    root = nic_tree(tmp_path, "newer")
+    file = root / "commands" / recorded_name("rdma", "statistic", "qp", "show", "link", "mlx5_0/1")
+    around = Surroundings(root, RecordedRunner(root / "commands"))
+    driver = make_driver("mlx5", {**NIC, "pair_counter": "rdma_tx_bytes"}, around, "test")
+    with pytest.raises(DeviceError, match="rdma is not installed"):
+        driver.counters()
+    file.write_text(PAIRS_TEXT)
+    found = driver.counters()
+    assert {n: v for n, v in found.items() if n.startswith("qp/")} == {
+        "qp/178/tx_bytes": 5000, "qp/179/tx_bytes": 70,
+    }  # fmt: skip
+    file.write_text(PAIRS_TEXT.replace("rdma_tx_bytes", "rx_write_requests"))
+    with pytest.raises(DeviceError, match=r"shows no rdma_tx_bytes .* shows rdma_tx_packets, rx_"):
+        driver.counters()
+    file.write_text("")
+    assert not any(name.startswith("qp/") for name in driver.counters())
+
+
+def test_flow_sizes_of_queue_pairs() -> None:
+    start = {"nic-0": {"qp/1/tx_bytes": 10_000_000, "tx_bytes": 5}, "nic-1": {}}
+    sizes = QueuePairSizes(1_000_000, 0.01, start)
+    first = sizes.close({"nic-0": {"qp/1/tx_bytes": 12_000_000, "qp/2/tx_bytes": 400},
+                         "nic-1": {"qp/1/tx_bytes": 900}})  # fmt: skip
+    assert (first.elephants, first.mice) == (1, 2)
+    assert first.monitor_bytes == sum(
+        len(pb.Figures(values={n: v}).SerializeToString())
+        for n, v in (("qp/1/tx_bytes", 12_000_000), ("qp/2/tx_bytes", 400), ("qp/1/tx_bytes", 900))
+    )
+    again = sizes.close({"nic-0": {"qp/1/tx_bytes": 300}, "nic-1": {"qp/1/tx_bytes": 900}})
+    assert again.elephants + again.mice + again.potential == 1  # another pair, under its number

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from dcqcn_gym.hw.certs import write_all
-from dcqcn_gym.testing.hw_faults import FAULTS, NAMES, STEP_S, TRIAL_S, run_case
+from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.envs.backends.shape import shape_of
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.hw.figures import Reading, report_of
+from dcqcn_gym.testing.hw_faults import FAULTS, STEP_S, TRIAL_S, run_case
+from dcqcn_gym.testing.hw_faulty import make_certificates
 
 SEEDS = range(30)
 seen: set[str] = set()
@@ -16,7 +21,7 @@ seen: set[str] = set()
 @pytest.fixture(scope="module")
 def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certs")
-    write_all(folder, NAMES, ["controller"])
+    make_certificates(folder)
     return folder
 
 
@@ -29,8 +34,9 @@ def test_every_device_ends_at_a_confirmed_setting(first: int, certs: Path, tmp_p
         folder.mkdir()
         outcome = run_case(seed, folder, certs)
         confirmed += outcome.confirmed
-        # a device is away for a trial at most; longer only while its own file is gone
-        hindered = any(fault.startswith(("file-gone", "clock-jump")) for fault in outcome.faults)
+        # a device is away for a trial at most; longer only while its own file or database is gone
+        gone = ("file-gone", "redis-restart", "clock-jump")
+        hindered = any(fault.startswith(gone) for fault in outcome.faults)
         assert hindered or outcome.longest_away_s <= TRIAL_S + STEP_S
     assert confirmed > 0
 
@@ -40,5 +46,33 @@ def test_one_case_quickly(certs: Path, tmp_path: Path) -> None:
 
 
 def test_faults_have_names_and_meanings() -> None:
-    assert len(FAULTS) >= 13
+    assert len(FAULTS) >= 17
     assert all(FAULTS.values())
+
+
+@pytest.mark.parametrize("kind", ["wrapped", "reset", "stuck"])
+def test_no_interval_is_made_up_from_a_broken_counter(kind: str) -> None:
+    shape = shape_of(load_scenario("mini-fb-hadoop"))
+    random = Random(kind)
+    names = ("tx_bytes", "tx_packets", "pfc_received", "pfc_sent", "pause_us", "cnps_sent")
+    ports = dict.fromkeys((*names, "marked_packets", "marked_bytes", "dropped_packets",
+                           "queue_bytes", "max_queue_bytes"), 0)  # fmt: skip
+    for _ in range(100):
+        old = [{n: random.randrange(2**31, 2**32) for n in names} for _ in range(16)]
+        new = [{n: v + random.randrange(30_000, 10**6) for n, v in nic.items()} for nic in old]
+        idle = [dict(ports)] * len(shape.switch_ports)
+        before = Reading(old, idle)
+        sound = report_of(shape, before, Reading(new, idle), (0, 0, 10**9), None)
+        grown = [b["tx_bytes"] - a["tx_bytes"] for a, b in zip(old, new, strict=True)]
+        assert sound.host_tx_bytes.tolist() == grown
+        broken = [dict(nic) for nic in new]
+        victim, name = random.randrange(16), random.choice(names)
+        if kind == "wrapped":
+            old[victim][name] = 2**32 - 10
+            broken[victim][name] = (2**32 - 10 + 30_000) % 2**32
+        elif kind == "reset":
+            broken[victim] = {n: random.randrange(10**6) for n in names}
+        else:
+            broken[victim]["tx_packets"] = old[victim]["tx_packets"]
+        with pytest.raises(DeviceError, match=f"NIC {victim}: .* this interval is not known"):
+            report_of(shape, before, Reading(broken, idle), (0, 0, 10**9), None)

@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dcqcn_gym.commands.hw_collect import collect
+from dcqcn_gym.commands.hw_fleet import chosen_targets, open_fleet, show_plans
+from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
-    from dcqcn_gym.core.groups import DeviceSetting
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.hw.agent.server import Agent
-    from dcqcn_gym.hw.controller import Controller
-    from dcqcn_gym.hw.drivers import Targets
     from dcqcn_gym.hw.fabric.fabric import WorldPlan
 
 app = typer.Typer(
@@ -31,6 +28,7 @@ app = typer.Typer(
 )
 agent_app = typer.Typer(help="Run the agent of one device.", no_args_is_help=True)
 app.add_typer(agent_app, name="agent")
+app.add_typer(load_app, name="load")
 app.command()(tune)
 app.command()(collect)
 
@@ -153,8 +151,24 @@ def drivers() -> None:
 def plan(fleet: _Fleet, assign: _Set = None, best: _Best = None) -> None:
     """Show what a setting would change on every device; changes nothing."""
     with open_fleet(fleet) as controller:
-        plans = controller.plan(_targets(controller, assign, best))
-        _show_plans({device: plan.lines for device, plan in plans.items()})
+        plans = controller.plan(chosen_targets(controller, assign, best))
+        columns = ("device", "place", "now", "then", "unit", "note")
+        found = {device: plan.lines for device, plan in plans.items()}
+        show_plans(found, columns, "nothing would change")
+
+
+@app.command()
+def diff(fleet: _Fleet) -> None:
+    """Show what devices hold against their confirmed setting; exit 1 if one differs."""
+    require_grpc()
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+    with open_fleet(fleet) as controller:
+        plans = controller.ask_all("Diff", pb.Nothing())
+    columns = ("device", "place", "confirmed", "held", "unit", "note")
+    found = {device: plan.lines for device, plan in plans.items()}
+    if show_plans(found, columns, "every device holds its confirmed setting"):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -174,7 +188,7 @@ def apply(
         plan(fleet, assign, best)
         return
     with open_fleet(fleet) as controller:
-        targets = _targets(controller, assign, best)
+        targets = chosen_targets(controller, assign, best)
         if hold is None:
             done = controller.carry_out(targets, why)
             state = "changed and confirmed"
@@ -309,82 +323,3 @@ def history(
         events = controller.ask_all("History", pb.Nothing(), [device])[device]
         for event in events.json:
             typer.echo(json.dumps(json.loads(event)))
-
-
-@contextmanager
-def open_fleet(fleet: Path, *, lenient: bool = False) -> Iterator[Controller]:
-    """Open a controller until the block ends; ``lenient``: without agents that do not answer."""
-    require_grpc()
-    from dcqcn_gym.hw.controller import Controller
-    from dcqcn_gym.hw.fleet import load_fleet
-
-    controller = Controller(load_fleet(fleet), fleet.parent)
-    try:
-        controller.open(lenient=lenient)
-        yield controller
-    finally:
-        controller.close()
-
-
-def _targets(
-    controller: Controller, assign: list[str] | None, best: Path | None
-) -> dict[str, Targets]:
-    """Return device -> what it is to get: from --set, from --best, or from both."""
-    from dcqcn_gym.core.errors import ConfigError
-    from dcqcn_gym.core.groups import cluster_setting
-    from dcqcn_gym.core.knobs import DCQCN
-
-    wanted: dict[str, float] = {}
-    if best is not None:
-        wanted |= cluster_setting(_recommended(best))
-    for text in assign or []:
-        name, _, value = text.partition("=")
-        row = DCQCN[name]
-        try:
-            wanted[name] = row.to_si(float(value))
-        except ValueError:
-            raise ConfigError(f"--set {text!r}: expected KNOB=NUMBER") from None
-    if not wanted:
-        raise ConfigError("no setting was given; use --set KNOB=VALUE or --best FILE")
-    return targets_of_setting(controller, wanted)
-
-
-def targets_of_setting(controller: Controller, wanted: Mapping[str, float]) -> dict[str, Targets]:
-    """Return device -> those of the knobs (SI units) that devices of its kind have."""
-    from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS
-
-    own = {
-        "nic": {n: wanted[n] for n in NIC_KNOBS if n in wanted},
-        "switch": {n: wanted[n] for n in ECN_KNOBS if n in wanted},
-    }
-    found = controller.descriptions.items()
-    return {name: {"": own[d.kind]} for name, d in found if own[d.kind]}
-
-
-def _recommended(best: Path) -> DeviceSetting:
-    from dcqcn_gym.core.errors import ConfigError
-    from dcqcn_gym.core.files import parse_json, read_file
-    from dcqcn_gym.core.groups import setting_of
-
-    try:
-        return setting_of(parse_json(read_file(best))["recommended"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise ConfigError(f"{best}: not a run's best.json ({error})") from None
-
-
-def _show_plans(plans: Mapping[str, Any]) -> None:
-    from rich.console import Console
-
-    from dcqcn_gym.runs.table import Table
-
-    rows = []
-    for device, lines in plans.items():
-        for line in lines:
-            notes = ["at the next reset"] if line.needs_reset else []
-            notes += [f"shared by {', '.join(line.shared_by)}"] if line.shared_by else []
-            rows.append((device, line.place, line.before, line.after, line.unit, "; ".join(notes)))
-    if not rows:
-        typer.echo("nothing would change")
-        return
-    columns = ("device", "place", "now", "then", "unit", "note")
-    Console().print(Table(columns, rows, "what would change").text())

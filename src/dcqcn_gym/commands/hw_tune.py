@@ -92,7 +92,7 @@ def _carry_out(
     spec: RunSpec, run_dir: RunDir, fleet: Path, rules: AbortRules, keep: bool
 ) -> dict[str, Any]:
     """Run, and put the fleet back whatever happens; return what best.json holds."""
-    from dcqcn_gym.commands.hw import open_fleet, targets_of_setting
+    from dcqcn_gym.commands.hw_fleet import open_fleet, targets_of_setting
     from dcqcn_gym.core.groups import cluster_setting, setting_of
     from dcqcn_gym.hw.agent import agent_pb2 as pb
     from dcqcn_gym.hw.agent.service import targets_of

@@ -1,0 +1,1 @@
+"""Traffic on a real fleet: perftest and nccl-tests, started through agents, and what they print."""

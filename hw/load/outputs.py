@@ -1,0 +1,109 @@
+"""What perftest and nccl-tests print, as numbers.
+
+perftest (linux-rdma/perftest): a line of ``#bytes``, ``#iterations`` and figures after a header;
+``ib_write_lat`` gives *half* round trips in microseconds. nccl-tests (NVIDIA/nccl-tests): one row
+per size with time (us), algorithm and bus bandwidth (GB/s) and errors, out of place then in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dcqcn_gym.core.errors import DeviceError
+
+__all__ = ["Bandwidth", "Collective", "Latency", "bandwidths", "collectives", "latencies"]
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """One size of ``ib_write_bw --report_gbits``."""
+
+    message_bytes: int
+    iterations: int
+    peak_bps: float
+    mean_bps: float
+
+
+@dataclass(frozen=True)
+class Latency:
+    """One size of ``ib_write_lat``; round trips, twice what is printed."""
+
+    message_bytes: int
+    iterations: int
+    least_s: float
+    median_s: float
+    mean_s: float
+    p99_s: float
+
+
+@dataclass(frozen=True)
+class Collective:
+    """One size of an nccl-test, out of place."""
+
+    message_bytes: int
+    time_s: float
+    bus_bps: float
+    errors: int
+
+
+def bandwidths(text: str) -> list[Bandwidth]:
+    """Return the rows of ``ib_write_bw``; raise DeviceError if it did not report in Gb/s."""
+    rows = _rows(text, "ib_write_bw", 5)
+    if rows and "BW average[Gb/sec]" not in text:
+        raise DeviceError("`ib_write_bw` reported no Gb/s; start it with --report_gbits")
+    return [Bandwidth(int(r[0]), int(r[1]), r[2] * 1e9, r[3] * 1e9) for r in rows]
+
+
+def latencies(text: str) -> list[Latency]:
+    """Return the rows of ``ib_write_lat``."""
+    return [
+        Latency(int(r[0]), int(r[1]), *(2e-6 * r[i] for i in (2, 4, 5, 7)))
+        for r in _rows(text, "ib_write_lat", 9)
+    ]
+
+
+def _rows(text: str, program: str, columns: int) -> list[list[float]]:
+    """Return the rows of numbers after perftest's header; DeviceError without header or rows."""
+    _, found, body = text.rpartition("#bytes")
+    rows = []
+    for line in body.splitlines()[1:]:
+        words = line.split()
+        if not words or words[0].startswith("-"):
+            break
+        try:
+            rows.append([float(word) for word in words])
+        except ValueError:
+            raise _none(program, text) from None
+        if len(words) != columns or not words[0].isdecimal() or not words[1].isdecimal():
+            raise _none(program, text)
+    if not found or not rows:
+        raise _none(program, text)
+    return rows
+
+
+def collectives(text: str) -> list[Collective]:
+    """Return the rows of an nccl-test; raise DeviceError without one, or if a result was wrong."""
+    rows = []
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) < 9 or words[0].startswith("#") or not words[0].isdecimal():
+            continue
+        try:
+            time_us, bus, wrong = float(words[5]), float(words[7]), words[8]
+            errors = 0 if wrong == "N/A" else int(wrong)
+            rows.append(Collective(int(words[0]), time_us * 1e-6, bus * 8e9, errors))
+        except ValueError:
+            raise _none("nccl-tests", text) from None
+    if not rows:
+        raise _none("nccl-tests", text)
+    bad = [row for row in rows if row.errors]
+    if bad:
+        raise DeviceError(f"nccl-tests counted {bad[0].errors} errors at {bad[0].message_bytes} B")
+    return rows
+
+
+def _none(program: str, text: str) -> DeviceError:
+    last = text.strip().splitlines()[-1:] or [""]
+    return DeviceError(
+        f"`{program}` printed no results; its last line: {last[0][:120]!r} (did it find its peer?)"
+    )
