@@ -243,9 +243,12 @@ def _write_failure(path: Path, error: OSError) -> RunError:
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file as a whole or not at all (temporary file, fsync, rename)."""
+    """Write a file as a whole or not at all (temporary file, fsync, rename).
+
+    Of two processes that write it at once the last one wins, whole as well.
+    """
     path = Path(path)
-    draft = path.with_name(path.name + ".tmp")
+    draft = _draft(path)
     try:
         with open(draft, "wb") as file:
             file.write(data)
@@ -257,9 +260,13 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         raise _write_failure(path, error) from error
 
 
+def _draft(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{os.getpid()}.tmp")
+
+
 def check_writable(path: Path) -> None:
     """Raise RunError unless :func:`write_atomically` can make ``path``; leaves nothing behind."""
-    draft = path.with_name(path.name + ".tmp")
+    draft = _draft(path)
     try:
         draft.touch()
         draft.unlink()
