@@ -7,6 +7,7 @@ Ctrl-C leaves nothing half-made. Memory does not grow with simulated time.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,12 +19,14 @@ import dcqcn_gym
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
-from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
+from dcqcn_gym.core.interval import FinishedFlows, IntervalReport, LiveFlows
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
+from dcqcn_gym.core.score import GUARD
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
 from dcqcn_gym.envs.backends import Backend, make_backend
+from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, collectives_of
@@ -139,13 +142,18 @@ class _Totals:
     """Running sums over the intervals."""
 
     rounds: RoundTracker
-    slowdown: SlowdownCounter = field(default_factory=SlowdownCounter)
+    guard_ps: float = math.inf
+    """Flows that start from here on had no time to finish, and are not in ``every``."""
+    finished: SlowdownCounter = field(default_factory=SlowdownCounter)
+    every: SlowdownCounter | None = field(default_factory=SlowdownCounter)
+    """Unfinished flows too, at their age; None once the backend could not tell them."""
     intervals: int = 0
     end_ps: int = 0
     first_start_ps: int | None = None
     last_finish_ps: int = 0
     flows: int = 0
     active: int = 0
+    none_active: bool = False
     utility_sum: float = 0.0
     busy: int = 0
     port_pause_ps: float = 0.0
@@ -159,7 +167,11 @@ class _Totals:
 
     def add(self, interval: Interval) -> None:
         flows, figures = interval.report.finished, interval.figures
-        self.slowdown.add(flows.bytes, slowdowns(flows.fct_ps, flows.ideal_fct_ps))
+        slow = slowdowns(flows.fct_ps, flows.ideal_fct_ps)
+        self.finished.add(flows.bytes, slow)
+        if self.every is not None:
+            counted = flows.start_ps < self.guard_ps
+            self.every.add(flows.bytes[counted], np.maximum(slow[counted], 1.0))
         if flows.bytes.size:
             first = int(flows.start_ps.min())
             known = self.first_start_ps
@@ -170,6 +182,7 @@ class _Totals:
         self.end_ps = figures.end_ps
         self.flows += figures.finished_flows
         self.active = figures.active_flows
+        self.none_active = not self.active and "active_flows" not in interval.report.unknown
         self.utility_sum += 0.0 if interval.idle else interval.utility
         self.busy += not interval.idle
         self.port_pause_ps += figures.port_pause_ps
@@ -183,6 +196,15 @@ class _Totals:
         self.largest_queue = max(self.largest_queue, figures.max_queue_bytes)
         for name in _COUNTED:
             self.counts[name] += getattr(figures, name)
+
+    def add_left(self, left: LiveFlows | None) -> None:
+        """Count the flows that are unfinished at the end; None: they are not known."""
+        if left is None:
+            self.every = self.every if self.none_active else None
+        elif self.every is not None:
+            counted = left.start_ps < self.guard_ps
+            ages = slowdowns(self.end_ps - left.start_ps[counted], left.ideal_fct_ps[counted])
+            self.every.add(left.bytes[counted], np.maximum(ages, 1.0))
 
 
 def simulate(
@@ -217,7 +239,9 @@ def simulate(
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
     clock = Clock()
-    totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.fabric)))
+    length = math.inf if intervals is None else intervals * scenario.monitor_interval_ps
+    rounds = RoundTracker(collectives_of(scenario.workloads, scenario.fabric))
+    totals = _Totals(rounds, (1 - GUARD) * length)
     try:
         world.open(scenario, seed)
         clock.opened()
@@ -230,6 +254,7 @@ def simulate(
                 tracer.close()
                 if picture := draw(tracer):
                     files.write("trace.png", picture)
+            totals.add_left(live_flows_of(world))
             summary = _summary(scenario, setting, seed, totals)
             for name, data in (more(summary, files.draft("intervals.csv")) if more else {}).items():
                 files.write(name, data)
@@ -372,7 +397,8 @@ def _summary(
         "pause_ns_mean_device": totals.device_pause_ps / 1000,
         "max_queue_bytes": totals.largest_queue,
         **totals.counts,
-        "slowdown": totals.slowdown.summary(),
+        "slowdown": None if totals.every is None else totals.every.summary(),
+        "slowdown_finished": totals.finished.summary(),
         "collectives": totals.rounds.summary(),
     }
 
