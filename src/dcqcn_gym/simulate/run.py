@@ -7,7 +7,6 @@ Ctrl-C leaves nothing half-made. Memory does not grow with simulated time.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,20 +18,19 @@ import dcqcn_gym
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
-from dcqcn_gym.core.interval import FinishedFlows, IntervalReport, LiveFlows
+from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
-from dcqcn_gym.core.score import GUARD
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
 from dcqcn_gym.envs.backends import Backend, make_backend
-from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, collectives_of
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulate.clock import Clock
+from dcqcn_gym.simulate.every_flow import EveryFlow
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.recorded import Spent
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
@@ -142,18 +140,13 @@ class _Totals:
     """Running sums over the intervals."""
 
     rounds: RoundTracker
-    guard_ps: float = math.inf
-    """Flows that start from here on had no time to finish, and are not in ``every``."""
-    finished: SlowdownCounter = field(default_factory=SlowdownCounter)
-    every: SlowdownCounter | None = field(default_factory=SlowdownCounter)
-    """Unfinished flows too, at their age; None once the backend could not tell them."""
+    slowdown: SlowdownCounter = field(default_factory=SlowdownCounter)
     intervals: int = 0
     end_ps: int = 0
     first_start_ps: int | None = None
     last_finish_ps: int = 0
     flows: int = 0
     active: int = 0
-    none_active: bool = False
     utility_sum: float = 0.0
     busy: int = 0
     port_pause_ps: float = 0.0
@@ -167,11 +160,7 @@ class _Totals:
 
     def add(self, interval: Interval) -> None:
         flows, figures = interval.report.finished, interval.figures
-        slow = slowdowns(flows.fct_ps, flows.ideal_fct_ps)
-        self.finished.add(flows.bytes, slow)
-        if self.every is not None:
-            counted = flows.start_ps < self.guard_ps
-            self.every.add(flows.bytes[counted], np.maximum(slow[counted], 1.0))
+        self.slowdown.add(flows.bytes, slowdowns(flows.fct_ps, flows.ideal_fct_ps))
         if flows.bytes.size:
             first = int(flows.start_ps.min())
             known = self.first_start_ps
@@ -182,7 +171,6 @@ class _Totals:
         self.end_ps = figures.end_ps
         self.flows += figures.finished_flows
         self.active = figures.active_flows
-        self.none_active = not self.active and "active_flows" not in interval.report.unknown
         self.utility_sum += 0.0 if interval.idle else interval.utility
         self.busy += not interval.idle
         self.port_pause_ps += figures.port_pause_ps
@@ -196,15 +184,6 @@ class _Totals:
         self.largest_queue = max(self.largest_queue, figures.max_queue_bytes)
         for name in _COUNTED:
             self.counts[name] += getattr(figures, name)
-
-    def add_left(self, left: LiveFlows | None) -> None:
-        """Count the flows that are unfinished at the end; None: they are not known."""
-        if left is None:
-            self.every = self.every if self.none_active else None
-        elif self.every is not None:
-            counted = left.start_ps < self.guard_ps
-            ages = slowdowns(self.end_ps - left.start_ps[counted], left.ideal_fct_ps[counted])
-            self.every.add(left.bytes[counted], np.maximum(ages, 1.0))
 
 
 def simulate(
@@ -236,12 +215,13 @@ def simulate(
     """
     _check_budget(scenario, intervals)
     check_out(out, force)
+    every = (
+        EveryFlow() if intervals is None else EveryFlow(intervals * scenario.monitor_interval_ps)
+    )
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
     clock = Clock()
-    length = math.inf if intervals is None else intervals * scenario.monitor_interval_ps
-    rounds = RoundTracker(collectives_of(scenario.workloads, scenario.fabric))
-    totals = _Totals(rounds, (1 - GUARD) * length)
+    totals = _Totals(RoundTracker(collectives_of(scenario.workloads, scenario.fabric)))
     try:
         world.open(scenario, seed)
         clock.opened()
@@ -249,13 +229,13 @@ def simulate(
         known = (COLLECTIVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
         with ResultFiles(out, _tables(totals.rounds), known) as files:
             tracer = None if trace is None else Tracer(trace, files)
-            _run(scenario, world, setting, totals, files, intervals, progress, tracer)
+            _run(scenario, world, setting, totals, files, intervals, progress, tracer, every)
             if tracer is not None:
                 tracer.close()
                 if picture := draw(tracer):
                     files.write("trace.png", picture)
-            totals.add_left(live_flows_of(world))
             summary = _summary(scenario, setting, seed, totals)
+            summary |= {"slowdown": every.summary(world), "slowdown_finished": summary["slowdown"]}
             for name, data in (more(summary, files.draft("intervals.csv")) if more else {}).items():
                 files.write(name, data)
             world.close()  # a simulation in a process of its own is paid for when it ends
@@ -310,12 +290,14 @@ def _run(
     intervals: int | None,
     progress: Progress | None,
     tracer: Tracer | None,
+    every: EveryFlow,
 ) -> None:
     stuck = 0
     if tracer is not None:
         tracer.attach(world)
     while (not world.done) if intervals is None else totals.intervals < intervals:
         report = world.advance()
+        every.add(report)
         interval = measure(
             report,
             scenario,
@@ -397,8 +379,7 @@ def _summary(
         "pause_ns_mean_device": totals.device_pause_ps / 1000,
         "max_queue_bytes": totals.largest_queue,
         **totals.counts,
-        "slowdown": None if totals.every is None else totals.every.summary(),
-        "slowdown_finished": totals.finished.summary(),
+        "slowdown": totals.slowdown.summary(),
         "collectives": totals.rounds.summary(),
     }
 
