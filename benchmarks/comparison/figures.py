@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.comparison.results import Row, leads, moving_mean, scored
+from dcqcn_gym.benchmarks.comparison.order import leads, scored
+from dcqcn_gym.benchmarks.comparison.results import Row, moving_mean
 from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 
-__all__ = ["curve", "dots_figure", "profile_figure", "utility_figure"]
+__all__ = ["curve", "dots_figure", "profile_chart", "profile_figure", "utility_figure"]
 
 COLUMNS = 4
 COLOURS = 8
@@ -111,12 +112,15 @@ def profile_figure(rows: Sequence[Row]) -> Chart:
             )
     gains = {tuner: values for tuner, values in gains.items() if values.size}
     what = "score S" if by_score else "gain in final utility"
+    title = f"Share of the seeds, %, with at least this {what} over the default"
+    return profile_chart(gains, title, f"{what} over the default")
+
+
+def profile_chart(gains: Mapping[str, FloatArray], title: str, x_label: str) -> Chart:
+    """Draw performance profiles of sorted gains, by name; more than eight wait to be asked for."""
     every = linear_axis([*gains.values(), np.zeros(1)], wanted=6)
     share = Axis(-4.0, 104.0, tuple((float(p), str(p)) for p in range(0, 101, 25)))
-    panel = Panel(
-        f"Share of the seeds, %, with at least this {what} over the default",
-        every, share, 190, f"{what} over the default",
-    )  # fmt: skip
+    panel = Panel(title, every, share, 190, x_label)
     panel.rule(x=0.0)
     keys = []
     for i, (tuner, values) in enumerate(gains.items()):
