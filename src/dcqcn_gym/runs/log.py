@@ -243,12 +243,9 @@ def _write_failure(path: Path, error: OSError) -> RunError:
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file as a whole or not at all (temporary file, fsync, rename).
-
-    Of two processes that write it at once the last one wins, whole as well.
-    """
+    """Write a file whole or not at all, also where two processes do (own draft, fsync, rename)."""
     path = Path(path)
-    draft = _draft(path)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with open(draft, "wb") as file:
             file.write(data)
@@ -260,13 +257,9 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         raise _write_failure(path, error) from error
 
 
-def _draft(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{os.getpid()}.tmp")
-
-
 def check_writable(path: Path) -> None:
     """Raise RunError unless :func:`write_atomically` can make ``path``; leaves nothing behind."""
-    draft = _draft(path)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         draft.touch()
         draft.unlink()
