@@ -59,7 +59,9 @@ def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
     named = [row for row in rows if row.mlxconfig and row.name not in outside]
     pairs = [f"{row.mlxconfig}_P${{PORT:-1}}={_number(values[row.name])}" for row in named]
     if not pairs:
-        raise ConfigError(f"mlxconfig has none of the knobs of scheme {setting.table.scheme!r}")
+        if not held:
+            raise ConfigError(f"mlxconfig has none of the knobs of scheme {setting.table.scheme!r}")
+        return ["# NICs: nothing that mlxconfig can hold.", *comments, ":"]
     return [
         "# NIC part, persistent: run on every host, then reset the NIC or reboot.",
         "# DEV is the PCI device or mst device, PORT the port (1 by default).",
@@ -165,13 +167,14 @@ def emit(setting: DeviceSetting, form: str, *, before: Setting | None = None) ->
     Device names stay shell variables, because only the operator knows them. Values are in the
     units that the tool expects; a knob that the tool does not know is left out, with a comment. A
     setting per group gives one section per group that has such devices; the variable GROUP chooses
-    one. With ``before``, the setting in force so far, only knobs that differ from it are written.
-    Raises UnknownNameError for another form, ConfigError if the tool knows no knob at all.
+    one. ``all`` says in a comment which form cannot hold the setting. With ``before``, the setting
+    in force so far, only knobs that differ from it are written. Raises UnknownNameError for another
+    form, ConfigError if the tool knows no knob at all.
     """
     if form not in WORDS:
         raise UnknownNameError("form", form, WORDS)
     if form == "all":
-        return "\n".join(f"## {one}\n{emit(setting, one, before=before)}" for one in FORMS)
+        return "\n".join(f"## {one}\n{_or_why(setting, one, before)}" for one in FORMS)
     concerned = _SWITCH_GROUPS if form == "sonic" else _NIC_GROUPS
     sections = {
         group: _section(values, form, before)
@@ -180,6 +183,14 @@ def emit(setting: DeviceSetting, form: str, *, before: Setting | None = None) ->
     }
     lines = sections["cluster"] if len(sections) == 1 else _sections(sections)
     return "\n".join(lines) + "\n"
+
+
+def _or_why(setting: DeviceSetting, form: str, before: Setting | None) -> str:
+    """Return the commands of one of several forms, or a comment that says why there are none."""
+    try:
+        return emit(setting, form, before=before)
+    except ConfigError as error:
+        return f"# {error}\n:\n"
 
 
 def _section(setting: Setting, form: str, before: Setting | None) -> list[str]:

@@ -3,6 +3,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <sstream>
 #include <stdexcept>
@@ -118,6 +120,24 @@ void AddFinished(JsonLine& line, const std::vector<::dcqcn::FinishedFlow>& flows
   line.End();
 }
 
+// the flows that have not finished, by source and ordinal: fields of LiveFlows
+void AddUnfinished(JsonLine& line, const ::dcqcn::TransportLayer& transport) {
+  constexpr std::array kNames{"src",      "ordinal",      "dst",     "bytes",
+                              "start_ps", "ideal_fct_ps", "workload"};
+  using Row = std::array<int64_t, kNames.size()>;
+  std::vector<Row> rows;
+  transport.for_each_live([&rows](const ::dcqcn::Qp& q, const ::dcqcn::Message& m) {
+    if (m.bytes == ::dcqcn::kUnlimited) return;  // it cannot finish
+    rows.push_back({q.src, m.ordinal, q.dst, m.bytes, m.start, m.ideal, m.workload});
+  });
+  std::sort(rows.begin(), rows.end());
+  line.Open("unfinished");
+  for (std::size_t k = 0; k < kNames.size(); ++k) {
+    line.Column(kNames[k], rows, [k](const Row& row) { return row[k]; });
+  }
+  line.End();
+}
+
 }  // namespace
 
 void RunInfo::Set(const std::string& key, const std::string& value) {
@@ -219,6 +239,7 @@ void Outputs::Finish(const RunDone& done, double wall_s) {
   line.Open("setting");
   for (const auto& [name, value] : done.setting_si) line.Add(name.c_str(), value);
   line.End();
+  AddUnfinished(line, m_simulation.transport());
   line.Add("cpu_s", seconds(used.ru_utime) + seconds(used.ru_stime));
   line.Add("wall_s", wall_s);
   line.Add("peak_memory_bytes", used.ru_maxrss * 1024);

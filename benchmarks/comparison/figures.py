@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.comparison.results import Row, leads, moving_mean, scored
+from dcqcn_gym.benchmarks.comparison.order import leads, scored
+from dcqcn_gym.benchmarks.comparison.results import Row, moving_mean
 from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel

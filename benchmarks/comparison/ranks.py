@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dcqcn_gym.benchmarks.comparison.results import Row, leads, scored
+from dcqcn_gym.benchmarks.comparison.order import leads, scored
+from dcqcn_gym.benchmarks.comparison.results import Row
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.benchmarks.comparison.order import in_order
 from dcqcn_gym.benchmarks.comparison.plan import Trial
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
@@ -29,24 +30,14 @@ from dcqcn_gym.core.statistics import (
     paired_change,
     slowdown_by_seed,
 )
-from dcqcn_gym.core.verdict import Measured, Verdict, pooled, scores_by_seed, verdict
+from dcqcn_gym.core.verdict import Measured, Verdict, pooled, verdict
 from dcqcn_gym.report.applications import applications_of_run, mean_applications
 from dcqcn_gym.report.judged import mean_utility, measured, tells_unfinished
 from dcqcn_gym.report.network import NetworkFigures, mean_figures, network_figures
 from dcqcn_gym.report.series import IntArray, Series
 from dcqcn_gym.runs.log import read_run
 
-__all__ = [
-    "SHARE_OF_BEST",
-    "WINDOW",
-    "Figures",
-    "Row",
-    "collect",
-    "leads",
-    "moving_mean",
-    "rows",
-    "scored",
-]
+__all__ = ["SHARE_OF_BEST", "WINDOW", "Figures", "Row", "collect", "moving_mean", "rows"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -220,29 +211,7 @@ def _table(
         _row(tuner, figures, best, default, errors.get((name, tuner), ""))
         for tuner, figures in tuners.items()
     ]
-    by_score = scored(made)
-    return sorted(made, key=lambda row: -_worth(row, by_score) if row.seeds else math.inf)
-
-
-def _worth(row: Row, by_score: bool) -> float:
-    if not by_score:
-        return row.final.mean
-    return row.verdict.score.mean if row.verdict else 0.0
-
-
-def scored(rows: Sequence[Row]) -> bool:
-    """True if the rows have scores over the default, which then decide their order."""
-    done = [row for row in rows if row.seeds]
-    others = [row.verdict for row in done if row.tuner != "default"]
-    return 0 < len(others) < len(done) and all(v and v.score.n for v in others)
-
-
-def leads(pairs: Sequence[tuple[Figures, Figures]]) -> list[float]:
-    """Return S of the first over the second of each pair, as far as logs tell it."""
-    known = [(a.fresh, b.fresh) for a, b in pairs]
-    told = [(a, b) for a, b in known if a is not None and b is not None]
-    found = scores_by_seed([a for a, _ in told], [b for _, b in told])
-    return [value for value in found if not math.isnan(value)]
+    return in_order(made)
 
 
 def _best_by_seed(tuners: Mapping[str, list[Figures]]) -> dict[int, float]:

@@ -38,8 +38,10 @@ class ReplayBackend:
         """Return one that plays the reports of a file (:func:`write_reports`)."""
         return cls(read_reports(text))
 
-    def __init__(self, reports: Sequence[IntervalReport]) -> None:
+    def __init__(self, reports: Sequence[IntervalReport], left: LiveFlows | None = None) -> None:
+        """Play ``reports``; ``left`` are the flows that were unfinished at their end, if known."""
         self._reports = tuple(reports)
+        self._left = left
         self._next: int | None = None
         self._applied = False
 
@@ -79,6 +81,10 @@ class ReplayBackend:
             )
         self._next = at + 1
         return report
+
+    def live_flows(self) -> LiveFlows | None:
+        """Return the flows that were unfinished, at the end of the recording and if it has them."""
+        return self._left if self._opened("live_flows") == len(self._reports) else None
 
     def close(self) -> None:
         """Stop playing; allowed in every state."""

@@ -115,6 +115,18 @@ def test_what_a_field_cannot_hold_is_left_out_and_said() -> None:
     assert "Left out, out of range" not in emit(edge, "mlxconfig")
 
 
+def test_of_all_forms_those_are_written_that_can_hold_the_setting() -> None:
+    changed = SETTING.replace_nvidia({"rp_byte_reset": 65535})  # the only knob that differs
+    script = emit(changed, "all", before=SETTING)
+    assert "# NICs: nothing that mlxconfig can hold.\n# Left out, out of range" in script
+    assert "echo 65535 >" in script
+    assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
+    nameless = KnobTable("toy", (replace(TOY, mlxconfig=None), *ECN_ROWS))
+    script = emit(default_setting(table=nameless), "all")
+    assert "## mlxconfig\n# mlxconfig has none of the knobs of scheme 'toy'\n" in script
+    assert "sonic-db-cli" in script
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_checks_every_value(form: str) -> None:
     changes: dict[str, dict[str, float]] = {

@@ -175,3 +175,25 @@ class TestRunDir:
         tmp_path.chmod(0o500)
         with pytest.raises(RunError, match="not writable"):
             self.check(tmp_path / "out")
+
+
+WRITES = """
+import sys
+from dcqcn_gym.runs.log import write_atomically
+for _ in range(60):
+    write_atomically(sys.argv[1], sys.argv[2].encode() * 500_000)
+"""
+
+
+def test_two_processes_that_write_one_file_leave_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    both = [
+        subprocess.Popen([sys.executable, "-c", WRITES, str(path), letter], stderr=subprocess.PIPE)
+        for letter in "ab"
+    ]
+    while any(process.poll() is None for process in both):
+        if path.exists():
+            data = path.read_bytes()
+            assert data in (b"a" * 500_000, b"b" * 500_000)
+    assert [process.communicate()[1] for process in both] == [b"", b""]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]

@@ -31,6 +31,12 @@ RUN: dict[str, Any] = {
 }
 
 
+LEFT = {
+    "src": [0], "ordinal": [7], "dst": [3], "bytes": [5000], "start_ps": [10**9],
+    "ideal_fct_ps": [10**6], "workload": [0],
+}  # fmt: skip
+
+
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
     """A folder as the program dcqcn-ns3 leaves it; beside it the tables of the same run."""
@@ -66,6 +72,16 @@ def test_the_files_are_those_of_the_simulation(raw: Path, tmp_path: Path) -> Non
     }  # fmt: skip
 
 
+def test_unfinished_flows_that_the_program_told_are_counted(raw: Path) -> None:
+    (raw / "run.json").write_text(json.dumps({**RUN, "unfinished": LEFT}))
+    code, _ = command(raw)
+    assert code == 0
+    summary = json.loads((raw / "tables" / "summary.json").read_text())
+    age_ps = 4 * MINI.monitor_interval_ps - 10**9
+    assert summary["slowdown"]["all"]["max"] == age_ps / 10**6
+    assert summary["slowdown_finished"]["all"]["max"] < 1000
+
+
 @pytest.mark.parametrize(
     "more", [("--seed", "2"), ("--set", "kmin=5"), ("--intervals", "2"), ("--until-done",)]
 )
@@ -83,6 +99,9 @@ def test_a_run_that_is_over_takes_no_other_options(raw: Path, more: tuple[str, .
         ({"sed": 1}, "sed"),
         ({"setting": {"kmin": 1}}, "the setting lacks rp_clamp_tgt_rate"),
         ({"setting": {**SETTING, "kmim": 1}}, "did you mean 'kmin'"),
+        ({"unfinished": {"src": [1]}}, "unfinished.*missing"),
+        ({"unfinished": {**LEFT, "src": [1, 2]}}, "columns of one length"),
+        ({"unfinished": {**LEFT, "ideal_fct_ps": [0]}}, "ideal_fct_ps"),
     ],
 )
 def test_a_bad_run_file_is_one_sentence(raw: Path, change: dict[str, Any], message: str) -> None:

@@ -13,6 +13,8 @@ from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import default_setting
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdown_by_size
+from dcqcn_gym.envs.backends import make_backend
+from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.simulate.run import FILES, endless, parse_assignments, simulate, with_flows
@@ -44,9 +46,39 @@ def test_files_agree_with_each_other(tmp_path: Path) -> None:
     for column in ("pauses", "marks", "cnps", "drops", "packet_hops"):
         assert sum(int(row[column]) for row in intervals) == summary[column]
     slow = [float(row["fct_ns"]) / float(row["ideal_fct_ns"]) for row in flows]
-    assert summary["slowdown"]["all"]["mean"] == pytest.approx(np.mean(slow))
-    assert summary["slowdown"]["all"]["p50"] == pytest.approx(np.median(slow), rel=0.01)
+    assert summary["slowdown_finished"]["all"]["mean"] == pytest.approx(np.mean(slow))
+    assert summary["slowdown_finished"]["all"]["p50"] == pytest.approx(np.median(slow), rel=0.01)
     assert json.loads((out / "timing.json").read_text())["peak_memory_bytes"] > 0
+
+
+def test_slowdowns_count_unfinished_flows_at_their_age(tmp_path: Path) -> None:
+    summary = simulate(MINI, tmp_path, intervals=8, seed=3)
+    world, end_ps = make_backend("native"), 8 * MINI.monitor_interval_ps
+    world.open(MINI, 3)
+    world.apply(MINI.initial_setting())
+    flows = [world.advance().finished for _ in range(8)]
+    left = live_flows_of(world)
+    assert left is not None
+    slow, ages = [], []
+    for f in flows:
+        chosen = f.start_ps < 0.8 * end_ps
+        slow += (f.fct_ps / f.ideal_fct_ps)[chosen].tolist()
+    chosen = left.start_ps < 0.8 * end_ps
+    ages = np.maximum((end_ps - left.start_ps) / left.ideal_fct_ps, 1.0)[chosen].tolist()
+    assert len(ages) > 3
+    found = summary["slowdown"]["all"]
+    assert found["count"] == len(slow) + len(ages)
+    assert found["mean"] == pytest.approx(np.mean(slow + ages))
+    assert found["max"] == pytest.approx(max(slow + ages))
+    every = [float(r["fct_ns"]) / float(r["ideal_fct_ns"]) for r in rows(tmp_path / "flows.csv")]
+    assert summary["slowdown_finished"]["all"]["count"] == len(every) != found["count"]
+
+
+def test_unknown_unfinished_flows_give_no_slowdown_of_all(tmp_path: Path) -> None:
+    assert simulate(MINI, tmp_path / "fake", intervals=3, backend="fake")["slowdown"] is None
+    done = simulate(flow_list(tmp_path), tmp_path / "done")  # nothing is left, so nothing unknown
+    assert done["slowdown"]["all"]["count"] == 2
+    assert done["slowdown"] == done["slowdown_finished"]
 
 
 def test_same_seed_same_bytes(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def _from_reports(
         setting=run.setting,
         seed=run.seed,
         intervals=len(run.reports),
-        backend=ReplayBackend(run.reports),
+        backend=ReplayBackend(run.reports, run.left),
         force=force,
         spent=run.spent,
         bins=bins,
@@ -188,8 +188,11 @@ def _against(
 
 
 def _tell(out: Path, summary: Mapping[str, Any], other: Against | None = None) -> None:
-    total = summary["slowdown"]["all"]
-    mean = "" if total["mean"] is None else f", mean slowdown {total['mean']:.2f}"
+    mean = ""
+    if (finished := summary["slowdown_finished"]["all"]["mean"]) is not None:
+        mean = f", mean slowdown {finished:.2f} of those that finished"
+    if summary["slowdown"] and (every := summary["slowdown"]["all"]["mean"]) is not None:
+        mean = f", mean slowdown {every:.2f}" + (f" ({mean.rpartition('slowdown ')[2]})")
     endless = summary.get("unlimited_flows", 0)
     typer.echo(
         f"{out}: {summary['intervals']} intervals, {summary['finished_flows']} flows "

@@ -258,9 +258,9 @@ def _write_failure(path: Path, error: OSError) -> RunError:
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file as a whole or not at all (temporary file, fsync, rename)."""
+    """Write a file whole or not at all, also where two processes do (own draft, fsync, rename)."""
     path = Path(path)
-    draft = path.with_name(path.name + ".tmp")
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with open(draft, "wb") as file:
             file.write(data)
@@ -274,7 +274,7 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 
 def check_writable(path: Path) -> None:
     """Raise RunError unless :func:`write_atomically` can make ``path``; leaves nothing behind."""
-    draft = path.with_name(path.name + ".tmp")
+    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         draft.touch()
         draft.unlink()

@@ -86,10 +86,11 @@ def _figures(summary: Mapping[str, Any]) -> Iterator[Figure]:
     yield "flows finished", "", summary["finished_flows"]
     yield "flows unfinished", "", summary["unfinished_flows"]
     yield "makespan", "ms", None if makespan is None else makespan * 1e-6
-    for size_bin in SIZE_BINS:
-        row = summary["slowdown"][size_bin.key]
-        yield f"slowdown {size_bin.label}, mean", "", row["mean"]
-        yield f"slowdown {size_bin.label}, p99", "", row["p99"]
+    for which, words in (("slowdown", "slowdown"), ("slowdown_finished", "finished only")):
+        for size_bin in SIZE_BINS:
+            row = (summary[which] or {}).get(size_bin.key, {})
+            yield f"{words} {size_bin.label}, mean", "", row.get("mean")
+            yield f"{words} {size_bin.label}, p99", "", row.get("p99")
     yield "paused, mean device", "ms", summary["pause_ns_mean_device"] * 1e-6
     yield "longest queue", "KB", summary["max_queue_bytes"] * 1e-3
     for name in ("pauses", "marks", "cnps", "drops", "rate_cuts", "rate_increases"):

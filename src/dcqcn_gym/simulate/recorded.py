@@ -15,13 +15,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
+import numpy as np
+from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import KnobTable, Setting
 from dcqcn_gym.envs.backends.report_dict import read_reports
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -56,6 +58,30 @@ class RecordedRun:
     seed: int
     setting: Setting
     spent: Spent
+    left: LiveFlows | None = None
+    """The flows that had not finished; None where the program did not tell them."""
+
+
+class _Unfinished(StrictModel):
+    """The flows that had not finished, by source and ordinal."""
+
+    src: list[int]
+    ordinal: list[int]
+    dst: list[int]
+    bytes: list[int]
+    start_ps: list[int]
+    ideal_fct_ps: list[Annotated[int, Field(gt=0)]]
+    workload: list[int]
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Self:
+        if len({len(column) for column in dict(self).values()}) != 1:
+            raise ValueError("expected columns of one length")
+        return self
+
+    def flows(self) -> LiveFlows:
+        """Return them as arrays."""
+        return LiveFlows(**{k: np.array(v, np.int64) for k, v in dict(self).items()})
 
 
 class _RunFile(StrictModel):
@@ -68,6 +94,7 @@ class _RunFile(StrictModel):
     cpu_s: float = Field(ge=0)
     wall_s: float = Field(ge=0)
     peak_memory_bytes: int = Field(ge=0)
+    unfinished: _Unfinished | None = None
 
 
 def read_recorded(folder: Path, scenario: Scenario) -> RecordedRun:
@@ -88,7 +115,9 @@ def read_recorded(folder: Path, scenario: Scenario) -> RecordedRun:
             f"scenario {scenario.name!r} has {scenario.n_hosts}"
         )
     spent = Spent(found.cpu_s, found.wall_s, found.peak_memory_bytes)
-    return RecordedRun(reports, found.seed, _setting(file, found.setting, scenario.table), spent)
+    setting = _setting(file, found.setting, scenario.table)
+    left = None if found.unfinished is None else found.unfinished.flows()
+    return RecordedRun(reports, found.seed, setting, spent, left)
 
 
 def _read(file: Path) -> _RunFile:

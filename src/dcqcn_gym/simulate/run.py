@@ -42,6 +42,7 @@ from dcqcn_gym.report.network import CURVES_FILE, curves_of
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulate.clock import Clock
+from dcqcn_gym.simulate.every_flow import EveryFlow
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.recorded import Spent
 from dcqcn_gym.simulate.totals import Totals
@@ -182,6 +183,9 @@ def simulate(
     """
     _check_budget(scenario, intervals)
     check_out(out, force)
+    every = (
+        EveryFlow() if intervals is None else EveryFlow(intervals * scenario.monitor_interval_ps)
+    )
     setting = scenario.initial_setting() if setting is None else setting
     world = make_backend(backend) if isinstance(backend, str) else backend
     clock = Clock()
@@ -198,7 +202,7 @@ def simulate(
         known = (COLLECTIVES_FILE, CURVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
         with ResultFiles(out, _tables(totals.rounds), known) as files:
             tracer = None if trace is None else Tracer(trace, files, kept=scenario.qp == "pair")
-            _run(scenario, world, setting, totals, files, intervals, progress, tracer)
+            _run(scenario, world, setting, totals, files, intervals, progress, tracer, every)
             if tracer is not None:
                 tracer.close()
                 if picture := draw(tracer):
@@ -206,6 +210,7 @@ def simulate(
             if curves:
                 files.write(CURVES_FILE, curves_of(files.draft("flows.csv"), bins))
             summary = _summary(scenario, setting, seed, totals)
+            summary |= {"slowdown": every.summary(world), "slowdown_finished": summary["slowdown"]}
             for name, data in (more(summary, files.draft("intervals.csv")) if more else {}).items():
                 files.write(name, data)
             world.close()  # a simulation in a process of its own is paid for when it ends
@@ -260,12 +265,14 @@ def _run(
     intervals: int | None,
     progress: Progress | None,
     tracer: Tracer | None,
+    every: EveryFlow,
 ) -> None:
     stuck = 0
     if tracer is not None:
         tracer.attach(world)
     while (not world.done) if intervals is None else totals.intervals < intervals:
         report = world.advance()
+        every.add(report)
         interval = measure(
             report,
             scenario,
