@@ -29,7 +29,7 @@ __all__ = ["REFERENCE", "AccPlan", "measure", "untrained"]
 
 REFERENCE = "secn1"
 RIVALS = ("acc, untrained", "drawn curves", "secn1")
-"""What a trained agent has to beat: the network it began with, curves at random, one fixed curve."""
+"""What a trained agent has to beat: the network it began with, drawn curves, one fixed curve."""
 SCENARIOS: Mapping[str, tuple[str, float | None]] = {
     "mini-fb-hadoop, 30 % load": ("mini-fb-hadoop", None),
     "20 % (held out)": ("mini-fb-hadoop", 0.2),

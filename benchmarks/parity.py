@@ -202,6 +202,21 @@ CASES: Mapping[str, dict[str, Any]] = {
         },
         "workloads": [{**_ALLTOALL, "hosts": 16, "bytes": 100_000}, _incast(12, 300_000)],
     },
+    # flows without an end beside flows that start at random and end
+    "streams": {
+        "topology": {**_FABRIC, "links_per_spine": 2},
+        "workloads": [
+            {"kind": "streams", "flows": 40, "hosts": 6, "dsts": [15, 7], "within_us": 3000},
+            {
+                "kind": "streams",
+                "flows": 30,
+                "bytes": 90_000,
+                "hosts": [8, 9],
+                "dsts": [0],
+                "within_us": 2000,
+            },
+        ],
+    },
 }
 """Small networks that cover what can differ; six intervals each are enough."""
 

@@ -8,6 +8,7 @@ every module that lists public names.
 from __future__ import annotations
 
 import ast
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -76,11 +77,13 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
     """Turn links as they are in the checkout into links of the site."""
-    at = ROOT if page.file.src_uri in ROOT_PAGES.values() else ROOT / "docs"
+    uri = page.file.src_uri
+    at = ROOT if uri in ROOT_PAGES.values() else (ROOT / "docs" / uri).parent
     return LINK.sub(lambda found: _link(found, at, files), markdown)
 
 
 def _link(found: re.Match[str], at: Path, files: Files) -> str:
+    """Return a link for a page of the site; ``at``: the folder that its target counts from."""
     picture, label, target = found.groups()
     path, _, anchor = target.partition("#")
     if "://" in target or not path or target.startswith("mailto:"):
@@ -93,5 +96,7 @@ def _link(found: re.Match[str], at: Path, files: Files) -> str:
     if files.get_file_from_path(name) is not None and (
         inside in ROOT_PAGES or inside.startswith("docs/")
     ):
+        if at != ROOT:
+            name = os.path.relpath(name, at.relative_to(ROOT / "docs"))
         return f"{picture}[{label}]({name}{'#' + anchor if anchor else ''})"
     return f"`{inside}`" if label.strip("`") in (inside, path) else f"{label} (`{inside}`)"

@@ -121,6 +121,7 @@ inline nb::dict report_of(Simulation& sim) {
     d["scheme_counters"] = counters;
   }
   d["active_flows"] = r.active_flows;
+  if (r.unlimited_flows > 0) d["unlimited_flows"] = r.unlimited_flows;
   d["fsd"] = fsd_of(r.fsd);
   d["finished"] = finished_of(r.log.finished);
   return d;
@@ -192,6 +193,7 @@ inline nb::dict live_flows_of(const TransportLayer& transport) {
                               "start_ps", "ideal_fct_ps", "workload"};
   std::vector<std::array<std::int64_t, kNames.size()>> rows;
   transport.for_each_live([&](const Qp& q, const Message& m) {
+    if (m.bytes == kUnlimited) return;
     rows.push_back({q.src, q.dst, m.ordinal, m.bytes, m.start, m.ideal, m.workload});
   });
   nb::dict d;
@@ -226,7 +228,8 @@ inline void bind_methods(nb::class_<Simulation>& simulation) {
           "With monitor kind flow-log: what each ToR saw of each flow in the last interval.")
       .def(
           "live_flows", [](const Simulation& s) { return live_flows_of(s.transport()); },
-          "Flows that have not finished: sizes, starts, ideal completion times, generators.")
+          "Flows that have not finished but will: sizes, starts, ideal completion times, "
+          "generators.")
       .def_prop_ro("now_ps", &Simulation::now)
       .def_prop_ro("done", &Simulation::done)
       .def_prop_ro("n_hosts", [](const Simulation& s) { return s.topology().hosts(); })

@@ -202,7 +202,7 @@ def _network(report: IntervalReport, value: Terms) -> Iterable[float]:
     yield log2p1(float(report.port_max_queue_bytes.max(initial=0)) / 1e3) / QUEUE_BITS
     yield log2p1(float(queue_kb.mean()) if len(queue_kb) else 0.0) / QUEUE_BITS
     yield log2p1(report.drops) / COUNT_BITS
-    yield log2p1(report.active_flows) / COUNT_BITS
+    yield log2p1(report.active_flows + report.unlimited_flows) / COUNT_BITS
     yield log2p1(len(report.finished.src)) / COUNT_BITS
     yield float(is_idle(report))
 

@@ -189,6 +189,7 @@ void Outputs::Add(const ::dcqcn::IntervalData& data) {
   line.Add("rate_increases", data.counted("increases"));
   AddCounters(line, data);
   line.Add("active_flows", data.active_flows);
+  if (data.unlimited_flows > 0) line.Add("unlimited_flows", data.unlimited_flows);
   AddSizes(line, data.fsd);
   AddFinished(line, data.log.finished);
   line.End();

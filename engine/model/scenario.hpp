@@ -64,6 +64,9 @@ struct CdfPoint {
 };
 using Cdf = std::vector<CdfPoint>;
 
+// the size of a flow that never ends
+inline constexpr Bytes kUnlimited = Bytes{1} << 60;
+
 struct Transfer {
   int src = 0;
   int dst = 0;
@@ -81,6 +84,7 @@ enum class Pattern : std::uint8_t {
   kPairs,
   kFlows,
   kRing,
+  kStreams,
 };
 
 struct WorkloadSpec {
@@ -93,6 +97,8 @@ struct WorkloadSpec {
   Time stop = kNever;
   Time repeat = 0;
   Bytes bytes = 0;
+  std::int64_t flows = 0;  // streams: how many
+  Time within = 0;         // streams: from the first possible start to the last
   Time off = 0;
   std::int64_t rounds = 0;  // 0: unbounded
   int steps = 0;            // ring: transfers per host and round

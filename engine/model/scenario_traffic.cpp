@@ -1,4 +1,6 @@
 // Lines about the traffic of a compiled scenario: cdf, workload, flow.
+#include <algorithm>
+
 #include "model/scenario_lines.hpp"
 
 namespace dcqcn {
@@ -6,10 +8,16 @@ namespace dcqcn {
 namespace {
 
 constexpr unsigned of(Pattern pattern) { return 1u << static_cast<unsigned>(pattern); }
-constexpr unsigned kAll = (1u << 7) - 1;
+constexpr unsigned kAll = (1u << 8) - 1;
 constexpr unsigned kOpen = of(Pattern::kPoisson);
-constexpr unsigned kRounds = kAll & ~kOpen & ~of(Pattern::kFlows);
+constexpr unsigned kStreams = of(Pattern::kStreams);
+constexpr unsigned kRounds = kAll & ~kOpen & ~kStreams & ~of(Pattern::kFlows);
 constexpr int kMostHost = 65534;
+
+// of a flow that may have no end
+Bytes size_of(const Value& value) {
+  return value.text() == "unlimited" ? kUnlimited : value.whole(1, kMostBytes);
+}
 
 Transfer pair_of(const Value& value) {
   const std::string_view text = value.text();
@@ -35,7 +43,7 @@ const WorkloadField kWorkload[] = {
     {kAll & ~of(Pattern::kPairs) & ~of(Pattern::kFlows),
      {"hosts", [](WorkloadSpec& w, const Value& v) { w.hosts = v.list(0, kMostHost); },
       Absent::kNever}},
-    {kOpen,
+    {kOpen | kStreams,
      {"dsts", [](WorkloadSpec& w, const Value& v) { w.dsts = v.list(0, kMostHost); },
       Absent::kNever}},
     {of(Pattern::kIncast),
@@ -51,6 +59,13 @@ const WorkloadField kWorkload[] = {
     {kRounds & ~of(Pattern::kPairs),
      {"bytes", [](WorkloadSpec& w, const Value& v) { w.bytes = v.whole(1, kMostBytes); },
       Absent::kNever}},
+    {kStreams,
+     {"bytes", [](WorkloadSpec& w, const Value& v) { w.bytes = size_of(v); }, Absent::kNever}},
+    {kStreams,
+     {"flows", [](WorkloadSpec& w, const Value& v) { w.flows = v.whole(1, 1'000'000); },
+      Absent::kNever}},
+    {kStreams,
+     {"within_ps", [](WorkloadSpec& w, const Value& v) { w.within = v.whole(0, kLongest / 4); }}},
     {of(Pattern::kRing),
      {"steps",
       [](WorkloadSpec& w, const Value& v) { w.steps = static_cast<int>(v.whole(1, 1 << 30)); },
@@ -63,7 +78,7 @@ const WorkloadField kWorkload[] = {
       Absent::kNever}},
     {kRounds,
      {"off_ps", [](WorkloadSpec& w, const Value& v) { w.off = v.whole(0, kLongest / 4); }}},
-    {kOpen | kRounds,
+    {kOpen | kRounds | kStreams,
      {"start_ps", [](WorkloadSpec& w, const Value& v) { w.start = v.whole(0, kLongest); }}},
     {kOpen | kRounds,
      {"stop_ps",
@@ -107,6 +122,14 @@ void check(const Line& line, const Scenario& scenario, const WorkloadSpec& w) {
       line.fail("cdf " + std::to_string(w.cdf) + " does not exist; expected it on a line before");
     }
     if (w.dsts.empty()) line.fail("dsts is empty; expected at least one");
+  }
+  if (w.pattern == Pattern::kStreams) {
+    if (w.dsts.empty()) line.fail("dsts is empty; expected at least one");
+    if (w.start > kLongest - w.within) line.fail("start_ps + within_ps is beyond any time");
+    for (const int host : w.hosts) {
+      if (std::find(w.dsts.begin(), w.dsts.end(), host) == w.dsts.end()) continue;
+      line.fail("host " + std::to_string(host) + " is in hosts and in dsts; expected it in one");
+    }
   }
   if (w.pattern == Pattern::kRing && w.hosts.size() < 2) line.fail("a ring needs at least 2 hosts");
 }
@@ -159,7 +182,8 @@ void read_workload(const Line& line, Scenario& scenario) {
                                     {"permutation", Pattern::kPermutation},
                                     {"pairs", Pattern::kPairs},
                                     {"flows", Pattern::kFlows},
-                                    {"ring", Pattern::kRing}});
+                                    {"ring", Pattern::kRing},
+                                    {"streams", Pattern::kStreams}});
   read_keys<WorkloadSpec>(line, fields_of(w.pattern), w);
   check(line, scenario, w);
   scenario.workloads.push_back(std::move(w));
@@ -175,7 +199,7 @@ void read_flow(const Line& line, Scenario& scenario) {
   Transfer t;
   t.src = host_of(line, scenario, Value(line, "src", values[0]));
   t.dst = host_of(line, scenario, Value(line, "dst", values[1]));
-  t.bytes = Value(line, "bytes", values[2]).whole(1, kMostBytes);
+  t.bytes = size_of(Value(line, "bytes", values[2]));
   t.start = Value(line, "start", values[3]).whole(0, kLongest);
   if (t.src == t.dst) line.fail("host " + std::to_string(t.src) + " sends to itself");
   scenario.workloads.back().transfers.push_back(t);

@@ -16,6 +16,9 @@ bool can_lose(const Scenario& scenario) {
 
 inline constexpr Time kNackAgain = 500 * kPicosPerMicro;
 
+// packets by which a flow without an end is ahead of what it has sent, at least one
+inline constexpr std::uint32_t kStretch = 1u << 16;
+
 }  // namespace
 
 TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topology,
@@ -80,11 +83,12 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   q.priority = flow.priority;
   q.entropy = topology_.entropy(flow.src, flow.dst, ordinal, false);
   flow_keys_[slot] = flow_key_of(static_cast<std::uint32_t>(flow.src), ordinal);
+  const bool kept = transport_.qp_per_pair || flow.bytes == kUnlimited;
   receivers_[slot] = QpReceiver{};
   receivers_[slot].ref = ref;
   receivers_[slot].src = q.src;
   receivers_[slot].workload = flow.workload;
-  receivers_[slot].messages_left = transport_.qp_per_pair ? 0 : flow.messages;
+  receivers_[slot].messages_left = kept ? 0 : flow.messages;
   receivers_[slot].entropy = topology_.entropy(flow.src, flow.dst, ordinal, true);
   receivers_[slot].priority = static_cast<std::uint16_t>(flow.priority);
   start_scheme(q, flow.workload, now);
@@ -108,7 +112,8 @@ void TransportLayer::start_scheme(Qp& q, std::uint32_t workload, Time now) {
 std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
   std::uint32_t slot = kNone;
   const std::uint32_t ordinal = next_ordinal_[static_cast<std::size_t>(flow.src)];
-  if (transport_.qp_per_pair) {
+  // behind a flow without an end nothing would ever be sent
+  if (transport_.qp_per_pair && flow.bytes != kUnlimited) {
     // a ring chains its transfers by what arrives, so it has connections of its own
     const bool ring = scenario_.workloads[flow.workload].pattern == Pattern::kRing;
     const std::uint64_t pair =
@@ -143,10 +148,14 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   m = Message{};
   m.bytes = flow.bytes;
   m.start = now;
-  m.ideal = topology_.ideal_fct(wire_, forward, backward, flow.bytes, transport_.ack_every);
   m.ordinal = ordinal;
   m.workload = flow.workload;
-  const Bytes packets = std::max<Bytes>(1, (flow.bytes + wire_.payload - 1) / wire_.payload);
+  const bool endless = flow.bytes == kUnlimited;
+  Bytes packets = kStretch;
+  if (!endless) {
+    m.ideal = topology_.ideal_fct(wire_, forward, backward, flow.bytes, transport_.ack_every);
+    packets = std::max<Bytes>(1, (flow.bytes + wire_.payload - 1) / wire_.payload);
+  }
   m.first_seq = q.end_seq;
   m.end_seq = q.end_seq + static_cast<std::uint32_t>(packets);
   q.end_seq = m.end_seq;
@@ -158,7 +167,15 @@ void TransportLayer::add_message(Qp& q, const FlowStart& flow, std::uint32_t ord
   }
   q.last_message = id;
   if (q.send_message == kNone) q.send_message = id;
-  ++live_messages_;
+  ++(endless ? unlimited_ : live_messages_);
+}
+
+// the only message of its queue pair: sequence numbers wrap, so it can go on for ever
+void TransportLayer::stretch(Qp& q) {
+  Message& m = messages_[q.send_message];
+  m.end_seq += kStretch;
+  q.end_seq = m.end_seq;
+  q.message_end = m.end_seq;
 }
 
 // in packets: one more may start while what is in flight is below the window in bytes

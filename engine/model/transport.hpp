@@ -102,8 +102,10 @@ class TransportLayer {
   // ring collectives: what the arrivals so far make their hosts send; the engine takes it
   std::vector<FlowStart> chained;
 
+  // flows that will finish and have not yet, and flows without an end
   std::uint64_t live_flows() const { return live_messages_; }
-  // f(qp, message) for every flow that has not finished, by QP slot
+  std::uint64_t unlimited_flows() const { return unlimited_; }
+  // f(qp, message) for every flow of either kind, by QP slot
   template <class F>
   void for_each_live(F&& f) const {
     for (const Qp& q : qps_) {
@@ -142,6 +144,7 @@ class TransportLayer {
   void start_scheme(Qp& q, std::uint32_t workload, Time now);
   void tell_ack(Qp& q, const Packet& p, Time now);
   void add_message(Qp& q, const FlowStart& flow, std::uint32_t ordinal, Time now);
+  void stretch(Qp& q);
   void complete(Qp& q, Message& m, Time now);
   void go_back(Qp& q);
   void flush_rtt(Qp& q);
@@ -180,6 +183,7 @@ class TransportLayer {
   std::unordered_map<std::uint64_t, std::uint32_t> pairs_;  // qp = "pair"
   std::vector<std::vector<std::uint32_t>> ring_received_;   // [workload][host], ring workloads
   std::uint64_t live_messages_ = 0;
+  std::uint64_t unlimited_ = 0;
 };
 
 // ask(Sent) tells the scheme and returns its pace. Inline, so that each scheme has a sender of its
@@ -187,6 +191,7 @@ class TransportLayer {
 template <class Ask>
 [[gnu::always_inline]] inline Packet TransportLayer::send_asking(Qp& q, Time now, Ask&& ask) {
   const Message& m = messages_[q.send_message];
+  if (q.next_seq + 1 == m.end_seq && m.bytes == kUnlimited) stretch(q);
   const Bytes before = static_cast<Bytes>(q.next_seq - m.first_seq) * wire_.payload;
   const Bytes payload = std::min(wire_.payload, m.bytes - before);
   const Bytes bytes = payload + wire_.data_overhead;

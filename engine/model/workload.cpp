@@ -6,6 +6,13 @@
 #include "model/det_math.hpp"
 
 namespace dcqcn {
+namespace {
+
+bool known_in_advance(Pattern pattern) {
+  return pattern == Pattern::kFlows || pattern == Pattern::kStreams;
+}
+
+}  // namespace
 
 FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint64_t seed)
     : scenario_(&scenario),
@@ -23,8 +30,8 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
         const Time first = poisson_next(spec, draws_[w].back(), spec.start);
         if (first != kNever) lanes_.push({first, w, lane});
       }
-    } else if (spec.pattern == Pattern::kFlows) {
-      lists_[w] = spec.transfers;
+    } else if (known_in_advance(spec.pattern)) {
+      lists_[w] = spec.pattern == Pattern::kFlows ? spec.transfers : draw_streams(spec, seed, id);
       std::stable_sort(lists_[w].begin(), lists_[w].end(),
                        [](const Transfer& a, const Transfer& b) { return a.start < b.start; });
       if (!lists_[w].empty()) lanes_.push({lists_[w].front().start, w, 0});
@@ -33,6 +40,19 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
       if (spec.start < spec.stop) lanes_.push({spec.start, w, 0});
     }
   }
+}
+
+// flow i goes from sender i to receiver i, both in turn, and starts at a random time
+std::vector<Transfer> FlowSource::draw_streams(const WorkloadSpec& w, std::uint64_t seed,
+                                               std::uint64_t id) {
+  RandomStream draws(seed, Purpose::kArrivals, id);
+  std::vector<Transfer> list;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(w.flows); ++i) {
+    const Time after = static_cast<Time>(draws.uniform() * static_cast<double>(w.within));
+    list.push_back(
+        {w.hosts[i % w.hosts.size()], w.dsts[i % w.dsts.size()], w.bytes, w.start + after});
+  }
+  return list;
 }
 
 // exponential gap from `after`; past the end of the window the process starts anew in the next
@@ -138,6 +158,7 @@ void FlowSource::take_until(Time until, std::vector<FlowStart>& out) {
         emit_poisson(lane, out);
         break;
       case Pattern::kFlows:
+      case Pattern::kStreams:
         emit_list(lane, out);
         break;
       default:
@@ -148,7 +169,7 @@ void FlowSource::take_until(Time until, std::vector<FlowStart>& out) {
 
 void FlowSource::finished(std::uint32_t workload, Time when) {
   const WorkloadSpec& w = scenario_->workloads[workload];
-  if (w.pattern == Pattern::kPoisson || w.pattern == Pattern::kFlows) return;
+  if (w.pattern == Pattern::kPoisson || known_in_advance(w.pattern)) return;
   Rounds& state = rounds_[workload];
   state.last_finish = std::max(state.last_finish, when);
   if (--state.outstanding > 0) return;

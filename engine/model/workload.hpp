@@ -58,6 +58,8 @@ class FlowSource {
   };
 
   Time poisson_next(const WorkloadSpec& w, RandomStream& draws, Time after) const;
+  static std::vector<Transfer> draw_streams(const WorkloadSpec& w, std::uint64_t seed,
+                                            std::uint64_t id);
   Bytes draw_size(const Cdf& cdf, double u) const;
   void emit_round(std::uint32_t workload, Time when, std::vector<FlowStart>& out);
   void emit_poisson(const Lane& lane, std::vector<FlowStart>& out);
@@ -68,7 +70,7 @@ class FlowSource {
   std::priority_queue<Lane> lanes_;
   std::vector<std::vector<RandomStream>> draws_;  // [workload][lane]
   std::vector<Rounds> rounds_;
-  std::vector<std::vector<Transfer>> lists_;  // flow lists, by start
+  std::vector<std::vector<Transfer>> lists_;  // flow lists and streams, by start
 };
 
 }  // namespace dcqcn

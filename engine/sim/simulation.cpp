@@ -73,6 +73,7 @@ const IntervalData& Simulation::report() {
   monitor_.end_interval(now_, data_.fsd);
   transport_.schemes().take_counters(data_.schemes);
   data_.active_flows = transport_.live_flows();
+  data_.unlimited_flows = transport_.unlimited_flows();
   totals_.add(log_.totals);
   std::swap(data_.log, log_);
   log_.clear();

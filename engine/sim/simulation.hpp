@@ -20,7 +20,8 @@ struct IntervalData {
   IntervalLog log;
   std::vector<SchemeReport> schemes;
   FsdReport fsd;
-  std::uint64_t active_flows = 0;
+  std::uint64_t active_flows = 0;     // that will finish
+  std::uint64_t unlimited_flows = 0;  // that will not
 
   // sum over the schemes of their counters of this name
   std::uint64_t counted(std::string_view counter) const;

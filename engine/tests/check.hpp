@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdio>
+#include <stdexcept>
+#include <string>
 
 namespace dcqcn::check {
 
@@ -28,6 +30,20 @@ inline void equal(double value, double expected, const char* what, const char* f
     std::printf("    value %.17g, expected %.17g\n", value, expected);
 }
 
+// `call` throws std::invalid_argument, with these words in its message
+template <class Call>
+void refuses(Call&& call, const std::string& words, const char* what, const char* file, int line) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    const std::string said = error.what();
+    if (that(said.find(words) != std::string::npos, what, file, line)) return;
+    std::printf("    said '%s', expected '%s'\n", said.c_str(), words.c_str());
+    return;
+  }
+  that(false, what, file, line);
+}
+
 inline int result(const char* name) {
   std::printf("%s: %d checks, %d failed\n", name, checks, failures);
   return failures == 0 ? 0 : 1;
@@ -41,3 +57,6 @@ inline int result(const char* name) {
 #define CHECK_EQ(value, expected)                                                          \
   ::dcqcn::check::equal(static_cast<double>(value), static_cast<double>(expected), #value, \
                         __FILE__, __LINE__)
+// the expression is refused
+#define CHECK_REFUSED(expression, words) \
+  ::dcqcn::check::refuses([&] { (void)(expression); }, (words), #expression, __FILE__, __LINE__)

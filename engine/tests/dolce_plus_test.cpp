@@ -170,13 +170,7 @@ void test_settings() {
   for (const auto& [at, value] : {std::pair{0, 9.0}, {1, 0.0}, {2, 1.5}, {3, 0.0}}) {
     std::vector<double> bad = si;
     bad[static_cast<std::size_t>(at)] = value;
-    bool refused = false;
-    try {
-      DolcePlusSetting::from_si(bad.data());
-    } catch (const std::invalid_argument&) {
-      refused = true;
-    }
-    CHECK(refused);
+    CHECK_REFUSED(DolcePlusSetting::from_si(bad.data()), "expected ");
   }
 }
 

@@ -53,13 +53,7 @@ void test_edges() {
   ecn_marks(step, 6000, used);
   CHECK(used.next() == untouched.next());
   for (const auto& [kmin, kmax, pmax] : {std::tuple{2.0, 1.0, 0.5}, std::tuple{1.0, 2.0, 1.5}}) {
-    bool refused = false;
-    try {
-      curve(kmin, kmax, pmax);
-    } catch (const std::invalid_argument&) {
-      refused = true;
-    }
-    CHECK(refused);
+    CHECK_REFUSED(curve(kmin, kmax, pmax), "expected 0 <= kmin <= kmax and 0 <= pmax <= 1");
   }
 }
 

@@ -134,13 +134,7 @@ void sizes_are_checked() {
   CHECK_EQ(ElasticSketch(153'600, 460'800, Light::kBits8, 1).light_counters(), 460'800);
   CHECK_EQ(ElasticSketch(153'600, 460'800, Light::kBits32, 1).memory_bytes(), 614'400);
   for (const auto& [heavy, light] : std::map<int, int>{{63, 100}, {64, 3}, {0, 0}, {-1, 50}}) {
-    bool refused = false;
-    try {
-      ElasticSketch(heavy, light, Light::kBits32, 1);
-    } catch (const std::invalid_argument&) {
-      refused = true;
-    }
-    CHECK(refused);
+    CHECK_REFUSED(ElasticSketch(heavy, light, Light::kBits32, 1), "an Elastic Sketch needs");
   }
 }
 

@@ -270,7 +270,7 @@ void test_mistakes_in_workloads() {
   CHECK(refused("workload", "expected one pattern, then keys, got 0 values"));
   CHECK(refused("workload gossip",
                 "unknown pattern 'gossip' (known: poisson, alltoall, incast, permutation, pairs, "
-                "flows, ring)"));
+                "flows, ring, streams)"));
   CHECK(refused("workload poisson hosts=0 cdf=0 dsts=1 mean_gap_ps=1",
                 "cdf 0 does not exist; expected it on a line before"));
   CHECK(refused("workload alltoall hosts=0,2 bytes=1", hosts));

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,9 @@ def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
     flat = _flattened(values)
     unknown = check_unknown(_names(flat.pop("unknown", ())))
     counters = _counters(flat.pop("scheme_counters", {}))
+    unlimited = _whole(flat.pop("unlimited_flows", 0))
+    if unlimited is None or unlimited < 0:
+        raise ConfigError("report field 'unlimited_flows': expected a whole number at or above 0")
     _check_names(flat, unknown)
     read = {path: _value(path, REPORT_FIELDS[path], value) for path, value in flat.items()}
     lengths = _lengths(read)
@@ -56,7 +59,7 @@ def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
         if path in read and np.any(read[path]):
             raise ConfigError(f"report field {path!r} is named in 'unknown' but holds a figure")
         read[path] = _nothing(path, lengths)
-    return _report(read, unknown, counters)
+    return replace(_report(read, unknown, counters), unlimited_flows=unlimited)
 
 
 def fsd_from_dict(values: Mapping[str, Any]) -> FlowSizeDistribution:
@@ -88,6 +91,8 @@ def report_to_dict(report: IntervalReport) -> dict[str, Any]:
         )
     if report.scheme_counters:
         plain["scheme_counters"] = dict(report.scheme_counters)
+    if report.unlimited_flows:
+        plain["unlimited_flows"] = int(report.unlimited_flows)
     return {**plain, "unknown": sorted(report.unknown)} if report.unknown else plain
 
 

@@ -20,6 +20,7 @@ from dcqcn_gym.envs.scenario.workloads import (
     Permutation,
     Poisson,
     Ring,
+    Streams,
     mean_gap_ps,
 )
 
@@ -143,6 +144,8 @@ def _workloads(scenario: Network) -> Iterator[str]:
             yield f"workload flows priority={workload.priority}"
             for flow in workload.flows:
                 yield f"flow {flow.src} {flow.dst} {flow.bytes} {round(flow.start_ns * 1000)}"
+        elif isinstance(workload, Streams):
+            yield _streams(workload, net)
         else:
             yield _rounds(workload, net)
 
@@ -161,6 +164,19 @@ def _poisson(workload: Poisson, net: Fabric, cdf: int) -> str:
         start_ps=us_to_ps(workload.start_us),
         stop_ps=_stop(workload.stop_us),
         repeat_ps=us_to_ps(workload.repeat_us),
+        priority=workload.priority,
+    )
+
+
+def _streams(workload: Streams, net: Fabric) -> str:
+    hosts, dsts = workload.resolve(net)
+    return "workload streams " + _items(
+        hosts=_list(hosts),
+        dsts=_list(dsts),
+        bytes=workload.bytes,
+        flows=workload.flows,
+        start_ps=us_to_ps(workload.start_us),
+        within_ps=us_to_ps(workload.within_us),
         priority=workload.priority,
     )
 

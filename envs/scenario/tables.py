@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, WrapValidator, model_validator
+from pydantic_core import PydanticCustomError
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel
@@ -22,6 +23,7 @@ __all__ = [
     "Cdf",
     "CdfField",
     "Flow",
+    "FlowSize",
     "FlowsField",
     "cdf_names",
     "lines_of",
@@ -36,6 +38,23 @@ FLOW_HEADER = "src,dst,bytes,start_ns"
 MOST = 2**63
 """Of no number in a table can more be meant."""
 MOST_FLOW_BYTES = 2**50
+UNLIMITED: Final = "unlimited"
+"""The size of a flow that never ends."""
+
+
+def _flow_size(value: Any, handler: Any) -> Any:
+    try:
+        return handler(value)
+    except ValueError:
+        expected = f'expected a whole number of bytes, 1 to 2^50, or "{UNLIMITED}"'
+        raise PydanticCustomError("flow_size", expected) from None
+
+
+FlowSize = Annotated[
+    int | Literal["unlimited"],
+    WrapValidator(_flow_size),
+    Field(description='payload bytes of a flow, or "unlimited": it never ends'),
+]
 
 
 class Cdf(StrictModel):
@@ -94,11 +113,11 @@ def _cdf_problem(size: int, share: float, size_before: int, share_before: float)
 
 
 class Flow(NamedTuple):
-    """One flow of an explicit list: hosts, payload bytes, start in nanoseconds."""
+    """One flow of an explicit list: hosts, payload bytes (or no end), start in nanoseconds."""
 
     src: int
     dst: int
-    bytes: int
+    bytes: FlowSize
     start_ns: float
 
     def problem(self, n_hosts: int | None) -> str:
@@ -109,10 +128,11 @@ class Flow(NamedTuple):
                 return f"{key} = {host} is not a host; expected 0{top}"
         if self.src == self.dst:
             return f"src and dst are both {self.src}; expected two different hosts"
-        if self.bytes < 1:
-            return f"bytes = {self.bytes}; expected at least 1"
-        if self.bytes > MOST_FLOW_BYTES:
-            return f"bytes = {self.bytes}; expected at most {MOST_FLOW_BYTES}"
+        if self.bytes != UNLIMITED:
+            if self.bytes < 1:
+                return f"bytes = {self.bytes}; expected at least 1, or {UNLIMITED!r}"
+            if self.bytes > MOST_FLOW_BYTES:
+                return f"bytes = {self.bytes}; expected at most {MOST_FLOW_BYTES}"
         if not 0 <= self.start_ns <= 9e15:
             return f"start_ns = {self.start_ns:g}; expected 0 or more"
         return ""
@@ -133,8 +153,13 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def numbers_of(path: Path, line: int, text: str, header: str, whole: tuple[bool, ...]) -> list[Any]:
-    """Return the numbers of a row; raise :class:`ConfigError` with file, line and column."""
+def numbers_of(
+    path: Path, line: int, text: str, header: str, whole: tuple[bool, ...], word: str | None = None
+) -> list[Any]:
+    """Return the numbers of a row; raise :class:`ConfigError` with file, line and column.
+
+    ``word`` may stand in the place of the third one.
+    """
     cells = [cell.strip() for cell in text.split(",")]
     if len(cells) != len(whole):
         raise ConfigError(
@@ -142,6 +167,9 @@ def numbers_of(path: Path, line: int, text: str, header: str, whole: tuple[bool,
         )
     values: list[Any] = []
     for cell, name, is_whole in zip(cells, header.split(","), whole, strict=True):
+        if cell == word and len(values) == 2:
+            values.append(cell)
+            continue
         try:
             value: float = int(cell) if is_whole else float(cell)
         except ValueError:
@@ -193,7 +221,8 @@ def read_flows(path: Path, n_hosts: int | None = None) -> tuple[Flow, ...]:
     for line, text in lines_of(path):
         if text.startswith("#") or (text.replace(" ", "").lower() == FLOW_HEADER and not flows):
             continue
-        flow = Flow(*numbers_of(path, line, text, FLOW_HEADER, (True, True, True, False)))
+        whole = (True, True, True, False)
+        flow = Flow(*numbers_of(path, line, text, FLOW_HEADER, whole, UNLIMITED))
         problem = flow.problem(n_hosts)
         if problem:
             raise ConfigError(f"{path} line {line}: {problem}")

@@ -257,12 +257,16 @@ class Dumbbell(Rated):
 class FatTree(Rated):
     """Three tiers, k-ary: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores.
 
-    Each edge switch has ``hosts_per_edge`` hosts (k/2 by default, which is full bisection).
+    Each edge switch has ``hosts_per_edge`` hosts (k/2 by default, which is full bisection), each
+    aggregation switch ``cores_per_agg`` cores (k/2 by default): fewer leave out cores.
     """
 
     kind: Literal["fat-tree"] = "fat-tree"
     k: int = Field(ge=2, le=64, multiple_of=2, description="ports per switch, an even number")
     hosts_per_edge: Count | None = Field(default=None, description="hosts of each edge switch")
+    cores_per_agg: Count | None = Field(
+        default=None, description="cores above each aggregation switch, at most k/2"
+    )
     host_gbps: Gbps = 100.0
     host_ps_per_byte: PsPerByte = None
     edge_gbps: Gbps = 100.0
@@ -271,17 +275,26 @@ class FatTree(Rated):
     core_ps_per_byte: PsPerByte = None
     delay_us: DelayUs = 5.0
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.cores_per_agg is not None and self.cores_per_agg > self.k // 2:
+            raise ConfigError(
+                f"cores_per_agg = {self.cores_per_agg}; expected at most k/2 = {self.k // 2}"
+            )
+        return self
+
     def size(self) -> tuple[int, int, int]:
         """Return the numbers of hosts, switches and links."""
-        half = self.k // 2
+        half, up = self.k // 2, self.cores_per_agg or self.k // 2
         hosts = self.k * half * (self.hosts_per_edge or half)
-        return hosts, 2 * self.k * half + half * half, hosts + 2 * self.k * half * half
+        return hosts, 2 * self.k * half + half * up, hosts + self.k * half * (half + up)
 
     def expand(self) -> Fabric:
         """Return the plain network."""
         half, delay = self.k // 2, us_to_ps(self.delay_us)
         per_edge = self.hosts_per_edge or half
-        edges, cores = self.k * half, half * half
+        up = self.cores_per_agg or half
+        edges, cores = self.k * half, half * up
         n = edges * per_edge
         down, mid, top = map(self.step_of, ("host_", "edge_", "core_"))
         links = [Link(h, n + h // per_edge, down, delay) for h in range(n)]
@@ -289,8 +302,8 @@ class FatTree(Rated):
             first = n + edges + edge // half * half  # first aggregation switch of the pod
             links += [Link(n + edge, first + j, mid, delay) for j in range(half)]
         for agg in range(edges):
-            first = n + 2 * edges + agg % half * half
-            links += [Link(n + edges + agg, first + j, top, delay) for j in range(half)]
+            first = n + 2 * edges + agg % half * up
+            links += [Link(n + edges + agg, first + j, top, delay) for j in range(up)]
         return Fabric(n, (0,) * edges + (1,) * edges + (2,) * cores, tuple(links))
 
 

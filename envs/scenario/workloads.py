@@ -17,7 +17,13 @@ from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import mean, total
-from dcqcn_gym.envs.scenario.tables import CdfField, FlowsField
+from dcqcn_gym.envs.scenario.tables import (
+    MOST_FLOW_BYTES,
+    UNLIMITED,
+    CdfField,
+    FlowsField,
+    FlowSize,
+)
 from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
 
 __all__ = [
@@ -29,6 +35,7 @@ __all__ = [
     "Permutation",
     "Poisson",
     "Ring",
+    "Streams",
     "Workload",
     "collectives_of",
     "mean_gap_ps",
@@ -284,8 +291,41 @@ class Flows(StrictModel):
                 raise ConfigError(f"flows[{i}]: {problem}")
 
 
+class Streams(StrictModel):
+    """``flows`` flows that start at random within ``within_us`` of ``start_us``, once.
+
+    Flow i goes from sender i to receiver i, senders (``hosts``) and receivers (``dsts``) taken in
+    turn. ``bytes = "unlimited"`` is a flow that never ends.
+    """
+
+    kind: Literal["streams"] = "streams"
+    flows: int = Field(ge=1, le=1_000_000, description="the number of flows")
+    bytes: FlowSize = "unlimited"
+    hosts: HostSet
+    dsts: HostSet
+    placement: Literal["round-robin", "packed"] = "packed"
+    start_us: TimeUs = 0.0
+    within_us: TimeUs = 0.0
+    priority: Priority = 3
+
+    def resolve(self, net: Fabric) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the sending and the receiving hosts, which have none in common."""
+        hosts = select_hosts(net, self.hosts, placement=self.placement)
+        dsts = select_hosts(net, self.dsts, placement=self.placement)
+        if self.bytes != UNLIMITED and not 1 <= self.bytes <= MOST_FLOW_BYTES:
+            raise ConfigError(f"bytes = {self.bytes}; expected 1 to 2^50, or {UNLIMITED!r}")
+        both = sorted(set(hosts) & set(dsts))
+        if both:
+            raise ConfigError(f"host {both[0]} is in 'hosts' and in 'dsts'; expected it in one")
+        for name, found in (("hosts", hosts), ("dsts", dsts)):
+            if not found:
+                raise ConfigError(f"{name} is empty; expected at least one host")
+        return hosts, dsts
+
+
 Workload = Annotated[
-    Poisson | AllToAll | Ring | Incast | Permutation | Pairs | Flows, Field(discriminator="kind")
+    Poisson | AllToAll | Ring | Incast | Permutation | Pairs | Flows | Streams,
+    Field(discriminator="kind"),
 ]
 
 

@@ -68,7 +68,7 @@ class Simulation:
 
     def live_flows(self) -> dict[str, Any]:
         """
-        Flows that have not finished: sizes, starts, ideal completion times, generators.
+        Flows that have not finished but will: sizes, starts, ideal completion times, generators.
         """
 
     @property

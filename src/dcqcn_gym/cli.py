@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym import __version__
-from dcqcn_gym.commands import bench, compile, hw, ns3, tables
+from dcqcn_gym.commands import bench, compile, hw, ns3, paper, tables
 from dcqcn_gym.commands.compare import compare
 from dcqcn_gym.commands.emit import emit
 from dcqcn_gym.commands.parity import parity
@@ -73,6 +73,7 @@ app.add_typer(tables.config, name="config")
 app.add_typer(ns3.app, name="ns3")
 app.add_typer(hw.app, name="hw")
 app.add_typer(bench.app)
+app.add_typer(paper.app)
 
 
 def main() -> None:

@@ -51,7 +51,35 @@ void list_next_hops(Job& job, RandomStream& draws) {
   job.scenario.insert(job.scenario.end() - 1, rows.begin(), rows.end());  // before `end`
 }
 
+std::string hosts_from(int first, int last) {
+  std::string s = std::to_string(first);
+  for (int h = first + 1; h < last; ++h) s += "," + std::to_string(h);
+  return s;
+}
+
+// flows that start at random, half of them without an end, from the first hosts to the others
+void add_streams(Job& job, RandomStream& draws) {
+  const Scenario scenario = Scenario::parse(job.compiled());
+  const int split =
+      1 + static_cast<int>(draws.below(static_cast<std::uint32_t>(scenario.hosts) - 1));
+  const std::string bytes =
+      draws.below(2) == 0 ? "unlimited" : std::to_string(1 + draws.below(300'000));
+  job.scenario.insert(job.scenario.end() - 1,
+                      "workload streams hosts=" + hosts_from(0, split) +
+                          " dsts=" + hosts_from(split, scenario.hosts) + " bytes=" + bytes +
+                          " flows=" + std::to_string(1 + draws.below(30)) +
+                          " start_ps=" + std::to_string(draws.below(50'000'000)) +
+                          " within_ps=" + std::to_string(draws.below(200'000'000)) +
+                          " priority=" + (draws.below(6) == 0 ? "4" : "3"));
+}
+
 }  // namespace
+
+void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number) {
+  RandomStream draws(seed, Purpose::kRounds, number);
+  const bool streams = draws.below(3) == 0;
+  if (streams && accepted(job)) add_streams(job, draws);
+}
 
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number) {
   RandomStream draws(seed, Purpose::kArrivals, number);

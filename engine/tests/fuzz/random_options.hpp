@@ -9,4 +9,7 @@ namespace dcqcn::fuzz {
 // single flows. A job that the parser refuses stays as it is.
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number);
 
+// The same of the third generation: flows that start at random, with and without an end.
+void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number);
+
 }  // namespace dcqcn::fuzz

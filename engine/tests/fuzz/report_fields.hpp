@@ -37,6 +37,7 @@ class Fields {
     for (std::size_t i = 0; i < data.log.rtts.size(); ++i) add_rtt(i, data.log.rtts[i]);
     add_fsd(data.fsd);
     add_later("interval", 0, data.index);
+    add_later("unlimited_flows", 0, data.unlimited_flows);
     for (std::size_t s = 0, at = 0; s < data.schemes.size(); ++s) {
       for (const std::uint64_t n : data.schemes[s].counters) add_later("scheme_counter", at++, n);
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.backends.base import Backend, Watchable
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
-from dcqcn_gym.envs.backends.ns3_bridge.report_codec import encode_state
+from dcqcn_gym.envs.backends.ns3_bridge.report_codec import encode_counts, encode_state
 from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -75,8 +74,7 @@ def serve_backend(
             if not request.apply_only:
                 report = world.advance(request.duration_ps or None)
                 clock = report.end_ps
-                if report.scheme_counters:
-                    state.info = json.dumps(report.scheme_counters)
+                state.info = encode_counts(report)
         except DcqcnGymError as error:
             _refuse(state, error)
         state.busy_ns = time.perf_counter_ns() - began

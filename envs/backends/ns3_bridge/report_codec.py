@@ -25,7 +25,7 @@ from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
 from dcqcn_gym.envs.backends.ns3_bridge.schema import REPORT_FIELDS
 
-__all__ = ["decode_report", "encode_state"]
+__all__ = ["decode_report", "encode_counts", "encode_state"]
 
 
 def _names(kinds: Iterable[str], ndim: int) -> list[str]:
@@ -103,12 +103,25 @@ def decode_report(state: pb.EnvStateMsg, memory: ReportMemory | None = None) -> 
         raise ProtocolError(f"report field {wrong!r} holds a value that is not finite")
     for name in _BOOLS:
         values[name] = bool(values[name])
+    counters = _counters(state.info)
+    unlimited = counters.pop(_UNLIMITED, 0)
     return IntervalReport(
         **{name: values[name] for name in _OWN},
         fsd=FlowSizeDistribution(**{n[len("fsd.") :]: values[n] for n in _FSD}),
         finished=FinishedFlows(**{n[len("finished.") :]: values[n] for n in _FINISHED}),
-        scheme_counters=_counters(state.info),
+        scheme_counters=counters,
+        unlimited_flows=unlimited,
     )
+
+
+_UNLIMITED = "unlimited_flows"
+
+
+def encode_counts(report: IntervalReport) -> str:
+    """Return what not every report has, as JSON for ``info``; "" if there is nothing."""
+    unlimited = {_UNLIMITED: int(report.unlimited_flows)} if report.unlimited_flows else {}
+    counts = {**report.scheme_counters, **unlimited}
+    return json.dumps(counts) if counts else ""
 
 
 def _counters(text: str) -> dict[str, int]:

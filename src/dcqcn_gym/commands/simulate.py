@@ -177,9 +177,11 @@ def _against(
 def _tell(out: Path, summary: Mapping[str, Any], other: Against | None = None) -> None:
     total = summary["slowdown"]["all"]
     mean = "" if total["mean"] is None else f", mean slowdown {total['mean']:.2f}"
+    endless = summary.get("unlimited_flows", 0)
     typer.echo(
         f"{out}: {summary['intervals']} intervals, {summary['finished_flows']} flows "
-        f"finished, {summary['unfinished_flows']} not{mean}"
+        f"finished, {summary['unfinished_flows']} not"
+        f"{f', {endless} without an end' if endless else ''}{mean}"
     )
     if other is not None and other.table is not None:
         from dcqcn_gym.runs.table import print_tables

@@ -183,7 +183,7 @@ class IntervalReport(_ComparesArrays):
     rate_increases: int
     """Increases of a sending rate, likewise (``increases``); ticks at full rate are none."""
     active_flows: int
-    """Flows that exist at the end of the interval."""
+    """Flows that exist at the end of the interval and will finish."""
     fsd: FlowSizeDistribution
     finished: FinishedFlows
     unknown: frozenset[str] = frozenset()
@@ -194,6 +194,8 @@ class IntervalReport(_ComparesArrays):
     """
     scheme_counters: Mapping[str, int] = field(default_factory=dict)
     """What the schemes of the NICs count beside cuts and increases, by name, over all schemes."""
+    unlimited_flows: int = 0
+    """Flows without an end that exist at the end of the interval; they are nowhere else."""
 
     def __post_init__(self) -> None:
         if self.unknown:
@@ -236,7 +238,7 @@ def _report_fields() -> dict[str, str]:
         if own.name in parts:
             inner = fields(parts[own.name])
             found |= {f"{own.name}.{f.name}": str(f.type) for f in inner}
-        elif own.name not in ("unknown", "scheme_counters"):
+        elif own.name not in ("unknown", "scheme_counters", "unlimited_flows"):
             found[own.name] = str(own.type)
     return found
 

@@ -106,7 +106,7 @@ def is_idle(report: IntervalReport) -> bool:
     An interval in which flows exist but no packet left is not idle: it is a strangled network,
     and its utility is computed like any other.
     """
-    return report.idle and report.active_flows == 0
+    return report.idle and report.active_flows == 0 and report.unlimited_flows == 0
 
 
 def o_tp(report: IntervalReport, active_share: float = 0.05) -> float:

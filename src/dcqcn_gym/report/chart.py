@@ -184,6 +184,8 @@ class Chart:
     columns: int = 1
     hidden: Sequence[Key] = ()
     """Series that are shown only once somebody asks for them."""
+    legend_step: int = 130
+    """Pixels from one key of the legend to the next, of a chart that is a file."""
 
     @property
     def keys(self) -> list[Key]:
@@ -213,15 +215,16 @@ class Chart:
         keys = [key for key in self.keys if key not in self.hidden]
         parts, at = [], 12.0
         if len(keys) > 1:
+            across = (FILE_WIDTH - FILE_LEFT) // self.legend_step
             for i, key in enumerate(keys):
-                x = FILE_LEFT + 130 * (i % 6)
+                x = FILE_LEFT + self.legend_step * (i % across)
                 parts.append(
-                    f'<svg x="{x}" y="{at + 18 * (i // 6):g}" width="24" height="10" '
+                    f'<svg x="{x}" y="{at + 18 * (i // across):g}" width="24" height="10" '
                     f'class="series {key.role}"><path class="line" d="M1 5H23"/></svg>'
-                    f'<text class="legend" x="{x + 30}" y="{at + 9 + 18 * (i // 6):g}">'
+                    f'<text class="legend" x="{x + 30}" y="{at + 9 + 18 * (i // across):g}">'
                     f"{escape(key.label)}</text>"
                 )
-            at += 18 * (1 + (len(keys) - 1) // 6)
+            at += 18 * (1 + (len(keys) - 1) // across)
         wide = max((panel.wide_names for panel in self.panels), default=False)
         left = FILE_LEFT + (80 if wide else 0)
         each = (FILE_WIDTH - 16) / self.columns

@@ -388,6 +388,7 @@ def interval_line(interval: Interval) -> Line:
         **({"rounds": done} if done else {}),
         **({"unknown": sorted(report.unknown)} if report.unknown else {}),
         **({"scheme": dict(report.scheme_counters)} if report.scheme_counters else {}),
+        **({"unlimited_flows": int(report.unlimited_flows)} if report.unlimited_flows else {}),
         "flows": {name: getattr(report.finished, name).tolist() for name in _FLOWS},
     }
 

@@ -151,6 +151,7 @@ _INTERVAL: Mapping[str, Check] = {
     "rtt_mean_ps": _or_null(_number), "rtt_norm": _number, "active_flows": _count,
     "delivered_bytes": _count, "packet_hops": _count, "fsd": _distribution, "flows": _flows,
     "rounds": _rounds, "unknown": _texts, "wire": _table, "scheme": _counts,
+    "unlimited_flows": _count,
 }  # fmt: skip
 
 _END: Mapping[str, Check] = {

@@ -25,8 +25,8 @@ from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.statistics import SlowdownCounter, slowdowns
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.envs.scenario.tables import read_flows
-from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, collectives_of
+from dcqcn_gym.envs.scenario.tables import UNLIMITED, read_flows
+from dcqcn_gym.envs.scenario.workloads import Flows, Poisson, Streams, Workload, collectives_of
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulate.clock import Clock
@@ -113,10 +113,15 @@ def with_flows(scenario: Scenario, path: Path) -> Scenario:
 
 
 def endless(scenario: Scenario) -> list[str]:
-    """Return the workloads that never stop producing flows, as ``workloads[i] (kind)``."""
+    """Return the workloads that never stop producing flows, as ``workloads[i] (kind)``.
+
+    Flows without an end are not waited for; they count where there is nothing else.
+    """
     names = []
+    if all(map(_unlimited, scenario.workloads)):
+        return [f"workloads[{i}] ({w.kind})" for i, w in enumerate(scenario.workloads)]
     for i, workload in enumerate(scenario.workloads):
-        if isinstance(workload, Flows):
+        if isinstance(workload, Flows | Streams):
             continue
         ends = workload.stop_us is not None
         if isinstance(workload, Poisson):
@@ -126,6 +131,13 @@ def endless(scenario: Scenario) -> list[str]:
         if not ends:
             names.append(f"workloads[{i}] ({workload.kind})")
     return names
+
+
+def _unlimited(workload: Workload) -> bool:
+    """Return True if none of its flows has an end."""
+    if isinstance(workload, Flows):
+        return all(flow.bytes == UNLIMITED for flow in workload.flows)
+    return isinstance(workload, Streams) and workload.bytes == UNLIMITED
 
 
 _COUNTED = (
@@ -146,6 +158,7 @@ class _Totals:
     last_finish_ps: int = 0
     flows: int = 0
     active: int = 0
+    unlimited: int = 0
     utility_sum: float = 0.0
     busy: int = 0
     port_pause_ps: float = 0.0
@@ -170,6 +183,7 @@ class _Totals:
         self.end_ps = figures.end_ps
         self.flows += figures.finished_flows
         self.active = figures.active_flows
+        self.unlimited = int(interval.report.unlimited_flows)
         self.utility_sum += 0.0 if interval.idle else interval.utility
         self.busy += not interval.idle
         self.port_pause_ps += figures.port_pause_ps
@@ -362,6 +376,7 @@ def _summary(
         "simulated_ns": totals.end_ps / 1000,
         "finished_flows": totals.flows,
         "unfinished_flows": totals.active,
+        **({"unlimited_flows": totals.unlimited} if totals.unlimited else {}),
         "makespan_ns": None if start is None else (totals.last_finish_ps - start) / 1000,
         "mean_utility": totals.utility_sum / totals.busy if totals.busy else None,
         "pause_ns_all_ports": totals.port_pause_ps / 1000,

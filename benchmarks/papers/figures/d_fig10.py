@@ -1,0 +1,73 @@
+"""DCQCN+ (ICNP 2018), Fig. 10: ConnectX-4 with the values that DCQCN+ would converge to."""
+
+from __future__ import annotations
+
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.incast import (
+    ROWS,
+    UNLIMITED,
+    flows_at_random,
+    incast,
+    large_incast,
+)
+from dcqcn_gym.core.presets import dcqcn_static_setting
+
+PLACE = "section V-D, Fig. 10"
+CARD, STATIC = "cx4", "cx4, static values"
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run so many flows at 10 Gb/s; queue and round trip from ``converged_ms`` on."""
+    flows = flows_at_random(int(cell.x), 100, cell.seed, UNLIMITED)
+    scenario = incast(ROWS["cx4"], 10, flows)
+    setting = scenario.initial_setting()
+    if cell.row == STATIC:
+        static = dcqcn_static_setting(int(cell.x), 10e9).to_nvidia()
+        setting = setting.replace_nvidia({k: static[k] for k in ("rp_time_reset", "rp_ai_rate")})
+    return large_incast(
+        scenario, cell.seed, size.length_ms, setting, late_s=size.more["converged_ms"] * 1e-3
+    )
+
+
+def _times_lower(flows: int, what: str, name: str) -> Claim:
+    return Claim(
+        f"{flows} flows: {what} is 10 times lower with the static values (5 times counts)",
+        PLACE, Change(name, STATIC, CARD, flows), AtMost(-0.8, -0.5), 100, " %", "+.0f",
+    )  # fmt: skip
+
+
+COUNTS = (480, 560, 640, 1000)
+FIGURE = Figure(
+    name="D-fig10",
+    paper="dcqcn-plus",
+    title="the parameters of ConnectX-4 with the static values of DCQCN+, 10 Gb/s",
+    x="flows",
+    sizes={
+        "smoke": Size(dict.fromkeys((CARD, STATIC), (480, 1000)), 1, 10, {"converged_ms": 5}),
+        "quick": Size(dict.fromkeys((CARD, STATIC), COUNTS), 3, 3000, {"converged_ms": 2000}),
+        "full": Size(dict.fromkeys((CARD, STATIC), COUNTS), 5, 10_000, {"converged_ms": 5000}),
+    },
+    measure=measure,
+    measures=(
+        Measure("queue", "median queue, KB", 1e-3, ".0f"),
+        Measure("worst", "99th percentile, KB", 1e-3, ".0f"),
+        Measure("latency", "mean round trip, us", 1e6, ".0f"),
+        Measure("rate", "rate, % of the link", 1e2, ".1f"),
+    ),
+    claims=(
+        _times_lower(480, "the latency", "latency"),
+        _times_lower(1000, "the latency", "latency"),
+        _times_lower(480, "the buffer in use", "worst"),
+        _times_lower(1000, "the buffer in use", "worst"),
+    ),
+    plots=(
+        Against("latency", "Mean round trip, us", "flows", (), 1e6, log_y=True),
+        Against("worst", "99th percentile of the queue, KB", "flows", (), 1e-3, log_y=True),
+    ),
+    ours=(
+        "measured on ConnectX-4 cards, which are not here: the reaction point is DCQCN's as "
+        "published with their parameters, so ratios are compared, no absolute value",
+        "the paper looks 5 s after the start (size full), size quick 2 s",
+    ),
+)  # fmt: skip

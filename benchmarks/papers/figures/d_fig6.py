@@ -1,0 +1,103 @@
+"""DCQCN+ (ICNP 2018), Fig. 6: DCQCN+ drains an incast of 2000 flows; queue and sending rate."""
+
+from __future__ import annotations
+
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Change, Claim, Effect, Level
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.incast import (
+    ROWS,
+    UNLIMITED,
+    flows_at_random,
+    incast,
+    large_incast,
+)
+
+PLACE = "section V-A, Fig. 6"
+TEN, FORTY = "dcqcn-plus 10G", "dcqcn-plus 40G"
+OLD_TEN, OLD_FORTY = "dcqcn 10G", "dcqcn 40G"
+QUICK_TEN, QUICK_FORTY = "g = 1/16, 10G", "g = 1/16, 40G"
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run so many flows; queue and sending rate from 200 ms on."""
+    flows = flows_at_random(int(cell.x), 100, cell.seed, UNLIMITED)
+    gbps = 10 if cell.row.endswith("10G") else 40
+    row = ROWS["dcqcn" if cell.row in (OLD_TEN, OLD_FORTY) else "dcqcn-plus"]
+    scenario = incast(row, gbps, flows)
+    setting = scenario.initial_setting()
+    if cell.row in (QUICK_TEN, QUICK_FORTY):
+        setting = setting.replace_nvidia({"plus_g": 64})
+    return large_incast(scenario, cell.seed, size.length_ms, setting)
+
+
+def _points(counts: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    two = {OLD_TEN: (2000,), OLD_FORTY: (2000,), QUICK_TEN: (2000,), QUICK_FORTY: (2000,)}
+    return {TEN: counts, FORTY: counts, **two}
+
+
+def _rate(row: str, other: str, link: str) -> Claim:
+    """Return the claim about the rate, with the cause that the weight g shows."""
+    cause = Cause(
+        "the paper does not give g. With DCQCN's 1/256, alpha is still near 1 after a second (it "
+        "falls once per tau = 2 ms) and every cut halves a rate; with g = 1/16 the rate is higher",
+        Change("rate", other, row, 2000), Effect(0.04),
+    )  # fmt: skip
+    return Claim(
+        f"{link}: converged, the total sending rate is always above 90 % of the link",
+        PLACE, Level("rate", row, 2000), AtLeast(0.9, 0.7), 100, " %", ".1f", cause,
+    )  # fmt: skip
+
+
+FIGURE = Figure(
+    name="D-fig6",
+    paper="dcqcn-plus",
+    title="queue and sending rate of a large incast under DCQCN+",
+    x="flows",
+    sizes={
+        "smoke": Size(_points((200, 2000)), 1, length_ms=10),
+        "quick": Size(_points((200, 800, 2000)), 5, length_ms=1000),
+        "full": Size(_points((200, 400, 800, 1200, 1600, 2000)), 10, length_ms=1000),
+    },
+    measure=measure,
+    measures=(
+        Measure("queue", "median queue from 200 ms on, KB", 1e-3, ".1f"),
+        Measure("mean queue", "mean, KB", 1e-3, ".1f"),
+        Measure("worst", "99th percentile, KB", 1e-3, ".0f"),
+        Measure("drained", "below 250 KB after, ms", 1e3, ".0f"),
+        Measure("rate", "rate, % of the link", 1e2, ".1f"),
+        Measure("paused", "senders paused, % of the time", 1e2, ".1f"),
+    ),
+    claims=(
+        Claim("10 Gb/s, 2000 flows: converged, the queue is at most about 200 KB (with the reading "
+              "of a curve: 250 KB)", PLACE, Level("queue", TEN, 2000), AtMost(250e3), 1e-3, " KB",
+              ".1f"),
+        Claim("40 Gb/s: likewise", PLACE, Level("queue", FORTY, 2000), AtMost(250e3), 1e-3, " KB",
+              ".1f"),
+        Claim("10 Gb/s: drained about 0.1 s after the last start (at 200 ms)", PLACE,
+              Level("drained", TEN, 2000), AtMost(0.2, 0.3), 1e3, " ms", ".0f"),
+        Claim("40 Gb/s: likewise", PLACE, Level("drained", FORTY, 2000), AtMost(0.2, 0.3), 1e3,
+              " ms", ".0f"),
+        Claim("10 Gb/s: the queue of DCQCN is 20 times as long (means)", PLACE,
+              Change("mean queue", OLD_TEN, TEN, 2000), Effect(19), 1, " times more", ".0f"),
+        Claim("40 Gb/s: likewise", PLACE,
+              Change("mean queue", OLD_FORTY, FORTY, 2000), Effect(19), 1, " times more", ".0f"),
+        _rate(TEN, QUICK_TEN, "10 Gb/s"),
+        _rate(FORTY, QUICK_FORTY, "40 Gb/s"),
+    ),
+    plots=(
+        Over("queue", "Queue of 2000 flows, KB", "ms", ((TEN, 2000), (FORTY, 2000),
+             (OLD_TEN, 2000)), 1e-3, 1e3, lines=((250, "claim: 250 KB"),)),
+        Over("rate", "Total sending rate of 2000 flows, % of the link", "ms",
+             ((TEN, 2000), (FORTY, 2000), (QUICK_TEN, 2000)), 1e2, 1e3,
+             lines=((90, "claim: 90 %"),)),
+        Against("rate", "Sending rate from 200 ms on, % of the link", "flows", (TEN, FORTY), 1e2,
+                lines=((90, "claim: 90 %"),)),
+    ),
+    ours=(
+        "g = 1/256 and alpha = 1 at first, as in DCQCN; marking 20 / 200 KB with Pmax 1 %; a "
+        "record stays in the NIC's list for 100 ms",
+        "links of 1 us, and a buffer of which PFC lets this port fill 4.9 MB",
+        "converged is from 200 ms on; the queue is a median because it touches 0 and rises in "
+        "turn: its 99th percentile stands beside it",
+    ),
+)  # fmt: skip

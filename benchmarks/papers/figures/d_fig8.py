@@ -1,0 +1,87 @@
+"""DCQCN+ (ICNP 2018), Fig. 8: three flows that start one after another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Between, Change, Claim, Level, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.incast import ROWS, SINK, UNLIMITED, incast
+from dcqcn_gym.benchmarks.papers.probe import probe, thinned
+
+PLACE = "section V-B, Fig. 8"
+STARTS_MS = (0, 100, 300)
+SCHEMES = ("dcqcn", "dcqcn-plus")
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run flows that start at 0, 0.1 and 0.3 of the length; rates in the last half of it."""
+    gbps, scale = int(str(cell.x).removesuffix("G")), size.length_ms / 1000
+    flows = [
+        {"src": 1 + i, "dst": 0, "bytes": UNLIMITED, "start_ns": round(start * 1e6 * scale)}
+        for i, start in enumerate(STARTS_MS)
+    ]
+    scenario = incast(ROWS[cell.row], gbps, flows)
+    seen = probe(scenario, cell.seed, size.length_ms, every_us=200, ports=[SINK])
+    line, late = gbps * 1e9, seen.after(size.length_ms * 0.5e-3)
+    sent = seen.sent[:, 1:4]
+    shares = sent[late].mean(axis=0) * 3 / line
+    means = np.convolve(seen.rate[late], np.full(5, 0.2), "valid")  # over a millisecond
+    values = {
+        "total": float(seen.rate.mean() / line),
+        "late": float(seen.rate[late].mean() / line),
+        "unfair": float(np.abs(shares / shares.mean() - 1).max()),
+        "spread": float(sent[late].std(axis=0).mean() * 3 / line),
+        "unsteady": float(means.std() / line),
+    }
+    series = {f"flow {i}": thinned(seen.time, sent[:, i] / line) for i in range(3)}
+    series["rate"] = thinned(seen.time, seen.rate / line)
+    return Measured(values, series, seen.hops)
+
+
+def _fair(row: str, x: str) -> Claim:
+    return Claim(
+        f"{row}, {x}: the rates converge (each within 5 % of the mean)",
+        PLACE, Level("unfair", row, x), AtMost(0.05, 0.15), 100, " %", ".1f",
+    )  # fmt: skip
+
+
+POINTS = dict.fromkeys(SCHEMES, ("10G", "40G"))
+FIGURE = Figure(
+    name="D-fig8",
+    paper="dcqcn-plus",
+    title="three flows that start one after another",
+    x="link",
+    sizes={
+        "smoke": Size(POINTS, 2, length_ms=10),
+        "quick": Size(POINTS, 5, length_ms=1000),
+        "full": Size(POINTS, 20, length_ms=1000),
+    },
+    measure=measure,
+    measures=(
+        Measure("total", "total rate, % of the link", 1e2, ".1f"),
+        Measure("late", "in the last half, %", 1e2, ".1f"),
+        Measure("unfair", "farthest flow from the mean, %", 1e2, ".1f"),
+        Measure("spread", "spread of a flow's rate, % of its share", 1e2, ".1f"),
+    ),
+    claims=(
+        *(_fair(row, x) for row in SCHEMES for x in POINTS[row]),
+        Claim("10 Gb/s: the total of DCQCN+ is about 4 % lower (0 to 8 % counts)",
+              PLACE, Change("total", "dcqcn-plus", "dcqcn", "10G"),
+              Between(-0.08, 0, (-0.16, 0.04)), 100, " %", "+.2f"),
+        Claim("40 Gb/s: the total is similar (within 2 %)",
+              PLACE, Change("total", "dcqcn-plus", "dcqcn", "40G"), Between(-0.02, 0.02), 100, " %",
+              "+.2f"),
+        Claim("10 Gb/s: the rates of DCQCN+ have a little smaller variance",
+              PLACE, Change("spread", "dcqcn-plus", "dcqcn", "10G"), Sign(-1), 100, " %", "+.0f"),
+    ),
+    plots=(
+        Over("rate", "Total sending rate, % of the link", "ms",
+             (("dcqcn", "10G"), ("dcqcn-plus", "10G"), ("dcqcn", "40G"), ("dcqcn-plus", "40G")),
+             1e2, 1e3),
+        *(Over(f"flow {i}", f"Sending rate of flow {i + 1}, % of the link", "ms",
+               (("dcqcn", "10G"), ("dcqcn-plus", "10G")), 1e2, 1e3, lines=((100 / 3, "a third"),))
+          for i in range(3)),
+    ),
+    ours=("links of 1 us; rates are means over 200 us",),
+)  # fmt: skip

@@ -1,0 +1,160 @@
+"""A paper's page: what it claims and what came out, from the results on file alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dcqcn_gym.benchmarks.papers.catalog import PAPERS, ROWS, Paper, Row, figure, figures_of
+from dcqcn_gym.benchmarks.papers.claims import Judged, Verdict, judge
+from dcqcn_gym.benchmarks.papers.figure import Figure
+from dcqcn_gym.benchmarks.papers.plot import draw
+from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.core.statistics import estimate
+from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.markdown import Marked
+from dcqcn_gym.runs.table import Table, count_of, with_interval
+
+__all__ = [
+    "figure_text",
+    "overall",
+    "page",
+    "table_of",
+    "verdict_table",
+    "write_pages",
+    "write_pictures",
+]
+
+MISSING = "not yet measured"
+
+
+def overall(judged: list[Judged]) -> str:
+    """Return the verdict of a figure in a phrase: how many claims came out, and the worst."""
+    worst = max((one.verdict for one in judged), key=list(Verdict).index)
+    best = len([one for one in judged if one.verdict is Verdict.REPRODUCED])
+    if worst is Verdict.REPRODUCED:
+        return str(worst.value)
+    return f"{best} of {count_of(len(judged), 'claim')} reproduced; {worst.value}"
+
+
+def verdict_table(judged: list[Judged]) -> Table:
+    """Return claims, what was found, and the verdicts."""
+    rows = []
+    for one in judged:
+        claim = one.claim
+        found = with_interval(one.found, claim.form, claim.scale, unit=claim.unit, style="brackets")
+        verdict = one.verdict.value
+        if one.cause is not None:
+            verdict += f": {one.cause}"
+        elif claim.cause is not None and one.verdict is Verdict.NOT:
+            verdict += ", cause open"
+        rows.append([claim.text, claim.place, found, verdict])
+    return Table(("the paper says", "where", "found", "verdict"), rows, words=2)
+
+
+def table_of(of: Figure, results: Results) -> Table:
+    """Return every row and place with mean and interval of each measure."""
+    rows = []
+    for row, x in results.places:
+        cells = [
+            with_interval(estimate(results.values(m.name, row, x)), m.form, m.scale)
+            for m in of.measures
+        ]
+        rows.append([row, f"{x:g}" if isinstance(x, int | float) else x, *cells])
+    return Table(("row", of.x, *(m.title for m in of.measures)), rows, words=1)
+
+
+def write_pictures(of: Figure, results: Results, folder: Path) -> list[str]:
+    """Draw a figure's plots into ``folder``; return the names of the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = []
+    for number, svg in enumerate(draw(of, results), 1):
+        names.append(f"{of.name}-{number}.svg")
+        write_atomically(folder / names[-1], svg.encode())
+    return names
+
+
+def figure_text(of: Figure, results: Results, pictures: Sequence[str], cpu_s: float | None) -> str:
+    """Return a figure's section: verdicts, plot, table, what is ours, cost, command."""
+    seeds = count_of(len(results.seeds), "seed")
+    cost = f"{results.hops / 1e6:.0f} million packet-hops"
+    if cpu_s is not None:
+        cost += f", {cpu_s:.0f} s of CPU time when it was made"
+    parts = [f"## {of.name}: {of.title}", verdict_table(judge(of.claims, results)).markdown()]
+    parts += [f"![{p.title}]({name})" for p, name in zip(of.plots, pictures, strict=True)]
+    parts.append(table_of(of, results).markdown())
+    if of.ours:
+        parts.append(
+            "\n".join(
+                [
+                    "What the paper leaves open, and what is done here:",
+                    "",
+                    *(f"- {said}" for said in of.ours),
+                ]
+            )
+        )
+    command = f"dcqcn-gym paper run {of.name} --size {results.size}"
+    parts.append(f"Size {results.size}, {seeds} for each row. Cost: {cost}. Command: `{command}`.")
+    return "\n\n".join(parts)
+
+
+def page(paper: Paper, found: Mapping[str, tuple[Results, float | None]], pictures: Path) -> str:
+    """Return a paper's page and write its pictures into ``pictures``."""
+    of_paper = list(figures_of(paper.name))
+    lines = [_overview(row, found) for row in ROWS if row.paper == paper.name]
+    columns = ("figure or table", "what it shows", "what came out here")
+    parts = [
+        f"# {paper.title}: its figures, measured here",
+        f"{paper.source}. What this page is for: which of the paper's claims come out in this "
+        "simulator, and why the others do not. It is made from the results in "
+        "`benchmarks/papers/results` by `dcqcn-gym paper pages`. Brackets hold 95 % confidence "
+        "intervals over the seeds (Student's t), changes are paired by seed. *Reproduced*: the "
+        "sign is right, the interval clear of 0, the effect at least half of the claimed one, or a "
+        "bound held by the whole interval. *Direction only*: smaller, or near the bound. *Not "
+        "conclusive*: the interval holds both answers.",
+        Table(columns, lines, words=3).markdown(),
+    ]
+    for of in of_paper:
+        if of.name not in found:
+            continue
+        results, cpu_s = found[of.name]
+        names = write_pictures(of, results, pictures)
+        parts.append(figure_text(of, results, [f"images/{name}" for name in names], cpu_s))
+    return "\n\n".join(parts) + "\n"
+
+
+def _overview(row: Row, found: Mapping[str, tuple[Results, float | None]]) -> list[str]:
+    if row.state != "built":
+        return [row.name, row.title, row.state + (f": {row.impossible}" if row.impossible else "")]
+    words = []
+    for part in row.files:
+        if part in found:
+            of = figure(part)
+            title = f"{of.name}: {of.title}"
+            words.append(
+                Marked(f"[{overall(judge(of.claims, found[part][0]))}](#{_anchor(title)})")
+            )
+        else:
+            words.append(Marked(MISSING))
+    return [row.name, row.title, Marked("; ".join(words))]
+
+
+def _anchor(title: str) -> str:
+    kept = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
+    return kept.replace(" ", "-")
+
+
+def write_pages(
+    docs: Path, found: Mapping[str, tuple[Results, float | None]], papers: list[str] | None = None
+) -> list[Path]:
+    """Write the page of every paper that has results; return the files."""
+    written = []
+    for paper in PAPERS:
+        there = [of for of in figures_of(paper.name) if of.name in found]
+        if not there or (papers is not None and paper.name not in papers):
+            continue
+        path = docs / f"{paper.name}.md"
+        docs.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, page(paper, found, docs / "images").encode())
+        written.append(path)
+    return written

@@ -1,0 +1,213 @@
+"""Results of a figure: one line of JSON per cell, made by jobs that a campaign carries out.
+
+A cell leaves a file of its own, so a run that is interrupted goes on with what is missing.
+``results.jsonl`` holds all of them in the order of the plan: the same bytes whatever the number of
+workers. What it cost in time is in ``timing.json``, which alone differs from run to run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Place, Series, Size
+from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.core.sums import count, total
+from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
+from dcqcn_gym.runs.log import encode_line, write_atomically, write_json
+from dcqcn_gym.runs.pool import step_back
+
+__all__ = [
+    "RESULTS_FILE",
+    "TIMING_FILE",
+    "CellJob",
+    "Results",
+    "produce",
+    "read_results",
+    "size_of",
+]
+
+RESULTS_FILE = "results.jsonl"
+TIMING_FILE = "timing.json"
+SCHEMA = 1
+DIGITS = 6
+"""Significant digits of what is kept: enough for every table, and the same on every machine."""
+
+
+@dataclass(frozen=True)
+class CellJob:
+    """One cell and the file that it leaves: what was measured, and the CPU seconds it took."""
+
+    figure: Figure
+    size: str
+    cell: Cell
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """What people are told that is being done."""
+        return f"{self.figure.name} {self.cell.name}"
+
+    def header(self) -> dict[str, Any]:
+        """Return what has to be the same for a file that is there to be left as it is."""
+        size = self.figure.sizes[self.size]
+        return {
+            "schema": SCHEMA,
+            "figure": self.figure.name,
+            "revision": self.figure.revision,
+            "size": self.size,
+            "length_ms": size.length_ms,
+            "more": dict(size.more),
+            "row": self.cell.row,
+            "x": self.cell.x,
+            "seed": self.cell.seed,
+        }
+
+    def work(self) -> None:
+        """Measure, unless the file is there."""
+        if self.done():
+            return
+        step_back()
+        begin = time.process_time()
+        measured = self.figure.measure(self.cell, self.figure.sizes[self.size])
+        spent = round(time.process_time() - begin, 2)
+        line = {**self.header(), **_kept(measured), "cpu_s": spent}
+        write_atomically(self.path, encode_line(line))
+
+    def done(self) -> bool:
+        """Return whether the file holds this cell, measured in this way."""
+        try:
+            found = json.loads(self.path.read_bytes())
+        except (OSError, ValueError):
+            return False
+        if not isinstance(found, dict):
+            return False
+        return {key: found.get(key) for key in self.header()} == self.header()
+
+
+def _kept(measured: Measured) -> dict[str, Any]:
+    series = {
+        name: [[_rounded(v) for v in x], [_rounded(v) for v in y]]
+        for name, (x, y) in measured.series.items()
+    }
+    values = {name: _rounded(value) for name, value in measured.values.items()}
+    return {"values": values, "series": series, "hops": measured.hops}
+
+
+def _rounded(value: float) -> float | None:
+    """Return a number with :data:`DIGITS` digits; None for one that is not known."""
+    number = float(f"{value:.{DIGITS}g}")
+    return number if abs(number) < float("inf") else None
+
+
+@dataclass(frozen=True)
+class Results:
+    """All cells of a figure at one size, as they are on file."""
+
+    figure: str
+    size: str
+    lines: Sequence[Mapping[str, Any]]
+
+    @property
+    def seeds(self) -> list[int]:
+        """Every seed, once."""
+        return sorted({int(line["seed"]) for line in self.lines})
+
+    @property
+    def places(self) -> list[tuple[str, Place]]:
+        """Every (row, place), in the order of the plan."""
+        return list(dict.fromkeys((line["row"], line["x"]) for line in self.lines))
+
+    @property
+    def hops(self) -> int:
+        """Packet-hops of all runs."""
+        return count(line["hops"] for line in self.lines)
+
+    def values(self, measure: str, row: str, x: Place) -> list[float]:
+        """Return a measure of all seeds; NaN where it is not known.
+
+        Raises ConfigError if a cell has no such measure: the recipe asks for what it does not make.
+        """
+        found = [line for line in self.lines if line["row"] == row and line["x"] == x]
+        if not found or any(measure not in line["values"] for line in found):
+            raise ConfigError(
+                f"{self.figure}: no {measure!r} of row {row!r} at {x!r} in the results of size "
+                f"{self.size!r}"
+            )
+        return [_number(line["values"][measure]) for line in found]
+
+    def value(self, measure: str, row: str, x: Place, seed: int) -> float:
+        """Return a measure of one seed."""
+        return self.values(measure, row, x)[self.seeds.index(seed)]
+
+    def series(self, name: str, row: str, x: Place) -> Series:
+        """Return a series of the first seed; empty if there is none."""
+        for line in self.lines:
+            if line["row"] == row and line["x"] == x and name in line["series"]:
+                xs, ys = line["series"][name]
+                return [_number(v) for v in xs], [_number(v) for v in ys]
+        return [], []
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def size_of(figure: Figure, name: str) -> Size:
+    """Return a size of a figure; UnknownNameError for one that it does not have."""
+    if name not in figure.sizes:
+        raise UnknownNameError(f"size of {figure.name}", name, figure.sizes)
+    return figure.sizes[name]
+
+
+def produce(
+    figure: Figure,
+    size: str,
+    out: Path,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Measure every cell that is missing in ``out`` and write :data:`RESULTS_FILE`.
+
+    ``executor`` as in :func:`~dcqcn_gym.runs.campaign.carry_out`. Raises RunError that names what
+    failed; what is finished stays.
+    """
+    cells = list(size_of(figure, size).cells())
+    jobs = [CellJob(figure, size, cell, _path(out, cell)) for cell in cells]
+    (out / "cells").mkdir(parents=True, exist_ok=True)
+    raise_failures(carry_out(jobs, workers=workers, executor=executor, progress=progress))
+    lines = [json.loads(job.path.read_bytes()) for job in jobs]
+    spent = total(float(line.pop("cpu_s")) for line in lines)
+    for line in lines:
+        if line["seed"] != 1:
+            line["series"] = {}
+    write_atomically(out / RESULTS_FILE, b"".join(encode_line(line) for line in lines))
+    write_json(out / TIMING_FILE, {"cpu_s": round(spent, 1)})
+    return Results(figure.name, size, lines)
+
+
+def _path(out: Path, cell: Cell) -> Path:
+    """Return the file of a cell: its words, and a few digits that tell like words apart."""
+    words = re.sub(r"[^A-Za-z0-9.]+", "-", cell.name)
+    mark = hashlib.sha256(repr(cell).encode()).hexdigest()[:6]
+    return out / "cells" / f"{words}-{mark}.json"
+
+
+def read_results(path: Path) -> Results:
+    """Return results on file; RunError for a file that holds none."""
+    try:
+        lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+        names, sizes = ({line[key] for line in lines} for key in ("figure", "size"))
+        (figure,), (size,) = names, sizes
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path} does not hold results of a figure of a paper") from error
+    return Results(figure, size, lines)

@@ -1,0 +1,94 @@
+"""``dcqcn-gym paper list``, ``run``, ``pages``: figures of the papers, measured again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dcqcn_gym.commands.interrupt import interruptible
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="paper", help="Measure figures and tables of the papers again.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def list_rows() -> None:
+    """List every figure and table of the papers, and which can be run."""
+    from dcqcn_gym.benchmarks.papers.catalog import ROWS, built
+    from dcqcn_gym.runs.table import Table, print_tables
+
+    rows = []
+    for row in ROWS:
+        there = ", ".join(part for part in row.files if built(part))
+        why = f": {row.impossible}" if row.impossible and not there else ""
+        rows.append((row.name, row.paper, row.title, there or row.state + why))
+    columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run")
+    print_tables([Table(columns, rows, words=4)])
+
+
+@app.command()
+def run(
+    figure: Annotated[str, typer.Argument(help="A figure's name, see paper list.")],
+    size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the results; default: runs/papers/FIGURE/SIZE."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Run a figure, print its table and its verdicts, and draw it.
+
+    What is finished in the folder is not measured again, so the same command continues a run.
+    """
+    from dcqcn_gym.benchmarks.papers import catalog
+    from dcqcn_gym.benchmarks.papers.claims import judge
+    from dcqcn_gym.benchmarks.papers.page import table_of, verdict_table, write_pictures
+    from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, size_of
+    from dcqcn_gym.runs.claim import claim
+    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.table import print_tables
+
+    found = catalog.figure(figure)
+    size_of(found, size)
+    folder = Path("runs") / "papers" / found.name / size if out is None else out
+    go_on = f"{folder} holds what is finished: the same command continues it"
+    with (
+        claim(folder, "paper run"),
+        interruptible(go_on),
+        open_progress(quiet=quiet) as progress,
+    ):
+        results = produce(found, size, folder, workers=jobs, progress=progress)
+    pictures = write_pictures(found, results, folder)
+    print_tables([table_of(found, results), verdict_table(judge(found.claims, results))])
+    typer.echo(f"results: {folder / RESULTS_FILE}", err=True)
+    for name in pictures:
+        typer.echo(f"plot: {folder / name}", err=True)
+
+
+@app.command()
+def pages(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="DIR", help="Folders of paper run whose results are to be kept."),
+    ] = None,
+    keep: Annotated[
+        Path, typer.Option(help="Where results are kept, in a checkout of the project.")
+    ] = Path("benchmarks/papers/results"),
+    docs: Annotated[Path, typer.Option(help="Where the pages are.")] = Path("docs/papers"),
+) -> None:
+    """Keep results, and write the page of every paper from all that are kept."""
+    from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_results
+    from dcqcn_gym.benchmarks.papers.page import write_pages
+
+    for folder in results or ():
+        typer.echo(keep_results(folder, keep))
+    for path in write_pages(docs, kept_results(keep)):
+        typer.echo(path)

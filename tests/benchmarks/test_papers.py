@@ -1,0 +1,188 @@
+"""Figures of the papers: every one runs at smoke size, twice the same; bad input; resume; pages."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from dcqcn_gym.benchmarks.papers import catalog
+from dcqcn_gym.benchmarks.papers.claims import Verdict, judge
+from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
+from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_results
+from dcqcn_gym.benchmarks.papers.page import write_pages
+from dcqcn_gym.benchmarks.papers.plot import draw
+from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, Results, produce, read_results
+from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
+
+ROOT = Path(__file__).resolve().parents[2]
+FIGURES = [figure for paper in catalog.PAPERS for figure in catalog.figures_of(paper.name)]
+KEPT = catalog.results_folder()
+FIRST = list({figure.paper: figure for figure in reversed(FIGURES)}.values())
+"""One figure of each paper: the quick tests run these, the slow ones all."""
+
+
+def command(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
+    every = [sys.executable, "-m", "dcqcn_gym", "paper", *words]
+    return subprocess.run(every, capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def smoke(figure: Figure, folder: Path) -> Results:
+    """Run a figure in this process, where it starts at once."""
+    with ThreadPoolExecutor(1) as pool:
+        return produce(figure, "smoke", folder, executor=pool)
+
+
+def run_twice(figure: Figure, folder: Path) -> None:
+    first = smoke(figure, folder / "a")
+    smoke(figure, folder / "b")
+    a, b = ((folder / name / RESULTS_FILE).read_bytes() for name in "ab")
+    assert a == b
+    assert first == read_results(folder / "a" / RESULTS_FILE)
+    assert len(judge(figure.claims, first)) == len(figure.claims) > 0
+    assert all(svg.count('class="line"') > 1 for svg in draw(figure, first))
+
+
+@pytest.mark.parametrize("figure", FIRST, ids=lambda f: f.name)
+def test_a_figure_of_each_paper_runs_and_repeats(figure: Figure, tmp_path: Path) -> None:
+    run_twice(figure, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("figure", [f for f in FIGURES if f not in FIRST], ids=lambda f: f.name)
+def test_every_figure_runs_and_repeats(figure: Figure, tmp_path: Path) -> None:
+    run_twice(figure, tmp_path)
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.name)
+def test_a_figure_is_whole(figure: Figure) -> None:
+    assert tuple(figure.sizes) == SIZES
+    assert all(
+        claim.text and re.search(r"section|Fig|Table", claim.place) for claim in figure.claims
+    )
+    assert figure.name in [part for row in catalog.ROWS for part in row.files]
+
+
+def test_the_catalogue_holds_every_figure_and_table_once() -> None:
+    names = [row.name for row in catalog.ROWS]
+    assert len(names) == len(set(names)) == 41
+    files = {path.stem for path in (KEPT.parent / "figures").glob("[a-z]*.py")}
+    known = {part.lower().replace("-", "_") for row in catalog.ROWS for part in row.files}
+    assert files <= known
+    assert files == {figure.name.lower().replace("-", "_") for figure in FIGURES}
+    assert {row.paper for row in catalog.ROWS} == {paper.name for paper in catalog.PAPERS}
+
+
+def test_unknown_names_are_refused_with_near_ones() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'D-fig5'"):
+        catalog.figure("D-fig5x")
+    with pytest.raises(ConfigError, match="D-fig3 is not possible here: measured on"):
+        catalog.figure("D-fig3")
+    with pytest.raises(ConfigError, match="P-fig14 is not yet"):
+        catalog.figure("P-fig14")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "D-fg5"], "error: unknown figure 'D-fg5'; did you mean 'D-fig5'"),
+        (
+            ["run", "D-fig5", "--size", "quik"],
+            "unknown size of D-fig5 'quik'; did you mean 'quick'",
+        ),
+        (["pages", "nowhere"], "error: nowhere/results.jsonl does not hold results of a figure"),
+    ],
+)
+def test_the_command_says_what_is_wrong(words: list[str], said: str, tmp_path: Path) -> None:
+    found = command(*words, cwd=tmp_path)
+    assert found.returncode == 2
+    assert said in found.stderr
+    assert found.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    """Ctrl-C once a cell is there; the same command makes the rest and the same bytes."""
+    words = [sys.executable, "-m", "dcqcn_gym", "paper", "run", "D-fig5", "--size", "smoke"]
+    words += ["--jobs", "1", "--quiet", "--out", str(tmp_path / "a")]
+    cut = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, process_group=0)
+    cells = tmp_path / "a" / "cells"
+    while cut.poll() is None and not (cells.is_dir() and any(cells.glob("*.json"))):
+        time.sleep(0.01)
+    os.killpg(cut.pid, signal.SIGINT)
+    _, said = cut.communicate()
+    if cut.returncode != 0:  # it was not over yet
+        assert cut.returncode == 130
+        assert "the same command continues it" in said
+        assert not (tmp_path / "a" / RESULTS_FILE).exists()
+    before = {path: path.stat().st_mtime_ns for path in cells.glob("*.json")}
+    assert before
+    subprocess.run(words, check=True, capture_output=True)
+    assert all(path.stat().st_mtime_ns == when for path, when in before.items())
+    smoke(catalog.figure("D-fig5"), tmp_path / "b")
+    a, b = ((tmp_path / name / RESULTS_FILE).read_bytes() for name in "ab")
+    assert a == b
+
+
+def test_a_cell_measured_in_another_way_is_made_again(tmp_path: Path) -> None:
+    figure = catalog.figure("D-fig5")
+    smoke(figure, tmp_path)
+    cell = sorted((tmp_path / "cells").iterdir())[0]
+    old = json.loads(cell.read_bytes())
+    cell.write_text(json.dumps({**old, "revision": old["revision"] + 1, "values": {}}))
+    results = smoke(figure, tmp_path)
+    assert json.loads(cell.read_bytes())["values"] == old["values"]
+    assert all(line["values"] for line in results.lines)
+
+
+def test_results_that_lack_a_measure_say_so(tmp_path: Path) -> None:
+    results = smoke(catalog.figure("D-fig5"), tmp_path)
+    with pytest.raises(ConfigError, match="D-fig5: no 'bakc' of row"):
+        results.values("bakc", *results.places[0])
+
+
+# --- what is kept with the project
+
+
+def test_kept_results_are_of_the_figures_as_they_are() -> None:
+    for path in KEPT.glob("*.jsonl"):
+        results = read_results(path)
+        figure = catalog.figure(results.figure)
+        assert path.name == f"{results.figure}-{results.size}.jsonl"
+        cells = [(c.row, c.x, c.seed) for c in figure.sizes[results.size].cells()]
+        assert [(o["row"], o["x"], o["seed"]) for o in results.lines] == cells
+        size = figure.sizes[results.size]
+        for line in results.lines:
+            assert line["revision"] == figure.revision
+            assert (line["length_ms"], line["more"]) == (size.length_ms, dict(size.more))
+
+
+def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
+    written = write_pages(tmp_path, kept_results(KEPT))
+    assert written
+    for path in (*written, *(tmp_path / "images").iterdir()):
+        there = ROOT / "docs" / "papers" / path.relative_to(tmp_path)
+        assert path.read_bytes() == there.read_bytes(), f"dcqcn-gym paper pages ({path.name})"
+
+
+def test_what_is_not_reproduced_has_a_cause() -> None:
+    for results, _ in kept_results(KEPT).values():
+        for one in judge(catalog.figure(results.figure).claims, results):
+            assert one.verdict is not Verdict.NOT or one.cause, one.claim.text
+
+
+def test_keeping_needs_a_folder(tmp_path: Path) -> None:
+    smoke(catalog.figure("D-fig5"), tmp_path / "a")
+    with pytest.raises(RunError, match="run this in a checkout"):
+        keep_results(tmp_path / "a", tmp_path / "nowhere")
+    (tmp_path / "kept").mkdir()
+    path = keep_results(tmp_path / "a", tmp_path / "kept")
+    assert read_results(path) == read_results(tmp_path / "a" / RESULTS_FILE)
