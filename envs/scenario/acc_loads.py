@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FABRICS", "LOADS", "SWAPS_US", "VARYING", "steady", "swapped", "varying_pairs"]
+__all__ = ["FABRICS", "LOADS", "SWAPS_US", "VARYING", "steady", "swapped", "varying"]
 
 
 def _leaf_spine(tors: int, spines: int, links: int, hosts: int = 24) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def swapped(
     ]
 
 
-def varying_pairs(
+def varying(
     hosts: int,
     cdf: str,
     windows: int,
@@ -74,25 +74,23 @@ def varying_pairs(
     draw: int,
     loads: Sequence[float] = VARYING,
 ) -> list[Any]:
-    """Return workloads whose load varies in time and space: :data:`VARYING` for random pairs.
+    """Return workloads whose load varies in time and space: :data:`VARYING`, drawn for each host.
 
-    In each of ``windows`` windows every host has one partner, drawn anew, and a load of its own.
-    ``draw`` is the number of the run: the same number gives the same pairs and loads.
+    In each of ``windows`` windows every host has a load of its own; each flow goes to a host drawn
+    from all. ``draw`` is the number of the run: the same number gives the same loads. The paper
+    says where loads and pairs are drawn from, and neither how often nor how far apart.
     """
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([draw, 0xACC13])))
-    found = []
-    for window in range(windows):
-        order = random.permutation(hosts)  # each sends to the next one of a ring of all hosts
-        for at, host in enumerate(order):
-            found.append(
-                {
-                    "kind": "poisson",
-                    "cdf": cdf,
-                    "load": loads[int(random.integers(len(loads)))],
-                    "hosts": [int(host)],
-                    "dsts": [int(order[(at + 1) % hosts])],
-                    "start_us": window * window_us,
-                    "stop_us": (window + 1) * window_us,
-                }
-            )
-    return found
+    return [
+        {
+            "kind": "poisson",
+            "cdf": cdf,
+            "load": loads[int(random.integers(len(loads)))],
+            "hosts": [host],
+            "dsts": "all",
+            "start_us": window * window_us,
+            "stop_us": (window + 1) * window_us,
+        }
+        for window in range(windows)
+        for host in range(hosts)
+    ]
