@@ -32,6 +32,7 @@ __all__ = [
 BUILTIN = {
     "default": "dcqcn_gym.tuners.fixed:DefaultTuner",
     "expert": "dcqcn_gym.tuners.fixed:ExpertTuner",
+    "expert-scaled": "dcqcn_gym.tuners.fixed:ExpertScaledTuner",
     "do-nothing": "dcqcn_gym.tuners.fixed:DoNothingTuner",
     "fixed": "dcqcn_gym.tuners.fixed:FixedTuner",
     "pretrained-alltoall": "dcqcn_gym.tuners.pretrained:PretrainedAlltoallTuner",

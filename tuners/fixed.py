@@ -18,7 +18,17 @@ from dcqcn_gym.core.knobs import (
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, keeping_optional
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 
-__all__ = ["DefaultTuner", "DoNothingTuner", "ExpertTuner", "FixedTuner", "StaticTuner"]
+__all__ = [
+    "DefaultTuner",
+    "DoNothingTuner",
+    "ExpertScaledTuner",
+    "ExpertTuner",
+    "FixedTuner",
+    "StaticTuner",
+]
+
+TABLE_I_RATE_BPS = 400e9
+SCALED = ("rp_ai_rate", "rp_hai_rate", "kmin", "kmax")
 
 
 class StaticTuner(Tuner[Proposal]):
@@ -73,6 +83,23 @@ class ExpertTuner(StaticTuner):
     def _choose(self, context: TunerContext) -> Setting:
         chosen = expert_setting(context.space.line_rate_bps, context.space.table)
         return keeping_optional(chosen, context.base)
+
+
+class ExpertScaledTuner(StaticTuner):
+    """PARALEON's Table I with every rate and threshold in proportion to the line rate.
+
+    The paper made it for 400 Gb/s; times and probabilities stay as printed.
+    """
+
+    name = "expert-scaled"
+    summary = "the experts' Table I, its rates and thresholds times line rate / 400 Gb/s"
+
+    def _choose(self, context: TunerContext) -> Setting:
+        rate, table = context.space.line_rate_bps, context.space.table
+        printed = expert_setting(rate, table)
+        scale = rate / TABLE_I_RATE_BPS
+        scaled = {name: printed[name] * scale for name in SCALED if name in table.knobs}
+        return printed.replace(scaled).check(rate, f"tuner {self.name!r}")
 
 
 class DoNothingTuner(StaticTuner):

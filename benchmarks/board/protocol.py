@@ -16,6 +16,7 @@ from typing import Any
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.board.draw import seed
+from dcqcn_gym.benchmarks.board.row_text import asked_rows
 from dcqcn_gym.benchmarks.board.suite import Entry, Suite, load_suite
 from dcqcn_gym.core.errors import DcqcnGymError, RunError, quote
 from dcqcn_gym.core.files import parse_json, read_text
@@ -86,6 +87,13 @@ class Board:
     rows: Sequence[Row]
     out: Path
     repetitions: int
+    slow: frozenset[str] = frozenset()
+    """Names of the rows that run ``slow_repetitions`` times, the first of them all."""
+
+    def repeated(self, row: str) -> int:
+        """Return how often the row of a name runs on every scenario."""
+        fewer = self.suite.file.slow_repetitions
+        return min(fewer, self.repetitions) if row in self.slow else self.repetitions
 
     def attempts(self, *rows: Row) -> list[Attempt]:
         """Return those of some rows, by default all of them.
@@ -97,6 +105,7 @@ class Board:
             for repetition in range(self.repetitions)
             for entry in self.suite.file.scenarios
             for row in rows or self.rows
+            if repetition < self.repeated(row.name)
         ]
 
     def header(self) -> dict[str, Any]:
@@ -107,7 +116,13 @@ class Board:
             "version": dcqcn_gym.__version__,
             "repetitions": self.repetitions,
             "rows": [
-                {"tuner": row.tuner, "tuner_args": dict(row.tuner_args), "name": row.name}
+                {
+                    "tuner": row.tuner,
+                    "tuner_args": dict(row.tuner_args),
+                    "changes": dict(row.changes),
+                    "name": row.name,
+                    "slow": row.name in self.slow,
+                }
                 for row in self.rows
             ],
         }
@@ -140,18 +155,20 @@ class Board:
 
 
 def start_board(
-    suite: str, tuners: Iterable[str], out: Path, *, repetitions: int | None = None,
-    force: bool = False,
+    suite: str, tuners: Iterable[str], out: Path, *, slow: Iterable[str] = (),
+    repetitions: int | None = None, force: bool = False,
 ) -> Board:  # fmt: skip
     """Check everything that can be wrong, then make the folder and its ``board.json``.
 
+    A row is a tuner's name or ``TUNER@SCHEME``; those also in ``slow`` are repeated less often.
     A folder that holds a board of the same suite takes further rows; ``force`` removes its runs.
     Raises ConfigError, UnknownNameError or RunError; before that nothing is written.
     """
     found = load_suite(suite)
-    names = list(dict.fromkeys([BASELINE, *tuners]))
-    rows = [Row(tuner) for tuner in names]
-    board = Board(found, rows, out, repetitions or found.file.repetitions)
+    asked = asked_rows([BASELINE, *tuners], slow)
+    rows = [one.row for one in asked]
+    less = frozenset(one.row.name for one in asked if one.slow)
+    board = Board(found, rows, out, repetitions or found.file.repetitions, less)
     if (out / BOARD_FILE).exists() and not force:
         old = open_board(out)
         if old.suite.digest != found.digest or old.repetitions != board.repetitions:
@@ -160,8 +177,10 @@ def start_board(
                 "give another --out, or --force to replace it"
             )
         known = {row.name for row in old.rows}
-        board = replace(board, rows=[*old.rows, *(r for r in rows if r.name not in known)])
-    unique("tuner", [(row.tuner, row.name, row.tuner) for row in board.rows])
+        more = [row for row in rows if row.name not in known]
+        added = frozenset(row.name for row in more) & less
+        board = replace(board, rows=[*old.rows, *more], slow=old.slow | added)
+    unique("row", [(row.tuner, row.name, (row.tuner, row.changes)) for row in board.rows])
     for row in board.rows:
         Attempt(found, found.file.scenarios[0], row, 0, out).online.spec.check()
     if force and (out / "runs").is_dir():
@@ -181,8 +200,11 @@ def open_board(out: Path) -> Board:
     try:
         data = parse_json(text)
         suite = load_suite(data["suite"])
-        rows = [Row(r["tuner"], r["tuner_args"], given_name=r["name"]) for r in data["rows"]]
-        board = Board(suite, rows, out, int(data["repetitions"]))
+        rows = [
+            Row(r["tuner"], r["tuner_args"], r.get("changes", {}), r["name"]) for r in data["rows"]
+        ]
+        slow = frozenset(str(r["name"]) for r in data["rows"] if r.get("slow", False))
+        board = Board(suite, rows, out, int(data["repetitions"]), slow)
     except DcqcnGymError:
         raise
     except (KeyError, TypeError, ValueError) as error:

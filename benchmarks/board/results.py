@@ -59,7 +59,12 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
 
 
 def _line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
-    line: dict[str, Any] = {"row": row.name, "band": band, "missing": row.missing}
+    line: dict[str, Any] = {
+        "row": row.name,
+        "band": band,
+        "missing": row.missing,
+        "repetitions": board.repeated(row.name),
+    }
     for stage in STAGES if row.complete else ():
         part = row.parts[stage]
         total = aggregate(part.score)
@@ -85,6 +90,8 @@ def _ranking(board: Board, lines: Sequence[dict[str, Any]]) -> Table:
             cells.append((MISSING, line["row"], *[MISSING] * 6, f"{line['missing']} runs missing"))
             continue
         final, online = line["final"], line["online"]
+        fewer = line["repetitions"] < board.repetitions
+        called = line["row"] + (f" ({line['repetitions']} repetitions)" if fewer else "")
         rank = MISSING if line["band"] is None else str(line["band"])
         if line["row"] == BASELINE:
             cells.append((rank, BASELINE, "0", "1.00", "0", MISSING, f"{final['utility']:.3f}",
@@ -94,7 +101,7 @@ def _ranking(board: Board, lines: Sequence[dict[str, Any]]) -> Table:
         cells.append(
             (
                 rank,
-                line["row"],
+                called,
                 _interval(final["score"]),
                 f"{geometric_ratio(final['score'].value):.2f}",
                 _interval(online["score"]),

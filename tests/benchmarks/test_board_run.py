@@ -123,9 +123,28 @@ def test_a_board_takes_more_rows(suite: str, tmp_path: Path) -> None:
     assert [row.name for row in forced.rows] == ["default", "random"]
 
 
+def test_a_row_may_run_another_scheme_and_a_slow_one_fewer_times(
+    suite: str, tmp_path: Path
+) -> None:
+    rows = ["default@dcqcn-plus", "random"]
+    board = start_board(suite, rows, tmp_path, slow=["random"], repetitions=2)
+    assert [a.title for a in open_board(tmp_path).attempts()] == [a.title for a in board.attempts()]
+    assert board.carry_out(executor=Here()) == {}
+    times = [(row.name, len(board.attempts(row))) for row in board.rows]
+    assert times == [("default", 6), ("default-on-dcqcn-plus", 6), ("random", 3)]
+    other = board.attempts(board.rows[1])[0]
+    assert read_run(other.logs[0]).header["scenario"]["scheme"]["name"] == "dcqcn-plus"
+    tables, _ = write_results(board)
+    assert {"random (1 repetitions)", "default-on-dcqcn-plus"} < {r[1] for r in tables[0].rows}
+    scores = {row.name: row.parts["final"].score for row in score_rows(board)}
+    assert scores["random"].shape == (3, 1)
+    assert np.any(scores["default-on-dcqcn-plus"] != 0)
+
+
 @pytest.mark.parametrize(
     ("tuners", "kind", "words"),
     [
+        (["expert@dcqcn-pls"], UnknownNameError, "did you mean 'dcqcn-plus'"),
         (["paraleo"], UnknownNameError, "did you mean 'paraleon'"),
         (["policy.py:Missing"], ConfigError, r"policy\.py"),
     ],
@@ -137,6 +156,12 @@ def test_bad_rows_leave_nothing_behind(
     with pytest.raises(kind, match=words):
         start_board(suite, tuners, out)
     assert not out.exists()
+
+
+def test_a_slow_row_that_is_none_of_them(suite: str, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'expert'"):
+        start_board(suite, ["expert"], tmp_path / "out", slow=["exprt"])
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_without_a_board(tmp_path: Path) -> None:

@@ -34,6 +34,15 @@ def test_fixed_rows(name: str, setting: Setting) -> None:
     assert tuner.recommend() == setting
 
 
+def test_the_experts_setting_in_proportion_to_the_line_rate() -> None:
+    tuner = make_tuner("expert-scaled")
+    tuner.start(context())
+    assert RATE == 25e9
+    assert tuner.recommend() == expert_setting(RATE).replace_nvidia(
+        {"rp_ai_rate": 3.125, "rp_hai_rate": 9.375, "kmin": 100, "kmax": 400}
+    )
+
+
 def test_do_nothing_keeps_what_is_there() -> None:
     tuner = make_tuner("do-nothing")
     tuner.start(context(expert_setting(RATE)))

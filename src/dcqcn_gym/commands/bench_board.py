@@ -21,8 +21,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 
 def run(
     suite: Annotated[str, typer.Argument(help="A suite's name, see bench suites, or its folder.")],
-    tuners: Annotated[str, typer.Option(help="Rows: tuners, separated by commas.")],
+    tuners: Annotated[str, typer.Option(help="Rows: TUNER or TUNER@SCHEME, separated by commas.")],
     out: Annotated[Path, typer.Option(help="Folder for logs and results; it takes more rows.")],
+    slow: Annotated[
+        str, typer.Option(help="Those rows that need more than 20 ms a decision: fewer runs.")
+    ] = "",
     repetitions: Annotated[
         int | None, typer.Option(min=1, max=999, help="Runs per scenario; default: the suite's.")
     ] = None,
@@ -37,10 +40,15 @@ def run(
     from dcqcn_gym.benchmarks.board.protocol import start_board
     from dcqcn_gym.runs.claim import claim
 
-    names = [name.strip() for name in tuners.split(",") if name.strip()]
     with claim(out, "bench run"):
-        board = start_board(suite, names, out, repetitions=repetitions, force=force)
+        board = start_board(
+            suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions, force=force
+        )
         _carry_out(board, jobs, quiet)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def resume(out: Out, jobs: Jobs = None, quiet: Quiet = False) -> None:
