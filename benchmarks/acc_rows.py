@@ -28,6 +28,8 @@ from dcqcn_gym.tuners.policy import Policy, PolicyMeta
 __all__ = ["REFERENCE", "AccPlan", "measure", "untrained"]
 
 REFERENCE = "secn1"
+RIVALS = ("acc, untrained", "drawn curves", "secn1")
+"""What a trained agent has to beat: the network it began with, drawn curves, one fixed curve."""
 SCENARIOS: Mapping[str, tuple[str, float | None]] = {
     "mini-fb-hadoop, 30 % load": ("mini-fb-hadoop", None),
     "20 % (held out)": ("mini-fb-hadoop", 0.2),
@@ -86,11 +88,14 @@ def untrained(path: Path, sides: int = 0, seed: int = 1) -> None:
     path.write_bytes(Policy(meta, plain, places).check("an untrained network").to_bytes())
 
 
-def measure(plan: AccPlan, workers: int | None = None, progress: Progress | None = None) -> Table:
-    """Carry out what is missing in ``plan.out`` and return the table.
+def measure(
+    plan: AccPlan, workers: int | None = None, progress: Progress | None = None
+) -> list[Table]:
+    """Carry out what is missing in ``plan.out``; return the table of all rows, and that of acc.
 
     A cell is the mean utility over the seeds, then the mean difference to :data:`REFERENCE`, paired
-    by seed, with its 95 % interval.
+    by seed, with its 95 % interval; in the second table the difference of ``acc`` to each of
+    :data:`RIVALS`.
     """
     untrained(plan.out / "untrained.npz")
     seeds = evaluation_seeds(1, plan.seeds)
@@ -104,7 +109,18 @@ def measure(plan: AccPlan, workers: int | None = None, progress: Progress | None
         [row.name, *(_cell(found[title, row.name], found[title, REFERENCE]) for title in SCENARIOS)]
         for row in plan.rows()
     ]
-    return Table(("row", *SCENARIOS), lines)
+    duels = [
+        [
+            f"acc - {rival}",
+            *(_lead(found[title, "acc"], found[title, rival]) for title in SCENARIOS),
+        ]
+        for rival in RIVALS
+    ]
+    return [Table(("row", *SCENARIOS), lines), Table(("difference", *SCENARIOS), duels)]
+
+
+def _lead(values: Sequence[float], others: Sequence[float]) -> str:
+    return with_interval(paired_change(values, others), "+.4f", style="brackets")
 
 
 def _cell(values: Sequence[float], reference: Sequence[float]) -> str:

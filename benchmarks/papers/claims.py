@@ -32,6 +32,7 @@ __all__ = [
     "Change",
     "Claim",
     "Derived",
+    "Direction",
     "Effect",
     "Finding",
     "Judged",
@@ -137,6 +138,18 @@ class Sign:
 
 
 @dataclass(frozen=True)
+class Direction:
+    """As :class:`Sign` where the other side is second-hand: direction is the best verdict."""
+
+    claimed: int
+
+    def verdict(self, low: float, mean: float, high: float) -> Verdict:
+        """Judge an interval and its mean."""
+        found = Sign(self.claimed).verdict(low, mean, high)
+        return Verdict.DIRECTION if found is Verdict.REPRODUCED else found
+
+
+@dataclass(frozen=True)
 class Between:
     """A value from ``low`` to ``high`` is claimed; ``near``: what still counts as direction."""
 
@@ -165,7 +178,7 @@ def AtLeast(bound: float, near: float | None = None) -> Between:  # noqa: N802
     return Between(bound, math.inf, None if near is None else (near, math.inf))
 
 
-Rule: TypeAlias = Effect | Sign | Between
+Rule: TypeAlias = Effect | Sign | Direction | Between
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dcqcn_gym.benchmarks.papers.claims import (
     Change,
     Claim,
     Derived,
+    Direction,
     Effect,
     Level,
     Rule,
@@ -63,6 +64,9 @@ def verdict(rule: Rule, *values: float) -> Verdict:
         (Sign(1), (-2.4, -2.5, -2.6), NOT),
         (Sign(-1), (-2.4, -2.5, -2.6), REPRODUCED),
         (Sign(-1), (2.4, 2.5, 2.6), NOT),
+        (Direction(1), (2.4, 2.5, 2.6), DIRECTION),  # never more than that
+        (Direction(-1), (2.4, 2.5, 2.6), NOT),
+        (Direction(-1), (-1, -2, 1), OPEN),
         (AtMost(250), (240, 241, 242), REPRODUCED),
         (AtMost(250), (248, 249, 250), OPEN),
         (AtMost(250), (251, 252, 253), OPEN),

@@ -14,7 +14,7 @@ from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_fleet import fleet
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
-from dcqcn_gym.commands.bench_parallel import acc, agents, alpha
+from dcqcn_gym.commands.bench_parallel import acc, acc_sensitivity, agents, alpha
 from dcqcn_gym.commands.bench_submit import final, submit, verify, withdraw
 from dcqcn_gym.commands.interrupt import interruptible
 from dcqcn_gym.core.errors import UnknownNameError
@@ -34,6 +34,7 @@ app.command()(env)
 app.command()(agents)
 app.command()(acc)
 app.command()(fleet)
+app.command(name="acc-sensitivity")(acc_sensitivity)
 app.command()(alpha)
 app.command()(ns3)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dcqcn_gym.commands.interrupt import interruptible
 
-__all__ = ["acc", "agents", "alpha"]
+if TYPE_CHECKING:
+    from dcqcn_gym.runs.table import Table
+
+__all__ = ["acc", "acc_sensitivity", "agents", "alpha"]
 
 
 def agents(
@@ -60,15 +63,20 @@ def acc(
     from dcqcn_gym.benchmarks.acc_rows import AccPlan, measure
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
-    from dcqcn_gym.runs.table import print_tables
 
     kept = f"the same command continues {out}"
     with claim(out, "bench acc"), interruptible(kept), open_progress() as progress:
-        table = measure(AccPlan(out, seeds, intervals), jobs, progress)
+        tables = measure(AccPlan(out, seeds, intervals), jobs, progress)
+    _show(tables, markdown)
+
+
+def _show(tables: list[Table], markdown: bool) -> None:
+    from dcqcn_gym.runs.table import print_tables
+
     if markdown:
-        typer.echo(table.markdown())
+        typer.echo("\n\n".join(table.markdown() for table in tables))
     else:
-        print_tables([table])
+        print_tables(tables)
 
 
 def alpha(
@@ -86,12 +94,26 @@ def alpha(
     """
     from dcqcn_gym.benchmarks.alpha_rows import AlphaPlan, measure
     from dcqcn_gym.runs.progress import open_progress
-    from dcqcn_gym.runs.table import print_tables
 
     kept = f"the same command continues {out}"
     with interruptible(kept), open_progress() as progress:
         tables = measure(AlphaPlan(out, seeds=seeds, intervals=intervals), jobs, progress)
-    if markdown:
-        typer.echo("\n\n".join(table.markdown() for table in tables))
-    else:
-        print_tables(tables)
+    _show(tables, markdown)
+
+
+def acc_sensitivity(
+    trainings: Annotated[int, typer.Option(min=2, help="Trainings per row.")] = 5,
+    decisions: Annotated[int, typer.Option(min=1, help="Decisions of a training.")] = 400,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+) -> None:
+    """What ACC's paper leaves open, one choice changed at a time: state, templates, D(L), w1.
+
+    A cell is the mean utility with greedy agents, then the difference to the shipped choices.
+    """
+    from dcqcn_gym.training.acc_sensitivity import Sensitivity, measure
+
+    with interruptible("nothing was written"):
+        table = measure(
+            Sensitivity(trainings, decisions), told=lambda name: typer.echo(name, err=True)
+        )
+    _show([table], markdown)

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.training.spec import TrainDir
@@ -37,7 +38,7 @@ from dcqcn_gym.tuners.ddqn import Array, Ddqn, DdqnSettings, new_layers
 from dcqcn_gym.tuners.policy import Policy, PolicyMeta
 from dcqcn_gym.tuners.policy_file import read_arrays
 
-__all__ = ["AccSpec", "Episode", "export", "train"]
+__all__ = ["AccSpec", "Episode", "Training", "export", "train"]
 
 SCHEMA = 1
 FINAL_EPSILON = 0.05
@@ -83,6 +84,10 @@ class AccSpec:
             "scenarios": [load_scenario(name).model_dump(mode="json") for name in self.scenarios],
         }
 
+    def sizes(self, sides: int) -> tuple[int, ...]:
+        """Return the layers of the network, for so many sides (0: an agent per port)."""
+        return sizes(sides)
+
     def make_env(self, scenario: str) -> AgentsEnv:
         """Return the environment of a scenario; raises ConfigError as that does."""
         loaded = load_scenario(scenario)
@@ -112,8 +117,8 @@ class Episode:
     """Mean utility of the network, 0..1."""
 
 
-class _Training:
-    """Everything that changes: the learner, the random stream, the curve."""
+class Training:
+    """Everything that changes: the learner, the random stream, the curve. Close it after use."""
 
     def __init__(self, spec: AccSpec) -> None:
         if not spec.scenarios or min(spec.decisions, spec.episode) < 1:
@@ -130,11 +135,12 @@ class _Training:
         self.random = np.random.Generator(
             np.random.PCG64(np.random.SeedSequence([spec.seed, 0xACC]))
         )
-        self.brain = Ddqn(new_layers(sizes(self.sides), self.random), DdqnSettings())
+        self.brain = Ddqn(new_layers(spec.sizes(self.sides), self.random), DdqnSettings())
         self.curve: list[Episode] = []
 
     @property
     def decisions(self) -> int:
+        """How many were made so far."""
         return self.curve[-1].decisions if self.curve else 0
 
     def episode(self) -> Episode:
@@ -168,6 +174,25 @@ class _Training:
             Episode(done, name, epsilon, float(np.mean(own)), float(np.mean(utility)))
         )
         return self.curve[-1]
+
+    def greedy(self, env: AgentsEnv, seed: int) -> float:
+        """Return the mean utility of an episode in which the agents only do what they know."""
+        observations, _ = env.reset(seed=seed)
+        found: list[float] = []
+        while env.agents:
+            action = self.brain.act(self._rows(observations), 0.0, self.random)
+            names = env.agents
+            chosen = joint_actions(self.sides)[int(action[0])] if self.sides else action
+            observations, _, _, _, infos = env.step(
+                {n: int(i) for n, i in zip(names, chosen, strict=True)}
+            )
+            found.append(infos[names[0]]["utility"])
+        return mean(found)
+
+    def close(self) -> None:
+        """Release the networks."""
+        for env in self.envs.values():
+            env.close()
 
     def _rows(self, observations: dict[str, npt.NDArray[np.float32]]) -> Array:
         rows = np.array(list(observations.values()), dtype=np.float64)
@@ -208,7 +233,7 @@ def train(
     A checkpoint is written every ``every`` episodes and at the end; ``resume`` goes on from the
     last one and comes to the same bytes. Raises RunError if the directory does not fit.
     """
-    training = _Training(spec)
+    training = Training(spec)
     out.check(spec, resume=resume, force=force)
     checkpoint = out.root / "checkpoint.npz"
     if resume and checkpoint.exists():
@@ -221,8 +246,7 @@ def train(
             training.save(checkpoint)
             _replace(out.policy, export(training.brain, spec, training.decisions).to_bytes())
             _write_curve(training.curve, out.root / "curve.csv")
-    for env in training.envs.values():
-        env.close()
+    training.close()
     return export(training.brain, spec, training.decisions)
 
 

@@ -1,0 +1,87 @@
+"""The fabric and the loads of ACC's figures at the sizes of this project, and their rows.
+
+Quick sizes have 16 hosts (two leaves, uplinks as fast as the hosts together); full ones the paper's
+288 or 96. Decisions last 500 us. SECN1 and SECN2 are second-hand values (docs/tuners.md), so that a
+comparison with them is at best one of direction, whatever a rule says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction
+from dcqcn_gym.benchmarks.papers.figure import Cell, Measure, Measured, Place, Size
+from dcqcn_gym.benchmarks.papers.tuned import tuned
+from dcqcn_gym.envs.scenario.acc_loads import FABRICS
+from dcqcn_gym.envs.scenario.scenario import Scenario
+
+__all__ = [
+    "BY_SIZE",
+    "OURS",
+    "ROWS",
+    "by_size",
+    "fabric",
+    "faster",
+    "points",
+]
+
+ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "ACC": ("acc", {}),
+    "C-ACC": ("acc-central", {}),
+    "SECN1": ("secn1", {}),
+    "SECN2": ("secn2", {}),
+}
+"""Rows of the figures: the tuner and its arguments."""
+
+BY_SIZE = (
+    Measure("mean", "mean, us", 1e6, ".0f"),
+    Measure("mice", "to 100 KB: mean, us", 1e6, ".0f"),
+    Measure("mice p99", "to 100 KB: p99, us", 1e6, ".0f"),
+    Measure("elephants", "from 10 MB: mean, ms", 1e3, ".2f"),
+)
+"""Completion times in ACC's bins, the columns of most of its figures."""
+
+OURS = (
+    "SECN1 (5 / 200 KB, 1 %) and SECN2 (100 / 400 KB at 25 Gb/s, 20 %) are second-hand values; "
+    "their definitions are not in the part of the paper that was read",
+    "ACC's networks are those of the package, trained on 16 hosts with FB_Hadoop and an "
+    "all-to-all, never on WebSearch or DataMining; state, templates and reward are ours",
+    "claims are judged by their sign, and direction is the best verdict, because what ACC is "
+    "compared with is second-hand",
+)
+
+
+def fabric(
+    hosts: int, workloads: Sequence[Mapping[str, Any]], warmup_us: float = 2000.0
+) -> Scenario:
+    """Return ACC's fabric of 288 or 96 hosts, or one of 16, with these workloads."""
+    small = {**FABRICS["acc-96"], "tors": 2, "hosts_per_tor": 8, "links_per_spine": 1}
+    return Scenario.model_validate(
+        {
+            "name": f"acc-{hosts}",
+            "monitor_interval_us": 500,
+            "warmup_us": warmup_us,
+            "topology": small if hosts == 16 else FABRICS[f"acc-{hosts}"],
+            "weights": {"tp": 0.5, "rtt": 0.2, "pfc": 0.3},
+            "workloads": workloads,
+        }
+    )
+
+
+def by_size(cell: Cell, size: Size, workloads: Sequence[Mapping[str, Any]]) -> Measured:
+    """Run a row on a load; completion times in ACC's bins."""
+    tuner, arguments = ROWS[cell.row]
+    scenario = fabric(int(size.more["hosts"]), workloads)
+    seen = tuned(scenario, tuner, cell.seed, size.length_ms, arguments=arguments)
+    return Measured(seen.by_size(), {}, seen.hops)
+
+
+def points(rows: Sequence[str], places: Sequence[Place]) -> dict[str, Sequence[Place]]:
+    """Return the same places for every row."""
+    return dict.fromkeys(rows, places)
+
+
+def faster(text: str, place: str, measure: str, row: str, against: str, x: Place) -> Claim:
+    """Return the claim that a row has smaller completion times than another, of any amount."""
+    return Claim(text, place, Change(measure, row, against, x), Direction(-1), 100, " %", "+.1f")

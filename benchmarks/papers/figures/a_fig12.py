@@ -1,0 +1,49 @@
+"""ACC (SIGCOMM 2021), Fig. 12: completion times of WebSearch by load, beside static marking."""
+
+from __future__ import annotations
+
+from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, by_size, faster, points
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Size
+from dcqcn_gym.envs.scenario.acc_loads import LOADS, steady
+
+PLACE = "section 5.3, Fig. 12"
+ROWS = ("ACC", "SECN1", "SECN2")
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run WebSearch at a load of the host links."""
+    return by_size(cell, size, steady("WebSearch", float(cell.x)))
+
+
+FIGURE = Figure(
+    name="A-fig12",
+    paper="acc",
+    title="completion times of WebSearch by load",
+    x="load",
+    sizes={
+        "smoke": Size(points(ROWS, (0.9,)), 2, length_ms=2, more={"hosts": 16}),
+        "quick": Size(points(ROWS, (0.6, 0.9)), 5, length_ms=25, more={"hosts": 16}),
+        "full": Size(points(ROWS, LOADS), 5, length_ms=300, more={"hosts": 288}),
+    },
+    measure=measure,
+    measures=BY_SIZE,
+    claims=(
+        faster("5.8 % lower mean of all flows than SECN1 at 90 % load",
+               PLACE, "mean", "ACC", "SECN1", 0.9),
+        faster("16.6 % lower mean of all flows than SECN2 at 90 % load",
+               PLACE, "mean", "ACC", "SECN2", 0.9),
+        faster("5.7 % lower mean of mice than SECN1 at 90 % load",
+               PLACE, "mice", "ACC", "SECN1", 0.9),
+        faster("17.3 % lower mean of mice than SECN2 at 90 % load",
+               PLACE, "mice", "ACC", "SECN2", 0.9),
+        faster("47.5 % lower 99th percentile of mice than SECN2 at 90 % load",
+               PLACE, "mice p99", "ACC", "SECN2", 0.9),
+        faster("4.4 % lower mean of elephants than SECN2 at 90 % load",
+               PLACE, "elephants", "ACC", "SECN2", 0.9),
+    ),
+    plots=(
+        Against("mean", "Mean completion time, us", "load", scale=1e6),
+        Against("mice p99", "p99 of flows to 100 KB, us", "load", scale=1e6),
+    ),
+    ours=OURS,
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""ACC (SIGCOMM 2021), Fig. 16: an agent that was never trained, and changes of the workload."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from dcqcn_gym.benchmarks.acc_rows import untrained
+from dcqcn_gym.benchmarks.papers.acc import OURS, ROWS, fabric, points
+from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.tuned import mean_or_nan, tuned
+from dcqcn_gym.envs.scenario.acc_loads import swapped
+
+PLACE = "section 6, Fig. 16"
+NAMES = ("ACC, untrained", "SECN1", "SECN2")
+PLACES = ("swapped",)
+PHASES = {"0 to 1 s": (0.0, 1.0), "1 to 4.5 s": (1.0, 4.5), "4.5 to 5.5 s": (4.5, 5.5),
+          "5.5 to 8.5 s": (5.5, 8.5), "8.5 to 9.5 s": (8.5, 9.5),
+          "9.5 to 10.5 s": (9.5, 10.5)}  # fmt: skip
+"""Seconds of the paper's run, shortened like everything else."""
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run all phases; a figure is the mean over the flows that began in a phase."""
+    scale = size.more["scale"]
+    scenario = fabric(int(size.more["hosts"]), swapped(0.6, scale), warmup_us=0.0)
+    tuner, arguments = ROWS.get(cell.row, ("acc", {}))
+    with tempfile.TemporaryDirectory() as folder:
+        if cell.row not in ROWS:
+            path = Path(folder) / "untrained.npz"
+            untrained(path)
+            arguments = {"file": str(path), "adapt": True, "updates": 10}
+        seen = tuned(scenario, tuner, cell.seed, 10_500 * scale, arguments=arguments)
+    _, start, fct = seen.flows()
+    values = {
+        name: mean_or_nan(fct[(start >= begin * scale) & (start < end * scale)])
+        for name, (begin, end) in PHASES.items()
+    }
+    return Measured(values, {}, seen.hops)
+
+
+def _claim(text: str, phase: str, against: str, claimed: int) -> Claim:
+    finding = Change(phase, "ACC, untrained", against, PLACES[0])
+    return Claim(text, PLACE, finding, Direction(claimed), 100, " %", "+.1f")
+
+
+FIGURE = Figure(
+    name="A-fig16",
+    paper="acc",
+    title="an untrained agent and changes of the workload",
+    x="traffic",
+    sizes={
+        "smoke": Size(points(NAMES, PLACES), 2, more={"hosts": 16, "scale": 0.0005}),
+        "quick": Size(points(NAMES, PLACES), 5, more={"hosts": 16, "scale": 0.01}),
+        "full": Size(points(NAMES, PLACES), 3, more={"hosts": 96, "scale": 1.0}),
+    },
+    measure=measure,
+    measures=tuple(Measure(phase, f"{phase}: mean, us", 1e6, ".0f") for phase in PHASES),
+    claims=(
+        _claim("for a second after DataMining comes, completion times are higher than under SECN1",
+               "4.5 to 5.5 s", "SECN1", 1),
+        _claim("then lower: 31.1 % against SECN1", "5.5 to 8.5 s", "SECN1", -1),
+        _claim("and 56.2 % against SECN2", "5.5 to 8.5 s", "SECN2", -1),
+        _claim("no relapse when the workloads are swapped again: against SECN1 from 9.5 s on",
+               "9.5 to 10.5 s", "SECN1", -1),
+    ),
+    ours=(
+        *OURS[:1],
+        "at quick size all times are a hundredth, so an agent has 210 decisions where the paper's "
+        "has 21,000; ten updates follow each (one in the package)",
+        "means of phases, where the paper draws one point for every 500 ms; the load is 60 %",
+    ),
+)  # fmt: skip

@@ -1,0 +1,122 @@
+"""PARALEON (ICNP 2024), Fig. 8: a workload comes and goes, with ACC and DCQCN+ as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.probe import thinned
+from dcqcn_gym.benchmarks.papers.tuned import Tuned, tuned
+from dcqcn_gym.core.utility import terms
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.rows import changed_scenario
+
+PLACE = "section IV-B, Fig. 8"
+ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "PARALEON": ("paraleon", {"trigger": "kl"}),
+    "default": ("default", {}),
+    "expert": ("expert", {}),
+    "ACC": ("acc", {}),
+    "DCQCN+": ("do-nothing", {"scheme": "dcqcn-plus", "initial": "dcqcn-plus"}),
+}
+"""The tuner, and what is changed of the scenario."""
+
+
+def _scenario(size: Size, changes: Mapping[str, Any]) -> Scenario:
+    begin = size.more["begin_ms"] * 1e3
+    name = "influx" if size.more["hosts"] == 128 else "mini-llm-alltoall"
+    base = load_scenario(name)
+    training = base.workloads[0].model_dump(mode="json")
+    influx = {"kind": "poisson", "cdf": "FB_Hadoop", "load": 0.3, "start_us": begin,
+              "stop_us": begin + size.more["influx_ms"] * 1e3}  # fmt: skip
+    return changed_scenario(base, {"workloads": [training, influx], **changes}, "P-fig8")
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run the all-to-all; throughput and round trips in the influx, and after it."""
+    tuner, changes = ROWS[cell.row]
+    seen = tuned(_scenario(size, changes), tuner, cell.seed, size.length_ms)
+    begin, end = size.more["begin_ms"], size.more["begin_ms"] + size.more["influx_ms"]
+    rest = size.more["influx_ms"] / 6  # 5 ms of 30
+    during, after = _means(seen, begin, end), _means(seen, end + rest, np.inf)
+    time = np.array([r.start_ps * 1e-12 for r in seen.reports])
+    trips = np.array([_trip_s(seen, i) for i in range(len(seen.reports))])
+    return Measured(
+        {"rtt": during[0], "tp": during[1], "rtt after": after[0], "tp after": after[1]},
+        {"rtt": thinned(time, trips)},
+        seen.hops,
+    )
+
+
+def _trip_s(seen: Tuned, i: int) -> float:
+    report = seen.reports[i]
+    count = int(report.rtt_count.sum())
+    return float(report.rtt_sum_ps.sum()) / count * 1e-12 if count else 0.0
+
+
+def _means(seen: Tuned, begin_ms: float, end_ms: float) -> tuple[float, float]:
+    """Return the mean round trip in seconds and O_TP of the intervals in a span with data."""
+    chosen = [
+        i
+        for i, r in enumerate(seen.reports)
+        if begin_ms * 1e9 <= r.start_ps < end_ms * 1e9 and not r.idle
+    ]
+    if not chosen:
+        return float("nan"), float("nan")
+    tp = [terms(seen.reports[i]).tp for i in chosen]
+    return float(np.mean([_trip_s(seen, i) for i in chosen])), float(np.mean(tp))
+
+
+def _points(place: str = "influx") -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(ROWS, (place,))
+
+
+def _lowest_trip(row: str) -> Claim:
+    return Claim(
+        f"the lowest round trips in the influx: PARALEON against {row}",
+        PLACE, Change("rtt", "PARALEON", row, "influx"), Sign(-1), 100, " %", "+.1f",
+    )  # fmt: skip
+
+
+def _highest_tp(row: str) -> Claim:
+    return Claim(
+        f"the highest throughput after it: PARALEON against {row}",
+        PLACE, Change("tp after", "PARALEON", row, "influx"), Sign(1), 100, " %", "+.1f",
+    )  # fmt: skip
+
+
+OTHERS = tuple(row for row in ROWS if row != "PARALEON")
+
+FIGURE = Figure(
+    name="P-fig8",
+    paper="paraleon",
+    title="an influx of FB_Hadoop into an all-to-all",
+    x="traffic",
+    sizes={
+        "smoke": Size(_points(), 2, 14, {"hosts": 16, "begin_ms": 6, "influx_ms": 4}),
+        "quick": Size(_points(), 5, 120, {"hosts": 16, "begin_ms": 40, "influx_ms": 30}),
+        "full": Size(_points(), 5, 400, {"hosts": 128, "begin_ms": 200, "influx_ms": 30}),
+    },
+    measure=measure,
+    measures=(
+        Measure("rtt", "round trip in the influx, us", 1e6, ".0f"),
+        Measure("tp", "O_TP in the influx", 1, ".3f"),
+        Measure("rtt after", "round trip after it, us", 1e6, ".0f"),
+        Measure("tp after", "O_TP after it", 1, ".3f"),
+    ),
+    claims=(*map(_lowest_trip, OTHERS), *map(_highest_tp, OTHERS)),
+    plots=(
+        Over("rtt", "Mean round trip, us", "ms", tuple((row, "influx") for row in ROWS), 1e6, 1e3),
+    ),
+    ours=(
+        "quick: 16 hosts at 25 Gb/s with 8 workers, full: the paper's fabric; the influx begins "
+        "after 40 (200) ms, not 2 s",
+        "ACC (the network of the package) and DCQCN+ (its own values) are rows as everybody else; "
+        "ACC decides once per interval of 1 ms",
+        "after: from 5 ms after the end of the influx on",
+    ),
+)

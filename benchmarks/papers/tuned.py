@@ -1,0 +1,105 @@
+"""Running a scenario under a tuner that acts all the time, and what papers draw of its flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.runs.bookkeeping import Window
+from dcqcn_gym.runs.spec import RunSpec
+from dcqcn_gym.tuners.base import Proposal
+
+__all__ = ["ELEPHANT_BYTES", "MICE_BYTES", "Tuned", "mean_or_nan", "tuned"]
+
+MICE_BYTES, ELEPHANT_BYTES = 100_000, 10_000_000
+"""ACC's bins: (0, 100 KB] and [10 MB, ...)."""
+
+FloatArray = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+def mean_or_nan(values: FloatArray) -> float:
+    """Return the mean, NaN of nothing."""
+    return float(values.mean()) if values.size else float("nan")
+
+
+@dataclass
+class Tuned:
+    """What was seen: the report of every interval, and a queue over time where one was asked."""
+
+    reports: list[IntervalReport] = field(default_factory=list)
+    utilities: list[float] = field(default_factory=list)
+    queue: list[tuple[float, float]] = field(default_factory=list)
+    """Time in seconds and bytes of the watched port."""
+
+    @property
+    def hops(self) -> int:
+        """Packet-hops of the run."""
+        return int(np.sum([report.packet_hops for report in self.reports], dtype=np.int64))
+
+    def flows(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return size in bytes, start and completion time in seconds of every finished flow."""
+        done = [report.finished for report in self.reports]
+        size = np.concatenate([np.zeros(0), *(f.bytes for f in done)])
+        start = np.concatenate([np.zeros(0), *(f.start_ps * 1e-12 for f in done)])
+        fct = np.concatenate([np.zeros(0), *(f.fct_ps * 1e-12 for f in done)])
+        return size, start, fct
+
+    def by_size(self) -> dict[str, float]:
+        """Return ACC's four figures in seconds; NaN where no flow of a bin has finished."""
+        size, _, fct = self.flows()
+        mice, elephants = fct[size <= MICE_BYTES], fct[size >= ELEPHANT_BYTES]
+        found = {"mean": fct, "mice": mice, "elephants": elephants}
+        values = {name: mean_or_nan(some) for name, some in found.items()}
+        worst = float(np.percentile(mice, 99)) if mice.size else float("nan")
+        return {**values, "mice p99": worst}
+
+
+def tuned(
+    scenario: Scenario,
+    tuner: str,
+    seed: int,
+    length_ms: float,
+    *,
+    arguments: Mapping[str, Any] | None = None,
+    watch: Sequence[int] = (),
+    every_us: float = 10.0,
+) -> Tuned:
+    """Run ``scenario`` for ``length_ms`` after its warm-up; the tuner acts after every cadence.
+
+    ``watch`` holds the number of a port whose queue is kept every ``every_us``, or nothing.
+    """
+    intervals = round(length_ms * 1e3 / scenario.monitor_interval_us)
+    spec = RunSpec(scenario, tuner, seed, intervals, tuner_args=dict(arguments or {}))
+    seen = Tuned()
+    with closing(spec.make_tuner()) as acting, closing(spec.make_env()) as env:
+        observation, _ = env.reset(seed=seed)
+        if watch:
+            env.backend.watch(  # type: ignore[attr-defined]  # the native one
+                round(every_us * 1e6),
+                list(watch),
+                lambda now, ports, _: seen.queue.append(
+                    (now * 1e-12, float(ports["queue_bytes"][0]))
+                ),
+            )
+        acting.start(replace(spec.context(env), observation=observation), spec.offers(env))
+        setting: Proposal = env.initial_setting.canonical()
+        window = Window(scenario.cadence)
+        while len(seen.reports) < intervals and not env.done:
+            if window.ready:
+                setting = acting.ask() or setting
+                window.open()
+            interval = env.run_interval(setting, tuning=acting.tuning)
+            seen.reports.append(interval.report)
+            seen.utilities.append(interval.utility)
+            outcome = window.add(interval)
+            if outcome is not None:
+                acting.tell(outcome)
+    return seen
