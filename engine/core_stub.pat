@@ -15,6 +15,10 @@ dcqcn_gym._core.optional_knob_rows:
     def optional_knob_rows() -> list[dict[str, Any]]:
         \doc
 
+dcqcn_gym._core.scheme_sizes:
+    def scheme_sizes(scheme: str) -> dict[str, int]:
+        \doc
+
 dcqcn_gym._core.MONITOR_KINDS:
     MONITOR_KINDS: dict[str, tuple[str, ...]]
 

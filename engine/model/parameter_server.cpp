@@ -3,8 +3,8 @@
 namespace dcqcn {
 
 FlowStart ParameterServer::message(std::uint32_t worker, int src, int dst, Time when) const {
-  return {when,  spec_.bytes, src, dst, workload_, 1, static_cast<std::uint8_t>(spec_.priority),
-          worker};
+  return {when, spec_.bytes, src, dst, workload_, 1, static_cast<std::uint8_t>(spec_.priority),
+          0,    worker};
 }
 
 void ParameterServer::due(std::uint32_t lane, Time when, std::vector<FlowStart>& out) {

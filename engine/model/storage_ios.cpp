@@ -13,7 +13,7 @@ StorageIos::StorageIos(const WorkloadSpec& spec, std::uint32_t workload, std::ui
 }
 
 FlowStart StorageIos::message(std::uint32_t tag, int src, int dst, Bytes bytes, Time when) const {
-  return {when, bytes, src, dst, workload_, 1, static_cast<std::uint8_t>(spec_.priority), tag};
+  return {when, bytes, src, dst, workload_, 1, static_cast<std::uint8_t>(spec_.priority), 0, tag};
 }
 
 void StorageIos::due(std::uint32_t lane, Time when, std::vector<FlowStart>& out) {

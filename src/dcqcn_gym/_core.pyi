@@ -20,7 +20,7 @@ def optional_knob_rows() -> list[dict[str, Any]]:
     The rows of a switch port that no table has unless a scenario turns them.
     """
 
-def scheme_sizes(scheme: str) -> dict[str, Any]:
+def scheme_sizes(scheme: str) -> dict[str, int]:
     """Bytes of a scheme's states and fields, as the engine holds them."""
 
 class Simulation:
