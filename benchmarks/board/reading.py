@@ -15,7 +15,8 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Measured
 from dcqcn_gym.report.judged import measured
 from dcqcn_gym.report.series import Series
-from dcqcn_gym.runs.log import WIRE_FIELDS, read_run
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.log_line import WIRE_FIELDS
 
 __all__ = ["CHECKPOINTS", "Reading", "read_stage"]
 

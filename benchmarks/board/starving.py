@@ -6,33 +6,24 @@ whatever has many bytes to send.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from pathlib import Path
 
+from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.tuners.base import TunerContext
 from dcqcn_gym.tuners.fixed import StaticTuner
 
 __all__ = ["Patient", "Timid"]
 
-PATIENT: Mapping[str, float] = {
-    "rp_time_reset": 6889, "rp_hai_rate": 47, "rp_min_dec_fac": 32, "rp_min_rate": 8,
-    "rp_rate_to_set_on_first_cnp": 8125, "rp_dce_tcp_g": 764, "rp_initial_alpha_value": 768,
-    "np_min_time_between_cnps": 7, "kmin": 8.891, "kmax": 35.566, "pmax": 0.7525,
-}  # fmt: skip
-TIMID: Mapping[str, float] = {
-    "rp_time_reset": 500, "rp_ai_rate": 1, "rp_hai_rate": 10, "rp_gd": 10, "rp_min_dec_fac": 10,
-    "rp_rate_to_set_on_first_cnp": 15000, "rp_rate_reduce_monitor_period": 1,
-    "np_min_time_between_cnps": 0, "kmin": 2.5, "kmax": 10, "pmax": 0.28,
-}  # fmt: skip
-"""In NVIDIA's units."""
+_SETTINGS = Path(__file__).with_name("starving.json")
+"""Knobs in NVIDIA's units; the others keep their default."""
 
 
 class _Starving(StaticTuner):
-    values: Mapping[str, float]
-
     def _choose(self, context: TunerContext) -> Setting:
+        values = parse_json(read_text(_SETTINGS))[self.name]
         rate, table = context.space.line_rate_bps, context.space.table
-        return default_setting(rate, table).replace_nvidia(self.values)
+        return default_setting(rate, table).replace_nvidia(values)
 
 
 class Patient(_Starving):
@@ -40,7 +31,6 @@ class Patient(_Starving):
 
     name = "patient"
     summary = "starves large flows: rates rise once in 6.9 ms"
-    values = PATIENT
 
 
 class Timid(_Starving):
@@ -48,4 +38,3 @@ class Timid(_Starving):
 
     name = "timid"
     summary = "starves large flows: marks from 2.5 KB on, a CNP for every mark"
-    values = TIMID

@@ -44,7 +44,7 @@ def verdict_table(judged: list[Judged]) -> Table:
         verdict = one.verdict.value
         if one.cause is not None:
             verdict += f": {one.cause}"
-        elif claim.cause is not None and one.verdict is Verdict.NOT:
+        elif one.verdict is Verdict.NOT:
             verdict += ", cause open"
         rows.append([claim.text, claim.place, found, verdict])
     return Table(("the paper says", "where", "found", "verdict"), rows, words=2)

@@ -293,7 +293,7 @@ def test_code_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_suite_that_is_not_of_the_package_has_to_be_given(good: Path, tmp_path: Path) -> None:
     by = Verifier(tmp_path, DAY, "salt")
-    with pytest.raises(ConfigError, match="suite 'tiny', which does not come with the package"):
+    with pytest.raises(ConfigError, match="suite 'tiny', which is none of the package; give"):
         by.verify(good)
 
 

@@ -15,7 +15,7 @@ from dcqcn_gym.core.utility import IDLE_TERMS
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import make_info
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.log import interval_line
+from dcqcn_gym.runs.log_line import interval_line
 from dcqcn_gym.testing.reports import blank_report
 
 MINI = load_scenario("mini-fb-hadoop")

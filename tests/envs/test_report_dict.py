@@ -28,7 +28,8 @@ from dcqcn_gym.envs.backends.report_dict import (
 )
 from dcqcn_gym.envs.observation import bounds, observe
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.log import encode_line, interval_line
+from dcqcn_gym.runs.log import encode_line
+from dcqcn_gym.runs.log_line import interval_line
 
 MINI = load_scenario("mini-fb-hadoop")
 KINDS = set(REPORT_FIELDS.values())

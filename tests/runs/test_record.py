@@ -12,7 +12,8 @@ import pytest
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import default_setting
-from dcqcn_gym.runs.log import LogWriter, RunDir, encode_line, read_run, setting_json, write_json
+from dcqcn_gym.runs.log import LogWriter, RunDir, encode_line, read_run, write_json
+from dcqcn_gym.runs.log_line import setting_json
 
 HEADER = {"schema": 1, "kind": "run", "seed": 1}
 

@@ -6,7 +6,8 @@ from dcqcn_gym.core.interval import LiveFlows
 from dcqcn_gym.core.measured import Interval, mean_terms
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import Terms
-from dcqcn_gym.runs.log import Line, setting_json
+from dcqcn_gym.runs.log import Line
+from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.tuners.base import Outcome, Proposal
 
 __all__ = ["Summary", "Window", "left_over_line"]

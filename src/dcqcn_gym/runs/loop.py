@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from dcqcn_gym.runs.bookkeeping import Summary, Window, left_over_line
-from dcqcn_gym.runs.log import Line, LogWriter, Run, interval_line
+from dcqcn_gym.runs.log import Line, LogWriter, Run
+from dcqcn_gym.runs.log_line import interval_line
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 

@@ -16,7 +16,8 @@ from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count, mean, total
 from dcqcn_gym.runs.campaign import Campaign, raise_failures
-from dcqcn_gym.runs.log import Line, RunDir, setting_json, write_json
+from dcqcn_gym.runs.log import Line, RunDir, write_json
+from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.runs.loop import RunSpec, Timing
 from dcqcn_gym.runs.pool import worker_pool
 from dcqcn_gym.runs.recorded import RunJob, check_same, end_of, fresh_jobs

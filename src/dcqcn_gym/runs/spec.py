@@ -13,7 +13,8 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.runs.log import SCHEMA, Line, setting_json
+from dcqcn_gym.runs.log import SCHEMA, Line
+from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.runs.tuner_host import Hosting, guarded_tuner
 from dcqcn_gym.tuners import TunerContext
 from dcqcn_gym.tuners.guard import GuardedTuner

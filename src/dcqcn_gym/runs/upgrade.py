@@ -3,6 +3,8 @@
 Line 1 and the last line are all that ever changed, so an older log is reported and continued like
 any other; its file keeps the line 1 that it has.
 
+Since then workloads have ``connections``; a log without them had one for each pair of hosts.
+
 Schema 3: the last line holds ``unfinished`` and ``running_rounds``. They were not recorded before,
 so figures that need them are unknown for older logs.
 
@@ -21,15 +23,17 @@ from dcqcn_gym.envs.scenario.monitor import own_options
 
 __all__ = ["upgraded"]
 
+_CONNECTED = ("poisson", "alltoall", "incast", "permutation", "pairs")
 _SWITCH = {"ecmp_salt": 0, "ecmp_table": [], "ack_class": "control"}
 
 
 def upgraded(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return the header of a log of any earlier schema in the layout of the newest one."""
-    if header["schema"] > 2 or not isinstance(header.get("scenario"), Mapping):
+    if not isinstance(header.get("scenario"), Mapping):
         return dict(header)
-    if header["schema"] == 2:
-        return {**header, "schema": 3}
+    header = {**header, "scenario": _with_connections(header["scenario"])}
+    if header["schema"] >= 2:
+        return {**header, "schema": max(header["schema"], 3)}
     scenario = {"knobs": list(TUNED_KNOBS), "groups": [], **header["scenario"]}
     scenario["scheme"] = {"name": "dcqcn", "rp": scenario.pop("rp", "nic")}
     if isinstance(scenario.get("switch"), Mapping):
@@ -39,6 +43,18 @@ def upgraded(header: Mapping[str, Any]) -> dict[str, Any]:
     if "topology" in scenario:
         scenario["topology"] = _with_rates(scenario["topology"])
     return {**header, "schema": 3, "scenario": scenario}
+
+
+def _with_connections(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scenario whose workloads say how many connections a pair of hosts has."""
+    workloads = scenario.get("workloads")
+    if not isinstance(workloads, list):
+        return dict(scenario)
+    filled = [
+        {"connections": 1, **w} if isinstance(w, Mapping) and w.get("kind") in _CONNECTED else w
+        for w in workloads
+    ]
+    return {**scenario, "workloads": filled}
 
 
 def _with_rates(value: Any) -> Any:
