@@ -119,21 +119,28 @@ void FlowSource::emit_list(const Lane& lane, std::vector<FlowStart>& out) {
   }
 }
 
+// A transfer of a round: its messages go to the connections of the two hosts in turn, and the next
+// round goes on where this one ends.
+static void add_transfer(const WorkloadSpec& w, std::uint64_t round, FlowStart flow,
+                         std::vector<FlowStart>& out) {
+  if (flow.src == flow.dst) return;
+  const auto messages = static_cast<std::uint32_t>(w.messages);
+  const auto connections = static_cast<std::uint32_t>(w.connections);
+  const auto first =
+      static_cast<std::uint32_t>(round % connections * (messages % connections) % connections);
+  for (std::uint32_t i = 0; i < std::min(messages, connections); ++i) {
+    flow.messages = (messages - i + connections - 1) / connections;
+    flow.connection = static_cast<std::uint16_t>((first + i) % connections);
+    out.push_back(flow);
+  }
+}
+
 void FlowSource::emit_round(std::uint32_t workload, Time when, std::vector<FlowStart>& out) {
   const WorkloadSpec& w = scenario_->workloads[workload];
   const std::size_t before = out.size();
-  // the messages go to the connections in turn, and the next round goes on where this one ends
-  const auto messages = static_cast<std::uint32_t>(w.messages);
-  const auto connections = static_cast<std::uint32_t>(w.connections);
-  const auto first = static_cast<std::uint32_t>(rounds_[workload].begun % connections *
-                                                (messages % connections) % connections);
   const auto add = [&](int src, int dst, Bytes bytes) {
-    if (src == dst) return;
-    for (std::uint32_t i = 0; i < std::min(messages, connections); ++i) {
-      const std::uint32_t share = (messages - i + connections - 1) / connections;
-      out.push_back({when, bytes, src, dst, workload, share, static_cast<std::uint8_t>(w.priority),
-                     static_cast<std::uint16_t>((first + i) % connections)});
-    }
+    const auto priority = static_cast<std::uint8_t>(w.priority);
+    add_transfer(w, rounds_[workload].begun, {when, bytes, src, dst, workload, 1, priority}, out);
   };
   if (w.pattern == Pattern::kAllToAll) {
     // every worker begins with its successor, so that the first packets do not all meet
