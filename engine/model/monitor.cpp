@@ -28,9 +28,13 @@ Monitor::Monitor(const MonitorConfig& config, int switches, std::uint64_t seed)
   if (labels || trace) study_ = std::make_unique<MonitorStudy>(labels, trace, switches);
   std::visit(
       [&]<class K>(const K& kind) {
+        using monitors::Kinds;
         wants_packets_ = K::kWantsPackets || study_ != nullptr;
         takes_runs_ = K::kTakesRuns && study_ == nullptr;  // a study sees every packet
         counts_packets_ = kind.counts_packets();
+        record_ = [](Kinds::Any& any, int tor, std::uint32_t key, std::uint32_t bytes) {
+          std::get_if<K>(&any)->record(tor, key, bytes);
+        };
       },
       kind_);
 }

@@ -29,7 +29,7 @@ class Monitor {
   void record(int tor, std::uint32_t flow_key, std::uint32_t payload_bytes) {
     if (study_ != nullptr) [[unlikely]]
       study_->note(tor, flow_key, payload_bytes);
-    std::visit([&](auto& kind) { kind.record(tor, flow_key, payload_bytes); }, kind_);
+    record_(kind_, tor, flow_key, payload_bytes);
   }
 
   /// Counts packets of several ports at once, exactly as record() would in order of arrival, and
@@ -54,7 +54,10 @@ class Monitor {
   std::size_t switches() const { return switches_; }
 
  private:
+  using Record = void (*)(monitors::Kinds::Any&, int, std::uint32_t, std::uint32_t);
+
   monitors::Kinds::Any kind_;
+  Record record_ = nullptr;              // of the kind: bound once, it runs for every packet
   std::unique_ptr<MonitorStudy> study_;  // null: neither labels nor trace are wanted
   bool wants_packets_ = false;
   bool takes_runs_ = false;

@@ -31,28 +31,29 @@ class WindowEngine final : public Engine {
   PortSample sample_port(int port, Time now) const override;
 
  private:
-  // one egress port of a switch or NIC
+  // One egress port of a switch or NIC. Every window looks at all ports, so what tells whether one
+  // has something to do lies on its first two cache lines.
   struct alignas(64) Port {
-    Time busy = 0;  // free from this instant on
+    Time busy = 0;                 // free from this instant on
+    Ring<Packet> wire;             // what is on its way to the peer, by arrival
+    Ring<Packet> control;          // ACK and CNP, strict priority
+    std::uint8_t backlog = 0;      // bit per priority: data is queued
+    std::uint8_t last_served = 7;  // data priority, round robin
+    std::uint32_t peer_node = 0;
+    Ring<PfcFrame> pfc;  // waiting to be sent
+    Ring<PfcFrame> pfc_wire;
     Time ps_per_byte = 80;
+    PauseClock pause;
     Time delay = 0;
-    Ring<Packet> wire;     // what is on its way to the peer, by arrival
-    Ring<Packet> control;  // ACK and CNP, strict priority
-    Ring<Packet> data[8];  // by priority
-    Bytes queued[8] = {};
     Bytes queued_total = 0;
+    Bytes queued[8] = {};
+    Ring<Packet> data[8];  // by priority
     EcnSetting ecn;
     RandomStream draws;
     PortCounters counters;
-    std::uint32_t last_served = 7;  // data priority, round robin
-    std::uint8_t backlog = 0;       // bit per priority: data is queued
-    std::uint32_t peer_node = 0;
-    PauseClock pause;
-    Ring<PfcFrame> pfc;  // waiting to be sent
-    Ring<PfcFrame> pfc_wire;
 
     unsigned ready() const { return backlog & static_cast<std::uint8_t>(~pause.bits()); }
-    bool eligible() const { return !pfc.empty() || !control.empty() || ready(); }
+    bool eligible() const { return (backlog && ready()) || !control.empty() || !pfc.empty(); }
   };
 
   struct Switch {

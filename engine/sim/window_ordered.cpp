@@ -202,10 +202,10 @@ void WindowEngine::service(OrderedWindow& w, Port& port, Time now) {
       return;
     }
     // round robin: the first ready priority after the last one served
-    const unsigned first = port.last_served + 1;
+    const unsigned first = port.last_served + 1u;
     const unsigned turned = (ready | ready << 8) >> first;
     const unsigned priority = (first + static_cast<unsigned>(std::countr_zero(turned))) & 7;
-    port.last_served = priority;
+    port.last_served = static_cast<std::uint8_t>(priority);
     transmit_data(w, port, priority, now);
   }
   w.reschedule(port);

@@ -57,7 +57,7 @@ struct ReactionPoint {
 
   // run every tick at or before `now`
   template <class Watch = Unwatched>
-  void catch_up(const NicSetting& s, Time now, Watch watch = {}) {
+  void catch_up(const NicSetting& s, Time now, const Watch& watch = {}) {
     while (timer_next <= now) {
       if (increase_next <= timer_next) {
         if (skip_idle_increases(s, now)) continue;
@@ -76,7 +76,7 @@ struct ReactionPoint {
 
   // count payload that starts on the wire at `now` (ticks already caught up)
   template <class Watch = Unwatched>
-  void on_sent(const NicSetting& s, Bytes payload, Time now = 0, Watch watch = {}) {
+  void on_sent(const NicSetting& s, Bytes payload, Time now = 0, const Watch& watch = {}) {
     if (increase_next == kNever || s.byte_reset == 0) return;
     byte_count += payload;
     while (byte_count >= s.byte_reset) {
@@ -87,8 +87,8 @@ struct ReactionPoint {
   }
 
   template <class Watch = Unwatched>
-  void on_cnp(const NicSetting& s, RpMode mode, Time now, Watch watch = {}) {
-    catch_up(s, now, watch);
+  void on_cnp(const NicSetting& s, RpMode mode, Time now, const Watch& watch = {}) {
+    if (timer_next <= now) catch_up(s, now, watch);
     if (!active) {
       first_cnp(s, mode, now);
     } else if (mode == RpMode::kPaper) {
@@ -109,7 +109,7 @@ struct ReactionPoint {
   // a setting changes at `now`: ticks before it ran with the old one, armed timers stay armed
   template <class Watch = Unwatched>
   void change_setting(const NicSetting& old_setting, const NicSetting& new_setting, Time now,
-                      Watch watch = {}) {
+                      const Watch& watch = {}) {
     catch_up(old_setting, now - 1, watch);
     if (active) {
       alpha_catch_up(old_setting, now - 1);
@@ -264,9 +264,9 @@ class Dcqcn : public SchemeBase {
   }
   bool resting(const ReactionPoint& rp) const { return !rp.active; }
   void on_cnp(ReactionPoint& rp, NoFields, const Here<Dcqcn>& at) {
-    rp.on_cnp(at.setting, mode_, at.now, Watch{at});
     const Watch watch{at};
-    watch.trace(rp, kCnp, at.now);
+    rp.on_cnp(at.setting, mode_, at.now, watch);
+    if (at.notes.tracing) watch.trace(rp, kCnp, at.now);
     if (mode_ == RpMode::kPaper) watch(rp, true, at.now);
   }
 
@@ -285,7 +285,7 @@ class Dcqcn : public SchemeBase {
 
  private:
   struct Watch {
-    Here<Dcqcn> at;  // a copy: nothing is kept in memory for the many packets that change nothing
+    const Here<Dcqcn>& at;
     void operator()(const ReactionPoint& rp, bool cut, Time when) const {
       at.notes.count(cut ? kCuts : kIncreases);
       if (at.notes.tracing) trace(rp, cut ? kCut : kIncrease, when);

@@ -208,10 +208,10 @@ class SchemeOf final : public Scheme {
                                  });
   }
   Pace on_cnp(std::uint32_t slot, Time key, Time now) override {
-    if constexpr (kHearsCnps) {
-      scheme_.on_cnp(senders_[slot], cnps_.take(slot, key), at_sender(slot, now));
-    }
-    return pace(slot);
+    Sender& sender = senders_[slot];
+    const Here<S> h = at_sender(slot, now);
+    if constexpr (kHearsCnps) scheme_.on_cnp(sender, cnps_.take(slot, key), h);
+    return scheme_.pace(sender, h.setting);
   }
   Pace on_ack(std::uint32_t slot, const Acked& acked, Time key, Time now) override {
     if constexpr (kHearsAcks) {
