@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -42,6 +43,11 @@ void refuses(Call&& call, const std::string& words, const char* what, const char
     return;
   }
   that(false, what, file, line);
+}
+
+// `--tables`: only the tables of ten steps and more, whose branches tests/tables/branches.py counts
+inline bool tables_only(int argc, char** argv) {
+  return argc == 2 && std::strcmp(argv[1], "--tables") == 0;
 }
 
 inline int result(const char* name) {

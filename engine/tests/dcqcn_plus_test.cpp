@@ -4,12 +4,14 @@
 
 #include <set>
 
-#include "model/knob_tables.hpp"
 #include "tests/check.hpp"
-#include "tests/worlds.hpp"
+#include "tests/plus_network.hpp"
 
 namespace dcqcn {
 namespace {
+
+using plus_network::Notifier;
+using plus_network::Sent;
 
 constexpr Time us(double t) { return static_cast<Time>(t * 1e6); }
 constexpr Rate gbps(double r) { return static_cast<Rate>(r * 1e9); }
@@ -230,68 +232,6 @@ void test_change_of_setting() {
 
 // ---- the list, in the NIC of host 7 ----
 
-struct Sent {
-  Time when;
-  int to;
-  bool operator==(const Sent&) const = default;
-};
-
-// seven flows to host 7; the test plays the network and the clock
-struct Notifier {
-  Scenario scenario;
-  Topology topology;
-  FlowSource source;
-  IntervalLog log;
-  TransportLayer transport;
-  std::vector<std::uint32_t> slots;
-  std::vector<Sent> cnps;
-  std::vector<Packet> packets;
-
-  explicit Notifier(double list_us, Bytes bytes = 1'000'000'000)
-      : scenario(
-            Scenario::parse(worlds::one_switch(8, "scheme name=dcqcn-plus\nworkload flows\n"))),
-        topology(scenario),
-        source(scenario, topology.smallest_delay(), 1),
-        transport(scenario, topology, source, log) {
-    std::vector<double> rows;
-    for (int host = 0; host < 8; ++host) {
-      for (const KnobRow& knob : scheme_knobs("dcqcn-plus").nic) rows.push_back(knob.initial_si());
-      rows.back() = list_us * 1e-6;
-    }
-    transport.change_settings(transport.schemes().read_settings({rows.data(), 8, rows.size() / 8}),
-                              0);
-    for (int src = 0; src < 7; ++src) {
-      slots.push_back(transport.start_flow({0, bytes, src, 7, 0, 1, 3}, 0));
-    }
-  }
-  // every look that is due up to t
-  void run(Time t) {
-    for (int looks = 0; transport.next_tick(7) <= t && CHECK_looks(++looks);) {
-      Replies replies;
-      const Time when = transport.next_tick(7);
-      transport.tick(7, when, replies);
-      for (int i = 0; i < replies.count; ++i) {
-        cnps.push_back({when, replies.packets[i].dst});
-        packets.push_back(replies.packets[i]);
-      }
-    }
-  }
-  static bool CHECK_looks(int looks) { return check::that(looks < 100'000, "it ends", "", 0); }
-  void mark(int src, Time t, bool marked = true) {
-    run(t);
-    Packet p = transport.send(transport.qp(slots[static_cast<std::size_t>(src)]), 0);
-    p.ecn = marked;
-    Replies replies;
-    transport.on_data(p, 7, t, replies);
-    CHECK_EQ(replies.count, 1);  // the ACK alone: CNPs wait for their turn
-  }
-  std::uint64_t listed() {
-    std::vector<SchemeReport> reports;
-    transport.schemes().take_counters(reports);
-    return reports.at(0).counters.at(DcqcnPlus::kListed);
-  }
-};
-
 //   t     event                                                     looks
 //   0     flow 0 is marked: alone in the list                        1, 2, ...
 //   1     CNP to 0; the next not before 46
@@ -327,7 +267,7 @@ void test_list() {
 
 // a queue pair leaves the list with its last packet, marked or not, and is not told any more
 void test_complete_flows_leave() {
-  Notifier n(100'000, 2000);
+  Notifier n(100'000, {2000});
   for (int src = 0; src < 3; ++src) n.mark(src, us(0.1 * src));
   n.mark(0, us(0.5), false);  // its last packet: 2 moves to the place of 0 and is looked at first
   CHECK_EQ(n.transport.next_tick(7), us(1));
@@ -354,17 +294,9 @@ void test_period_in_the_cnp() {
   // seven in the list: tau = 7 us is short, so K is 55 us; with delta = 10 us it is 140 us
   for (int src = 0; src < 7; ++src) n.mark(src, us(10 * src));
   CHECK_EQ(timer_of(), us(55));
-  std::vector<double> rows;
-  for (int host = 0; host < 8; ++host) {
-    for (const KnobRow& knob : scheme_knobs("dcqcn-plus").nic) {
-      const bool delta = std::string(knob.name) == "plus_cnp_interval";
-      rows.push_back(delta ? 10e-6 : knob.initial_si());
-    }
-  }
   Notifier slow(100'000);
   slow.transport.schemes().trace(true);
-  slow.transport.change_settings(
-      slow.transport.schemes().read_settings({rows.data(), 8, rows.size() / 8}), 0);
+  slow.set({{"plus_cnp_interval", 10e-6}}, 0);
   for (int src = 0; src < 7; ++src) slow.mark(src, us(10 * src + 1));
   slow.run(us(60'000));
   CHECK_EQ(slow.packets.size(), 7);
@@ -448,9 +380,10 @@ void test_lazy_list_against_eager() {
 }  // namespace
 }  // namespace dcqcn
 
-int main() {
+int main(int argc, char** argv) {
   using namespace dcqcn;
   test_table();
+  if (check::tables_only(argc, argv)) return check::result("dcqcn_plus --tables");
   test_steps_of_a_slow_queue_pair();
   test_timers();
   test_cut_and_alpha();

@@ -108,6 +108,75 @@ void test_table() {
   CHECK_EQ(b.notes.counters[DolcePlus::kArm0 + 2], 2);
 }
 
+// What a receiver returns and a sender makes of it; flows end, packets are lost, ACKs repeat.
+//    t   event                                            learned
+//    0   message 1 begins, arm 0: 1000 B
+//    1   300 B, the last of the flow: it ends
+//    2   ACK with nothing in it                           -
+//    3   a marked packet without fields arrives
+//    5   the first packet of 1 arrives; ACK               -
+//    6   the second one arrives, marked; NACK             -, no round trip is known
+//    7   ACK: a round trip takes 10, arm 0         min(1, ..) (1 - 1/2)^0 = 1
+//    8   the same ACK again                               -
+//    9   message 2, arm 1: one packet of 4096 B is all
+//   12   message 3, arm 2: two packets, the first is lost
+//   29   2 arrived, marked; ACK: ideal 10, actual 20      10/20 (1 - 1)^1 = 0
+//   32   the second packet of 3 arrived; ACK, rtt 12      10/20 (1 - 0)^2 = 0.5
+//   33   message 4: no turn, indices 2.06, .75, 1.03      arm 0
+void test_receiver_table() {
+  for (const char* memory : {"pair", "qp"}) {
+    Bench b(plain(), memory);
+    b.notes.tracing = true;
+    const auto learned = [&] { return b.notes.counters[DolcePlus::kMessages]; };
+    const DolcePlus::DataFields first = b.send(0);
+    CHECK(!first.ends);
+    CHECK_EQ(b.rate(), gbps(25));
+    const DolcePlus::DataFields last = b.send(1, 300, true);
+    CHECK(last.ends);
+    CHECK_EQ(last.number, 1);
+    CHECK_EQ(last.departure, 0);
+    b.ack(2, 0);
+    b.arrive(3, {}, true);
+    b.arrive(5, first, false);
+    b.ack(5, 0);
+    b.arrive(6, last, true);
+    b.ack(6, 0);
+    CHECK_EQ(learned(), 0);
+    b.ack(7, 10);
+    CHECK_EQ(learned(), 1);
+    CHECK_EQ(b.learner().mean(0), 1);
+    b.ack(8, 10);
+    CHECK_EQ(learned(), 1);
+    const DolcePlus::DataFields two = b.send(9, 4096);
+    CHECK(two.ends);
+    CHECK_EQ(two.arm, 1);
+    b.send(12);
+    const DolcePlus::DataFields three = b.send(12);
+    CHECK_EQ(three.arm, 2);
+    CHECK_EQ(b.rate(), gbps(100));
+    b.arrive(28, two, true);
+    b.ack(29, 12);
+    CHECK_EQ(b.learner().mean(1), 0);
+    b.arrive(31, three, false);
+    b.ack(32, 12);
+    CHECK_EQ(b.learner().mean(2), 0.5);
+    CHECK_EQ(learned(), 3);
+    CHECK_EQ(b.send(33).arm, 0);
+    // the next flow of the two hosts goes on learning, that of another queue pair does not
+    b.sender = {};
+    b.start(34);
+    CHECK_EQ(b.learner().ready(b.setting.rules), memory[0] == 'p');
+    // what --trace tells: rate of the arm, completion time, ECN ratio, reward
+    CHECK_EQ(b.notes.events.size(), 3);
+    const SchemeEvent& e = b.notes.events[1];
+    CHECK_EQ(e.when, us(29));
+    CHECK_EQ(e.values[0], 50e9);
+    CHECK_BETWEEN(e.values[1], 20e-6 - 1e-18, 20e-6 + 1e-18);
+    CHECK_EQ(e.values[2], 1);
+    CHECK_EQ(e.values[3], 0);
+  }
+}
+
 // where a message ends: when it has its bytes, and with the last packet of the flow
 void test_ends() {
   Bench b;
@@ -167,7 +236,7 @@ void test_settings() {
   CHECK_EQ(s.rules.arms, 6);
   CHECK_EQ(s.message, 8000);
   CHECK_EQ(s.rules.gamma, 0.9998);
-  for (const auto& [at, value] : {std::pair{0, 9.0}, {1, 0.0}, {2, 1.5}, {3, 0.0}}) {
+  for (const auto& [at, value] : {std::pair{0, 9.0}, {0, 0.0}, {1, 0.0}, {2, 1.5}, {3, 0.0}}) {
     std::vector<double> bad = si;
     bad[static_cast<std::size_t>(at)] = value;
     CHECK_REFUSED(DolcePlusSetting::from_si(bad.data()), "expected ");
@@ -177,9 +246,11 @@ void test_settings() {
 }  // namespace
 }  // namespace dcqcn
 
-int main() {
+int main(int argc, char** argv) {
   using namespace dcqcn;
   test_table();
+  test_receiver_table();
+  if (check::tables_only(argc, argv)) return check::result("dolce_plus --tables");
   test_ends();
   test_acks();
   test_memory_outlives_flows();

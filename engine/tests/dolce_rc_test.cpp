@@ -37,8 +37,9 @@ SchemeSpec options(const std::vector<std::pair<std::string, std::string>>& pairs
 struct Bench : HookBench<DolceRc> {
   explicit Bench(const DolceSetting& s = plain(),
                  const std::vector<std::pair<std::string, std::string>>& pairs = {{"ratio",
-                                                                                   "count"}})
-      : HookBench(s, options(pairs)) {
+                                                                                   "count"}},
+                 const Transport& transport = {})
+      : HookBench(s, options(pairs), transport) {
     start(0);
   }
   void send(double t, int packets) {
@@ -114,11 +115,134 @@ void test_table() {
   b.send(390, 10);
   b.cnp(400);
   expect(0, 22'745'117'188, 17'058'837'891);
+  // another flow of the two hosts begins at line rate and shares what was learned
+  b.start(410);
+  expect(0, gbps(100), gbps(100));
   CHECK_EQ(b.notes.counters[DolceRc::kCuts], 7);
   CHECK_EQ(b.notes.counters[DolceRc::kIncreases], 3);
   CHECK_EQ(b.notes.counters[DolceRc::kQualified], 4);
   CHECK_EQ(b.notes.counters[DolceRc::kArm0], 2);
   CHECK_EQ(b.notes.counters[DolceRc::kArm0 + 3], 1);
+}
+
+// ratio=slots, memory=qp, arithmetic=fixed, idle reset after 150; arms (0, 0.5), (1, 1), (0.25, 1),
+// (0.5, 1). A slot is a microsecond in which data left.
+//    t   event                                                    arm  R_T           R_C
+//    5   packets at 5, 5.5 and 6.2
+//   10   first CNP, arm of turn 0: T falls, R stays               0    50            100
+//  110   timer: R is at its top, but T is not: fast recovery           50            75
+//  111   packets at 111, 111.9, 112.3, 113.99: three slots
+//  115   CNP: 1 - 1/3 for arm 0; turn 1                           1    75            37.5
+//  120   CNP, 5 after: not qualified                              1    37.5          18.75
+//  131   a packet
+//  140   CNP, the second in one slot: all were marked: 0; turn 2  2    18.75         16.40625
+//  170   CNP, nothing was sent: not judged                        2    16.40625      14.35546875
+//  180   a packet
+//  190   CNP, the second in one slot: 0; turn 3                   3    14.35546875   10.766601562
+//  290   timer: fast recovery                                          14.35546875   12.561035156
+//  300   a packet, 120 after the last one: no reset
+//  310   CNP in one slot: 0; indices 2.25, 1.12, .79, .56         0    6.280517578   12.561035156
+//  410   timer: fast recovery                                          6.280517578   9.420776367
+//  450   a packet, 150 after the last one: no reset
+//  601   a packet, 151 after: as new, but the arm stays                100           100
+void test_slots_table() {
+  DolceSetting s = plain();
+  s.idle_reset = us(150);
+  s.alpha = {0, 1, 0.25, 0.5};
+  s.beta = {0.5, 1, 1, 1};
+  Bench b(s, {{"memory", "qp"}, {"arithmetic", "fixed"}});
+  b.notes.tracing = true;
+  const auto expect = [&](int arm, Rate target, Rate rate) {
+    CHECK_EQ(b.memory().arm, arm);
+    CHECK_EQ(b.target(), target);
+    CHECK_EQ(b.rate(), rate);
+  };
+  for (const double t : {5.0, 5.5, 6.2}) b.send(t, 1);
+  CHECK_EQ(b.memory().sent, 2);
+  b.cnp(10);
+  expect(0, gbps(50), gbps(100));
+  CHECK_EQ(b.rate_at(109.999), gbps(100));
+  for (const double t : {111.0, 111.9, 112.3, 113.99}) b.send(t, 1);
+  expect(0, gbps(50), gbps(75));
+  CHECK_EQ(b.memory().sent, 3);
+  b.cnp(115);
+  expect(1, gbps(75), gbps(37.5));
+  // 256 plays to one, 170/255 of them rewarded: 170.67, rounded either way
+  const auto mean = [&](int arm) { return std::get<FixedDrUcb>(b.memory().learner).mean(arm); };
+  CHECK(mean(0) == 170 * 256 || mean(0) == 171 * 256);
+  b.cnp(120);
+  expect(1, gbps(37.5), gbps(18.75));
+  b.send(131, 1);
+  b.cnp(140);
+  expect(2, gbps(18.75), gbps(16.40625));
+  CHECK_EQ(mean(1), 0);
+  b.cnp(170);
+  expect(2, gbps(16.40625), gbps(14.35546875));
+  b.send(180, 1);
+  b.cnp(190);
+  expect(3, gbps(14.35546875), 10'766'601'562);
+  CHECK_EQ(b.rate_at(290), 12'561'035'156);
+  b.send(300, 1);
+  b.cnp(310);
+  expect(0, 6'280'517'578, 12'561'035'156);
+  CHECK_EQ(b.rate_at(410), 9'420'776'367);
+  b.send(450, 1);
+  CHECK_EQ(b.rate(), 9'420'776'367);
+  b.send(601, 1);
+  expect(0, gbps(100), gbps(100));
+  CHECK_EQ(b.notes.counters[DolceRc::kCuts], 7);
+  CHECK_EQ(b.notes.counters[DolceRc::kIncreases], 3);
+  CHECK_EQ(b.notes.counters[DolceRc::kQualified], 4);
+  CHECK_EQ(b.notes.counters[DolceRc::kArm0], 2);
+  // cuts and increases, and at a judgement what was judged
+  CHECK_EQ(b.notes.events.size(), 7 + 3 + 4);
+  std::vector<SchemeEvent> judged;
+  for (const SchemeEvent& e : b.notes.events) {
+    if (e.what == DolceRc::kJudged) judged.push_back(e);
+  }
+  CHECK_EQ(judged.at(0).when, us(115));
+  CHECK_EQ(judged.at(0).values[0], 75e9);
+  CHECK_EQ(judged.at(0).values[2], 0);
+  CHECK_BETWEEN(judged.at(0).values[3], 2 / 3.0 - 1e-15, 2 / 3.0 + 1e-15);
+  CHECK_EQ(judged.at(3).values[2], 3);
+  CHECK_EQ(judged.at(3).values[3], 0);
+}
+
+// Marks of two flows, a and b, of one NIC; CNP gap 4. What the CNP that answers one tells with
+// ratio=count; it is the same CNPs with ratio=slots, which tell nothing.
+//   t            0    1    3.9   4    5.5   6    8    10   12   13    16   18
+//   of flow      a    b    a     a    b     b    a    a    a    b     a    b
+//   port gap 0   1    1    -     2    1     -    1    -    2    2     1    1
+//   port gap 6   1    -    -     -    -     3    -    -    5    -     -    2
+//   scope port   1    -    -     2    -     -    1    -    2    -     1    -
+void test_notification_table() {
+  const double times[] = {0, 1, 3.9, 4, 5.5, 6, 8, 10, 12, 13, 16, 18};
+  const std::string flows = "abaabbaaabab";
+  Transport gap, scope;
+  gap.cnp_port_gap = us(6);
+  scope.cnp_scope_port = true;
+  const std::pair<Transport, std::string> rows[] = {
+      {Transport{}, "11.21.1.2211"}, {gap, "1....3..5..2"}, {scope, "1..2..1.2.1."}};
+  DolceSetting s = plain();
+  s.cnp_gap = us(4);
+  for (const auto& [transport, expected] : rows) {
+    for (const bool count : {true, false}) {
+      Bench b(s, {{"ratio", count ? "count" : "slots"}}, transport);
+      DolceRc::Receiver flow[2];
+      for (std::size_t i = 0; i < flows.size(); ++i) {
+        b.receiver = flow[flows[i] - 'a'];
+        const Time quiet = b.scheme.quiet_until(b.receiver, b.at(times[i]));
+        const int told = b.mark(times[i]);
+        flow[flows[i] - 'a'] = b.receiver;
+        CHECK_EQ(told, expected[i] == '.' ? -1 : expected[i] - '0');
+        // an engine need not ask while a mark changes nothing
+        CHECK(quiet == 0 || !count);
+        if (!count) CHECK((quiet <= us(times[i])) == (told > 0));
+        const CnpBits bits = b.scheme.bits_of({static_cast<std::uint8_t>(told)});
+        if (told > 0) CHECK_EQ(bits.seven, count ? told : 0);
+      }
+    }
+  }
 }
 
 // ratio=slots: data in the slots 0, 1 and 3; one CNP since the first: 1 - 1/3
@@ -286,14 +410,28 @@ void test_rows() {
   CHECK_EQ(s.qualified, 5);
   CHECK_EQ(s.idle_reset, 0);
   CHECK_EQ(s.whole.period, 266);
+  const std::pair<const char*, double> bad[] = {
+      {"dolce_gamma", 0},      {"dolce_gamma", 1.5},  {"dolce_epsilon", 0}, {"dolce_epsilon", 1.5},
+      {"dolce_time_reset", 0}, {"dolce_min_rate", 0}, {"dolce_alpha_0", 2}, {"dolce_alpha_3", 1.1}};
+  for (const auto& [name, value] : bad) {
+    std::vector<double> row = si;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (std::string(kDolceKnobs[i].row.name) == name) row[i] = value;
+    }
+    CHECK(row != si);
+    CHECK_REFUSED(DolceSetting::from_si(row.data()), "NIC setting: ");
+  }
 }
 
 }  // namespace
 }  // namespace dcqcn
 
-int main() {
+int main(int argc, char** argv) {
   using namespace dcqcn;
   test_table();
+  test_slots_table();
+  test_notification_table();
+  if (check::tables_only(argc, argv)) return check::result("dolce_rc --tables");
   test_slots();
   test_counted_marks();
   test_memory_outlives_flows();

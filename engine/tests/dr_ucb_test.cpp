@@ -2,6 +2,7 @@
 // bandits whose best arm changes.
 //
 //   dr_ucb_test            the test
+//   dr_ucb_test --tables   the tables alone
 //   dr_ucb_test --regret   regret/T at T = 10^6, mean of 20 seeds (docs/decisions.md has the
 //   result)
 #include <cmath>
@@ -52,6 +53,78 @@ void test_table() {
   }
   CHECK_EQ(learner.mean(0), 0.0166015625 / 0.548828125);
   CHECK_EQ(learner.choose(rules), 1);
+}
+
+// The same with rewards of 0 and 1 on whole numbers, 256 to a play; halves are exact down to 1/256.
+// n and s are the discounted plays and rewards, of 256.
+//   t  index of 0         index of 1         arm  reward  n_0    n_1    s_0    s_1
+//   0  turn                                  0    1       256    0      256    0
+//   1  turn                                  1    1       128    256    128    256
+//   2  1     + .6368      1     + .4503      0    0       320    128    64     128
+//   3  .2    + .4731      1     + .7481      1    1       160    320    32     320
+//   4  .2    + .7091      1     + .5014      1    0       80     416    16     160
+//   5  .2    + 1.0287     .3846 + .4511      0    1       296    208    264    80
+//   6  .8919 + .5412      .3846 + .6457      0    1       404    104    388    40
+//   7  .9604 + .4660      .3846 + .9184      0    0       458    52     194    20
+//   8  turn                                  0    0       485    26     97     10
+//   9  turn                                  1    1       242.5  269    48.5   261
+//  10  .2    + .6044      .9703 + .5738      1
+void test_fixed_table() {
+  const FixedUcbRules rules{UcbRules{2, 0.5, 0.25, 0.5}};
+  CHECK_EQ(rules.batch, 1);
+  CHECK_EQ(rules.fraction, 8);
+  CHECK_EQ(rules.period, 8);
+  CHECK_EQ(rules.discount, 32768);
+  const struct {
+    int arm;
+    bool reward;
+    double n0, n1, s0, s1;
+  } table[] = {{0, true, 256, 0, 256, 0},     {1, true, 128, 256, 128, 256},
+               {0, false, 320, 128, 64, 128}, {1, true, 160, 320, 32, 320},
+               {1, false, 80, 416, 16, 160},  {0, true, 296, 208, 264, 80},
+               {0, true, 404, 104, 388, 40},  {0, false, 458, 52, 194, 20},
+               {0, false, 485, 26, 97, 10},   {1, true, 242.5, 269, 48.5, 261}};
+  FixedDrUcb learner;
+  for (const auto& row : table) {
+    CHECK_EQ(learner.choose(rules), row.arm);
+    learner.learn(rules, row.arm, row.reward ? 0 : 255);
+    learner.advance(rules);
+    // a half is rounded up or down
+    CHECK_BETWEEN(learner.tried(rules, 0) * 256, row.n0 - 0.5, row.n0 + 0.5);
+    CHECK_EQ(learner.tried(rules, 1) * 256, row.n1);
+    CHECK_BETWEEN(learner.mean(0), (row.s0 - 0.5) * 65536 / (row.n0 + 0.5) - 1,
+                  (row.s0 + 0.5) * 65536 / (row.n0 - 0.5));
+    if (row.n1 > 0) CHECK_EQ(learner.mean(1), std::floor(row.s1 * 65536 / row.n1));
+  }
+  CHECK_EQ(learner.choose(rules), 1);
+}
+
+// Two arms, of which none is ever rewarded, turns of two in 8: apart from turns the first arm
+// without a play is chosen. Once arm 0 has a play that is arm 1. There is no bonus for one play in
+// all.
+//   t       0       1       2 to 7   8       9
+//   arm     turn 0  turn 1  0        turn 0  turn 1
+// With the default gamma sums are discounted once in 256 iterations: 255 plays are 255 x 8 = 2040,
+// the 256th makes 2040 x 62265/65536 + 8 = 1946.17 of it.
+void test_fixed_edges() {
+  const FixedUcbRules rules{UcbRules{2, 0.5, 0.25, 0.5}};
+  FixedDrUcb idle;
+  for (const int arm : {0, 1, 0, 0, 0, 0, 0, 0, 0, 1}) {
+    CHECK_EQ(idle.choose(rules), arm);
+    idle.advance(rules);
+  }
+  FixedDrUcb one;
+  one.advance(rules);
+  one.advance(rules);
+  one.learn(rules, 0, 255);
+  CHECK_EQ(one.choose(rules), 1);
+  CHECK_EQ(one.index(rules, 0, 256), 0);
+  const FixedUcbRules slow{UcbRules{}};
+  FixedDrUcb late;
+  for (int i = 0; i < 255; ++i) late.learn(slow, 0, 0);
+  CHECK_EQ(late.tried(slow, 0) * 8, 2040);
+  late.learn(slow, 0, 0);
+  CHECK_BETWEEN(late.tried(slow, 0) * 8, 1946, 1947);
 }
 
 void test_edges() {
@@ -198,7 +271,10 @@ int main(int argc, char** argv) {
     return check::result("dr_ucb --regret");
   }
   test_table();
+  test_fixed_table();
+  test_fixed_edges();
   test_edges();
+  if (check::tables_only(argc, argv)) return check::result("dr_ucb --tables");
   test_whole_numbers();
   test_fixed_follows();
   check_regret(100'000, 3, 0.01);

@@ -121,9 +121,12 @@ void test_each_knob() {
 //   t        5     19.999  20    30     39.999   40     60 (NACK)   60    61
 //   packets  1     1       0     1      1        0      5           0     1
 //   update   no    early   yes   early  early    yes    no sample   yes   early, 1 of 2
+// From the line, where a flow starts; round trips above T_high, so every update cuts.
 void test_when_to_update() {
-  Bench b;
-  const auto updates = [&](double t, std::uint32_t packets, double rtt = 40) {
+  Bench b = with([](auto& s) { s.start_rate = 0; });
+  CHECK_EQ(b.rate(), gbps(100));
+  b.notes.tracing = true;
+  const auto updates = [&](double t, std::uint32_t packets, double rtt = 600) {
     const Rate before = b.rate();
     b.ack(t, rtt, packets);
     return b.rate() != before;
@@ -139,6 +142,7 @@ void test_when_to_update() {
   CHECK(!updates(61, 1));
   CHECK(!updates(100, 0));
   CHECK(updates(100, 1));
+  CHECK_EQ(b.notes.events.size(), 4);
 }
 
 // a row of updates without a rising round trip ends with any cut and with any rise
@@ -203,21 +207,30 @@ void test_rows() {
   CHECK_EQ(s.max_cut, 0.5);
   CHECK_EQ(s.min_rate, gbps(0.1));
   CHECK_EQ(s.start_rate, 0);
-  for (const std::size_t zero : {2, 10}) {  // min_rtt, min_rate
-    std::vector<double> bad = si;
-    bad[zero] = 0;
-    CHECK_REFUSED(TimelySetting::from_si(bad.data()), "NIC setting: ");
+  const std::pair<const char*, double> bad[] = {{"timely_min_rtt", 0},
+                                                {"timely_min_rate", 0},
+                                                {"timely_beta", 1.5},
+                                                {"timely_max_cut", 1.5},
+                                                {"timely_weight", 1.5}};
+  for (const auto& [name, value] : bad) {
+    std::vector<double> row = si;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (std::string(kTimelyKnobs[i].row.name) == name) row[i] = value;
+    }
+    CHECK(row != si);
+    CHECK_REFUSED(TimelySetting::from_si(row.data()), "NIC setting: ");
   }
 }
 
 }  // namespace
 }  // namespace dcqcn
 
-int main() {
+int main(int argc, char** argv) {
   using namespace dcqcn;
   test_table();
-  test_each_knob();
   test_when_to_update();
+  if (check::tables_only(argc, argv)) return check::result("timely --tables");
+  test_each_knob();
   test_rows_end();
   test_new_setting();
   test_trace();

@@ -49,18 +49,13 @@ class CongestedList {
     return place;
   }
 
-  // the look that is due: which record; plan() has to follow
+  // the look that is due: which record. It always changes something: a marked record is told, its
+  // gap being over (notified), and one without a mark leaves (remove). plan() has to follow
   std::uint32_t look(Time interval) {
     last_look_ = due_;
     cursor_ = due_at_ + 1 < records_.size() ? due_at_ + 1 : 0;
     interval_ = interval;
     return due_at_;
-  }
-  bool may_notify(std::uint32_t place) const {
-    return records_[place].marked && records_[place].cnp_from <= last_look_;
-  }
-  bool may_leave(std::uint32_t place) const {
-    return !records_[place].marked && records_[place].keep_until <= last_look_;
   }
   void notified(std::uint32_t place, Time next) {
     records_[place].marked = false;

@@ -203,10 +203,10 @@ class DcqcnPlus : public SchemeBase {
     CongestedList& list = ends.nic().congested;
     const std::uint32_t place = list.look(ends.setting().cnp_interval);
     const std::uint32_t ref = list.at(place).ref;
-    if (list.may_leave(place)) {
+    if (!list.at(place).marked) {
       ends.receiver(ref)->place = CongestedList::kNowhere;
       if (list.remove(place)) follow(list, place, ends);
-    } else if (list.may_notify(place)) {
+    } else {
       list.notified(place, ends.now() + ends.setting().min_cnp_gap);
       const Time tau = static_cast<Time>(list.size()) * ends.setting().cnp_interval;  // (11)
       ends.send_cnp(ref, {tau});

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.core.interval import FinishedFlows, FloatArray
+from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import Eventful, Watchable
 from dcqcn_gym.simulate.below import (
@@ -20,12 +20,12 @@ from dcqcn_gym.simulate.below import (
     Sending,
     completions,
 )
+from dcqcn_gym.simulate.bins import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.trace import Trace, need_pyarrow
 
-__all__ = ["Binned", "Tracer"]
+__all__ = ["Tracer"]
 
-PLOTTED_FLOWS = 8
 _PORT_COLUMNS = {
     "queue": ("queue_bytes",),
     "rate": ("rate_bps",),
@@ -34,53 +34,6 @@ _PORT_COLUMNS = {
 
 
 _EVENT_COLUMNS = ("time_ns", "src", "dst", "scheme", "event")
-
-
-class Binned:
-    """Mean and peak of several growing time series in at most ``2 * limit`` bins.
-
-    Bins grow by doubling, so memory does not depend on the length of the run. NaN is no value.
-    """
-
-    def __init__(self, series: int, limit: int = 1000) -> None:
-        self.width = 1
-        self._limit = limit
-        self._bins: list[tuple[FloatArray, FloatArray, FloatArray]] = []  # sum, count, peak
-        self._filled = 0
-        self._series = series
-
-    def add(self, values: FloatArray) -> None:
-        """Append one sample of every series."""
-        there = ~np.isnan(values)
-        new = (np.where(there, values, 0.0), there.astype(np.float64), values.astype(np.float64))
-        if self._bins and self._filled < self.width:
-            self._bins[-1] = _merged(self._bins[-1], new)
-            self._filled += 1
-            return
-        if len(self._bins) == 2 * self._limit:
-            pairs = zip(self._bins[::2], self._bins[1::2], strict=True)
-            self._bins = [_merged(a, b) for a, b in pairs]
-            self.width *= 2
-        self._bins.append(new)
-        self._filled = 1
-
-    def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the last sample number of every bin, and means and peaks as [bin, series]."""
-        if not self._bins:
-            empty = np.zeros((0, self._series))
-            return np.zeros(0), empty, empty
-        ends = np.arange(1, len(self._bins) + 1, dtype=np.float64) * self.width
-        ends[-1] += self._filled - self.width
-        total, count, peak = (np.stack(column) for column in zip(*self._bins, strict=True))
-        with np.errstate(invalid="ignore"):
-            mean = np.asarray(total / count, dtype=np.float64)
-        return ends, mean, np.asarray(peak, dtype=np.float64)
-
-
-def _merged(
-    a: tuple[FloatArray, FloatArray, FloatArray], b: tuple[FloatArray, FloatArray, FloatArray]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return a[0] + b[0], a[1] + b[1], np.fmax(a[2], b[2])
 
 
 class _Table(Protocol):
@@ -170,10 +123,10 @@ class Tracer:
         self._port_rows: list[tuple[Any, ...]] = []
         self._flow_rows: list[tuple[Any, ...]] = []
         self.binned = {q: Binned(ports) for q in trace.quantities}
-        self.binned_flows = Binned(PLOTTED_FLOWS)
-        self.plotted_flows: dict[tuple[int, int, int], int] = {}
-        self.seen_flows = 0
-        self._live: set[tuple[int, int, int]] = set()
+        self.flow_rates = FlowLines()
+        self.flow_sending = FlowLines()
+        self.total_sending = Binned(1)
+        self.completed = CompletionBins()
 
     def attach(self, world: Backend) -> None:
         """Begin to look into an opened backend; raise ConfigError if it cannot be looked into."""
@@ -230,12 +183,19 @@ class Tracer:
 
     def _look_at_sending(self, now_ps: int, tx_bytes: Any, flows: Mapping[str, Any]) -> None:
         rates = self._sending.rates(flows)
-        names = zip(*(flows[n].tolist() for n in ("src", "dst", "ordinal")), strict=True)
-        kept = [i for i, key in enumerate(names) if self.trace.wanted(*key)]
+        keys, kept = self._wanted(flows)
+        self.flow_sending.add(keys, rates[kept])
         picked = [flows[name][kept] for name in ("src", "dst", "ordinal", "workload")]
         self._sending_rows.append((np.full(len(kept), now_ps / 1000), *picked, rates[kept]))
         total = self._sending.total(tx_bytes)
+        self.total_sending.add(np.array([total]))
         self._total_rows.append((np.array([now_ps / 1000]), np.array([total])))
+
+    def _wanted(self, flows: Mapping[str, Any]) -> tuple[list[tuple[int, int, int]], list[int]]:
+        """Return the names of the traced flows among these, and their rows."""
+        names = zip(*(flows[n].tolist() for n in ("src", "dst", "ordinal")), strict=True)
+        kept = [(i, key) for i, key in enumerate(names) if self.trace.wanted(*key)]
+        return [key for _, key in kept], [i for i, _ in kept]
 
     def _look_at_ports(self, now_ps: int, ports: Mapping[str, Any]) -> None:
         every_s = self.trace.every_ps * 1e-12
@@ -255,21 +215,8 @@ class Tracer:
             binned.add(np.asarray(series[quantity], dtype=np.float64))
 
     def _look_at_flows(self, now_ps: int, flows: Mapping[str, Any]) -> None:
-        names = zip(*(flows[n].tolist() for n in ("src", "dst", "ordinal")), strict=True)
-        keys = list(names)
-        kept = [i for i, key in enumerate(keys) if self.trace.wanted(*key)]
-        values = np.full(PLOTTED_FLOWS, np.nan)
-        rates = flows["rate_bps"]
-        for i in kept:
-            key = keys[i]
-            if len(self.plotted_flows) < PLOTTED_FLOWS:
-                self.plotted_flows.setdefault(key, len(self.plotted_flows))
-            if key in self.plotted_flows:
-                values[self.plotted_flows[key]] = float(rates[i])
-        live = {keys[i] for i in kept}  # a flow that has gone never comes back
-        self.seen_flows += len(live - self._live)
-        self._live = live
-        self.binned_flows.add(values)
+        keys, kept = self._wanted(flows)
+        self.flow_rates.add(keys, flows["rate_bps"][kept])
         picked = [flows[name][kept] for name in ("src", "dst", "ordinal", "workload", "rate_bps")]
         self._flow_rows.append((np.full(len(kept), now_ps / 1000), *picked))
 
@@ -280,6 +227,7 @@ class Tracer:
             self._flush(self._total_table, TOTAL_COLUMNS, self._total_rows)
         if self._completions_table is not None and len(done.src):
             self._completions_table.add(completions(done, self.trace.every_ps))
+            self.completed.add(done, self.trace.every_ps)
         if self._ports_table is not None:
             self._flush(self._ports_table, self._port_columns, self._port_rows)
         if self._flows_table is not None:
