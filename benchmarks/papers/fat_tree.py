@@ -6,31 +6,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.figure import Cell, Measured, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["ROWS", "completion"]
+__all__ = ["COUNTED", "FAST", "LATER", "NEW", "OLD", "ROWS", "Row", "completion"]
 
-ROWS: Mapping[str, Mapping[str, Any]] = {
-    "dcqcn": {"scheme": {"name": "dcqcn", "rp": "paper"}},
-    "dolce-rc": {"scheme": "dolce-rc"},
-    "dolce-rc, CNP gap 50 us": {"scheme": {"name": "dolce-rc", "ratio": "count"}},
+
+@dataclass(frozen=True)
+class Row:
+    """A scheme and the knobs that differ from the paper's preset."""
+
+    scheme: Mapping[str, Any]
+    knobs: Mapping[str, float] = field(default_factory=dict)
+
+
+OLD, NEW, FAST = "dcqcn", "dolce-rc", "dolce-rc, CNP gap 1 us"
+COUNTED, LATER = "dolce-rc, CNP gap 1 us, marks counted", "dolce-rc, CNP gap 10 us"
+_COUNT = {"name": "dolce-rc", "ratio": "count"}
+ROWS: Mapping[str, Row] = {
+    OLD: Row({"name": "dcqcn", "rp": "paper"}),
+    NEW: Row(_COUNT, {"dolce_cnp_gap": 50}),
+    FAST: Row({"name": "dolce-rc", "ratio": "slots"}, {"dolce_cnp_gap": 1}),
+    COUNTED: Row(_COUNT, {"dolce_cnp_gap": 1}),
+    LATER: Row(_COUNT, {"dolce_cnp_gap": 10}),
 }
-"""Schemes. The gap of 1 us is what section IV-B sets in NICs, so that CNPs count marked slots; with
-DCQCN's 50 us they carry the number of marked packets, its ideal case."""
+"""Schemes. A CNP gap of 50 us is DCQCN's, of which five are "about one fast recovery phase", as the
+paper says of its own (definition 2); a CNP tells how many packets were marked, its ideal case. 1 us
+is what section IV-B sets in NICs so that CNPs count marked slots."""
 
 HEADROOM = 330_000
 """Bytes (section V-A: 330 packets of 1000 B)."""
 
 
-def completion(cell: Cell, size: Size, cdf: str) -> Measured:
+def completion(cell: Cell, size: Size, cdf: str, rows: Mapping[str, Row] = ROWS) -> Measured:
     """Start flows for ``length_ms`` at load ``cell.x`` (in percent), and wait for all of them."""
-    scenario = Scenario.model_validate(
+    row = rows[cell.row]
+    scenario = _scenario(row, size, cdf, float(cell.x) / 100)
+    setting = scenario.initial_setting().replace_nvidia(row.knobs)
+    seen = probe(
+        scenario, cell.seed, size.more["wait_ms"], every_us=20, setting=setting, until_done=True
+    )
+    fct = np.sort(seen.fct_s())
+    values = {
+        "flows": float(fct.size),
+        "mean": float(fct.mean()),
+        "p99": float(np.percentile(fct, 99)),
+        "median": float(np.median(fct)),
+        "unfinished": float(seen.unfinished),
+        "paused": float(seen.paused.mean()),
+        "cuts": count(report.rate_cuts for report in seen.reports) / fct.size,
+    }
+    step = max(1, fct.size // 200)
+    share = np.arange(1, fct.size + 1) / fct.size
+    return Measured(
+        values,
+        {
+            "cdf": (fct[::step].tolist(), share[::step].tolist()),
+            "rate": thinned(seen.time, seen.rate),
+        },
+        seen.hops,
+    )
+
+
+def _scenario(row: Row, size: Size, cdf: str, load: float) -> Scenario:
+    """Return a fat tree of ``k`` with a scheme, and the traffic."""
+    return Scenario.model_validate(
         {
             "name": "dolce-fat-tree",
             "initial": "dolce-rc",
@@ -46,38 +93,8 @@ def completion(cell: Cell, size: Size, cdf: str) -> Measured:
             "switch": {"headroom_factor": HEADROOM / (200e9 / 8 * 1e-6)},
             "monitor": {"kind": "none"},
             "workloads": [
-                {
-                    "kind": "poisson",
-                    "cdf": cdf,
-                    "load": float(cell.x) / 100,
-                    "stop_us": size.length_ms * 1000,
-                }
+                {"kind": "poisson", "cdf": cdf, "load": load, "stop_us": size.length_ms * 1000}
             ],
-            **ROWS[cell.row],
+            "scheme": row.scheme,
         }
-    )
-    setting = scenario.initial_setting()
-    if cell.row.endswith("50 us"):
-        setting = setting.replace_nvidia({"dolce_cnp_gap": 50})
-    seen = probe(
-        scenario, cell.seed, size.more["wait_ms"], every_us=20, setting=setting, until_done=True
-    )
-    fct = np.sort(seen.fct_s())
-    values = {
-        "flows": float(fct.size),
-        "mean": float(fct.mean()),
-        "p99": float(np.percentile(fct, 99)),
-        "median": float(np.median(fct)),
-        "unfinished": float(seen.unfinished),
-        "paused": float(seen.paused.mean()),
-    }
-    step = max(1, fct.size // 200)
-    share = np.arange(1, fct.size + 1) / fct.size
-    return Measured(
-        values,
-        {
-            "cdf": (fct[::step].tolist(), share[::step].tolist()),
-            "rate": thinned(seen.time, seen.rate),
-        },
-        seen.hops,
     )

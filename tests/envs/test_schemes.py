@@ -169,6 +169,8 @@ def test_presets_of_the_papers() -> None:
     assert values("cx4", 40e9, *timers) == [300, 31250, 4]
     assert values("cx4", 40e9, *rates, "np_min_time_between_cnps") == [5, 40, 0]
     assert values("dolce-rc", 100e9, "kmin", "kmax", "rp_time_reset") == [7, 500, 55]
+    dolce = PRESETS["dolce-rc"](100e9, knob_table("dolce-rc")).to_nvidia()
+    assert [dolce[k] for k in ("kmin", "kmax", "dolce_cnp_gap")] == [7, 500, 50]
     plus = PRESETS["dcqcn-plus"](10e9, PLUS).to_nvidia()
     assert [plus[k] for k in ("kmin", "kmax", "pmax")] == [20, 200, 0.01]
 

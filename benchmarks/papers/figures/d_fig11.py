@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import Between, Change, Claim
+from dcqcn_gym.benchmarks.papers.claims import Between, Cause, Change, Claim
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import ROWS, network
 from dcqcn_gym.benchmarks.papers.probe import probe
@@ -12,6 +12,7 @@ from dcqcn_gym.benchmarks.papers.probe import probe
 PLACE = "section V-E, Fig. 11"
 CDFS = {"DataMining": "DataMining_a", "WebSearch": "WebSearch"}
 OLD, NEW = "dcqcn", "dcqcn-plus"
+OLD_HALF, NEW_HALF = "dcqcn, load 0.5", "dcqcn-plus, load 0.5"
 
 
 def measure(cell: Cell, size: Size) -> Measured:
@@ -19,10 +20,10 @@ def measure(cell: Cell, size: Size) -> Measured:
     workload = {
         "kind": "poisson",
         "cdf": CDFS[str(cell.x)],
-        "load": 0.8,
+        "load": 0.5 if cell.row in (OLD_HALF, NEW_HALF) else 0.8,
         "stop_us": size.length_ms * 1000,
     }
-    scenario = network(ROWS[cell.row], 10, [workload])
+    scenario = network(ROWS[cell.row.split(",")[0]], 10, [workload])
     seen = probe(scenario, cell.seed, 20 * size.length_ms + 2000, until_done=True)
     fct = seen.fct_s()
     edges = np.arange(0, 6.01, 0.25)  # decades above 1 us
@@ -37,14 +38,20 @@ def measure(cell: Cell, size: Size) -> Measured:
     return Measured(values, {"histogram": share}, seen.hops)
 
 
-POINTS = {OLD: tuple(CDFS), NEW: tuple(CDFS)}
+POINTS = {OLD: tuple(CDFS), NEW: tuple(CDFS), OLD_HALF: ("WebSearch",), NEW_HALF: ("WebSearch",)}
+SAME = Between(-0.15, 0.02, (-0.3, 0.1))
+CAUSE = Cause(
+    "at load 0.8 with frames' headers and ACKs the links are nearly full, and DCQCN+ uses about 5 "
+    "% less of them at 10 Gb/s (figure 8, also the paper's finding): flows queue for what is left. "
+    "At load 0.5 they take as long as under DCQCN (rows)",
+    Change("mean", NEW_HALF, OLD_HALF, "WebSearch"), Between(-0.15, 0.05),
+)  # fmt: skip
 
 
-def _no_harm(workload: str, what: str, name: str) -> Claim:
+def _no_harm(workload: str, what: str, name: str, cause: Cause | None = None) -> Claim:
     return Claim(
         f"{workload}: DCQCN+ has only a slightly smaller {what} (-15 to +2 % counts)",
-        PLACE, Change(name, NEW, OLD, workload), Between(-0.15, 0.02, (-0.3, 0.1)), 100, " %",
-        "+.1f",
+        PLACE, Change(name, NEW, OLD, workload), SAME, 100, " %", "+.1f", cause,
     )  # fmt: skip
 
 
@@ -55,7 +62,7 @@ FIGURE = Figure(
     x="workload",
     sizes={
         "smoke": Size(POINTS, 2, length_ms=20),
-        "quick": Size(POINTS, 3, length_ms=1000),
+        "quick": Size(POINTS, 6, length_ms=1000),
         "full": Size(POINTS, 5, length_ms=20_000),
     },
     measure=measure,
@@ -67,9 +74,9 @@ FIGURE = Figure(
     ),
     claims=(
         _no_harm("DataMining", "mean completion time", "mean"),
-        _no_harm("WebSearch", "mean completion time", "mean"),
+        _no_harm("WebSearch", "mean completion time", "mean", CAUSE),
         _no_harm("DataMining", "typical (geometric mean) one", "typical"),
-        _no_harm("WebSearch", "typical (geometric mean) one", "typical"),
+        _no_harm("WebSearch", "typical (geometric mean) one", "typical", CAUSE),
     ),
     plots=tuple(
         Over("histogram", f"{name}: share of flows by completion time, %",

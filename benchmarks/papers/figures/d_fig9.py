@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Claim, Level
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Claim, Level
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import ROWS
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
@@ -15,17 +15,22 @@ PLACE = "section V-C, Fig. 9"
 HOSTS, EDGES = 2000, 200
 CORE = HOSTS + 2 * EDGES
 """The first core; each leads to one aggregation switch of the 20th pod, numbers 190 to 199."""
+NEW, HARD = "dcqcn-plus", "dcqcn-plus, alpha stays 1"
+NO_DECAY = 1e-5
+"""g, of 1024: alpha does not move within a run."""
 TOTAL = 10 * 40e9
 """What the ten receivers can take: also what the cores can pass to their pod."""
 
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run the incast; total sending rate, and the queues of the cores towards the receivers."""
-    fabric = changed_scenario(
-        load_scenario("plus-clos-2410"), {**ROWS[cell.row], "monitor": {"kind": "none"}}, cell.row
-    )
+    row = {**ROWS[cell.row.partition(",")[0]], "monitor": {"kind": "none"}}
+    fabric = changed_scenario(load_scenario("plus-clos-2410"), row, cell.row)
+    setting = fabric.initial_setting()
+    if cell.row == HARD:
+        setting = setting.replace_nvidia({"plus_g": NO_DECAY})
     ports = [(core, HOSTS + EDGES + 190 + i) for i, core in enumerate(range(CORE, CORE + 10))]
-    seen = probe(fabric, cell.seed, size.length_ms, every_us=500, ports=ports)
+    seen = probe(fabric, cell.seed, size.length_ms, every_us=500, ports=ports, setting=setting)
     late = seen.after(min(0.2, size.length_ms / 2000))
     worst = int(seen.queue[late].mean(axis=0).argmax())
     values = {
@@ -40,16 +45,22 @@ def measure(cell: Cell, size: Size) -> Measured:
     return Measured(values, series, seen.hops)
 
 
-BOTH = {"dcqcn-plus": (1900,), "dcqcn": (1900,)}
+CAUSE = Cause(
+    "the paper does not give g. With DCQCN's 1/256 and K_alpha = tau = 190 us alpha is down to a "
+    "tenth when the last flow starts, as PFC holds packets, and with them CNPs, back: cuts of 5 % "
+    "no longer win against the increases between them. Where alpha stays 1 the queue drains (rows)",
+    Level("queue", HARD, 1900), AtMost(250e3),
+)  # fmt: skip
+POINTS = dict.fromkeys((NEW, HARD), (1900,))
 FIGURE = Figure(
     name="D-fig9",
     paper="dcqcn-plus",
     title="1900 to 10 in a fabric of 2410 nodes",
     x="senders",
     sizes={
-        "smoke": Size({"dcqcn-plus": (1900,)}, 1, length_ms=1),
-        "quick": Size({"dcqcn-plus": (1900,)}, 3, length_ms=260),
-        "full": Size(BOTH, 5, length_ms=500),
+        "smoke": Size(POINTS, 1, length_ms=1),
+        "quick": Size(POINTS, 3, length_ms=260),
+        "full": Size({**POINTS, "dcqcn": (1900,)}, 5, length_ms=500),
     },
     measure=measure,
     measures=(
@@ -59,19 +70,20 @@ FIGURE = Figure(
     ),
     claims=(
         Claim("the total rate converges to 400 Gb/s, on average about 95 % (90 % counts)", PLACE,
-              Level("rate", "dcqcn-plus", 1900), AtLeast(0.9, 0.7), 100, " %", ".1f"),
+              Level("rate", NEW, 1900), AtLeast(0.9, 0.7), 100, " %", ".1f", CAUSE),
         Claim("the queue of a core switch is cut to less than 200 KB (250 KB counts)", PLACE,
-              Level("queue", "dcqcn-plus", 1900), AtMost(250e3, 500e3), 1e-3, " KB", ".0f"),
+              Level("queue", NEW, 1900), AtMost(250e3, 500e3), 1e-3, " KB", ".0f", CAUSE),
     ),
     plots=(
-        Over("rate", "Total sending rate, % of 400 Gb/s", "ms", (("dcqcn-plus", 1900),), 1e2, 1e3,
-             lines=((95, "claim: 95 %"),)),
-        Over("queue", "Queue of the fullest core port, KB", "ms", (("dcqcn-plus", 1900),), 1e-3,
+        Over("rate", "Total sending rate, % of 400 Gb/s", "ms", ((NEW, 1900), (HARD, 1900)), 1e2,
+             1e3, lines=((95, "claim: 95 %"),)),
+        Over("queue", "Queue of the fullest core port, KB", "ms", ((NEW, 1900), (HARD, 1900)), 1e-3,
              1e3, lines=((200, "claim: 200 KB"),)),
     ),
     ours=(
         "the fabric (scenario plus-clos-2410): a fat tree of k = 20, 2000 hosts, 200 edge and 200 "
         "aggregation switches, with 10 of its 100 cores, 40 Gb/s and 1 us everywhere",
         "the ten receivers share a rack; paths are hashed",
+        "switches with the default buffer of a 40 Gb/s fabric, 5 MB",
     ),
 )  # fmt: skip

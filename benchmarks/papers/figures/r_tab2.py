@@ -3,31 +3,54 @@
 from __future__ import annotations
 
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Effect
-from dcqcn_gym.benchmarks.papers.fat_tree import ROWS, completion
+from dcqcn_gym.benchmarks.papers.fat_tree import FAST, NEW, OLD, ROWS, Row, completion
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 
-OLD, NEW, SLOW = ROWS
 LOADS = (30, 50)
+MAIN = (OLD, NEW, FAST)
+GENTLE, HARD = "dolce-rc, first arm alone", "dolce-rc, last arm alone"
+
+
+def _one_arm(alpha: float, beta: float) -> Row:
+    """Return Dolce-RC whose four arms are the same: whatever it learns, nothing differs."""
+    arms = {f"dolce_alpha_{i}": alpha for i in range(4)} | {
+        f"dolce_beta_{i}": beta for i in range(4)
+    }
+    return Row(ROWS[NEW].scheme, {**ROWS[NEW].knobs, **arms})
+
+
+ALL = {**ROWS, GENTLE: _one_arm(0.044, 0.99), HARD: _one_arm(0.864, 1.1)}
 
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run DataMining."""
-    return completion(cell, size, "DataMining_a")
+    return completion(cell, size, "DataMining_a", ALL)
 
 
 def _claims(load: int, before: float, after: float) -> list[Claim]:
-    """Return the claim at the gap that the paper sets its NICs, and at DCQCN's."""
+    """Return the claim at DCQCN's CNP gap, and at the one that the paper sets its NICs."""
     effect = Effect(after / before - 1)
-    slow = Change("mean", SLOW, OLD, load)
-    cause = Cause("as in R-fig6: a CNP a microsecond cuts too often", slow, AtMost(0.0))
+    unequal = Cause(
+        "learning itself costs it. Connections that play different arms at the same time are not "
+        "fair to each other, and a long flow on a hard arm starves beside one on a gentle arm; "
+        "with the same arm for all, the gentlest or the hardest, the mean is that of DCQCN (rows). "
+        "The arms are ours, since the paper names none",
+        Change("mean", HARD, NEW, load), AtMost(-0.15),
+    )  # fmt: skip
+    often = Cause(
+        "as in R-fig6, a CNP a microsecond cuts too often: with a gap of 50 us it is less, and as "
+        "the row above says the rest is learning",
+        Change("mean", HARD, FAST, load), AtMost(-0.15),
+    )  # fmt: skip
     said = f"{load} % load: the mean completion time falls from {before} to {after} us"
     return [
-        Claim(said, "Table II", Change("mean", NEW, OLD, load), effect, 100, " %", "+.1f", cause),
-        Claim(f"{said}; with a CNP gap of 50 us", "Table II", slow, effect, 100, " %", "+.1f"),
-    ]
+        Claim(said, "Table II", Change("mean", NEW, OLD, load), effect, 100, " %", "+.1f", unequal),
+        Claim(f"{said}; with the CNP gap of 1 us of its NICs", "Table II, section IV-B",
+              Change("mean", FAST, OLD, load), effect, 100, " %", "+.1f", often),
+    ]  # fmt: skip
 
 
-POINTS = dict.fromkeys(ROWS, LOADS)
+POINTS = dict.fromkeys((*MAIN, GENTLE, HARD), LOADS)
 FIGURE = Figure(
     name="R-tab2",
     paper="dolce-rc",
@@ -35,7 +58,7 @@ FIGURE = Figure(
     x="load, %",
     sizes={
         "smoke": Size(POINTS, 1, 0.3, {"k": 4, "wait_ms": 5}),
-        "quick": Size(POINTS, 3, 2, {"k": 8, "wait_ms": 300}),
+        "quick": Size(POINTS, 3, 5, {"k": 8, "wait_ms": 400}),
         "full": Size(POINTS, 3, 40, {"k": 16, "wait_ms": 400}),
     },
     measure=measure,
@@ -44,18 +67,22 @@ FIGURE = Figure(
         Measure("mean", "mean completion time, us", 1e6, ".0f"),
         Measure("median", "median, us", 1e6, ".1f"),
         Measure("p99", "99th percentile, us", 1e6, ".0f"),
+        Measure("cuts", "cuts of a rate per flow", 1, ".1f"),
         Measure("paused", "hosts paused, % of the time", 1e2, ".2f"),
         Measure("unfinished", "unfinished", 1, ".0f"),
     ),
     claims=(*_claims(30, 1509.33, 1288.00), *_claims(50, 1465.95, 1250.19)),
     plots=tuple(
         Over("cdf", f"Share of flows that are done, load {load} %", "us",
-             ((OLD, load), (NEW, load), (SLOW, load)), 1, 1e6, log_x=True)
+             tuple((row, load) for row in (*MAIN, HARD)), 1, 1e6, log_x=True)
         for load in LOADS
     ),
     ours=(
+        "the CNP gap of the simulations, 50 us, as in R-fig6",
         "the number of flows, which the paper does not give (its 50 % is faster than its 30 %, so "
-        "they are few): they start for 2 ms (quick) or 40 ms (full)",
-        "size quick has a fat tree of k = 8, 128 hosts, for its cost; size full has 1024",
+        "they are few): they start for 5 ms (quick) or 40 ms (full), and all are waited for",
+        "size quick has a fat tree of k = 8, 128 hosts, and an eighth of the length. Size full has "
+        "1024 hosts; it was not run: 64 times the packets of size quick, more than two CPU hours",
     ),
+    revision=2,
 )  # fmt: skip

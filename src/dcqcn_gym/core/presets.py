@@ -42,6 +42,10 @@ _CX4 = {
 """ConnectX-4 (ICNP'18, Table I); F is DCQCN's, the marking that of its simulations."""
 
 
+_DOLCE = {"kmin": 7, "kmax": 500, "dolce_cnp_gap": 50}
+"""Dolce-RC (section V-A). Its gap: five are "about one fast recovery phase", 5 x 55 us (def. 2)."""
+
+
 def _of_paper(changes: Mapping[str, float], line_rate_bps: float, table: KnobTable) -> Setting:
     known = {name: value for name, value in changes.items() if name in table.knobs}
     return dcqcn_paper_setting(line_rate_bps, table).replace_nvidia(known)
@@ -61,7 +65,7 @@ PRESETS: Mapping[str, Preset] = {
     "dcqcn-paper-scaled": _scaled_paper,
     "cx4": lambda rate, table: setting_with(_CX4, rate, table),
     "dcqcn-plus": lambda rate, table: _of_paper({"kmin": 20}, rate, table),
-    "dolce-rc": lambda rate, table: _of_paper({"kmin": 7, "kmax": 500}, rate, table),
+    "dolce-rc": lambda rate, table: _of_paper(_DOLCE, rate, table),
 }
 """Every preset by its name: a function of line rate and table; it sets what the table has."""
 
