@@ -61,6 +61,7 @@ BUILTIN = {
     "per-group": "dcqcn_gym.tuners.per_group:PerGroupTuner",
     "safe": "dcqcn_gym.tuners.safe:SafeTuner",
     "clusters": "dcqcn_gym.tuners.clusters:ClustersTuner",
+    "two-sides": "dcqcn_gym.tuners.two_sides:TwoSidesTuner",
     "acc": "dcqcn_gym.tuners.acc:AccTuner",
     "acc-central": "dcqcn_gym.tuners.acc:AccCentralTuner",
     "ars": "dcqcn_gym.tuners.policy_search:ArsTuner",

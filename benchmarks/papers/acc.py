@@ -10,15 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction
+from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Direction
 from dcqcn_gym.benchmarks.papers.figure import Cell, Measure, Measured, Place, Size
-from dcqcn_gym.benchmarks.papers.tuned import tuned
+from dcqcn_gym.benchmarks.papers.tuned import Tuned, tuned
+from dcqcn_gym.core.agents import agents_of
+from dcqcn_gym.core.port_view import PortView
+from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.acc_loads import FABRICS
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.tuners.acc_state import TEMPLATES
 
 __all__ = [
     "BY_SIZE",
     "OURS",
+    "REWARD",
     "ROWS",
     "by_size",
     "fabric",
@@ -28,11 +33,24 @@ __all__ = [
 
 ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ACC": ("acc", {}),
+    "ACC on WebSearch": ("acc", {"file": "acc-websearch"}),
     "C-ACC": ("acc-central", {}),
     "SECN1": ("secn1", {}),
     "SECN2": ("secn2", {}),
+    "20 / 20 KB": ("fixed", TEMPLATES[0]),
+    "20 / 80 KB": ("fixed", TEMPLATES[4]),
+    "40 / 160 KB": ("fixed", TEMPLATES[6]),
+    "320 / 1280 KB": ("fixed", TEMPLATES[12]),
 }
-"""Rows of the figures: the tuner and its arguments."""
+"""Rows of the figures: the tuner and its arguments.
+
+``ACC on WebSearch`` has a network trained by the same rules and as long as the package's first, on
+WebSearch alone. The last ones are fixed curves of ACC's list, named by Kmin and Kmax, with Pmax
+100 %: what an agent could choose.
+"""
+
+REWARD_WEIGHT = 0.2
+"""Weight of throughput in the reward that the networks of the package were trained for."""
 
 BY_SIZE = (
     Measure("mean", "mean, us", 1e6, ".0f"),
@@ -41,12 +59,15 @@ BY_SIZE = (
     Measure("elephants", "from 10 MB: mean, ms", 1e3, ".2f"),
 )
 """Completion times in ACC's bins, the columns of most of its figures."""
+REWARD = Measure("reward", "reward of a port", 1, ".4f")
+"""What the agents are trained for, under any row."""
 
 OURS = (
     "SECN1 (5 / 200 KB, 1 %) and SECN2 (100 / 400 KB at 25 Gb/s, 20 %) are second-hand values; "
     "their definitions are not in the part of the paper that was read",
     "ACC's networks are those of the package, trained on 16 hosts with FB_Hadoop and an "
-    "all-to-all, never on WebSearch or DataMining; state, templates and reward are ours",
+    "all-to-all, never on WebSearch or DataMining unless a row says so; state, templates and "
+    "reward are ours",
     "claims are judged by their sign, and direction is the best verdict, because what ACC is "
     "compared with is second-hand",
 )
@@ -69,12 +90,23 @@ def fabric(
     )
 
 
-def by_size(cell: Cell, size: Size, workloads: Sequence[Mapping[str, Any]]) -> Measured:
-    """Run a row on a load; completion times in ACC's bins."""
+def by_size(
+    cell: Cell, size: Size, workloads: Sequence[Mapping[str, Any]], *, rewarded: bool = False
+) -> Measured:
+    """Run a row on a load; completion times in ACC's bins, with ``rewarded`` also the reward."""
     tuner, arguments = ROWS[cell.row]
     scenario = fabric(int(size.more["hosts"]), workloads)
     seen = tuned(scenario, tuner, cell.seed, size.length_ms, arguments=arguments)
-    return Measured(seen.by_size(), {}, seen.hops)
+    reward = {"reward": _reward(scenario, seen)} if rewarded else {}
+    return Measured({**seen.by_size(), **reward}, {}, seen.hops)
+
+
+def _reward(scenario: Scenario, seen: Tuned) -> float:
+    """Return the mean reward that ACC's agents of this project get, one per port."""
+    table = scenario.initial_setting().table
+    agents = agents_of("port", scenario.fabric.devices, tuple(TEMPLATES[0]), table)
+    view = PortView(agents, REWARD_WEIGHT)
+    return mean([float(view.rewards(report).mean()) for report in seen.reports])
 
 
 def points(rows: Sequence[str], places: Sequence[Place]) -> dict[str, Sequence[Place]]:
@@ -82,6 +114,15 @@ def points(rows: Sequence[str], places: Sequence[Place]) -> dict[str, Sequence[P
     return dict.fromkeys(rows, places)
 
 
-def faster(text: str, place: str, measure: str, row: str, against: str, x: Place) -> Claim:
+def faster(
+    text: str,
+    place: str,
+    measure: str,
+    row: str,
+    against: str,
+    x: Place,
+    cause: Cause | None = None,
+) -> Claim:
     """Return the claim that a row has smaller completion times than another, of any amount."""
-    return Claim(text, place, Change(measure, row, against, x), Direction(-1), 100, " %", "+.1f")
+    finding = Change(measure, row, against, x)
+    return Claim(text, place, finding, Direction(-1), 100, " %", "+.1f", cause)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,13 @@ from dcqcn_gym.runs.spec import RunSpec
 __all__ = ["steered"]
 
 
-def steered(scenario: Scenario, tuner: str, seed: int, length_ms: float) -> Measured:
+def steered(
+    scenario: Scenario,
+    tuner: str,
+    seed: int,
+    length_ms: float,
+    arguments: Mapping[str, Any] | None = None,
+) -> Measured:
     """Let a tuner run for so long; return the rate of the application's operations.
 
     Search included: what the application gets while the policy works. ``marked`` are
@@ -29,7 +37,7 @@ def steered(scenario: Scenario, tuner: str, seed: int, length_ms: float) -> Meas
     intervals = max(1, round(length_ms * 1e9 / scenario.monitor_interval_ps))
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "run.jsonl"
-        run(RunSpec(scenario, tuner, seed, intervals), log)
+        run(RunSpec(scenario, tuner, seed, intervals, tuner_args=dict(arguments or {})), log)
         seen = Series.of(read_run(log))
     done = summary_of_applications(
         entry for line in seen.records for entry in line.get("applications", ())

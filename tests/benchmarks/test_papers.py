@@ -174,18 +174,8 @@ def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
 
 
 OPEN = {
-    ("A-fig13", "24.3 % lower 99th percentile of mice than SECN1, WebSearch"),
-    ("A-fig13", "58.3 % lower 99th percentile of mice than SECN2, WebSearch"),
-    (
-        "A-fig15",
-        "ACC keeps the queue short where a static threshold lets it grow: mean against SECN2",
-    ),
     ("A-fig16", "then lower: 31.1 % against SECN1"),
     ("A-fig16", "and 56.2 % against SECN2"),
-    ("A-fig9", "VDI at depth 128: 15.3 % more"),
-    ("A-fig9", "FileBackup: up to 30 % more"),
-    ("A-fig9", "OLTP at low depth and small blocks: almost no marked packets (below 1 %)"),
-    ("P-fig8", "the highest throughput after it: PARALEON against expert"),
 }
 """Claims that did not come out and whose cause is not known yet; their pages say "cause open"."""
 

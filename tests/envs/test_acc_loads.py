@@ -45,6 +45,7 @@ def test_fabrics() -> None:
 def test_steady_load_is_a_share_of_the_host_links() -> None:
     assert LOADS == (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     _same("acc-288-websearch", steady("WebSearch", 0.6))
+    _same("acc-16-datamining-b", steady("DataMining_b", 0.6))
     scenario = load_scenario("acc-288-datamining")
     (workload,) = scenario.workloads
     assert isinstance(workload, Poisson)

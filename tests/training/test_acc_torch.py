@@ -38,7 +38,9 @@ def _recorded(central: bool, count: int) -> Array:
     return np.array(rows[:count])
 
 
-@pytest.mark.parametrize(("name", "states"), [("acc-mini", STATES), ("acc-central-mini", 500)])
+@pytest.mark.parametrize(
+    ("name", "states"), [("acc-mini", STATES), ("acc-websearch", 500), ("acc-central-mini", 500)]
+)
 def test_numpy_and_torch_agree(name: str, states: int) -> None:
     layers = load_network(name).layers
     x = _recorded(name == "acc-central-mini", states)

@@ -153,7 +153,9 @@ def test_what_an_agent_costs() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "sides"), [("acc-mini", 0), ("acc-central-mini", 3)])
+@pytest.mark.parametrize(
+    ("name", "sides"), [("acc-mini", 0), ("acc-websearch", 0), ("acc-central-mini", 3)]
+)
 def test_shipped_networks_fit_and_say_how_they_were_made(name: str, sides: int) -> None:
     policy = load_network(name)
     assert policy.meta.layout == layout(sides)

@@ -27,7 +27,7 @@ NEEDS_PACKAGE: Mapping[str, str] = {
 }
 
 # the fake backend reports the ports of one switch, so agents of ports need a network that has one
-ONE_SWITCH = ("acc", "acc-central")
+ONE_SWITCH = ("acc", "acc-central", "two-sides")
 ONE_SIDE = Path(__file__).parents[1] / "data" / "acc-one-side.npz"  # of eight decisions
 
 

@@ -15,6 +15,8 @@ PLACE = "section 5.3.2, Fig. 10"
 ACC, SECN1, SECN2 = "acc", "secn1", "secn2"
 ALEXNET: Literal["alexnet"] = "alexnet"
 RESNET: Literal["resnet-50"] = "resnet-50"
+FRESH = ", fresh seeds"
+"""End of the name of a row whose seeds nobody had looked at when the rule of the claims was set."""
 
 
 def measure(cell: Cell, size: Size) -> Measured:
@@ -27,10 +29,13 @@ def measure(cell: Cell, size: Size) -> Measured:
     }
     changes = {"monitor": {"kind": "none"}, "workloads": [training], "warmup_us": 0}
     scenario = changed_scenario(load_scenario("parameter-server"), changes, str(cell.x))
-    return steered(scenario, cell.row, cell.seed, size.length_ms)
+    tuner = cell.row.removesuffix(FRESH)
+    seed = cell.seed if tuner == cell.row else 1000 + cell.seed
+    return steered(scenario, tuner, seed, size.length_ms)
 
 
-POINTS = dict.fromkeys((SECN1, SECN2, ACC), (ALEXNET, RESNET))
+OLD, NEW = (SECN1, SECN2, ACC), (SECN1 + FRESH, SECN2 + FRESH, ACC + FRESH)
+POINTS = {**dict.fromkeys(OLD, (ALEXNET, RESNET)), **dict.fromkeys(NEW, (RESNET,))}
 COMPUTE = 250_000
 SECOND_HAND = Effect(10.0)
 """Beyond any effect: what SECN1 and SECN2 are is second-hand, so that only the direction counts."""
@@ -40,9 +45,9 @@ FIGURE = Figure(
     title="training with a parameter server, a proxy",
     x="model",
     sizes={
-        "smoke": Size({SECN1: (RESNET,), SECN2: (RESNET,), ACC: (RESNET,)}, 1, length_ms=6,
+        "smoke": Size(dict.fromkeys((*OLD, *NEW), (RESNET,)), 1, length_ms=6,
                       more={"shrink": 1000, "compute_us": COMPUTE}),
-        "quick": Size(POINTS, 3, length_ms=120, more={"shrink": 50, "compute_us": COMPUTE}),
+        "quick": Size(POINTS, 5, length_ms=120, more={"shrink": 50, "compute_us": COMPUTE}),
         "full": Size(POINTS, 10, length_ms=20_000, more={"shrink": 1, "compute_us": COMPUTE}),
     },
     measure=measure,
@@ -58,6 +63,10 @@ FIGURE = Figure(
               Change("rate", ACC, SECN1, RESNET), SECOND_HAND, 100, " %", "+.1f"),
         Claim("ResNet-50: up to 12 % faster than SECN2", PLACE,
               Change("rate", ACC, SECN2, RESNET), SECOND_HAND, 100, " %", "+.1f"),
+        Claim("the same against SECN1, on fresh seeds", PLACE,
+              Change("rate", ACC + FRESH, SECN1 + FRESH, RESNET), SECOND_HAND, 100, " %", "+.1f"),
+        Claim("the same against SECN2, on fresh seeds", PLACE,
+              Change("rate", ACC + FRESH, SECN2 + FRESH, RESNET), SECOND_HAND, 100, " %", "+.1f"),
         Claim("ResNet-50: low round trips, against SECN2", PLACE,
               Change("rtt", ACC, SECN2, RESNET), Sign(-1), 100, " %", "+.1f"),
     ),
@@ -67,6 +76,8 @@ FIGURE = Figure(
         "computing takes 250 ms of an iteration of the whole model; the paper gives no time",
         "one switch at 25 Gb/s; SECN1 and SECN2 are second-hand values, so that at best the "
         "direction says anything",
+        "that direction is the best verdict was decided after a first look at the results of seeds "
+        "1 to 3; the rows of fresh seeds were run after that, with the rule as it stands",
         "traffic has no randomness beyond marking: seeds differ in marks only",
     ),
 )  # fmt: skip
