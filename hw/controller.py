@@ -20,13 +20,13 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError
 from dcqcn_gym.core.files import parse_json, read_text
-from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE, wanted_targets
 from dcqcn_gym.hw.client import AgentClient, Call, UnreachableError, channel_credentials
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.freeze import frozen_by
+from dcqcn_gym.hw.gather import Gathered, Gatherer
 
 __all__ = ["AT_ONCE", "Controller", "Dispatch"]
 
@@ -54,13 +54,16 @@ class Controller:
         folder: Path,
         connect: Callable[..., AgentClient] = AgentClient,
         now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``connect`` makes the connection to an agent; tests put a network's faults there.
 
-        ``now`` tells the time of the day, for freeze windows.
+        ``now`` tells the time of the day, for freeze windows; ``clock`` seconds, for everything
+        else.
         """
         self._fleet, self._folder, self._now = fleet, folder, now
-        self._connect = connect
+        self._connect, self._clock = connect, clock
+        self._gatherer = Gatherer(self._begin)
         self._clients: dict[str, AgentClient] = {}
         self.descriptions: dict[str, Any] = {}
 
@@ -75,10 +78,9 @@ class Controller:
         return [member.name for member in self._fleet.switches]
 
     @property
-    def message_bytes(self) -> tuple[int, int]:
-        """Bytes of messages sent and received so far."""
-        clients = self._clients.values()
-        return count(c.sent for c in clients), count(c.received for c in clients)
+    def message_bytes(self) -> dict[str, tuple[int, int]]:
+        """Device -> bytes of messages sent and received so far."""
+        return {name: (c.sent, c.received) for name, c in self._clients.items()}
 
     def open(self, *, lenient: bool = False) -> None:
         """Connect to all agents and ask who they are; raise if one is not what the file says.
@@ -89,7 +91,7 @@ class Controller:
         for member in (*self._fleet.nics, *self._fleet.switches):
             self._clients[member.name] = self._connect(
                 member, SERVICE, METHODS, credentials, dscp=self._fleet.dscp,
-                timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts,
+                timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts, clock=self._clock,
             )  # fmt: skip
         calls = self._begin("Describe", dict.fromkeys(self._clients, pb.Nothing()))
         self.descriptions, failed = _each(calls)
@@ -197,18 +199,17 @@ class Controller:
 
     def _apply(self, names: list[str], trial: Any) -> float:
         """Apply everywhere; return the time between the first answer and the last."""
-        first = last = 0.0
+        answered: list[float] = []
         failed: list[DcqcnGymError] = []
         for _, call in self._begin("Apply", dict.fromkeys(names, trial)):
             try:
                 call.result()
+                answered.append(call.answered_s)
             except DcqcnGymError as error:
                 failed.append(error)
-            last = time.monotonic()
-            first = first or last
         if failed:
             raise failed[0]
-        return last - first
+        return max(answered, default=0.0) - min(answered, default=0.0)
 
     def _confirm(self, names: list[str], named: Any, confirmed: list[str]) -> None:
         failed: list[DcqcnGymError] = []
@@ -274,9 +275,9 @@ class Controller:
         self._write({"event": "stop", "on": on, "why": why})
         self.ask_all("Stop", pb.Switch(on=on, who=self._fleet.operator, why=why))
 
-    def counters(self) -> dict[str, dict[str, int]]:
-        """Return device -> figures of now."""
-        return {n: dict(f.values) for n, f in self.ask_all("Counters", pb.Nothing()).items()}
+    def gather(self, interval: int = 0) -> Gathered:
+        """Return the figures of now; ``interval`` is the number of the one that ends."""
+        return self._gatherer.gather(self._clients, interval)
 
     def close(self) -> None:
         """Close every connection; allowed in every state."""

@@ -39,6 +39,12 @@ class Fleet(StrictModel):
         default=2.0, gt=0, le=600, description="seconds within which an agent answers"
     )
     attempts: int = Field(default=3, ge=1, le=10, description="how often a call is tried in all")
+    late_share: float = Field(
+        default=0.1, gt=0, le=1, description="share of an interval after whose end a report is late"
+    )
+    missing_intervals: int = Field(
+        default=2, ge=0, le=100, description="intervals more that a missing report is waited for"
+    )
     operator: str = Field(default="dcqcn-gym", max_length=100, description="who the journals name")
     audit: Path = Field(default=Path("audit.jsonl"), description="the controller's own record")
     dscp: Dscp = 0

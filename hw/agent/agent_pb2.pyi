@@ -5,6 +5,12 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Ask(_message.Message):
+    __slots__ = ["interval"]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    interval: int
+    def __init__(self, interval: _Optional[int] = ...) -> None: ...
+
 class Begin(_message.Message):
     __slots__ = ["scenario", "seed"]
     SCENARIO_FIELD_NUMBER: _ClassVar[int]
@@ -38,7 +44,7 @@ class Events(_message.Message):
     def __init__(self, json: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Figures(_message.Message):
-    __slots__ = ["values"]
+    __slots__ = ["began_s", "ended_s", "interval", "values"]
     class ValuesEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -46,9 +52,15 @@ class Figures(_message.Message):
         key: str
         value: int
         def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    BEGAN_S_FIELD_NUMBER: _ClassVar[int]
+    ENDED_S_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
+    began_s: float
+    ended_s: float
+    interval: int
     values: _containers.ScalarMap[str, int]
-    def __init__(self, values: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, values: _Optional[_Mapping[str, int]] = ..., interval: _Optional[int] = ..., began_s: _Optional[float] = ..., ended_s: _Optional[float] = ...) -> None: ...
 
 class Instant(_message.Message):
     __slots__ = ["done", "ps"]

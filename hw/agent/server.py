@@ -123,8 +123,8 @@ class Agent:
         driver = config.make_driver(folder, source)
         self._driver = driver if wrap is None else wrap(driver)
         self.journal = Journal(folder / config.journal)
-        clocks = {} if clock is None else {"clock": clock}
-        self.guard = Guard(self._driver, self.journal, **clocks)
+        self._clocks = {} if clock is None else {"clock": clock}
+        self.guard = Guard(self._driver, self.journal, **self._clocks)
         self.loads = LoadJobs(config.loads)
         self._server: Any = None
         self._held = False
@@ -145,8 +145,9 @@ class Agent:
 
         config = self._config
         service = AgentService(
-            config.device, self._driver, self.guard, lambda: self.journal.bad_lines, self.loads
-        )
+            config.device, self._driver, self.guard, lambda: self.journal.bad_lines, self.loads,
+            **self._clocks,
+        )  # fmt: skip
         own = handlers(SERVICE, service, METHODS, config.controllers)
         server.add_generic_rpc_handlers((own,))
         servicer = health.HealthServicer()

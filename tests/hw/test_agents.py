@@ -78,12 +78,12 @@ def test_a_change_goes_to_all_and_into_the_audit_log(
         assert again.changed == ()
         read = controller.ask_all("Read", pb.Nothing())["nic-1"]
         assert read.targets[0].knobs["rp_ai_rate"] == 50e6
-        assert controller.counters()["nic-2"]["tx_bytes"] == 1000000400
+        assert controller.gather().figures["nic-2"]["tx_bytes"] == 1000000400
         assert controller.newest() == done.transaction
         assert controller.undo(done.transaction, "back again") == list(agents)
         assert controller.newest() == ""
         assert [held(folder, name) for name in agents] == ["5\n"] * 3
-        assert controller.message_bytes[0] > 0
+        assert all(sent > 0 and got > 0 for sent, got in controller.message_bytes.values())
     audit = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
     event = next(e for e in audit if e["event"] == "confirmed")
     assert (event["who"], event["why"]) == ("dcqcn-gym", "a test")
@@ -351,9 +351,9 @@ def test_an_agent_of_another_version_is_named_and_nothing_changes(
 ) -> None:
     folder, agents = running
     before = held(folder, "nic-0")
-    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", 2)
+    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", 3)
     controller = Controller(fleet_of(agents), folder)
-    with pytest.raises(ConfigError, match=r"agent nic-0 speaks version 2 .*, this controller ver"):
+    with pytest.raises(ConfigError, match=r"agent nic-0 speaks version 3 .*, this controller ver"):
         controller.open()
     controller.close()
     assert held(folder, "nic-0") == before

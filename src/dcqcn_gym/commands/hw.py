@@ -17,9 +17,7 @@ from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.hw.agent.server import Agent
-    from dcqcn_gym.hw.fabric.fabric import WorldPlan
 
 app = typer.Typer(
     name="hw",
@@ -103,6 +101,7 @@ def fabric(
 ) -> None:
     """Run a fleet without hardware: files, Redis servers and agents, played by the engine."""
     require_grpc()
+    from dcqcn_gym.envs.backends.played import world_plan
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 
@@ -115,24 +114,6 @@ def fabric(
         played.wait()
     finally:
         played.close()
-
-
-def world_plan(scenario: Scenario) -> WorldPlan:
-    """Return what the digital fabric of a scenario plays: the native engine."""
-    from dcqcn_gym.envs.backends.hardware import scenario_digest
-    from dcqcn_gym.envs.backends.native import NativeBackend
-    from dcqcn_gym.envs.backends.shape import shape_of
-    from dcqcn_gym.hw.fabric.fabric import World, WorldPlan
-
-    def begin(seed: int) -> World:
-        world = NativeBackend()
-        world.open(scenario, seed)
-        return world
-
-    return WorldPlan(
-        scenario_digest(scenario), shape_of(scenario), scenario.initial_setting(),
-        scenario.monitor_interval_ps, begin,
-    )  # fmt: skip
 
 
 @app.command()

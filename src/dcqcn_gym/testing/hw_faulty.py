@@ -7,6 +7,7 @@ the cases.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -36,6 +37,7 @@ __all__ = [
     "CrashError",
     "FaultyClient",
     "FaultyFleet",
+    "LostError",
     "Outcome",
     "make_certificates",
 ]
@@ -64,17 +66,24 @@ class CrashError(Exception):
     """The controller dies here."""
 
 
-class _Lost(grpc.RpcError):  # type: ignore[misc]
-    """No answer came."""
+class LostError(grpc.RpcError):  # type: ignore[misc]
+    """No answer came: gRPC's future of a call whose network lost it."""
 
     def code(self) -> Any:
+        """Say that nobody could be reached."""
         return grpc.StatusCode.UNAVAILABLE
 
     def details(self) -> str:
+        """Say why."""
         return "lost on purpose"
 
     def result(self) -> Any:
+        """Raise itself."""
         raise self
+
+    def add_done_callback(self, tell: Callable[[Any], None]) -> None:
+        """Be done at once."""
+        tell(self)
 
 
 class _Device(Driver):
@@ -299,10 +308,10 @@ class FaultyClient(AgentClient):
         if fault == "partition":
             fleet.cut.add(self.name)
         if self.name in fleet.cut or fault == "request-lost":
-            return _Lost()
+            return LostError()
         if fault == "request-late":
             self._late.append((method, request))
-            return _Lost()
+            return LostError()
         if fault == "agent-crash":
             fleet.start(self.name)
         if fault == "reboot":
@@ -320,7 +329,7 @@ class FaultyClient(AgentClient):
         self._earlier.append((method, request))
         if fault == "reply-lost":
             _wait(future)
-            return _Lost()
+            return LostError()
         return future
 
 
