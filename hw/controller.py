@@ -78,6 +78,11 @@ class Controller:
         return [member.name for member in self._fleet.switches]
 
     @property
+    def addresses(self) -> dict[str, str]:
+        """Device -> where its agent listens."""
+        return {m.name: m.address for m in (*self._fleet.nics, *self._fleet.switches)}
+
+    @property
     def message_bytes(self) -> dict[str, tuple[int, int]]:
         """Device -> bytes of messages sent and received so far."""
         return {name: (c.sent, c.received) for name, c in self._clients.items()}
@@ -274,6 +279,13 @@ class Controller:
         """Send every device back and have it refuse changes, or allow them again."""
         self._write({"event": "stop", "on": on, "why": why})
         self.ask_all("Stop", pb.Switch(on=on, who=self._fleet.operator, why=why))
+
+    def start_loads(self, jobs: Mapping[str, Any]) -> None:
+        """Begin load on devices, on all or on none; raise the first error."""
+        started, failed = _each(self._begin("StartLoad", jobs))
+        for error in failed.values():
+            _each(self._begin("StopLoad", dict.fromkeys(started, pb.Nothing())))
+            raise error
 
     def gather(self, interval: int = 0) -> Gathered:
         """Return the figures of now; ``interval`` is the number of the one that ends."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.drivers import Targets
     from dcqcn_gym.hw.gather import Gathered
 
-__all__ = ["MARKS", "HardwareBackend", "scenario_digest"]
+__all__ = ["MARKS", "HardwareBackend", "reading_of", "scenario_digest"]
 
 PS_PER_MS = 10**9
 
@@ -152,7 +152,7 @@ class HardwareBackend:
             fabric = self._fabric(scenario, seed)
             self._prepare(controller, scenario.monitor_interval_ps / PS_PER_MS)
             first = _complete(controller.gather())
-            before = _reading(controller, ports, first.figures)
+            before = reading_of(controller, ports, first.figures)
         except BaseException:
             controller.close()
             if fabric is not None:
@@ -221,7 +221,7 @@ class HardwareBackend:
             opened, opened.interval_ps if duration_ps is None else duration_ps
         )
         opened.counters = dict(found.figures)
-        after = _reading(opened.controller, opened.ports, opened.counters)
+        after = reading_of(opened.controller, opened.ports, opened.counters)
         if opened.fabric is None:
             opened.now_ps = start + round((found.instant_s - opened.read_s) * 1e12)
         interval = (opened.index, start, opened.now_ps)
@@ -232,7 +232,7 @@ class HardwareBackend:
 
     def _read_anew(self, opened: _Open) -> None:
         found = _complete(opened.controller.gather(opened.index))
-        opened.before = _reading(opened.controller, opened.ports, found.figures)
+        opened.before = reading_of(opened.controller, opened.ports, found.figures)
         opened.read_s = found.instant_s
 
     def _pass_until_all(self, opened: _Open, span_ps: int) -> tuple[Gathered, dict[str, int]]:
@@ -339,7 +339,7 @@ def _complete(found: Gathered) -> Gathered:
     return found
 
 
-def _reading(
+def reading_of(
     controller: Controller,
     ports: Mapping[str, list[str]],
     counters: Mapping[str, Mapping[str, int]],

@@ -62,6 +62,20 @@ class Figures(_message.Message):
     values: _containers.ScalarMap[str, int]
     def __init__(self, values: _Optional[_Mapping[str, int]] = ..., interval: _Optional[int] = ..., began_s: _Optional[float] = ..., ended_s: _Optional[float] = ...) -> None: ...
 
+class Flows(_message.Message):
+    __slots__ = ["at_us", "bytes", "peers", "seconds", "to"]
+    AT_US_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    at_us: _containers.RepeatedScalarFieldContainer[int]
+    bytes: _containers.RepeatedScalarFieldContainer[int]
+    peers: _containers.RepeatedScalarFieldContainer[str]
+    seconds: float
+    to: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, peers: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., to: _Optional[_Iterable[int]] = ..., bytes: _Optional[_Iterable[int]] = ..., at_us: _Optional[_Iterable[int]] = ...) -> None: ...
+
 class Instant(_message.Message):
     __slots__ = ["done", "ps"]
     DONE_FIELD_NUMBER: _ClassVar[int]
@@ -95,7 +109,7 @@ class Line(_message.Message):
     def __init__(self, place: _Optional[str] = ..., knob: _Optional[str] = ..., unit: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., shared_by: _Optional[_Iterable[str]] = ..., needs_reset: bool = ...) -> None: ...
 
 class LoadJob(_message.Message):
-    __slots__ = ["options", "program"]
+    __slots__ = ["flows", "options", "program"]
     class OptionsEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -103,11 +117,13 @@ class LoadJob(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    FLOWS_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    flows: Flows
     options: _containers.ScalarMap[str, str]
     program: str
-    def __init__(self, program: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    def __init__(self, program: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ..., flows: _Optional[_Union[Flows, _Mapping]] = ...) -> None: ...
 
 class LoadState(_message.Message):
     __slots__ = ["code", "output", "program", "running"]

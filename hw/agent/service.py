@@ -152,7 +152,12 @@ class AgentService:
         """Begin load that the agent's file permits."""
         if self._guard.status.state == "stopped":
             raise StateError("this device was stopped by hand; allow changes again first")
-        self._loads.start(request.program, dict(request.options))
+        schedule = None
+        if request.HasField("flows"):
+            flows = request.flows
+            schedule = {"peers": list(flows.peers), "seconds": flows.seconds, "to": list(flows.to),
+                        "bytes": list(flows.bytes), "at_us": list(flows.at_us)}  # fmt: skip
+        self._loads.start(request.program, dict(request.options), schedule)
         return self.Load(pb.Nothing())
 
     def Load(self, request: pb.Nothing) -> pb.LoadState:  # noqa: N802

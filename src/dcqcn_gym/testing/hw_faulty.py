@@ -26,6 +26,7 @@ from dcqcn_gym.hw.drivers import Driver, Targets, Values
 from dcqcn_gym.hw.fabric.nic import PlayedNic
 from dcqcn_gym.hw.fabric.switch import QUEUE, PlayedSwitch
 from dcqcn_gym.hw.fleet import Fleet
+from dcqcn_gym.testing.hw_counting import Traffic
 
 __all__ = [
     "METHODS",
@@ -49,16 +50,21 @@ SPOILT = ("expired", "foreign")
 """Folders, beside the good certificates, of some that must not serve."""
 TRIAL_S = 5.0
 STEP_S = 0.25
-METHODS = ("Stage", "Apply", "Confirm", "Rollback", "Undo")
+METHODS = ("Stage", "Apply", "Confirm", "Rollback", "Undo", "Counters")
 
 
 @dataclass
 class Outcome:
-    """What a case did, and the longest time (s) that a device was not at a confirmed setting."""
+    """What a case did, and the longest time (s) that a device was not at a confirmed setting.
+
+    ``reported`` intervals were held against the truth; ``refused`` ones could not be known.
+    """
 
     seed: int
     faults: list[str] = field(default_factory=list)
     confirmed: int = 0
+    reported: int = 0
+    refused: int = 0
     longest_away_s: float = 0.0
 
 
@@ -117,7 +123,7 @@ class _Device(Driver):
         return self._inner.setting()
 
     def counters(self) -> dict[str, int]:
-        return {}
+        return self._inner.counters()
 
     def apply(self, values: Values) -> None:
         # a NIC is written file by file, a switch in one transaction
@@ -138,6 +144,7 @@ class FaultyFleet:
         self.folder, self.random = folder, Random(seed)
         self.names = NAMES if shutil.which("redis-server") else NAMES[:-1]
         self.switch: PlayedSwitch | None = None
+        self.nics: dict[str, PlayedNic] = {}
         self.outcome = Outcome(seed)
         self.now = 1000.0
         self.files: dict[str, Path] = {}
@@ -145,11 +152,15 @@ class FaultyFleet:
         self.devices: dict[str, _Device] = {}
         self.armed: dict[tuple[str, str], str] = {}  # (device, method) -> fault
         self.cut: set[str] = set()
+        self.spoil: list[Callable[[], object]] = []
+        """What happens to counters in the middle of the interval."""
         self.down: set[str] = set()
         self.away = dict.fromkeys(self.names, 0.0)
         try:
             for name in self.names:
                 self._lay_out(name)
+            self.traffic = Traffic(self.nics, self.switch, seed)
+            for name in self.names:
                 self.start(name)
         except BaseException:
             self.close()
@@ -176,7 +187,7 @@ class FaultyFleet:
             driver = "sonic"
             settings = {"socket": str(self.switch.socket), "queue": QUEUE, "ports": ports}
         else:
-            PlayedNic(self.folder / name / "root", default_setting())
+            self.nics[name] = PlayedNic(self.folder / name / "root", default_setting())
         self.files[name] = self.folder / name / "agent.toml"
         tls = {
             key: f"../certs/{file}"
@@ -233,7 +244,8 @@ class FaultyFleet:
         return self.folder / name / folder / file
 
     def reboot(self, name: str) -> None:
-        """Bring the device back with the vendor's values; its agent starts with it."""
+        """Bring the device back with the vendor's values and new counters; its agent starts."""
+        self.traffic.restart(name)
         if name == SWITCH:
             assert self.switch is not None
             self.switch.fill(default_setting(), 1.0)
