@@ -203,7 +203,10 @@ class Controller:
         self._write({"event": "confirmed", "transaction": name, "why": why, "devices": chosen})
 
     def _apply(self, names: list[str], trial: Any) -> float:
-        """Apply everywhere; return the time between the first answer and the last."""
+        """Apply everywhere, in the order of the fleet's file.
+
+        Return the time between the first answer and the last; raise if it is beyond the bound.
+        """
         answered: list[float] = []
         failed: list[DcqcnGymError] = []
         for _, call in self._begin("Apply", dict.fromkeys(names, trial)):
@@ -214,7 +217,16 @@ class Controller:
                 failed.append(error)
         if failed:
             raise failed[0]
-        return max(answered, default=0.0) - min(answered, default=0.0)
+        skew, most = (
+            max(answered, default=0.0) - min(answered, default=0.0),
+            self._fleet.most_skew_s,
+        )
+        if most is not None and skew > most:
+            raise DeviceError(
+                f"the devices followed over {skew:.3g} s, more than most_skew_s = {most:g} of the "
+                "fleet's file; all were taken back"
+            )
+        return skew
 
     def _confirm(self, names: list[str], named: Any, confirmed: list[str]) -> None:
         failed: list[DcqcnGymError] = []

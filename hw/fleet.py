@@ -35,6 +35,9 @@ class Fleet(StrictModel):
     trial_s: float = Field(
         default=5.0, gt=0, le=3600, description="seconds after which an unconfirmed change goes"
     )
+    most_skew_s: float | None = Field(
+        default=None, gt=0, description="a change whose devices follow over longer is taken back"
+    )
     timeout_s: float = Field(
         default=2.0, gt=0, le=600, description="seconds within which an agent answers"
     )

@@ -22,6 +22,7 @@ FLOWS = "rdma_write_flows"
 """The one program that is ours, and the one that is given a schedule: ``hw/load/flows.py``."""
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,62}")
+MOST_FLOW_BYTES = 2**40
 MOST_PEERS = 256
 """Each has a process that waits for it."""
 MOST_BYTES = 32 * 1024
@@ -92,6 +93,8 @@ def check_schedule(schedule: Mapping[str, Any]) -> None:
         )
     if not 0 < schedule["seconds"] <= 86400 or any(not 0 <= to < n_peers for to in columns[0]):
         raise ConfigError(f"{FLOWS}: expected seconds up to a day, and flows to one of the peers")
+    if any(not 1 <= size <= MOST_FLOW_BYTES for size in columns[1]):
+        raise ConfigError(f"{FLOWS}: expected flows of 1 to {MOST_FLOW_BYTES} bytes")
 
 
 def _words(form: re.Pattern[str]) -> str:
@@ -116,16 +119,17 @@ class LoadJobs:
         :data:`FLOWS` needs a ``schedule``: its peers' addresses, seconds, and the flows' columns.
         """
         words = command(program, options)
+        if (program == FLOWS) != (schedule is not None):
+            raise ConfigError(f"{program}: a schedule is for {FLOWS} alone; see `hw load flows`")
+        if schedule is not None:
+            check_schedule(schedule)
         if program not in self._allowed:
             raise StateError(
                 f"this agent may not run {program}; its file permits "
                 f"{', '.join(self._allowed) or 'no load'} (loads)"
             )
-        if (program == FLOWS) != (schedule is not None):
-            raise ConfigError(f"{program}: a schedule is for {FLOWS} alone; see `hw load flows`")
         if schedule is not None:
             words = [sys.executable, "-I", "-m", "dcqcn_gym.hw.load.flows", *words[1:]]
-            check_schedule(schedule)
         with self._lock:
             self._begin(program, words, "" if schedule is None else json.dumps(schedule))
 

@@ -123,6 +123,22 @@ def test_a_failure_in_the_middle_takes_all_back(running: tuple[Path, dict[str, A
         assert {s.state for s in states.values()} == {"idle"}
 
 
+def test_a_change_that_takes_too_long_to_reach_all_is_taken_back(
+    running: tuple[Path, dict[str, Agent]],
+) -> None:
+    folder, agents = running
+    before = held(folder, "nic-0")
+    targets = {name: {"": {"rp_ai_rate": 77e6}} for name in agents}
+    with controller_of(folder, fleet_of(agents, most_skew_s=1e-9)) as controller:
+        with pytest.raises(DeviceError, match="more than most_skew_s = 1e-09"):
+            controller.carry_out(targets, "too slow")
+        assert [held(folder, name) for name in agents] == [before] * 3
+    with controller_of(folder, fleet_of(agents, most_skew_s=60.0)) as controller:
+        done = controller.carry_out(targets, "quick enough")
+        assert 0 < done.skew_s < 60
+        controller.undo(done.transaction, "back")
+
+
 def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, Agent]]) -> None:
     folder, agents = running
     fleet = fleet_of(agents, trial_s=0.2)

@@ -240,6 +240,7 @@ def test_addresses_are_the_agents_unless_told() -> None:
         ({"to": [5]}, "flows to one of the peers"),
         ({"at_us": []}, "columns of one length"),
         ({"seconds": 0.0}, "seconds up to a day"),
+        ({"bytes": [0]}, "flows of 1 to"),
     ],
 )
 def test_a_schedule_that_cannot_be_followed_starts_nothing(

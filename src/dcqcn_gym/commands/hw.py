@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -76,6 +76,9 @@ def agent_switch(config: _Config) -> None:
 
 
 def _run_agent(config: Path, kind: str) -> None:
+    from dcqcn_gym.hw.agent.privileges import KEPT, keep_only
+
+    keep_only(KEPT[kind])  # before there are other threads
     require_grpc()
     from dcqcn_gym.hw.agent.server import load_agent
 
@@ -89,6 +92,18 @@ def _run_agent(config: Path, kind: str) -> None:
         agent.wait()
     finally:
         agent.close()
+
+
+@app.command()
+def unit(
+    kind: Annotated[Literal["nic", "switch"], typer.Argument(help="nic or switch.")],
+    config: Annotated[str, typer.Option(help="The agent's file on the device.")],
+    program: Annotated[str | None, typer.Option(help="dcqcn-gym there; else this one.")] = None,
+) -> None:
+    """Print the systemd unit of an agent."""
+    from dcqcn_gym.hw.agent.units import unit_text
+
+    typer.echo(unit_text(kind, program or str(Path(sys.argv[0]).absolute()), config), nl=False)
 
 
 @app.command()
