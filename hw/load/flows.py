@@ -28,6 +28,7 @@ import numpy as np
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.hw.load.outputs import FLOW_COLUMNS, bandwidths
+from dcqcn_gym.hw.load.waiting import Waiting, begin
 
 __all__ = ["Flow", "Flows", "messages_of", "table"]
 
@@ -80,16 +81,18 @@ class Flows:
     ended: list[Flow] = field(default_factory=list)
     _queued: dict[int, deque[Flow]] = field(default_factory=dict)
     _running: dict[int, tuple[Flow, subprocess.Popen[str]]] = field(default_factory=dict)
-    _servers: dict[int, subprocess.Popen[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        others = (peer for peer in range(len(self.peers)) if peer != self.own)
+        words = [*self._words(), "-s", str(LARGEST_MESSAGE)]
+        self._waiting = Waiting(words, self.first_port, others)
+
+    def _words(self) -> list[str]:
+        return [PROGRAM, "--report_gbits", *self.options]
 
     def step(self, now: float) -> bool:
         """Do what is due; return False once everything has ended."""
-        for peer in range(len(self.peers)):
-            if peer != self.own and (
-                peer not in self._servers or self._servers[peer].poll() is not None
-            ):
-                largest = str(LARGEST_MESSAGE)
-                self._servers[peer] = self._start("-s", largest, "-p", str(self.first_port + peer))
+        self._waiting.keep()
         while self.waiting and self.waiting[0].due_s <= now:
             flow = self.waiting.popleft()
             self._queued.setdefault(flow.to, deque()).append(flow)
@@ -101,18 +104,13 @@ class Flows:
         busy = self.waiting or self._running or any(self._queued.values())
         return bool(busy) or now < self.until_s
 
-    def _start(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [PROGRAM, "--report_gbits", *self.options, *words], stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
-
     def _begin(self, flow: Flow, now: float) -> None:
         flow.begun_s = flow.begun_s or now
         flow.tries += 1
         size, n = messages_of(flow.size)
         port = str(self.first_port + self.own)
-        process = self._start("-s", str(size), "-n", str(n), "-p", port, self.peers[flow.to])
+        own = ["-s", str(size), "-n", str(n), "-p", port, self.peers[flow.to]]
+        process = begin([*self._words(), *own])
         self._running[flow.to] = flow, process
 
     def _look(self, peer: int, now: float) -> None:
@@ -134,10 +132,9 @@ class Flows:
 
     def close(self) -> None:
         """End every process."""
-        processes = [*self._servers.values(), *(p for _, p in self._running.values())]
-        for process in processes:
+        self._waiting.close()
+        for _, process in self._running.values():
             process.kill()
-        for process in processes:
             process.communicate()
 
 

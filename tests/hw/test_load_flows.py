@@ -217,7 +217,7 @@ def test_the_commands_start_show_and_stop_flows(fleet: tuple[Path, dict[str, Age
     )  # fmt: skip
     assert said.startswith("2 NICs: ")
     assert "runs" in typed("show", *given, "--device", "nic-0")
-    time.sleep(2.0)
+    time.sleep(0.5)
     assert "2 devices: no load" in typed("stop", *given)
     assert "up to bytes" in typed("show", *given, "--device", "nic-0")
     with pytest.raises(ConfigError, match="expected NIC=ADDRESS"):

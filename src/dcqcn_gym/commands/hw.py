@@ -13,6 +13,7 @@ import typer
 from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_fleet import chosen_targets, open_fleet, show_plans
 from dcqcn_gym.commands.hw_load import app as load_app
+from dcqcn_gym.commands.hw_load import probe
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
 
@@ -29,6 +30,7 @@ app.add_typer(agent_app, name="agent")
 app.add_typer(load_app, name="load")
 app.command()(tune)
 app.command()(collect)
+app.command()(probe)
 
 _Config = Annotated[Path, typer.Option("--config", help="The agent's file (TOML).")]
 _Fleet = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import signal
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +17,7 @@ from dcqcn_gym.commands.hw_fleet import open_fleet
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.extra import require_grpc
 
-__all__ = ["addresses", "app"]
+__all__ = ["addresses", "app", "probe"]
 
 app = typer.Typer(help="Start, show and stop load: perftest and nccl-tests.", no_args_is_help=True)
 
@@ -148,6 +152,54 @@ def stop(
     with open_fleet(fleet) as controller:
         stopped = controller.ask_all("StopLoad", pb.Nothing())
     typer.echo(f"{len(stopped)} devices: no load")
+
+
+def probe(
+    out: Annotated[Path, typer.Option(help="The file that the agent's rtt_file names.")],
+    own: Annotated[int, typer.Option(min=0, help="Number of this host in the scenario.")],
+    peer: Annotated[
+        list[str], typer.Option(metavar="HOST=ADDRESS", help="Another host; repeatable.")
+    ],
+    every: Annotated[float, typer.Option(min=0, help="Seconds between two rounds.")] = 0.1,
+    iterations: Annotated[int, typer.Option(min=5, help="Round trips of each peer.")] = 20,
+    ib_device: Annotated[str | None, typer.Option(help="The RDMA device, as mlx5_0.")] = None,
+    service_level: Annotated[
+        int | None, typer.Option(min=0, max=15, help="Of the probes: not the tuned queue's.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="End after so many.")] = None,
+) -> None:
+    """Measure round trips to other hosts by ib_write_lat, until Ctrl-C; run it on every host.
+
+    Writes growing sums that the NIC's agent reports.
+    """
+    from dcqcn_gym.hw.probe import Prober
+
+    options = [] if ib_device is None else ["-d", ib_device]
+    options += [] if service_level is None else ["-S", str(service_level)]
+    prober = Prober(own, _peers(peer, own), out, options, iterations)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what waits
+    try:
+        for done in itertools.count(1):
+            silent = prober.round()
+            if silent:
+                typer.echo(f"no answer from {', '.join(map(str, silent))}", err=True)
+            if done == rounds:
+                break
+            time.sleep(every)
+    finally:
+        prober.close()
+
+
+def _peers(given: Sequence[str], own: int) -> dict[int, str]:
+    from dcqcn_gym.core.errors import ConfigError
+
+    found = {}
+    for text in given:
+        host, equals, address = text.partition("=")
+        if not (equals and address and host.isdecimal()) or int(host) == own:
+            raise ConfigError(f"--peer {text}: expected the number of another host and an address")
+        found[int(host)] = address
+    return found
 
 
 def _ask(fleet: Path, device: str, method: str, request: Any) -> Any:
