@@ -13,6 +13,8 @@ from dcqcn_gym.benchmarks import fleet_bytes, fleet_same
 from dcqcn_gym.benchmarks.fleet_same import SamePlan, compare_logs
 from dcqcn_gym.benchmarks.tcp_bytes import Carried, carried, read_ss
 from dcqcn_gym.core.errors import BackendError
+from dcqcn_gym.hw.controller import Controller
+from dcqcn_gym.testing.hw_scale import COLUMNS, measure, nic_agents
 
 needs_redis = pytest.mark.skipif(
     shutil.which("redis-server") is None, reason="redis-server is not installed"
@@ -89,3 +91,18 @@ def test_recorded_output_of_ss() -> None:
     assert found["127.0.0.1:43733"] == Carried(410, 2096, 7, 9)
     assert found["[::1]:6"] == Carried(0, 1, 0, 0)
     assert found["127.0.0.1:43733"].since(Carried(10, 96, 7, 4)) == Carried(400, 2000, 0, 5)
+
+
+def test_a_change_of_a_fleet_is_timed(tmp_path: Path) -> None:
+    with nic_agents(tmp_path, 3) as fleet:
+        controller = Controller(fleet, tmp_path)
+        controller.open()
+        try:
+            took = measure(controller, 2)
+        finally:
+            controller.close()
+    assert (took.devices, len(took.seconds), len(took.row())) == (3, 2, len(COLUMNS))
+    assert 0 < max(took.skews_s) < max(took.seconds)
+    assert took.controller_cpu_s > 0
+    audit = (tmp_path / "audit.jsonl").read_text()
+    assert audit.count('"event": "confirmed"') == 2
