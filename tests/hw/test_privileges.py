@@ -1,4 +1,4 @@
-"""What an agent may do is a short list: capabilities that it keeps, and units that say the same."""
+"""What an agent may do: the capabilities that it keeps, units that say the same, its code point."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from fleets import controller_of, fleet_of, nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.hw.agent.privileges import CAPABILITIES, KEPT, keep_only
+from dcqcn_gym.hw.agent.server import load_agent
+from dcqcn_gym.hw.certs import write_all
 
 STATUS = """
 from dcqcn_gym.hw.agent.privileges import keep_only
@@ -90,3 +93,23 @@ def test_the_page_shows_the_unit_of_a_nic() -> None:
     program = next(line for line in ours.splitlines() if line.startswith("ExecStart="))
     wanted = "ExecStart=/opt/dcqcn-gym/bin/dcqcn-gym" + program[program.index(" hw agent") :]
     assert shown == ours.replace(program, wanted)
+
+
+@pytest.mark.skipif(shutil.which("ss") is None, reason="iproute2 is not installed")
+def test_sockets_of_both_sides_carry_the_code_point(tmp_path: Path) -> None:
+    write_all(tmp_path / "certs", ["nic-0"], ["controller"])
+    agent = load_agent(nic_agent_file(tmp_path, "nic-0", "dscp = 10"))
+    agent.start()
+    try:
+        with controller_of(tmp_path, fleet_of({"nic-0": agent}, dscp=12)):
+            shown = subprocess.run(["ss", "--tos", "-tnHO"], capture_output=True, text=True).stdout
+        port = agent.address.rpartition(":")[2]
+        rows = [line.split() for line in shown.splitlines()]
+        served = [row for row in rows if row[0] == "ESTAB" and row[3].endswith(f":{port}")]
+        asking = [row for row in rows if row[0] == "ESTAB" and row[4].endswith(f":{port}")]
+        assert served
+        assert all("tclass:0x28" in row or "tos:0x28" in row for row in served)
+        assert asking
+        assert all("tclass:0x30" in row or "tos:0x30" in row for row in asking)
+    finally:
+        agent.close()
