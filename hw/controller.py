@@ -112,6 +112,11 @@ class Controller:
                 f"agent {name} speaks version {found.protocol} of the protocol (package "
                 f"{found.version}), this controller version {PROTOCOL}; install the same package"
             )
+        if found.dscp in self._fleet.lossless_dscp:
+            raise ConfigError(
+                f"agent {name} sends with dscp = {found.dscp}, one of lossless_dscp: its packets "
+                "would share the queue that is tuned; give it another one in its file"
+            )
         if (found.device, found.kind) != (name, kind):
             raise ConfigError(
                 f"agent {name} has the {found.kind} {found.device!r}; expected the {kind} {name!r}"

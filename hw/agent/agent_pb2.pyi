@@ -20,9 +20,10 @@ class Begin(_message.Message):
     def __init__(self, seed: _Optional[int] = ..., scenario: _Optional[str] = ...) -> None: ...
 
 class Description(_message.Message):
-    __slots__ = ["device", "driver", "kind", "knobs", "ports", "protocol", "version"]
+    __slots__ = ["device", "driver", "dscp", "kind", "knobs", "ports", "protocol", "version"]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     DRIVER_FIELD_NUMBER: _ClassVar[int]
+    DSCP_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     KNOBS_FIELD_NUMBER: _ClassVar[int]
     PORTS_FIELD_NUMBER: _ClassVar[int]
@@ -30,12 +31,13 @@ class Description(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     device: str
     driver: str
+    dscp: int
     kind: str
     knobs: _containers.RepeatedScalarFieldContainer[str]
     ports: _containers.RepeatedScalarFieldContainer[str]
     protocol: int
     version: str
-    def __init__(self, device: _Optional[str] = ..., kind: _Optional[str] = ..., driver: _Optional[str] = ..., knobs: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., protocol: _Optional[int] = ..., ports: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., kind: _Optional[str] = ..., driver: _Optional[str] = ..., knobs: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., protocol: _Optional[int] = ..., ports: _Optional[_Iterable[str]] = ..., dscp: _Optional[int] = ...) -> None: ...
 
 class Events(_message.Message):
     __slots__ = ["json"]

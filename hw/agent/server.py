@@ -130,14 +130,18 @@ class Agent:
         self._held = False
         self.address = config.listen
 
-    def start(self) -> None:
-        """Take up the confirmed setting, then listen."""
+    def start(self, *, keep_time: bool = True) -> None:
+        """Take up the confirmed setting, then listen.
+
+        Without ``keep_time`` somebody else calls the guard's ``tick``, at times of theirs.
+        """
         self.guard.start()
         config = self._config
         self._server, self.address = secure_server(
             config.tls, self._folder, config.listen, config.dscp, self._add_services
         )
-        _TICKER.add(self._keep_time)
+        if keep_time:
+            _TICKER.add(self._keep_time)
 
     def _add_services(self, server: Any) -> None:
         """Add the own service, the usual one for health, and reflection if the file says so."""
@@ -146,7 +150,7 @@ class Agent:
         config = self._config
         service = AgentService(
             config.device, self._driver, self.guard, lambda: self.journal.bad_lines, self.loads,
-            **self._clocks,
+            dscp=config.dscp, **self._clocks,
         )  # fmt: skip
         own = handlers(SERVICE, service, METHODS, config.controllers)
         server.add_generic_rpc_handlers((own,))

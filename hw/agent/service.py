@@ -57,12 +57,13 @@ class AgentService:
         bad_lines: Callable[[], int],
         loads: LoadJobs | None = None,
         clock: Clock = time.monotonic,
+        dscp: int = 0,
     ) -> None:
         self._device = device
         self._driver = driver
         self._guard = guard
         self._bad_lines = bad_lines
-        self._clock = clock
+        self._clock, self._dscp = clock, dscp
         self._loads = LoadJobs(()) if loads is None else loads
 
     def Describe(self, request: pb.Nothing) -> pb.Description:  # noqa: N802
@@ -75,6 +76,7 @@ class AgentService:
             version=__version__,
             protocol=PROTOCOL,
             ports=self._driver.ports,
+            dscp=self._dscp,
         )
 
     def Prepare(self, request: pb.Interval) -> pb.Nothing:  # noqa: N802

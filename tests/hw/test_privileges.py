@@ -14,10 +14,11 @@ from fleets import controller_of, fleet_of, nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.hw.agent.privileges import CAPABILITIES, KEPT, keep_only
 from dcqcn_gym.hw.agent.server import load_agent
 from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.controller import Controller
 
 STATUS = """
 from dcqcn_gym.hw.agent.privileges import keep_only
@@ -101,6 +102,11 @@ def test_sockets_of_both_sides_carry_the_code_point(tmp_path: Path) -> None:
     agent = load_agent(nic_agent_file(tmp_path, "nic-0", "dscp = 10"))
     agent.start()
     try:
+        lossless = fleet_of({"nic-0": agent}, lossless_dscp=[26, 10])
+        refused = Controller(lossless, tmp_path)
+        with pytest.raises(ConfigError, match="agent nic-0 sends with dscp = 10"):
+            refused.open()
+        refused.close()
         with controller_of(tmp_path, fleet_of({"nic-0": agent}, dscp=12)):
             shown = subprocess.run(["ss", "--tos", "-tnHO"], capture_output=True, text=True).stdout
         port = agent.address.rpartition(":")[2]
