@@ -95,7 +95,8 @@ def secure_server(
         ("grpc.max_send_message_length", MOST_REPLY),
         ("grpc.max_concurrent_streams", 16),
     ]
-    server = grpc.server(ThreadPoolExecutor(max_workers=2), options=options)
+    pool = ThreadPoolExecutor(max_workers=2)  # answers are names again and again: a third is left
+    server = grpc.server(pool, options=options, compression=grpc.Compression.Gzip)
     add(server)
     credentials = grpc.ssl_server_credentials([(key, cert)], ca, require_client_auth=True)
     try:

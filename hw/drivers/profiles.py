@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.errors import DeviceError, quote
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
 from dcqcn_gym.hw.drivers.base import Targets, raw_values
 
@@ -22,7 +22,7 @@ def wanted_of_profiles(
     own = {name: DCQCN[name] for name in ECN_KNOBS}
     for port in targets:
         if port and port not in profiles:
-            raise DeviceError(f"port {port} is not one of {', '.join(profiles)}")
+            raise DeviceError(f"port {quote(port)} is not one of {', '.join(profiles)}")
     for port, profile in profiles.items():
         given = targets.get(port, targets.get(""))
         if given is None:

@@ -49,11 +49,13 @@ def channel(folder: Path, agent: Agent, name: str, cert: str = "controller") -> 
     )
 
 
-def code_of(channel: grpc.Channel, method: str, payload: bytes) -> grpc.StatusCode:
+def code_of(
+    channel: grpc.Channel, method: str, payload: bytes, compression: grpc.Compression | None = None
+) -> grpc.StatusCode:
     """Send bytes as they are; return gRPC's code of the answer."""
     call = channel.unary_unary(f"/{SERVICE}/{method}")
     try:
-        call(payload, timeout=5.0)
+        call(payload, timeout=5.0, compression=compression)
     except grpc.RpcError as error:
         code: grpc.StatusCode = error.code()
         return code
@@ -214,6 +216,10 @@ def test_wrong_bytes_are_answered_and_do_no_harm(
                 data[rng.randrange(len(data))] = rng.randrange(256)
             code_of(own, method, bytes(data[: rng.randrange(len(data) + 1)]))
         assert code_of(own, "Status", b"x" * 70_000) == grpc.StatusCode.RESOURCE_EXHAUSTED
+        small = b"x" * 10_000_000  # some 10 kB once it is compressed
+        assert code_of(own, "Status", small, grpc.Compression.Gzip) == (
+            grpc.StatusCode.RESOURCE_EXHAUSTED
+        )
         assert code_of(own, "Status", b"") == grpc.StatusCode.OK
         assert code_of(own, "Nothing", b"") == grpc.StatusCode.UNIMPLEMENTED
         stage = pb.Wanted(transaction="../../x", targets=good.targets, who="x")

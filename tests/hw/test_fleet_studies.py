@@ -35,6 +35,14 @@ def test_a_run_over_the_fabric_is_the_engines_own(plan: SamePlan) -> None:
     assert "| 4 | 3 | 4 |" in fleet_same.markdown(plan, same)
 
 
+@needs_redis
+@pytest.mark.slow
+def test_paraleon_on_the_mini_scenario_is_the_engines_own(tmp_path: Path) -> None:
+    same = fleet_same.produce(SamePlan(tmp_path / "out", "mini-fb-hadoop", 10))
+    assert (same.hosts, same.switches, same.intervals, same.transactions) == (16, 4, 10, 10)
+    assert same.settings == 10
+
+
 def test_logs_that_differ_are_told_apart(tmp_path: Path) -> None:
     near, far = tmp_path / "near.jsonl", tmp_path / "far.jsonl"
     near.write_text('{"backend":"a"}\n{"i":0}\n{"i":1}\n')

@@ -64,7 +64,7 @@ def test_ports_that_share_a_profile_are_shown_and_cannot_differ(running: Running
     }  # fmt: skip
     with pytest.raises(DeviceError, match="eth1 and eth2 share the profile LOSSLESS"):
         driver.stage({"eth1": {"kmin": 1e5}, "eth2": {"kmin": 2e5}})
-    with pytest.raises(DeviceError, match="port eth7 is not one of eth1"):
+    with pytest.raises(DeviceError, match="port 'eth7' is not one of eth1"):
         driver.stage({"eth7": {"kmin": 1e5}})
     with pytest.raises(DeviceError, match="min-threshold 2000000 B would be above 1536000 B"):
         driver.stage({"": {"kmin": 2e6}})
