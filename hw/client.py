@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,20 @@ class Call:
 
     def __init__(self, client: AgentClient, method: str, request: Any) -> None:
         self._client, self._method, self._request = client, method, request
-        self._future = client.send(method, request)
+        self.asked_s = self.answered_s = 0.0
+        """By the controller's clock: when it was sent, the last time, and its answer arrived."""
+        self._future: Any = None
+        self._send()
+
+    def _send(self) -> None:
+        self.asked_s, self.answered_s = self._client.clock(), 0.0
+        self._future = self._client.send(self._method, self._request)
+        self._future.add_done_callback(self._arrived)
+
+    def _arrived(self, future: Any) -> None:
+        """Note the time, for whoever waits for other calls first."""
+        if future is self._future and not self.answered_s:
+            self.answered_s = self._client.clock()
 
     def result(self) -> Any:
         """Return the answer; raise what the agent raised, or UnreachableError."""
@@ -37,8 +52,9 @@ class Call:
                 )
                 if not (repeat and left):
                     raise self._client.meaning(error) from None
-                self._future = self._client.send(self._method, self._request)
+                self._send()
             else:
+                self._arrived(self._future)
                 self._client.received += answer.ByteSize()
                 return answer
         raise AssertionError  # attempts is at least 1
@@ -57,8 +73,10 @@ class AgentClient:
         dscp: int,
         timeout_s: float,
         attempts: int,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         grpc = require_grpc()
+        self.clock = clock
         self.name, self.address = member.name, member.address
         self.attempts = attempts
         self._timeout_s = timeout_s

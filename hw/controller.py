@@ -20,13 +20,13 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError
 from dcqcn_gym.core.files import parse_json, read_text
-from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE, wanted_targets
 from dcqcn_gym.hw.client import AgentClient, Call, UnreachableError, channel_credentials
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.freeze import frozen_by
+from dcqcn_gym.hw.gather import Gathered, Gatherer
 
 __all__ = ["AT_ONCE", "Controller", "Dispatch"]
 
@@ -54,13 +54,16 @@ class Controller:
         folder: Path,
         connect: Callable[..., AgentClient] = AgentClient,
         now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``connect`` makes the connection to an agent; tests put a network's faults there.
 
-        ``now`` tells the time of the day, for freeze windows.
+        ``now`` tells the time of the day, for freeze windows; ``clock`` seconds, for everything
+        else.
         """
         self._fleet, self._folder, self._now = fleet, folder, now
-        self._connect = connect
+        self._connect, self._clock = connect, clock
+        self._gatherer = Gatherer(self._begin)
         self._clients: dict[str, AgentClient] = {}
         self.descriptions: dict[str, Any] = {}
 
@@ -75,10 +78,14 @@ class Controller:
         return [member.name for member in self._fleet.switches]
 
     @property
-    def message_bytes(self) -> tuple[int, int]:
-        """Bytes of messages sent and received so far."""
-        clients = self._clients.values()
-        return count(c.sent for c in clients), count(c.received for c in clients)
+    def addresses(self) -> dict[str, str]:
+        """Device -> where its agent listens."""
+        return {m.name: m.address for m in (*self._fleet.nics, *self._fleet.switches)}
+
+    @property
+    def message_bytes(self) -> dict[str, tuple[int, int]]:
+        """Device -> bytes of messages sent and received so far."""
+        return {name: (c.sent, c.received) for name, c in self._clients.items()}
 
     def open(self, *, lenient: bool = False) -> None:
         """Connect to all agents and ask who they are; raise if one is not what the file says.
@@ -89,7 +96,7 @@ class Controller:
         for member in (*self._fleet.nics, *self._fleet.switches):
             self._clients[member.name] = self._connect(
                 member, SERVICE, METHODS, credentials, dscp=self._fleet.dscp,
-                timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts,
+                timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts, clock=self._clock,
             )  # fmt: skip
         calls = self._begin("Describe", dict.fromkeys(self._clients, pb.Nothing()))
         self.descriptions, failed = _each(calls)
@@ -104,6 +111,11 @@ class Controller:
             raise ConfigError(
                 f"agent {name} speaks version {found.protocol} of the protocol (package "
                 f"{found.version}), this controller version {PROTOCOL}; install the same package"
+            )
+        if found.dscp in self._fleet.lossless_dscp:
+            raise ConfigError(
+                f"agent {name} sends with dscp = {found.dscp}, one of lossless_dscp: its packets "
+                "would share the queue that is tuned; give it another one in its file"
             )
         if (found.device, found.kind) != (name, kind):
             raise ConfigError(
@@ -196,19 +208,30 @@ class Controller:
         self._write({"event": "confirmed", "transaction": name, "why": why, "devices": chosen})
 
     def _apply(self, names: list[str], trial: Any) -> float:
-        """Apply everywhere; return the time between the first answer and the last."""
-        first = last = 0.0
+        """Apply everywhere, in the order of the fleet's file.
+
+        Return the time between the first answer and the last; raise if it is beyond the bound.
+        """
+        answered: list[float] = []
         failed: list[DcqcnGymError] = []
         for _, call in self._begin("Apply", dict.fromkeys(names, trial)):
             try:
                 call.result()
+                answered.append(call.answered_s)
             except DcqcnGymError as error:
                 failed.append(error)
-            last = time.monotonic()
-            first = first or last
         if failed:
             raise failed[0]
-        return last - first
+        skew, most = (
+            max(answered, default=0.0) - min(answered, default=0.0),
+            self._fleet.most_skew_s,
+        )
+        if most is not None and skew > most:
+            raise DeviceError(
+                f"the devices followed over {skew:.3g} s, more than most_skew_s = {most:g} of the "
+                "fleet's file; all were taken back"
+            )
+        return skew
 
     def _confirm(self, names: list[str], named: Any, confirmed: list[str]) -> None:
         failed: list[DcqcnGymError] = []
@@ -274,9 +297,16 @@ class Controller:
         self._write({"event": "stop", "on": on, "why": why})
         self.ask_all("Stop", pb.Switch(on=on, who=self._fleet.operator, why=why))
 
-    def counters(self) -> dict[str, dict[str, int]]:
-        """Return device -> figures of now."""
-        return {n: dict(f.values) for n, f in self.ask_all("Counters", pb.Nothing()).items()}
+    def start_loads(self, jobs: Mapping[str, Any]) -> None:
+        """Begin load on devices, on all or on none; raise the first error."""
+        started, failed = _each(self._begin("StartLoad", jobs))
+        for error in failed.values():
+            _each(self._begin("StopLoad", dict.fromkeys(started, pb.Nothing())))
+            raise error
+
+    def gather(self, interval: int = 0) -> Gathered:
+        """Return the figures of now; ``interval`` is the number of the one that ends."""
+        return self._gatherer.gather(self._clients, interval)
 
     def close(self) -> None:
         """Close every connection; allowed in every state."""

@@ -35,10 +35,19 @@ class Fleet(StrictModel):
     trial_s: float = Field(
         default=5.0, gt=0, le=3600, description="seconds after which an unconfirmed change goes"
     )
+    most_skew_s: float | None = Field(
+        default=None, gt=0, description="a change whose devices follow over longer is taken back"
+    )
     timeout_s: float = Field(
         default=2.0, gt=0, le=600, description="seconds within which an agent answers"
     )
     attempts: int = Field(default=3, ge=1, le=10, description="how often a call is tried in all")
+    late_share: float = Field(
+        default=0.1, gt=0, le=1, description="share of an interval after whose end a report is late"
+    )
+    missing_intervals: int = Field(
+        default=2, ge=0, le=100, description="intervals more that a missing report is waited for"
+    )
     operator: str = Field(default="dcqcn-gym", max_length=100, description="who the journals name")
     audit: Path = Field(default=Path("audit.jsonl"), description="the controller's own record")
     dscp: Dscp = 0

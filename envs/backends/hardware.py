@@ -3,18 +3,21 @@
 Settings go out as transactions over all devices, figures come back as counters of devices. What no
 device counts is unknown (:data:`~dcqcn_gym.hw.figures.UNKNOWN`), and so is the flow-size
 distribution unless a collector keeps one. On the digital fabric the controller moves the time.
+
+A report that is missing makes its interval longer: counters only grow, so the next ones have
+everything, and no figure is made up. :data:`MARKS` are the counters of a report that tell of it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
+from dcqcn_gym.core.errors import BackendError, ConfigError, DeviceError, StateError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.groups import DeviceSetting, resolve
 from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
@@ -34,10 +37,18 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.client import AgentClient
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.drivers import Targets
+    from dcqcn_gym.hw.gather import Gathered
 
-__all__ = ["HardwareBackend", "scenario_digest"]
+__all__ = ["MARKS", "HardwareBackend", "reading_of", "scenario_digest"]
 
 PS_PER_MS = 10**9
+
+MARKS = {
+    "missing_reports": "reports that did not come, for which the interval went on",
+    "late_reports": "agents that read later after the end than late_share of the fleet's file",
+    "clock_jumps": "agents whose clock has jumped since the report before",
+}
+"""Names among a report's ``scheme_counters``; one that is 0 is left out."""
 
 
 def scenario_digest(scenario: Scenario) -> str:
@@ -60,6 +71,10 @@ class _Open:
     now_ps: int = 0
     index: int = 0
     applied: bool = False
+    stale: bool = False
+    """True if a change went out since ``before`` was read."""
+    read_s: float = 0.0
+    """When ``before`` was read, by the controller's clock."""
     done: bool = False
     fsd_sequence: int = -1
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -77,8 +92,17 @@ class HardwareBackend:
         """Return one for the fleet that a file describes; raise ConfigError if it is wrong."""
         return cls(load_fleet(text), Path(text).parent)
 
-    def __init__(self, fleet: Fleet, folder: Path) -> None:
-        self._fleet, self._folder = fleet, folder
+    def __init__(
+        self,
+        fleet: Fleet,
+        folder: Path,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        connect: Callable[..., AgentClient] | None = None,
+    ) -> None:
+        """Tests give it a time of theirs, and connections with faults."""
+        self.fleet, self._folder = fleet, folder
+        self._clock, self._sleep, self._connect = clock, sleep, connect
         self._open: _Open | None = None
 
     @property
@@ -92,8 +116,13 @@ class HardwareBackend:
         return UNKNOWN if self._tells_fsd else UNKNOWN | NO_FSD
 
     @property
+    def message_bytes(self) -> dict[str, tuple[int, int]]:
+        """Device -> bytes of messages sent to its agent and received so far; none while closed."""
+        return {} if self._open is None else self._open.controller.message_bytes
+
+    @property
     def _tells_fsd(self) -> bool:
-        return self._fleet.fsd_file is not None or self._fleet.fsd_from_pairs
+        return self.fleet.fsd_file is not None or self.fleet.fsd_from_pairs
 
     @property
     def done(self) -> bool:
@@ -109,9 +138,12 @@ class HardwareBackend:
         if self._open is not None:
             raise StateError("open() on an open backend; call close() first")
         require_grpc()
+        from dcqcn_gym.hw.client import AgentClient
         from dcqcn_gym.hw.controller import Controller
 
-        controller = Controller(self._fleet, self._folder)
+        controller = Controller(
+            self.fleet, self._folder, self._connect or AgentClient, clock=self._clock
+        )
         fabric: AgentClient | None = None
         try:
             controller.open()
@@ -119,8 +151,8 @@ class HardwareBackend:
             ports = _ports(controller, shape)
             fabric = self._fabric(scenario, seed)
             self._prepare(controller, scenario.monitor_interval_ps / PS_PER_MS)
-            counters = controller.counters()
-            before = _reading(controller, ports, counters)
+            first = _complete(controller.gather())
+            before = reading_of(controller, ports, first.figures)
         except BaseException:
             controller.close()
             if fabric is not None:
@@ -128,16 +160,17 @@ class HardwareBackend:
             raise
         table = scenario.initial_setting().table
         self._open = _Open(
-            controller, fabric, shape, table, scenario.monitor_interval_ps, before, ports
-        )
+            controller, fabric, shape, table, scenario.monitor_interval_ps, before, ports,
+            read_s=first.instant_s,
+        )  # fmt: skip
         self._open.fsd_sequence = self._sequence()
-        if self._fleet.fsd_from_pairs:
+        if self.fleet.fsd_from_pairs:
             monitor = scenario.monitor
-            self._open.pairs = QueuePairSizes(monitor.tau_bytes, monitor.theta, counters)
+            self._open.pairs = QueuePairSizes(monitor.tau_bytes, monitor.theta, first.figures)
 
     def _fabric(self, scenario: Scenario, seed: int) -> AgentClient | None:
         """Return the connection to the digital fabric, begun anew; None for a real fleet."""
-        if self._fleet.fabric is None:
+        if self.fleet.fabric is None:
             return None
         from dcqcn_gym.hw.agent import agent_pb2 as pb
         from dcqcn_gym.hw.client import AgentClient, channel_credentials
@@ -145,8 +178,8 @@ class HardwareBackend:
         from dcqcn_gym.hw.fleet import Member
 
         client = AgentClient(
-            Member(name="fabric", address=self._fleet.fabric), FABRIC_SERVICE, FABRIC_METHODS,
-            channel_credentials(self._fleet.tls, self._folder), dscp=0, timeout_s=600.0, attempts=1,
+            Member(name="fabric", address=self.fleet.fabric), FABRIC_SERVICE, FABRIC_METHODS,
+            channel_credentials(self.fleet.tls, self._folder), dscp=0, timeout_s=600.0, attempts=1,
         )  # fmt: skip
         client.ask("Reset", pb.Begin(seed=seed, scenario=scenario_digest(scenario)))
         return client
@@ -169,29 +202,58 @@ class HardwareBackend:
             own = {port: dict(zip(opened.table.ecn, next(rows), strict=True)) for port in ports}
             targets[name] = own
         opened.controller.carry_out(targets, f"interval {opened.index}")
-        opened.applied = True
+        opened.applied = opened.stale = True
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
-        """Wait for one monitor interval (or ``duration_ps``) and report what was counted."""
+        """Wait for one monitor interval (or ``duration_ps``) and report what was counted.
+
+        What devices counted while settings changed belongs to no interval. Raises DeviceError if
+        an agent still tells nothing after ``missing_intervals`` more.
+        """
         opened = self._opened("advance")
         if not opened.applied:
             raise StateError("advance() without a setting; call apply() first")
-        span = opened.interval_ps if duration_ps is None else duration_ps
+        if opened.stale and opened.fabric is None:  # a fabric's time stood still meanwhile
+            self._read_anew(opened)
+        opened.stale = False
         start = opened.now_ps
-        self._pass(opened, span)
-        opened.counters = opened.controller.counters()
-        after = _reading(opened.controller, opened.ports, opened.counters)
+        found, marks = self._pass_until_all(
+            opened, opened.interval_ps if duration_ps is None else duration_ps
+        )
+        opened.counters = dict(found.figures)
+        after = reading_of(opened.controller, opened.ports, opened.counters)
+        if opened.fabric is None:
+            opened.now_ps = start + round((found.instant_s - opened.read_s) * 1e12)
         interval = (opened.index, start, opened.now_ps)
         report = report_of(opened.shape, opened.before, after, interval, self._fsd(opened))
-        opened.before, opened.index = after, opened.index + 1
-        return report
+        opened.before, opened.read_s, opened.index = after, found.instant_s, opened.index + 1
+        seen = {name: n for name, n in marks.items() if n}
+        return replace(report, scheme_counters={**report.scheme_counters, **seen})
+
+    def _read_anew(self, opened: _Open) -> None:
+        found = _complete(opened.controller.gather(opened.index))
+        opened.before = reading_of(opened.controller, opened.ports, found.figures)
+        opened.read_s = found.instant_s
+
+    def _pass_until_all(self, opened: _Open, span_ps: int) -> tuple[Gathered, dict[str, int]]:
+        """Let the time pass until every agent has told its figures; return them, and the marks."""
+        marks = dict.fromkeys(MARKS, 0)
+        for _ in range(self.fleet.missing_intervals + 1):
+            self._pass(opened, span_ps)
+            allowed_s = self._clock() + self.fleet.late_share * span_ps * 1e-12
+            found = opened.controller.gather(opened.index)
+            marks["missing_reports"] += len(found.missing)
+            marks["clock_jumps"] += len(found.jumped)
+            if not found.missing:
+                break
+        if opened.fabric is None:
+            marks["late_reports"] = len(found.later_than(allowed_s))
+        return _complete(found), marks
 
     def _pass(self, opened: _Open, span_ps: int) -> None:
         """Let the time pass: the fabric's if there is one, else that of the world."""
         if opened.fabric is None:
-            begun = time.monotonic()
-            time.sleep(span_ps * 1e-12)
-            opened.now_ps += round((time.monotonic() - begun) * 1e12)
+            self._sleep(span_ps * 1e-12)
             return
         from dcqcn_gym.hw.agent import agent_pb2 as pb
 
@@ -199,26 +261,26 @@ class HardwareBackend:
         opened.now_ps, opened.done = instant.ps, instant.done
 
     def _sequence(self) -> int:
-        return -1 if self._fleet.fsd_file is None else self._collected()[0]
+        return -1 if self.fleet.fsd_file is None else self._collected()[0]
 
     def _fsd(self, opened: _Open) -> FlowSizeDistribution | None:
         """Return what the collector says of this interval; raise if it says nothing new."""
         if opened.pairs is not None:
             return opened.pairs.close(opened.counters)
-        if self._fleet.fsd_file is None:
+        if self.fleet.fsd_file is None:
             return None
         sequence, values = self._collected()
         if sequence <= opened.fsd_sequence:
             raise BackendError(
-                f"{self._folder / self._fleet.fsd_file}: the collector has said nothing since the "
+                f"{self._folder / self.fleet.fsd_file}: the collector has said nothing since the "
                 "last interval; is it running?"
             )
         opened.fsd_sequence = sequence
         return fsd_from_dict(values)
 
     def _collected(self) -> tuple[int, Mapping[str, Any]]:
-        assert self._fleet.fsd_file is not None
-        path = self._folder / self._fleet.fsd_file
+        assert self.fleet.fsd_file is not None
+        path = self._folder / self.fleet.fsd_file
         if not path.exists():
             return -1, {}
         try:
@@ -268,7 +330,16 @@ def _ports(controller: Controller, shape: Shape) -> dict[str, list[str]]:
     return found
 
 
-def _reading(
+def _complete(found: Gathered) -> Gathered:
+    """Return it if no report is missing; DeviceError names the first that is."""
+    for why in found.missing.values():
+        raise DeviceError(
+            f"{len(found.missing)} reports are missing, so this interval is not known; first: {why}"
+        )
+    return found
+
+
+def reading_of(
     controller: Controller,
     ports: Mapping[str, list[str]],
     counters: Mapping[str, Mapping[str, int]],

@@ -5,6 +5,12 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Ask(_message.Message):
+    __slots__ = ["interval"]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    interval: int
+    def __init__(self, interval: _Optional[int] = ...) -> None: ...
+
 class Begin(_message.Message):
     __slots__ = ["scenario", "seed"]
     SCENARIO_FIELD_NUMBER: _ClassVar[int]
@@ -14,9 +20,10 @@ class Begin(_message.Message):
     def __init__(self, seed: _Optional[int] = ..., scenario: _Optional[str] = ...) -> None: ...
 
 class Description(_message.Message):
-    __slots__ = ["device", "driver", "kind", "knobs", "ports", "protocol", "version"]
+    __slots__ = ["device", "driver", "dscp", "kind", "knobs", "ports", "protocol", "version"]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     DRIVER_FIELD_NUMBER: _ClassVar[int]
+    DSCP_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     KNOBS_FIELD_NUMBER: _ClassVar[int]
     PORTS_FIELD_NUMBER: _ClassVar[int]
@@ -24,12 +31,13 @@ class Description(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     device: str
     driver: str
+    dscp: int
     kind: str
     knobs: _containers.RepeatedScalarFieldContainer[str]
     ports: _containers.RepeatedScalarFieldContainer[str]
     protocol: int
     version: str
-    def __init__(self, device: _Optional[str] = ..., kind: _Optional[str] = ..., driver: _Optional[str] = ..., knobs: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., protocol: _Optional[int] = ..., ports: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, device: _Optional[str] = ..., kind: _Optional[str] = ..., driver: _Optional[str] = ..., knobs: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., protocol: _Optional[int] = ..., ports: _Optional[_Iterable[str]] = ..., dscp: _Optional[int] = ...) -> None: ...
 
 class Events(_message.Message):
     __slots__ = ["json"]
@@ -38,7 +46,7 @@ class Events(_message.Message):
     def __init__(self, json: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Figures(_message.Message):
-    __slots__ = ["values"]
+    __slots__ = ["began_s", "ended_s", "interval", "values"]
     class ValuesEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -46,9 +54,29 @@ class Figures(_message.Message):
         key: str
         value: int
         def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    BEGAN_S_FIELD_NUMBER: _ClassVar[int]
+    ENDED_S_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
+    began_s: float
+    ended_s: float
+    interval: int
     values: _containers.ScalarMap[str, int]
-    def __init__(self, values: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, values: _Optional[_Mapping[str, int]] = ..., interval: _Optional[int] = ..., began_s: _Optional[float] = ..., ended_s: _Optional[float] = ...) -> None: ...
+
+class Flows(_message.Message):
+    __slots__ = ["at_us", "bytes", "peers", "seconds", "to"]
+    AT_US_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    at_us: _containers.RepeatedScalarFieldContainer[int]
+    bytes: _containers.RepeatedScalarFieldContainer[int]
+    peers: _containers.RepeatedScalarFieldContainer[str]
+    seconds: float
+    to: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, peers: _Optional[_Iterable[str]] = ..., seconds: _Optional[float] = ..., to: _Optional[_Iterable[int]] = ..., bytes: _Optional[_Iterable[int]] = ..., at_us: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Instant(_message.Message):
     __slots__ = ["done", "ps"]
@@ -83,7 +111,7 @@ class Line(_message.Message):
     def __init__(self, place: _Optional[str] = ..., knob: _Optional[str] = ..., unit: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., shared_by: _Optional[_Iterable[str]] = ..., needs_reset: bool = ...) -> None: ...
 
 class LoadJob(_message.Message):
-    __slots__ = ["options", "program"]
+    __slots__ = ["flows", "options", "program"]
     class OptionsEntry(_message.Message):
         __slots__ = ["key", "value"]
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -91,11 +119,13 @@ class LoadJob(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    FLOWS_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    flows: Flows
     options: _containers.ScalarMap[str, str]
     program: str
-    def __init__(self, program: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    def __init__(self, program: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ..., flows: _Optional[_Union[Flows, _Mapping]] = ...) -> None: ...
 
 class LoadState(_message.Message):
     __slots__ = ["code", "output", "program", "running"]

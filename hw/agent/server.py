@@ -95,7 +95,8 @@ def secure_server(
         ("grpc.max_send_message_length", MOST_REPLY),
         ("grpc.max_concurrent_streams", 16),
     ]
-    server = grpc.server(ThreadPoolExecutor(max_workers=2), options=options)
+    pool = ThreadPoolExecutor(max_workers=2)  # answers are names again and again: a third is left
+    server = grpc.server(pool, options=options, compression=grpc.Compression.Gzip)
     add(server)
     credentials = grpc.ssl_server_credentials([(key, cert)], ca, require_client_auth=True)
     try:
@@ -123,21 +124,25 @@ class Agent:
         driver = config.make_driver(folder, source)
         self._driver = driver if wrap is None else wrap(driver)
         self.journal = Journal(folder / config.journal)
-        clocks = {} if clock is None else {"clock": clock}
-        self.guard = Guard(self._driver, self.journal, **clocks)
+        self._clocks = {} if clock is None else {"clock": clock}
+        self.guard = Guard(self._driver, self.journal, **self._clocks)
         self.loads = LoadJobs(config.loads)
         self._server: Any = None
         self._held = False
         self.address = config.listen
 
-    def start(self) -> None:
-        """Take up the confirmed setting, then listen."""
+    def start(self, *, keep_time: bool = True) -> None:
+        """Take up the confirmed setting, then listen.
+
+        Without ``keep_time`` somebody else calls the guard's ``tick``, at times of theirs.
+        """
         self.guard.start()
         config = self._config
         self._server, self.address = secure_server(
             config.tls, self._folder, config.listen, config.dscp, self._add_services
         )
-        _TICKER.add(self._keep_time)
+        if keep_time:
+            _TICKER.add(self._keep_time)
 
     def _add_services(self, server: Any) -> None:
         """Add the own service, the usual one for health, and reflection if the file says so."""
@@ -145,8 +150,9 @@ class Agent:
 
         config = self._config
         service = AgentService(
-            config.device, self._driver, self.guard, lambda: self.journal.bad_lines, self.loads
-        )
+            config.device, self._driver, self.guard, lambda: self.journal.bad_lines, self.loads,
+            dscp=config.dscp, **self._clocks,
+        )  # fmt: skip
         own = handlers(SERVICE, service, METHODS, config.controllers)
         server.add_generic_rpc_handlers((own,))
         servicer = health.HealthServicer()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -14,11 +15,11 @@ from dcqcn_gym.core.errors import ConfigError, StateError, quote
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.drivers import Driver, Line, Targets
 from dcqcn_gym.hw.load.jobs import LoadJobs
-from dcqcn_gym.hw.transaction import Guard, Who
+from dcqcn_gym.hw.transaction import Clock, Guard, Who
 
 __all__ = ["METHODS", "PROTOCOL", "SERVICE", "AgentService", "targets_of", "wanted_targets"]
 
-PROTOCOL = 1
+PROTOCOL = 2
 SERVICE = "dcqcn_gym.hw.v1.Agent"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 _MOST_EVENTS = 100
@@ -37,7 +38,7 @@ METHODS: Mapping[str, tuple[Any, Any]] = {
     "Status": (pb.Nothing, pb.Status_),
     "History": (pb.Nothing, pb.Events),
     "Read": (pb.Nothing, pb.Setting),
-    "Counters": (pb.Nothing, pb.Figures),
+    "Counters": (pb.Ask, pb.Figures),
     "StartLoad": (pb.LoadJob, pb.LoadState),
     "Load": (pb.Nothing, pb.LoadState),
     "StopLoad": (pb.Nothing, pb.LoadState),
@@ -55,11 +56,14 @@ class AgentService:
         guard: Guard,
         bad_lines: Callable[[], int],
         loads: LoadJobs | None = None,
+        clock: Clock = time.monotonic,
+        dscp: int = 0,
     ) -> None:
         self._device = device
         self._driver = driver
         self._guard = guard
         self._bad_lines = bad_lines
+        self._clock, self._dscp = clock, dscp
         self._loads = LoadJobs(()) if loads is None else loads
 
     def Describe(self, request: pb.Nothing) -> pb.Description:  # noqa: N802
@@ -72,6 +76,7 @@ class AgentService:
             version=__version__,
             protocol=PROTOCOL,
             ports=self._driver.ports,
+            dscp=self._dscp,
         )
 
     def Prepare(self, request: pb.Interval) -> pb.Nothing:  # noqa: N802
@@ -137,15 +142,24 @@ class AgentService:
         """Say which knobs the device has in force."""
         return pb.Setting(targets=wanted_targets(self._driver.setting()))
 
-    def Counters(self, request: pb.Nothing) -> pb.Figures:  # noqa: N802
-        """Say what the device has counted."""
-        return pb.Figures(values=self._driver.counters())
+    def Counters(self, request: pb.Ask) -> pb.Figures:  # noqa: N802
+        """Say what the device has counted, for which interval, and when that was read."""
+        began = self._clock()
+        values = self._driver.counters()
+        return pb.Figures(
+            values=values, interval=request.interval, began_s=began, ended_s=self._clock()
+        )
 
     def StartLoad(self, request: pb.LoadJob) -> pb.LoadState:  # noqa: N802
         """Begin load that the agent's file permits."""
         if self._guard.status.state == "stopped":
             raise StateError("this device was stopped by hand; allow changes again first")
-        self._loads.start(request.program, dict(request.options))
+        schedule = None
+        if request.HasField("flows"):
+            flows = request.flows
+            schedule = {"peers": list(flows.peers), "seconds": flows.seconds, "to": list(flows.to),
+                        "bytes": list(flows.bytes), "at_us": list(flows.at_us)}  # fmt: skip
+        self._loads.start(request.program, dict(request.options), schedule)
         return self.Load(pb.Nothing())
 
     def Load(self, request: pb.Nothing) -> pb.LoadState:  # noqa: N802

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 BUILTIN = {
+    "gnmi": "dcqcn_gym.hw.drivers.gnmi:GnmiDriver",
     "mlx5": "dcqcn_gym.hw.drivers.mlx5:Mlx5Driver",
     "mlxconfig": "dcqcn_gym.hw.drivers.mlxconfig:MlxconfigDriver",
     "sonic": "dcqcn_gym.hw.drivers.sonic:SonicDriver",

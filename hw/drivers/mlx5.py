@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.errors import DeviceError, quote
 from dcqcn_gym.core.knobs import DCQCN, Knob
 from dcqcn_gym.hw.device_units import device_unit, from_device
 from dcqcn_gym.hw.drivers import mlx5_counters
@@ -126,7 +126,8 @@ class Mlx5Driver(Driver):
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the files that must change; one target, the port ``""``."""
         if set(targets) != {""}:
-            raise DeviceError(f"a NIC has no ports to choose from; got {', '.join(targets)}")
+            ports = ", ".join(quote(port) for port in targets)
+            raise DeviceError(f"a NIC has no ports to choose from; got {ports}")
         own = {name: DCQCN[name] for name in self.knobs()}
         raw = raw_values(targets[""], own, DCQCN, self._settings.skip)
         return {

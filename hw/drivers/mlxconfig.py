@@ -11,7 +11,7 @@ import re
 
 from pydantic import Field
 
-from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.errors import DeviceError, quote
 from dcqcn_gym.core.knobs import DCQCN
 from dcqcn_gym.hw.device_units import device_unit, from_device
 from dcqcn_gym.hw.drivers.base import (
@@ -105,7 +105,8 @@ class MlxconfigDriver(Driver):
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the keys that must change; one target, the port ``""``."""
         if set(targets) != {""}:
-            raise DeviceError(f"a NIC has no ports to choose from; got {', '.join(targets)}")
+            ports = ", ".join(quote(port) for port in targets)
+            raise DeviceError(f"a NIC has no ports to choose from; got {ports}")
         held = self.read()
         own = {row.name: row for key, row in self._keys.items() if key in held}
         raw = raw_values(targets[""], own, DCQCN, self._settings.skip)

@@ -24,9 +24,9 @@ from dcqcn_gym.hw.drivers.base import (
     Surroundings,
     Targets,
     Values,
-    raw_values,
 )
 from dcqcn_gym.hw.drivers.mlx5 import number
+from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
 from dcqcn_gym.hw.drivers.sonic_db import Databases
 
 __all__ = ["SonicDriver", "SonicSettings", "members"]
@@ -141,24 +141,8 @@ class SonicDriver(Driver):
 
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the fields that must change; raise if ports that share a profile differ."""
-        wanted: dict[str, tuple[str, dict[str, int]]] = {}
-        own = {name: DCQCN[name] for name in ECN_KNOBS}
-        profiles = self._profiles()
-        for port in targets:
-            if port and port not in profiles:
-                raise DeviceError(f"port {port} is not one of {', '.join(profiles)}")
-        for port, profile in profiles.items():
-            given = targets.get(port, targets.get(""))
-            if given is None:
-                continue
-            raw = raw_values(given, own, DCQCN, self._settings.skip)
-            first, before = wanted.setdefault(profile, (port, raw))
-            if before != raw:
-                raise DeviceError(
-                    f"ports {first} and {port} share the profile {profile} and cannot differ "
-                    f"({before} and {raw}); bind their queues to profiles of their own first"
-                )
-        return dict(self._changes({p: raw for p, (_, raw) in wanted.items()}))
+        wanted = wanted_of_profiles(self._profiles(), targets, self._settings.skip)
+        return dict(self._changes(wanted))
 
     def _changes(self, wanted: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[str, str]]:
         for profile, raw in sorted(wanted.items()):

@@ -25,6 +25,7 @@ from dcqcn_gym.hw.fabric.nic import PlayedNic
 from dcqcn_gym.hw.fabric.switch import QUEUE, PlayedSwitch
 from dcqcn_gym.hw.figures import Ledger, Shape
 from dcqcn_gym.hw.tls import Tls
+from dcqcn_gym.hw.transaction import Clock
 
 __all__ = ["FABRIC_METHODS", "FABRIC_SERVICE", "DigitalFabric", "World", "WorldPlan"]
 
@@ -75,11 +76,13 @@ class DigitalFabric:
         *,
         shared_profiles: bool = False,
         listen: str = "127.0.0.1",
+        clock: Clock | None = None,
     ) -> None:
+        """``clock`` is that of all agents; tests let it jump."""
         folder = folder.resolve()  # servers of switches have folders of their own
         self.fleet = folder / "fleet.toml"
         self._folder, self._plan = folder, plan
-        self._shared, self._listen = shared_profiles, listen
+        self._shared, self._listen, self._clock = shared_profiles, listen, clock
         self._nics: list[PlayedNic] = []
         self._switches: list[PlayedSwitch] = []
         self.agents: list[Agent] = []
@@ -128,7 +131,7 @@ class DigitalFabric:
             "settings": dict(settings),
         }  # fmt: skip
         file.write_text(toml_text(text), encoding="utf-8")
-        agent = load_agent(file)
+        agent = load_agent(file, clock=self._clock)
         agent.start()
         self.agents.append(agent)
         return {"name": name, "address": agent.address}

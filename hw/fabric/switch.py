@@ -69,6 +69,11 @@ class PlayedSwitch:
                  str(self.socket.parent), "--logfile", "redis.log"]  # fmt: skip
         return subprocess.Popen(words, stdout=subprocess.DEVNULL)
 
+    @property
+    def runs(self) -> bool:
+        """True while the server is there."""
+        return self._process.poll() is None
+
     def stop(self) -> None:
         """Have the server end, as at a restart of SONiC's database; what it holds is kept."""
         self._config.shutdown(save=True)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError, UnknownNameError, quote
-from dcqcn_gym.hw.load.outputs import bandwidths, collectives, latencies
+from dcqcn_gym.hw.load.outputs import bandwidths, collectives, flow_classes, latencies
 from dcqcn_gym.hw.runner import FOLDERS
 
-__all__ = ["PROGRAMS", "LoadJobs", "command", "results"]
+__all__ = ["FLOWS", "PROGRAMS", "LoadJobs", "command", "results"]
 
+FLOWS = "rdma_write_flows"
+"""The one program that is ours, and the one that is given a schedule: ``hw/load/flows.py``."""
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,62}")
+MOST_FLOW_BYTES = 2**40
+MOST_PEERS = 256
+"""Each has a process that waits for it."""
 MOST_BYTES = 32 * 1024
 """Bytes of output that are kept, the last ones."""
 
@@ -32,12 +39,16 @@ PROGRAMS: Mapping[str, tuple[Mapping[str, tuple[str, re.Pattern[str]]], tuple[st
     "ib_write_lat": (_PERFTEST, ()),
     "all_reduce_perf": (_NCCL, ()),
     "alltoall_perf": (_NCCL, ()),
-}
+    FLOWS: ({
+        "device": ("--device", _NAME), "first_port": ("--first-port", _NUMBER),
+        "own": ("--own", re.compile(r"[0-9]{1,4}")),
+    }, ()),
+}  # fmt: skip
 """Program -> its options (name -> flag and what a value looks like), and what is always given."""
 
 _READERS: Mapping[str, Callable[[str], list[Any]]] = {
     "ib_write_bw": bandwidths, "ib_write_lat": latencies, "all_reduce_perf": collectives,
-    "alltoall_perf": collectives,
+    "alltoall_perf": collectives, FLOWS: flow_classes,
 }  # fmt: skip
 
 
@@ -69,8 +80,25 @@ def command(program: str, options: Mapping[str, str]) -> list[str]:
     return [*words, options["peer"]] if "peer" in options else words
 
 
+def check_schedule(schedule: Mapping[str, Any]) -> None:
+    """Raise ConfigError if a schedule is not one that ``hw/load/flows.py`` can follow."""
+    columns = [schedule[name] for name in ("to", "bytes", "at_us")]
+    n_peers = len(schedule["peers"])
+    bad = [peer for peer in schedule["peers"] if not _NAME.fullmatch(peer)]
+    if bad:
+        raise ConfigError(f"{FLOWS}: peer {quote(bad[0])}; expected a plain name or address")
+    if not 2 <= n_peers <= MOST_PEERS or len({len(column) for column in columns}) != 1:
+        raise ConfigError(
+            f"{FLOWS}: {n_peers} peers; expected 2 to {MOST_PEERS}, and columns of one length"
+        )
+    if not 0 < schedule["seconds"] <= 86400 or any(not 0 <= to < n_peers for to in columns[0]):
+        raise ConfigError(f"{FLOWS}: expected seconds up to a day, and flows to one of the peers")
+    if any(not 1 <= size <= MOST_FLOW_BYTES for size in columns[1]):
+        raise ConfigError(f"{FLOWS}: expected flows of 1 to {MOST_FLOW_BYTES} bytes")
+
+
 def _words(form: re.Pattern[str]) -> str:
-    return "a whole number above 0" if form is _NUMBER else "a plain name or address"
+    return "a plain name or address" if form is _NAME else "a whole number"
 
 
 class LoadJobs:
@@ -83,28 +111,42 @@ class LoadJobs:
         self._lock = threading.RLock()
         self.program = ""
 
-    def start(self, program: str, options: Mapping[str, str]) -> None:
-        """Begin a job; StateError if one runs or this agent permits none."""
+    def start(
+        self, program: str, options: Mapping[str, str], schedule: Mapping[str, Any] | None = None
+    ) -> None:
+        """Begin a job; StateError if one runs or this agent permits none.
+
+        :data:`FLOWS` needs a ``schedule``: its peers' addresses, seconds, and the flows' columns.
+        """
         words = command(program, options)
+        if (program == FLOWS) != (schedule is not None):
+            raise ConfigError(f"{program}: a schedule is for {FLOWS} alone; see `hw load flows`")
+        if schedule is not None:
+            check_schedule(schedule)
         if program not in self._allowed:
             raise StateError(
                 f"this agent may not run {program}; its file permits "
                 f"{', '.join(self._allowed) or 'no load'} (loads)"
             )
+        if schedule is not None:
+            words = [sys.executable, "-I", "-m", "dcqcn_gym.hw.load.flows", *words[1:]]
         with self._lock:
-            self._begin(program, words)
+            self._begin(program, words, "" if schedule is None else json.dumps(schedule))
 
-    def _begin(self, program: str, words: list[str]) -> None:
+    def _begin(self, program: str, words: list[str], told: str) -> None:
         if self._process is not None and self._process.poll() is None:
             raise StateError(f"{self.program} still runs here; stop it first")
         if self._output is not None:
             self._output.close()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  (outlives this call)
         try:
-            self._process = subprocess.Popen(
-                words, stdout=self._output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                env={"PATH": self._folders, "LC_ALL": "C"},
-            )  # fmt: skip
+            with tempfile.TemporaryFile() as given:
+                given.write(told.encode())
+                given.seek(0)
+                self._process = subprocess.Popen(
+                    words, stdout=self._output, stderr=subprocess.STDOUT, stdin=given,
+                    env={"PATH": self._folders, "LC_ALL": "C"},
+                )  # fmt: skip
         except OSError as error:
             raise DeviceError(f"{program} cannot be started here ({error.strerror})") from None
         self.program = program

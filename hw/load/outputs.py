@@ -11,7 +11,20 @@ from dataclasses import dataclass
 
 from dcqcn_gym.core.errors import DeviceError
 
-__all__ = ["Bandwidth", "Collective", "Latency", "bandwidths", "collectives", "latencies"]
+__all__ = [
+    "FLOW_COLUMNS",
+    "Bandwidth",
+    "Collective",
+    "FlowClass",
+    "Latency",
+    "bandwidths",
+    "collectives",
+    "flow_classes",
+    "latencies",
+]
+
+FLOW_COLUMNS = "#up_to_bytes flows failed bytes mean_ms p99_ms late_ms mean_gbps"
+"""Header of the table that ``rdma_write_flows`` prints; ours, not another project's."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,22 @@ class Collective:
     errors: int
 
 
+@dataclass(frozen=True)
+class FlowClass:
+    """Flows of ``rdma_write_flows`` up to a size, and above that of the row before."""
+
+    up_to_bytes: int
+    flows: int
+    failed: int
+    bytes: int
+    """Of the flows that did not fail."""
+    mean_s: float
+    p99_s: float
+    late_s: float
+    """Mean time from when a flow was due to when it began."""
+    mean_bps: float
+
+
 def bandwidths(text: str) -> list[Bandwidth]:
     """Return the rows of ``ib_write_bw``; raise DeviceError if it did not report in Gb/s."""
     rows = _rows(text, "ib_write_bw", 5)
@@ -78,6 +107,27 @@ def _rows(text: str, program: str, columns: int) -> list[list[float]]:
             raise _none(program, text)
     if not found or not rows:
         raise _none(program, text)
+    return rows
+
+
+def flow_classes(text: str) -> list[FlowClass]:
+    """Return the rows of ``rdma_write_flows``; raise DeviceError without its table."""
+    _, found, body = text.rpartition(FLOW_COLUMNS)
+    rows = []
+    try:
+        for line in body.split("\n")[1:]:
+            if line:
+                w = line.split()
+                if len(w) != 8:
+                    raise ValueError
+                most, flows, failed, size = (int(x) for x in w[:4])
+                typical, p99, late = (float(x) * 1e-3 for x in w[4:7])
+                rate = float(w[7]) * 1e9
+                rows.append(FlowClass(most, flows, failed, size, typical, p99, late, rate))
+    except ValueError:
+        raise _none("rdma_write_flows", text) from None
+    if not found or not rows:
+        raise _none("rdma_write_flows", text)
     return rows
 
 

@@ -105,7 +105,23 @@ def messages(random: Random, folder: Path) -> None:
         pb.Switch: pb.Switch(on=False, who="x"),
         pb.Interval: pb.Interval(ms=random.choice((1.0, 0.0, float("inf")))),
         pb.Nothing: pb.Nothing(),
-        pb.LoadJob: pb.LoadJob(program="ib_write_bw", options={"bytes": "1", "peer": name}),
+        pb.Ask: pb.Ask(interval=random.choice((0, 5, 2**64 - 1))),
+        pb.LoadJob: random.choice(
+            (
+                pb.LoadJob(program="ib_write_bw", options={"bytes": "1", "peer": name}),
+                pb.LoadJob(
+                    program="rdma_write_flows",
+                    options={"own": "0"},
+                    flows=pb.Flows(
+                        peers=["a", name],
+                        seconds=random.choice((1.0, float("nan"))),
+                        to=[random.choice((0, 1, 9))],
+                        bytes=[random.choice((0, 5))],
+                        at_us=[7],
+                    ),
+                ),
+            )
+        ),
     }[METHODS[method][0]].SerializeToString()
     data = damage(random, good) if random.random() < 0.6 else good
     try:

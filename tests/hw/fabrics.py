@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dcqcn_gym.commands.hw import world_plan
+from dcqcn_gym.envs.backends.played import fabric_for_now
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 
@@ -41,15 +40,9 @@ load_of = "host"
 
 
 @contextmanager
-def fabric_of(scenario: Scenario, **options: bool) -> Iterator[DigitalFabric]:
-    """Run a fabric in a folder with a short name (sockets have short addresses)."""
+def fabric_of(scenario: Scenario, **options: Any) -> Iterator[DigitalFabric]:
+    """Run a fabric, where there is a ``redis-server``."""
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="dcqcn-"))
-    fabric = DigitalFabric(folder / "f", world_plan(scenario), **options)  # type: ignore[arg-type]
-    try:
-        fabric.start()
+    with fabric_for_now(scenario, **options) as fabric:
         yield fabric
-    finally:
-        fabric.close()
-        shutil.rmtree(folder)

@@ -49,11 +49,13 @@ def channel(folder: Path, agent: Agent, name: str, cert: str = "controller") -> 
     )
 
 
-def code_of(channel: grpc.Channel, method: str, payload: bytes) -> grpc.StatusCode:
+def code_of(
+    channel: grpc.Channel, method: str, payload: bytes, compression: grpc.Compression | None = None
+) -> grpc.StatusCode:
     """Send bytes as they are; return gRPC's code of the answer."""
     call = channel.unary_unary(f"/{SERVICE}/{method}")
     try:
-        call(payload, timeout=5.0)
+        call(payload, timeout=5.0, compression=compression)
     except grpc.RpcError as error:
         code: grpc.StatusCode = error.code()
         return code
@@ -78,12 +80,12 @@ def test_a_change_goes_to_all_and_into_the_audit_log(
         assert again.changed == ()
         read = controller.ask_all("Read", pb.Nothing())["nic-1"]
         assert read.targets[0].knobs["rp_ai_rate"] == 50e6
-        assert controller.counters()["nic-2"]["tx_bytes"] == 1000000400
+        assert controller.gather().figures["nic-2"]["tx_bytes"] == 1000000400
         assert controller.newest() == done.transaction
         assert controller.undo(done.transaction, "back again") == list(agents)
         assert controller.newest() == ""
         assert [held(folder, name) for name in agents] == ["5\n"] * 3
-        assert controller.message_bytes[0] > 0
+        assert all(sent > 0 and got > 0 for sent, got in controller.message_bytes.values())
     audit = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
     event = next(e for e in audit if e["event"] == "confirmed")
     assert (event["who"], event["why"]) == ("dcqcn-gym", "a test")
@@ -121,6 +123,22 @@ def test_a_failure_in_the_middle_takes_all_back(running: tuple[Path, dict[str, A
         assert [held(folder, name) for name in agents] == ["5\n"] * 3
         states = controller.ask_all("Status", pb.Nothing())
         assert {s.state for s in states.values()} == {"idle"}
+
+
+def test_a_change_that_takes_too_long_to_reach_all_is_taken_back(
+    running: tuple[Path, dict[str, Agent]],
+) -> None:
+    folder, agents = running
+    before = held(folder, "nic-0")
+    targets = {name: {"": {"rp_ai_rate": 77e6}} for name in agents}
+    with controller_of(folder, fleet_of(agents, most_skew_s=1e-9)) as controller:
+        with pytest.raises(DeviceError, match="more than most_skew_s = 1e-09"):
+            controller.carry_out(targets, "too slow")
+        assert [held(folder, name) for name in agents] == [before] * 3
+    with controller_of(folder, fleet_of(agents, most_skew_s=60.0)) as controller:
+        done = controller.carry_out(targets, "quick enough")
+        assert 0 < done.skew_s < 60
+        controller.undo(done.transaction, "back")
 
 
 def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, Agent]]) -> None:
@@ -198,6 +216,10 @@ def test_wrong_bytes_are_answered_and_do_no_harm(
                 data[rng.randrange(len(data))] = rng.randrange(256)
             code_of(own, method, bytes(data[: rng.randrange(len(data) + 1)]))
         assert code_of(own, "Status", b"x" * 70_000) == grpc.StatusCode.RESOURCE_EXHAUSTED
+        small = b"x" * 10_000_000  # some 10 kB once it is compressed
+        assert code_of(own, "Status", small, grpc.Compression.Gzip) == (
+            grpc.StatusCode.RESOURCE_EXHAUSTED
+        )
         assert code_of(own, "Status", b"") == grpc.StatusCode.OK
         assert code_of(own, "Nothing", b"") == grpc.StatusCode.UNIMPLEMENTED
         stage = pb.Wanted(transaction="../../x", targets=good.targets, who="x")
@@ -351,9 +373,9 @@ def test_an_agent_of_another_version_is_named_and_nothing_changes(
 ) -> None:
     folder, agents = running
     before = held(folder, "nic-0")
-    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", 2)
+    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", 3)
     controller = Controller(fleet_of(agents), folder)
-    with pytest.raises(ConfigError, match=r"agent nic-0 speaks version 2 .*, this controller ver"):
+    with pytest.raises(ConfigError, match=r"agent nic-0 speaks version 3 .*, this controller ver"):
         controller.open()
     controller.close()
     assert held(folder, "nic-0") == before

@@ -17,6 +17,7 @@ from fleets import nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.commands import hw_tune
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.abort import AbortRules
@@ -117,6 +118,16 @@ def test_a_broken_limit_ends_a_run_and_the_fleet_goes_back(
         typed(*words, "--patience", "2", "--out", str(tmp_path / "out"))
     assert typed("plan", *fleet, *default) == before
     assert len((tmp_path / "out" / "run.jsonl").read_text().splitlines()) == 3  # head, 2 intervals
+
+
+def test_what_is_wrong_with_reports_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    line = {
+        "i": 3, "utility": 0.5, "terms": [1.0, 1.0, 1.0], "drops": 0, "start_ps": 0,
+        "end_ps": 10**9, "data_packets": 1, "idle": False,
+        "scheme": {"missing_reports": 2, "nic_errors": 4},
+    }  # fmt: skip
+    hw_tune._judge(line, {}, AbortRules())
+    assert capsys.readouterr().err == "interval 3: utility 0.5000; 2 missing reports\n"
 
 
 def test_rules_of_ending_early() -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.figures import Reading, report_of
-from dcqcn_gym.testing.hw_faults import FAULTS, STEP_S, TRIAL_S, run_case
+from dcqcn_gym.testing.hw_faults import FAULTS, STEP_S, TRIAL_S, case_line, run_case
 from dcqcn_gym.testing.hw_faulty import make_certificates
 
 SEEDS = range(30)
-seen: set[str] = set()
+LISTED = (Path(__file__).parent / "fault-cases.txt").read_text().splitlines()
+"""What the long run did: `python -m dcqcn_gym.testing.hw_faults --cases 300 --write ...`."""
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,8 @@ def test_every_device_ends_at_a_confirmed_setting(first: int, certs: Path, tmp_p
         folder.mkdir()
         outcome = run_case(seed, folder, certs)
         confirmed += outcome.confirmed
+        if shutil.which("redis-server"):
+            assert case_line(outcome) == LISTED[seed]
         # a device is away for a trial at most; longer only while its own file or database is gone
         gone = ("file-gone", "redis-restart", "clock-jump")
         hindered = any(fault.startswith(gone) for fault in outcome.faults)
@@ -45,9 +50,12 @@ def test_one_case_quickly(certs: Path, tmp_path: Path) -> None:
     assert run_case(1, tmp_path, certs).faults
 
 
-def test_faults_have_names_and_meanings() -> None:
-    assert len(FAULTS) >= 17
+def test_faults_have_names_and_meanings_and_all_were_tried() -> None:
+    assert len(FAULTS) >= 20
     assert all(FAULTS.values())
+    assert [line.split(":")[0] for line in LISTED] == [str(seed) for seed in range(300)]
+    assert all(line.endswith(" s") for line in LISTED)
+    assert all(count(f"{name} at " in line for line in LISTED) >= 10 for name in FAULTS)
 
 
 @pytest.mark.parametrize("kind", ["wrapped", "reset", "stuck"])

@@ -6,20 +6,19 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_fleet import chosen_targets, open_fleet, show_plans
 from dcqcn_gym.commands.hw_load import app as load_app
+from dcqcn_gym.commands.hw_load import probe
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.hw.agent.server import Agent
-    from dcqcn_gym.hw.fabric.fabric import WorldPlan
 
 app = typer.Typer(
     name="hw",
@@ -31,6 +30,7 @@ app.add_typer(agent_app, name="agent")
 app.add_typer(load_app, name="load")
 app.command()(tune)
 app.command()(collect)
+app.command()(probe)
 
 _Config = Annotated[Path, typer.Option("--config", help="The agent's file (TOML).")]
 _Fleet = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
@@ -78,6 +78,9 @@ def agent_switch(config: _Config) -> None:
 
 
 def _run_agent(config: Path, kind: str) -> None:
+    from dcqcn_gym.hw.agent.privileges import KEPT, keep_only
+
+    keep_only(KEPT[kind])  # before there are other threads
     require_grpc()
     from dcqcn_gym.hw.agent.server import load_agent
 
@@ -94,6 +97,18 @@ def _run_agent(config: Path, kind: str) -> None:
 
 
 @app.command()
+def unit(
+    kind: Annotated[Literal["nic", "switch"], typer.Argument(help="nic or switch.")],
+    config: Annotated[str, typer.Option(help="The agent's file on the device.")],
+    program: Annotated[str | None, typer.Option(help="dcqcn-gym there; else this one.")] = None,
+) -> None:
+    """Print the systemd unit of an agent."""
+    from dcqcn_gym.hw.agent.units import unit_text
+
+    typer.echo(unit_text(kind, program or str(Path(sys.argv[0]).absolute()), config), nl=False)
+
+
+@app.command()
 def fabric(
     scenario: Annotated[str, typer.Option("--scenario", "-s", help="A name or a TOML file.")],
     folder: Annotated[Path, typer.Option("--dir", help="A new folder for devices and keys.")],
@@ -103,6 +118,7 @@ def fabric(
 ) -> None:
     """Run a fleet without hardware: files, Redis servers and agents, played by the engine."""
     require_grpc()
+    from dcqcn_gym.envs.backends.played import world_plan
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 
@@ -115,24 +131,6 @@ def fabric(
         played.wait()
     finally:
         played.close()
-
-
-def world_plan(scenario: Scenario) -> WorldPlan:
-    """Return what the digital fabric of a scenario plays: the native engine."""
-    from dcqcn_gym.envs.backends.hardware import scenario_digest
-    from dcqcn_gym.envs.backends.native import NativeBackend
-    from dcqcn_gym.envs.backends.shape import shape_of
-    from dcqcn_gym.hw.fabric.fabric import World, WorldPlan
-
-    def begin(seed: int) -> World:
-        world = NativeBackend()
-        world.open(scenario, seed)
-        return world
-
-    return WorldPlan(
-        scenario_digest(scenario), shape_of(scenario), scenario.initial_setting(),
-        scenario.monitor_interval_ps, begin,
-    )  # fmt: skip
 
 
 @app.command()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,9 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from dcqcn_gym.commands.hw_fleet import open_fleet
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.extra import require_grpc
 
-__all__ = ["app"]
+__all__ = ["addresses", "app", "probe"]
 
 app = typer.Typer(help="Start, show and stop load: perftest and nccl-tests.", no_args_is_help=True)
 
@@ -46,6 +52,70 @@ def start(
 
 
 @app.command()
+def flows(
+    fleet: _Fleet,
+    scenario: Annotated[
+        str, typer.Option("--scenario", "-s", help="Its poisson workload: sizes, gaps, hosts.")
+    ],
+    seconds: Annotated[float, typer.Option(min=0.001, help="How long flows begin.")] = 10.0,
+    rate: Annotated[
+        float, typer.Option(min=1e-9, max=1.0, help="Share of the scenario's flows per second.")
+    ] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the flows.")] = 1,
+    address: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NIC=ADDRESS", help="Where RDMA reaches a NIC; else its agent's."),
+    ] = None,
+    ib_device: Annotated[
+        str | None, typer.Option(help="The RDMA device of every host, as mlx5_0.")
+    ] = None,
+    first_port: Annotated[int, typer.Option(min=1024, max=65000, help="Of perftest.")] = 18600,
+) -> None:
+    """Start flows of a Poisson process on all NICs: RDMA WRITEs by perftest, one each.
+
+    The same seed draws the same flows. `hw load show` has what became of them, by size, and
+    `hw load stop` ends them.
+    """
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.envs.scenario.workloads import Poisson, mean_gap_ps
+
+    require_grpc()
+    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.hw.load.fleet_flows import jobs_of
+
+    chosen = load_scenario(scenario)
+    found = [w for w in chosen.workloads if isinstance(w, Poisson)]
+    if len(found) != 1:
+        raise ConfigError(f"{scenario}: {len(found)} poisson workloads; expected one")
+    per_s = rate * 1e12 / mean_gap_ps(found[0], chosen.fabric)
+    options = {"first_port": str(first_port), **({"device": ib_device} if ib_device else {})}
+    with open_fleet(fleet) as controller:
+        nics = addresses(controller.addresses, controller.nics, address or [])
+        jobs = jobs_of(nics, found[0].cdf.points, per_s, seconds, seed, options)
+        controller.start_loads(jobs)
+    n = count(len(job.flows.to) for job in jobs.values())
+    sent = count(size for job in jobs.values() for size in job.flows.bytes)
+    typer.echo(f"{len(jobs)} NICs: {n} flows, {sent} bytes, within {seconds:g} s")
+
+
+def addresses(
+    known: Mapping[str, str], nics: Sequence[str], given: Sequence[str]
+) -> dict[str, str]:
+    """Return NIC -> address for RDMA: as given, or the host of its agent's address."""
+    from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+
+    found = {name: known[name].rpartition(":")[0].strip("[]") for name in nics}
+    for text in given:
+        name, equals, where = text.partition("=")
+        if not equals or not where:
+            raise ConfigError(f"--address {text}: expected NIC=ADDRESS")
+        if name not in found:
+            raise UnknownNameError("NIC", name, found)
+        found[name] = where
+    return found
+
+
+@app.command()
 def show(fleet: _Fleet, device: _Device) -> None:
     """Show whether load runs on a device, and the figures that it printed at its end."""
     from rich.console import Console
@@ -67,13 +137,69 @@ def show(fleet: _Fleet, device: _Device) -> None:
 
 
 @app.command()
-def stop(fleet: _Fleet, device: _Device) -> None:
-    """End the load on a device."""
+def stop(
+    fleet: _Fleet,
+    device: Annotated[str | None, typer.Option("--device", help="One; else all.")] = None,
+) -> None:
+    """End the load on a device, or on all."""
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-    _ask(fleet, device, "StopLoad", pb.Nothing())
-    typer.echo(f"{device}: no load")
+    if device is not None:
+        _ask(fleet, device, "StopLoad", pb.Nothing())
+        typer.echo(f"{device}: no load")
+        return
+    with open_fleet(fleet) as controller:
+        stopped = controller.ask_all("StopLoad", pb.Nothing())
+    typer.echo(f"{len(stopped)} devices: no load")
+
+
+def probe(
+    out: Annotated[Path, typer.Option(help="The file that the agent's rtt_file names.")],
+    own: Annotated[int, typer.Option(min=0, help="Number of this host in the scenario.")],
+    peer: Annotated[
+        list[str], typer.Option(metavar="HOST=ADDRESS", help="Another host; repeatable.")
+    ],
+    every: Annotated[float, typer.Option(min=0, help="Seconds between two rounds.")] = 0.1,
+    iterations: Annotated[int, typer.Option(min=5, help="Round trips of each peer.")] = 20,
+    ib_device: Annotated[str | None, typer.Option(help="The RDMA device, as mlx5_0.")] = None,
+    service_level: Annotated[
+        int | None, typer.Option(min=0, max=15, help="Of the probes: not the tuned queue's.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="End after so many.")] = None,
+) -> None:
+    """Measure round trips to other hosts by ib_write_lat, until Ctrl-C; run it on every host.
+
+    Writes growing sums that the NIC's agent reports.
+    """
+    from dcqcn_gym.hw.probe import Prober
+
+    options = [] if ib_device is None else ["-d", ib_device]
+    options += [] if service_level is None else ["-S", str(service_level)]
+    prober = Prober(own, _peers(peer, own), out, options, iterations)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what waits
+    try:
+        for done in itertools.count(1):
+            silent = prober.round()
+            if silent:
+                typer.echo(f"no answer from {', '.join(map(str, silent))}", err=True)
+            if done == rounds:
+                break
+            time.sleep(every)
+    finally:
+        prober.close()
+
+
+def _peers(given: Sequence[str], own: int) -> dict[int, str]:
+    from dcqcn_gym.core.errors import ConfigError
+
+    found = {}
+    for text in given:
+        host, equals, address = text.partition("=")
+        if not (equals and address and host.isdecimal()) or int(host) == own:
+            raise ConfigError(f"--peer {text}: expected the number of another host and an address")
+        found[int(host)] = address
+    return found
 
 
 def _ask(fleet: Path, device: str, method: str, request: Any) -> Any:

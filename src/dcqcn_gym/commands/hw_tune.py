@@ -120,9 +120,13 @@ def _carry_out(
 
 def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:
     """Say what an interval was worth and, behind ``--safe``, where the trial stands; then judge."""
+    from dcqcn_gym.envs.backends.hardware import MARKS
+
     where = f"; {state['phase']}" if "phase" in state else ""
     why = f" (last: {state['why']})" if state.get("why") else ""
-    typer.echo(f"interval {line['i']}: utility {line['utility']:.4f}{where}{why}", err=True)
+    counted = line.get("scheme", {})
+    marks = "".join(f"; {counted[m]} {m.replace('_', ' ')}" for m in MARKS if m in counted)
+    typer.echo(f"interval {line['i']}: utility {line['utility']:.4f}{where}{why}{marks}", err=True)
     rules.look(line)
 
 

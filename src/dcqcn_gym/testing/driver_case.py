@@ -101,6 +101,13 @@ class DriverCase:
         with pytest.raises(DeviceError, match=f"lacks the knob {missing}.*skip"):
             driver.stage({port: {**knobs, missing: 1.0}})
 
+    def test_a_port_that_is_none_is_quoted(self, driver: Driver) -> None:
+        """A name from a message stays on one line, whatever is in it."""
+        knobs = next(iter(self.targets().values()))
+        with pytest.raises(DeviceError) as caught:
+            driver.stage({"no\nport": knobs})
+        assert "'no\\nport'" in str(caught.value)
+
     def test_counters_are_whole_numbers(self, driver: Driver) -> None:
         """Not below 0; a driver without counters says so."""
         if not self.counts:

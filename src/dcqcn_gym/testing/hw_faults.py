@@ -3,10 +3,11 @@
 A case draws changes and faults from its seed: on the network (a lost, late, repeated or outdated
 message, a partition), in processes (a crash of an agent or of the controller, a full disk, a clock
 that jumps, a wrong certificate) and in devices (a write that fails half-way, a read-back that lies,
-a reboot, a file or a database that is gone). Agents, gRPC, TLS, journals and Redis are real; timers
-run on the case's clock.
+a reboot, a file or a database that is gone, a counter that wraps, sticks or begins anew). Around
+each change an interval is read; one that is reported is held against what devices really sent.
+Agents, gRPC, TLS, journals and Redis are real; timers run on the case's clock.
 
-    python -m dcqcn_gym.testing.hw_faults --cases 300
+    python -m dcqcn_gym.testing.hw_faults --cases 300 --write tests/hw/fault-cases.txt
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dcqcn_gym.core.errors import DcqcnGymError, DeviceError
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.controller import Controller
+from dcqcn_gym.hw.drivers import Targets
+from dcqcn_gym.testing.hw_counting import COUNTER_FAULTS, check_interval, read_all
 from dcqcn_gym.testing.hw_faulty import (
     METHODS,
     NAMES,
@@ -33,7 +37,7 @@ from dcqcn_gym.testing.hw_faulty import (
     make_certificates,
 )
 
-__all__ = ["FAULTS", "NAMES", "STEP_S", "TRIAL_S", "Outcome", "run_case"]
+__all__ = ["FAULTS", "NAMES", "STEP_S", "TRIAL_S", "Outcome", "case_line", "run_case"]
 
 FAULTS: Mapping[str, str] = {
     "request-lost": "a request never arrives",
@@ -53,6 +57,7 @@ FAULTS: Mapping[str, str] = {
     "redis-restart": "a switch's database is gone for a while",
     "certificate-expired": "an agent shows a certificate that has expired, for a while",
     "certificate-foreign": "an agent shows a certificate of another fleet, for a while",
+    **COUNTER_FAULTS,
 }
 
 
@@ -62,7 +67,10 @@ def _no_space(record: object) -> None:
 
 def _arm(fleet: FaultyFleet, name: str, undo: list[Callable[[], object]]) -> None:
     """Prepare one fault for the next change."""
-    rng, device = fleet.random, fleet.random.choice(fleet.names)
+    rng = fleet.random
+    nic_only = name == "file-gone" or name in COUNTER_FAULTS
+    device = rng.choice(fleet.names[:3] if nic_only else fleet.names)
+    device = fleet.names[-1] if name == "redis-restart" else device
     fleet.outcome.faults.append(f"{name} at {device}")
     if name == "write-fails":
         fleet.devices[device].fails = rng.randrange(1, 6)
@@ -71,7 +79,6 @@ def _arm(fleet: FaultyFleet, name: str, undo: list[Callable[[], object]]) -> Non
     elif name == "clock-jump":
         fleet.now += rng.uniform(0.0, 3.0 * TRIAL_S)
     elif name == "file-gone":
-        device = rng.choice(fleet.names[:3])
         file = fleet.cc_file(device, rng.choice(("rp_gd", "rp_ai_rate", "rp_time_reset")))
         file.rename(file.with_name("gone"))
         undo.append(lambda: os.rename(file.with_name("gone"), file))
@@ -83,6 +90,8 @@ def _arm(fleet: FaultyFleet, name: str, undo: list[Callable[[], object]]) -> Non
         if fleet.switch is not None:
             fleet.switch.stop()
             undo.append(fleet.switch.restart)
+    elif name in COUNTER_FAULTS:
+        _spoil_counters(fleet, name, device, undo)
     elif name.startswith("certificate"):
         fleet.show_certificate(device, name.partition("-")[2])
         undo.append(lambda: fleet.show_certificate(device))
@@ -90,28 +99,32 @@ def _arm(fleet: FaultyFleet, name: str, undo: list[Callable[[], object]]) -> Non
         fleet.armed[(device, rng.choice(METHODS))] = name
 
 
+def _spoil_counters(
+    fleet: FaultyFleet, name: str, device: str, undo: list[Callable[[], object]]
+) -> None:
+    """Let a NIC's counters do what they must not, in the interval that begins."""
+    act = {"counter-wraps": fleet.traffic.wrap, "counter-stuck": fleet.traffic.stick,
+           "counter-reset": fleet.traffic.restart}[name]  # fmt: skip
+    if name == "counter-wraps":
+        act(device)  # it has come near its end before the interval
+    else:
+        fleet.spoil.append(lambda: act(device))
+    undo.append(fleet.traffic.heal)
+
+
 def _change(fleet: FaultyFleet) -> None:
-    """Carry out one change of all devices while up to three faults strike."""
+    """Carry out one change of all devices, within an interval, while up to three faults strike."""
     rng = fleet.random
     wanted = {"rp_ai_rate": rng.randrange(1, 500) * 1e6, "rp_gd": float(rng.randrange(10, 14)),
               "rp_time_reset": rng.randrange(1, 900) * 1e-6,
               "rp_hai_rate": rng.randrange(10, 5000) * 1e6}  # fmt: skip
     marking = {"kmin": rng.randrange(50, 400) * 1e3, "kmax": rng.randrange(400, 1600) * 1e3}
     undo: list[Callable[[], object]] = []
-    for name in rng.sample(sorted(FAULTS), rng.randrange(0, 4)):
+    armed = rng.sample(sorted(FAULTS), rng.randrange(0, 4))
+    for name in armed:
         _arm(fleet, name, undo)
-    controller = Controller(
-        fleet.fleet, fleet.folder, lambda *args, **more: FaultyClient(fleet, *args, **more)
-    )
-    try:
-        controller.open()
-        targets = {name: {"": marking if name == SWITCH else wanted} for name in fleet.names}
-        controller.carry_out(targets, "a case")
-        fleet.outcome.confirmed += 1
-    except (DcqcnGymError, CrashError):
-        fleet.pass_time(rng.uniform(0.0, TRIAL_S))
-    finally:
-        controller.close()
+    targets = {name: {"": marking if name == SWITCH else wanted} for name in fleet.names}
+    _interval(fleet, targets, sound=not armed and not fleet.cut)
     fleet.armed.clear()
     fleet.pass_time(rng.uniform(0.0, 1.5 * TRIAL_S))
     for heal in undo:
@@ -120,6 +133,40 @@ def _change(fleet: FaultyFleet) -> None:
         device.fails = device.lies = 0
     if rng.random() < 0.5:
         fleet.cut.clear()
+
+
+def _interval(fleet: FaultyFleet, targets: Mapping[str, Targets], *, sound: bool) -> None:
+    """Read all counters, change everything, read again; a ``sound`` interval must be reported."""
+    controller = Controller(
+        fleet.fleet, fleet.folder, lambda *args, **more: FaultyClient(fleet, *args, **more)
+    )
+    reported = False
+    try:
+        controller.open()
+        before, sent = read_all(controller, controller.gather(1)), fleet.traffic.truth()
+        _carry_out(fleet, controller, targets)
+        for strike in fleet.spoil:
+            strike()
+        fleet.traffic.grow()
+        after = read_all(controller, controller.gather(2))
+        if before is not None and after is not None:
+            reported = check_interval(fleet.traffic, before, after, sent)
+    except (DcqcnGymError, CrashError):
+        fleet.pass_time(fleet.random.uniform(0.0, TRIAL_S))
+    finally:
+        fleet.spoil.clear()
+        controller.close()
+    fleet.outcome.reported += reported
+    fleet.outcome.refused += not reported
+    assert reported or not sound, f"seed {fleet.outcome.seed}: a sound interval was refused"
+
+
+def _carry_out(fleet: FaultyFleet, controller: Controller, targets: Mapping[str, Targets]) -> None:
+    try:
+        controller.carry_out(targets, "a case")
+        fleet.outcome.confirmed += 1
+    except DcqcnGymError:
+        fleet.pass_time(fleet.random.uniform(0.0, TRIAL_S))
 
 
 def run_case(seed: int, folder: Path, certs: Path | None = None) -> Outcome:
@@ -155,20 +202,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", type=int, default=30)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--write", type=Path, help="a file for one line per case")
     given = parser.parse_args()
-    longest, confirmed, faults = 0.0, 0, 0
+    outcomes = []
     with _certificates() as certs:
         for seed in range(given.first, given.first + given.cases):
             with tempfile.TemporaryDirectory() as folder:
                 outcome = run_case(seed, Path(folder), certs)
-            longest = max(longest, outcome.longest_away_s)
-            confirmed += outcome.confirmed
-            faults += len(outcome.faults)
+            outcomes.append(outcome)
             if (seed + 1) % 25 == 0:
                 print(f"through case {seed}: all at a confirmed setting", flush=True)
+    if given.write is not None:
+        given.write.write_text("".join(f"{case_line(o)}\n" for o in outcomes), encoding="utf-8")
     print(
-        f"{given.cases} cases, {faults} faults, {confirmed} changes confirmed; every device ended "
-        f"at a confirmed setting; longest time away: {longest:g} s (a trial lasts {TRIAL_S:g} s)"
+        f"{len(outcomes)} cases, {count(len(o.faults) for o in outcomes)} faults, "
+        f"{count(o.confirmed for o in outcomes)} changes confirmed, "
+        f"{count(o.reported for o in outcomes)} intervals reported, all true, and "
+        f"{count(o.refused for o in outcomes)} refused; every device ended at a confirmed setting; "
+        f"longest time away: {max(o.longest_away_s for o in outcomes):g} s "
+        f"(a trial lasts {TRIAL_S:g} s)"
+    )
+
+
+def case_line(outcome: Outcome) -> str:
+    """Return a case as a line of the committed list."""
+    return (
+        f"{outcome.seed}: {', '.join(outcome.faults) or 'no fault'}; {outcome.confirmed} changes "
+        f"confirmed; {outcome.reported} intervals reported, {outcome.refused} refused; "
+        f"away for {outcome.longest_away_s:g} s"
     )
 
 

@@ -7,6 +7,7 @@ the cases.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -25,6 +26,7 @@ from dcqcn_gym.hw.drivers import Driver, Targets, Values
 from dcqcn_gym.hw.fabric.nic import PlayedNic
 from dcqcn_gym.hw.fabric.switch import QUEUE, PlayedSwitch
 from dcqcn_gym.hw.fleet import Fleet
+from dcqcn_gym.testing.hw_counting import Traffic
 
 __all__ = [
     "METHODS",
@@ -36,6 +38,7 @@ __all__ = [
     "CrashError",
     "FaultyClient",
     "FaultyFleet",
+    "LostError",
     "Outcome",
     "make_certificates",
 ]
@@ -47,16 +50,21 @@ SPOILT = ("expired", "foreign")
 """Folders, beside the good certificates, of some that must not serve."""
 TRIAL_S = 5.0
 STEP_S = 0.25
-METHODS = ("Stage", "Apply", "Confirm", "Rollback", "Undo")
+METHODS = ("Stage", "Apply", "Confirm", "Rollback", "Undo", "Counters")
 
 
 @dataclass
 class Outcome:
-    """What a case did, and the longest time (s) that a device was not at a confirmed setting."""
+    """What a case did, and the longest time (s) that a device was not at a confirmed setting.
+
+    ``reported`` intervals were held against the truth; ``refused`` ones could not be known.
+    """
 
     seed: int
     faults: list[str] = field(default_factory=list)
     confirmed: int = 0
+    reported: int = 0
+    refused: int = 0
     longest_away_s: float = 0.0
 
 
@@ -64,17 +72,24 @@ class CrashError(Exception):
     """The controller dies here."""
 
 
-class _Lost(grpc.RpcError):  # type: ignore[misc]
-    """No answer came."""
+class LostError(grpc.RpcError):  # type: ignore[misc]
+    """No answer came: gRPC's future of a call whose network lost it."""
 
     def code(self) -> Any:
+        """Say that nobody could be reached."""
         return grpc.StatusCode.UNAVAILABLE
 
     def details(self) -> str:
+        """Say why."""
         return "lost on purpose"
 
     def result(self) -> Any:
+        """Raise itself."""
         raise self
+
+    def add_done_callback(self, tell: Callable[[Any], None]) -> None:
+        """Be done at once."""
+        tell(self)
 
 
 class _Device(Driver):
@@ -108,7 +123,7 @@ class _Device(Driver):
         return self._inner.setting()
 
     def counters(self) -> dict[str, int]:
-        return {}
+        return self._inner.counters()
 
     def apply(self, values: Values) -> None:
         # a NIC is written file by file, a switch in one transaction
@@ -129,6 +144,7 @@ class FaultyFleet:
         self.folder, self.random = folder, Random(seed)
         self.names = NAMES if shutil.which("redis-server") else NAMES[:-1]
         self.switch: PlayedSwitch | None = None
+        self.nics: dict[str, PlayedNic] = {}
         self.outcome = Outcome(seed)
         self.now = 1000.0
         self.files: dict[str, Path] = {}
@@ -136,11 +152,15 @@ class FaultyFleet:
         self.devices: dict[str, _Device] = {}
         self.armed: dict[tuple[str, str], str] = {}  # (device, method) -> fault
         self.cut: set[str] = set()
+        self.spoil: list[Callable[[], object]] = []
+        """What happens to counters in the middle of the interval."""
         self.down: set[str] = set()
         self.away = dict.fromkeys(self.names, 0.0)
         try:
             for name in self.names:
                 self._lay_out(name)
+            self.traffic = Traffic(self.nics, self.switch, seed)
+            for name in self.names:
                 self.start(name)
         except BaseException:
             self.close()
@@ -167,7 +187,7 @@ class FaultyFleet:
             driver = "sonic"
             settings = {"socket": str(self.switch.socket), "queue": QUEUE, "ports": ports}
         else:
-            PlayedNic(self.folder / name / "root", default_setting())
+            self.nics[name] = PlayedNic(self.folder / name / "root", default_setting())
         self.files[name] = self.folder / name / "agent.toml"
         tls = {
             key: f"../certs/{file}"
@@ -224,7 +244,8 @@ class FaultyFleet:
         return self.folder / name / folder / file
 
     def reboot(self, name: str) -> None:
-        """Bring the device back with the vendor's values; its agent starts with it."""
+        """Bring the device back with the vendor's values and new counters; its agent starts."""
+        self.traffic.restart(name)
         if name == SWITCH:
             assert self.switch is not None
             self.switch.fill(default_setting(), 1.0)
@@ -299,10 +320,10 @@ class FaultyClient(AgentClient):
         if fault == "partition":
             fleet.cut.add(self.name)
         if self.name in fleet.cut or fault == "request-lost":
-            return _Lost()
+            return LostError()
         if fault == "request-late":
             self._late.append((method, request))
-            return _Lost()
+            return LostError()
         if fault == "agent-crash":
             fleet.start(self.name)
         if fault == "reboot":
@@ -320,7 +341,7 @@ class FaultyClient(AgentClient):
         self._earlier.append((method, request))
         if fault == "reply-lost":
             _wait(future)
-            return _Lost()
+            return LostError()
         return future
 
 

@@ -4,8 +4,8 @@ Every agent has a port, a certificate and a journal of its own. With ``--scenari
 those of the digital fabric in another process, NICs and switches with their Redis servers; with
 ``--agents N`` they are N NICs in this process.
 
-    python -m dcqcn_gym.testing.hw_scale --scenario fb-hadoop
-    python -m dcqcn_gym.testing.hw_scale --agents 1000
+    python -m dcqcn_gym.testing.hw_scale --scenario fb-hadoop --write docs/hardware.md
+    python -m dcqcn_gym.testing.hw_scale --agents 1000 --write docs/hardware.md
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import BackendError
 from dcqcn_gym.core.knobs import default_setting
@@ -39,8 +40,9 @@ from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fabric.nic import PlayedNic
 from dcqcn_gym.hw.fleet import Fleet, load_fleet
+from dcqcn_gym.runs.table import Table
 
-__all__ = ["Took", "measure", "nic_agents"]
+__all__ = ["COLUMNS", "Took", "measure", "nic_agents"]
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -59,22 +61,22 @@ class Took:
     agents_cpu_s: float | None
     """Per change, of all agents; None where they share the controller's process."""
 
-    def words(self) -> str:
-        """Return them for people."""
-        ms = np.array(self.seconds) * 1e3
-        skew = float(np.median(self.skews_s)) * 1e3
-        own = f"{self.controller_cpu_s * 1e3:.0f} ms of CPU a change"
-        if self.agents_cpu_s is None:
-            shared = f"{own}, controller and agents together"
-        else:
-            agents = self.agents_cpu_s * 1e3
-            each = agents / self.devices
-            shared = f"{own} in the controller, {agents:.0f} ms in all agents ({each:.2f} ms each)"
-        return (
-            f"{self.devices} devices, {len(ms)} changes: apply to confirm {np.median(ms):.0f} ms "
-            f"(median), {ms.max():.0f} ms (longest); {skew:.0f} ms between the first and the last "
-            f"device; {shared}"
-        )
+    def row(self) -> list[str]:
+        """Return them as cells of :data:`COLUMNS`."""
+        own, agents = f"{self.controller_cpu_s:.2f} s", "in the controller's"
+        if self.agents_cpu_s is not None:
+            agents = f"{self.agents_cpu_s * 1e3 / self.devices:.1f} ms each"
+        return [
+            f"{self.devices}", f"{len(self.seconds)}", f"{float(np.median(self.seconds)):.2f} s",
+            f"{max(self.seconds):.2f} s", f"{float(np.median(self.skews_s)):.2f} s",
+            own, agents,
+        ]  # fmt: skip
+
+
+COLUMNS = (
+    "devices", "changes", "apply to confirm, median", "longest", "first to last device",
+    "CPU of the controller, a change", "CPU of the agents",
+)  # fmt: skip
 
 
 def measure(controller: Controller, changes: int, pids: Sequence[int] = ()) -> Took:
@@ -160,35 +162,40 @@ def main() -> None:
     what.add_argument("--scenario", help="the digital fabric of this scenario")
     what.add_argument("--agents", type=int, help="so many NICs in this process")
     parser.add_argument("--changes", type=int, default=20)
+    parser.add_argument("--write", type=Path, help="a page with marks for the table")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="hw-"))
     try:
         if given.scenario is not None:
             with _fabric(folder, given.scenario) as (file, pids):
                 controller = Controller(load_fleet(file), file.parent)
-                _tell(controller, given.changes, pids)
+                text = _measured(controller, given.changes, pids)
         else:
-            begun = time.monotonic()
             with nic_agents(folder, given.agents) as fleet:
-                print(f"{given.agents} agents started in {time.monotonic() - begun:.0f} s")
-                _tell(Controller(fleet, folder), given.changes, [])
+                text = _measured(Controller(fleet, folder), given.changes, [])
     finally:
         shutil.rmtree(folder)
+    option = f"--scenario {given.scenario}" if given.scenario else f"--agents {given.agents}"
+    text = f"`python -m dcqcn_gym.testing.hw_scale {option}`:\n\n{text}"
+    print(text)
+    if given.write is not None:
+        insert(given.write, "fleet scale agents" if given.agents else "fleet scale fabric", text)
 
 
-def _tell(controller: Controller, changes: int, pids: Sequence[int]) -> None:
+def _measured(controller: Controller, changes: int, pids: Sequence[int]) -> str:
+    """Return what was measured, as Markdown."""
     try:
-        begun = time.monotonic()
         controller.open()
-        print(f"connected to all in {time.monotonic() - begun:.1f} s")
-        print(measure(controller, changes, pids).words())
+        took = measure(controller, changes, pids)
         states = controller.ask_all("Status", pb.Nothing()).values()
         idle = count(s.state == "idle" for s in states)
         handles = len(os.listdir("/proc/self/fd"))
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(
-            f"{idle} devices at a confirmed setting; this process: {handles} file handles, "
-            f"{threading.active_count()} threads of Python, {memory:.0f} MiB at most"
+        return (
+            f"{Table(COLUMNS, [took.row()]).markdown()}\n\n"
+            f"{idle} devices ended at a confirmed setting. This process: {handles} file handles, "
+            f"{threading.active_count()} threads of Python, {memory:.0f} MiB at most; "
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.0f} over the last minute.\n"
         )
     finally:
         controller.close()

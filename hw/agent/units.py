@@ -1,0 +1,41 @@
+"""The systemd units of agents, as text."""
+
+from __future__ import annotations
+
+from dcqcn_gym.hw.agent.privileges import KEPT
+
+__all__ = ["unit_text"]
+
+_WRITES = {
+    "nic": "/sys/kernel/debug/mlx5 /sys/class/infiniband /sys/devices /var/lib/dcqcn-gym",
+    "switch": "/var/lib/dcqcn-gym",
+}
+"""Folders that stay writable; debugfs for the knobs, sysfs (and what it links to) for lifespan."""
+_WORDS = {"nic": "NIC", "switch": "switch"}
+
+
+def unit_text(kind: str, program: str, config: str) -> str:
+    """Return the unit of an agent; ``kind`` is nic or switch, ``program`` dcqcn-gym's path."""
+    user = "" if kind == "nic" else "User=redis\n"
+    return f"""[Unit]
+Description=dcqcn-gym agent of this {_WORDS[kind]}
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+ExecStart={program} hw agent {kind} --config {config}
+Restart=always
+RestartSec=1
+{user}StateDirectory=dcqcn-gym
+CapabilityBoundingSet={" ".join(KEPT[kind])}
+NoNewPrivileges=yes
+ProtectSystem=strict
+ReadWritePaths={_WRITES[kind]}
+ProtectHome=yes
+PrivateTmp=yes
+LimitMEMLOCK=infinity
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+
+[Install]
+WantedBy=multi-user.target
+"""

@@ -1,0 +1,230 @@
+"""Switches over gNMI: OpenConfig's queue management profiles, read and set from outside the switch.
+
+Paths are those of OpenConfig (openconfig-qos, as openconfig/featureprofiles tests them):
+``/qos/queue-management-profiles/queue-management-profile[name=]/wred/uniform/config`` with
+``min-threshold`` and ``max-threshold`` in bytes, ``max-drop-probability-percent`` and
+``enable-ecn``; a port's queue names its profile. All fields go out in one Set, which a target
+carries out whole or not at all. Some vendors round thresholds; the read-back tells, and the change
+is taken back. The model has no counters of marks or PFC, so this driver reports none.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dcqcn_gym.core.errors import DeviceError, MissingExtraError, in_one_line, quote
+from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
+from dcqcn_gym.hw.device_units import device_unit, from_device
+from dcqcn_gym.hw.drivers.base import (
+    Driver,
+    DriverSettings,
+    Line,
+    Surroundings,
+    Targets,
+    Values,
+)
+from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
+
+__all__ = ["GnmiDriver", "GnmiSettings"]
+
+_KNOBS = {
+    "min-threshold": "kmin",
+    "max-threshold": "kmax",
+    "max-drop-probability-percent": "pmax",
+}
+_PROFILE = "/qos/queue-management-profiles/queue-management-profile[name={}]/wred/uniform/config"
+_BOUND = "/qos/interfaces/interface[interface-id={}]/output/queues/queue[name={}]/config"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
+_Plain = Annotated[str, Field(pattern=f"^{_NAME.pattern}$")]
+_ALIVE = [("grpc.keepalive_time_ms", 10_000), ("grpc.keepalive_timeout_ms", 5_000)]
+"""A switch that is gone ends a call."""
+
+
+class GnmiSettings(DriverSettings):
+    """One switch; the agent stands beside it, on a host that reaches its management address."""
+
+    host: str = Field(description="the switch's management address")
+    port: int = Field(default=9339, ge=1, le=65535, description="its gNMI port, with TLS")
+    name: str = Field(description="the name in the switch's certificate")
+    ca: Path = Field(description="who signed it, PEM; the root folder's, if not absolute")
+    cert: Path = Field(description="the certificate that is shown to the switch")
+    key: Path = Field(description="its key")
+    queue: _Plain = Field(description="the queue of the lossless traffic")
+    ports: tuple[_Plain, ...] = Field(
+        min_length=1, description="names of ports in the order of the scenario's"
+    )
+    skip: tuple[str, ...] = Field(default=(), description="knobs that this switch may lack")
+
+
+class GnmiDriver(Driver):
+    """See the module."""
+
+    name = "gnmi"
+    summary = "switch: OpenConfig over gNMI, at once; no counters"
+    kind = "switch"
+    Settings = GnmiSettings
+
+    def __init__(self, settings: GnmiSettings, around: Surroundings) -> None:
+        self._settings, self._root = settings, around.root
+        self._client: Any = None
+
+    @property
+    def ports(self) -> tuple[str, ...]:
+        """Names of the ports, in the order of the scenario's."""
+        return self._settings.ports
+
+    def knobs(self) -> tuple[str, ...]:
+        """Return kmin, kmax and pmax, once every port's profile is found to mark."""
+        self.read()
+        return ECN_KNOBS
+
+    def _profiles(self) -> dict[str, str]:
+        """Return port -> the profile of its queue."""
+        found = {}
+        for port in self._settings.ports:
+            held = self._get(_BOUND.format(port, self._settings.queue))
+            profile = str(held.get("queue-management-profile", ""))
+            if not _NAME.fullmatch(profile):
+                raise DeviceError(
+                    f"queue {self._settings.queue} of port {port} has the queue management profile "
+                    f"{quote(profile)}; bind one with a plain name first"
+                )
+            found[port] = profile
+        return found
+
+    def _held(self, profile: str) -> dict[str, str]:
+        """Return field -> text of a profile that marks; raise if it does not."""
+        held = self._get(_PROFILE.format(profile))
+        if held.get("enable-ecn") is not True:
+            raise DeviceError(f"profile {profile} does not mark: set enable-ecn to true first")
+        return {field: str(held[field]) for field in _KNOBS if field in held}
+
+    def read(self) -> dict[str, str]:
+        """Return the thresholds and probability of every profile that the ports use."""
+        return {
+            f"{profile}/{field}": text
+            for profile in sorted(set(self._profiles().values()))
+            for field, text in self._held(profile).items()
+        }
+
+    def stage(self, targets: Targets) -> dict[str, str]:
+        """Return the fields that must change; raise if ports that share a profile differ."""
+        wanted = wanted_of_profiles(self._profiles(), targets, self._settings.skip)
+        found = {}
+        for profile, raw in sorted(wanted.items()):
+            held = self._held(profile)
+            after = {f: str(raw[k]) if k in raw else held.get(f, "") for f, k in _KNOBS.items()}
+            low, high = after["min-threshold"], after["max-threshold"]
+            if _number(low) > _number(high):
+                raise DeviceError(f"{profile}: min-threshold {low} B would be above {high} B")
+            for field, text in after.items():
+                if held.get(field) != text:
+                    found[f"{profile}/{field}"] = text
+        return found
+
+    def diff(self, before: Values, after: Values) -> list[Line]:
+        """Return one line per field; ``shared_by`` are the ports that use its profile."""
+        users: dict[str, list[str]] = {}
+        for port, profile in self._profiles().items():
+            users.setdefault(profile, []).append(port)
+        lines = []
+        for place in (p for p in sorted(after) if after[p] != before.get(p)):
+            profile, _, field = place.rpartition("/")
+            knob = _KNOBS[field]
+            shared = tuple(users.get(profile, ()))
+            lines.append(
+                Line(place, knob, device_unit(DCQCN[knob]), before.get(place, ""), after[place],
+                     shared if len(shared) > 1 else ())
+            )  # fmt: skip
+        return lines
+
+    def apply(self, values: Values) -> None:
+        """Set all fields of all profiles in one request and read them back."""
+        held = self.read()
+        changes: dict[str, dict[str, int]] = {}
+        for place, text in values.items():
+            if place not in held:
+                raise DeviceError(f"{place} is not a field of a profile that the ports use")
+            profile, _, field = place.rpartition("/")
+            changes.setdefault(profile, {})[field] = _number(text)
+        if changes:
+            update = [(_PROFILE.format(name), fields) for name, fields in changes.items()]
+            self._ask(lambda client: client.set(update=update, encoding="json_ietf"))
+        for place, text in self.read_back(values).items():
+            raise DeviceError(
+                f"{place} holds {text} after {values[place]} was set; the switch rounds it: choose "
+                "a value that it can hold"
+            )
+
+    def revert(self, values: Values) -> None:
+        """Put back everything in one request."""
+        self.apply({place: values[place] for place in self.read_back(values)})
+
+    def setting(self) -> dict[str, dict[str, float]]:
+        """Return port -> knobs in SI units."""
+        return {
+            port: {
+                _KNOBS[field]: from_device(DCQCN[_KNOBS[field]], _number(text))
+                for field, text in self._held(profile).items()
+            }
+            for port, profile in self._profiles().items()
+        }
+
+    def counters(self) -> dict[str, int]:
+        """Raise: OpenConfig's model has none of marks, queues or PFC."""
+        raise DeviceError("driver gnmi has no counters of marks and PFC; it changes switches only")
+
+    def _get(self, path: str) -> dict[str, Any]:
+        """Return the fields of a container, without the names of their modules."""
+        found = self._ask(
+            lambda client: client.get(path=[path], encoding="json_ietf", datatype="config")
+        )
+        try:
+            value = found["notification"][0]["update"][0]["val"]
+            return {key.rpartition(":")[2]: text for key, text in value.items()}
+        except (KeyError, IndexError, TypeError, AttributeError):
+            raise DeviceError(f"the switch has nothing at {path}") from None
+
+    def _ask(self, call: Callable[[Any], Any]) -> Any:
+        """Make a call; a connection that failed is opened again by the next one."""
+        try:
+            if self._client is None:
+                self._client = self._connected()
+            return call(self._client)
+        except MissingExtraError:
+            raise
+        except Exception as error:  # pygnmi raises its own, gRPC's and plain ones
+            client, self._client = self._client, None
+            if client is not None:
+                client.close()
+            where = f"{self._settings.host}:{self._settings.port}"
+            raise DeviceError(f"gNMI at {where}: {in_one_line(error) or 'no answer'}") from None
+
+    def _connected(self) -> Any:
+        try:
+            from pygnmi.client import gNMIclient
+        except ImportError:
+            raise MissingExtraError("the driver of switches over gNMI", "gnmi") from None
+        logging.getLogger("pygnmi").setLevel(logging.CRITICAL)  # errors are raised, too
+        own = self._settings
+        files = {
+            f"path_{use}": str(self._root / path)
+            for use, path in (("root", own.ca), ("cert", own.cert), ("key", own.key))
+        }
+        client = gNMIclient(
+            target=(own.host, own.port), override=own.name, grpc_options=_ALIVE, **files
+        )
+        return client.connect(timeout=0)  # else it waits, and then weakens this process's ciphers
+
+
+def _number(text: Any) -> int:
+    """Return a whole number of the switch (JSON of 64 bits is text); DeviceError if it is none."""
+    if not str(text).isdecimal() or len(str(text)) > 19:
+        raise DeviceError(f"the switch holds {quote(str(text))}; expected a whole number")
+    return int(text)

@@ -1,0 +1,111 @@
+"""The driver over gNMI against the kit and a fake server: sharing, refusals, rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcqcn_gym.core.errors import ConfigError, DeviceError
+from dcqcn_gym.core.knobs import ECN_KNOBS, expert_setting
+from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.drivers import Driver, Surroundings, Targets, make_driver
+from dcqcn_gym.testing.driver_case import DriverCase
+
+pytest.importorskip("pygnmi", reason="the extra gnmi is not installed")
+from fake_gnmi import BOUND, PROFILES, FakeGnmi, fake_gnmi
+
+Running = tuple[FakeGnmi, dict[str, Any]]
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    with fake_gnmi(tmp_path) as running:
+        yield running
+
+
+def driver_of(running: Running, **more: object) -> Driver:
+    return make_driver("gnmi", {**running[1], **more}, Surroundings(), "test")
+
+
+class TestGnmi(DriverCase):
+    counts = False
+
+    @pytest.fixture(autouse=True)
+    def _fake(self, running: Running) -> None:
+        self.running = running
+
+    def new_driver(self) -> Driver:
+        return driver_of(self.running)
+
+    def targets(self) -> Targets:
+        return {"": {name: expert_setting()[name] for name in ECN_KNOBS}}
+
+
+def test_bytes_and_percents_go_out_in_one_set(running: Running) -> None:
+    fake, _ = running
+    driver = driver_of(running)
+    driver.apply(driver.stage({"": {"kmin": 200e3, "kmax": 800e3, "pmax": 0.25}}))
+    assert fake.sets == 1
+    for name in ("LOSSLESS", "UPLINK"):
+        held = fake.tree[PROFILES.format(name)]
+        assert held["openconfig-qos:min-threshold"] == "200000"
+        assert (held["max-threshold"], held["max-drop-probability-percent"]) == ("800000", 25)
+        assert (held["enable-ecn"], held["drop"]) == (True, False)  # nothing else is touched
+
+
+def test_ports_that_share_a_profile_are_shown_and_cannot_differ(running: Running) -> None:
+    driver = driver_of(running)
+    lines = driver.diff(driver.read(), driver.stage({"": {"kmin": 100e3}}))
+    assert {line.place: line.shared_by for line in lines} == {
+        "LOSSLESS/min-threshold": ("eth1", "eth2"), "UPLINK/min-threshold": (),
+    }  # fmt: skip
+    with pytest.raises(DeviceError, match="eth1 and eth2 share the profile LOSSLESS"):
+        driver.stage({"eth1": {"kmin": 1e5}, "eth2": {"kmin": 2e5}})
+    with pytest.raises(DeviceError, match="port 'eth7' is not one of eth1"):
+        driver.stage({"eth7": {"kmin": 1e5}})
+    with pytest.raises(DeviceError, match="min-threshold 2000000 B would be above 1536000 B"):
+        driver.stage({"": {"kmin": 2e6}})
+
+
+def test_a_switch_that_rounds_or_refuses_keeps_nothing(running: Running) -> None:
+    fake, _ = running
+    driver = driver_of(running)
+    before = driver.read()
+    fake.step = 6144
+    with pytest.raises(DeviceError, match="holds 196608 after 200000 was set; the switch rounds"):
+        driver.apply(driver.stage({"": {"kmin": 200e3}}))
+    fake.step = 1
+    driver.revert(before)
+    fake.refuse = "min and max must differ"
+    with pytest.raises(DeviceError, match=r"gNMI at 127.0.0.1:\d+: .*min and max must differ"):
+        driver.apply(driver.stage({"": {"kmin": 100e3}}))
+    fake.refuse = ""
+    assert driver.read() == before  # connected again
+
+
+def test_what_is_not_there_or_does_not_mark_is_refused(running: Running) -> None:
+    fake, _ = running
+    fake.tree[PROFILES.format("UPLINK")]["enable-ecn"] = False
+    with pytest.raises(DeviceError, match="profile UPLINK does not mark"):
+        driver_of(running).knobs()
+    fake.tree[BOUND.format("eth3", "RDMA")] = {"queue-management-profile": "a]/b"}
+    with pytest.raises(DeviceError, match=r"profile 'a\]/b'; bind one with a plain name"):
+        driver_of(running).read()
+    del fake.tree[BOUND.format("eth3", "RDMA")]
+    with pytest.raises(DeviceError, match=r"gNMI at .*no /qos/interfaces"):
+        driver_of(running).read()
+    fake.tree[BOUND.format("eth3", "RDMA")] = {"queue-management-profile": "LOSSLESS"}
+    fake.tree[PROFILES.format("LOSSLESS")]["max-threshold"] = "many"
+    with pytest.raises(DeviceError, match="holds 'many'; expected a whole number"):
+        driver_of(running).setting()
+
+
+def test_only_a_switch_of_this_authority_is_talked_to(running: Running, tmp_path: Path) -> None:
+    write_all(tmp_path / "other", ["leaf-9"], ["controller"])
+    with pytest.raises(DeviceError, match=r"gNMI at 127\.0\.0\.1"):
+        driver_of(running, ca=str(tmp_path / "other" / "ca.pem")).read()
+    with pytest.raises(ConfigError, match="queue"):
+        driver_of(running, queue="x]/y[")
