@@ -11,6 +11,7 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.board.compared import best_known, p_values
 from dcqcn_gym.benchmarks.board.details import course_details, row_details, suite_details
+from dcqcn_gym.benchmarks.board.kept_readings import open_readings
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
 from dcqcn_gym.benchmarks.board.ranking import aggregate, bands, improvement
 from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
@@ -36,12 +37,14 @@ def ranked(rows: Sequence[RowScores]) -> dict[str, int]:
     return bands(clean)
 
 
-def write_results(board: Board) -> tuple[list[Table], list[str]]:
+def write_results(board: Board, workers: int | None = None) -> tuple[list[Table], list[str]]:
     """Write ``results.json`` and ``board.md``; return the tables and remarks for a terminal.
 
-    With pyarrow also ``runs.parquet``, a line for every run.
+    With pyarrow also ``runs.parquet``, a line for every run. Many new logs are read by ``workers``
+    processes, by default one per CPU.
     """
-    rows = score_rows(board)
+    with open_readings(board, workers) as readings:
+        rows = score_rows(board, readings)
     place = ranked(rows)
     best = {name: i for i, name in enumerate(place)}
     rows = sorted(rows, key=lambda row: (best.get(row.name, len(best)), not row.complete))

@@ -31,14 +31,14 @@ EPISODE = 130
 """Monitor intervals: the budget of the suite's runs, so that shifts are met too."""
 
 
-def specs(steps: int = STEPS) -> dict[str, TrainSpec]:
+def specs(steps: int = STEPS, seeds: Sequence[int] = SEEDS) -> dict[str, TrainSpec]:
     """Return the trainings by the name of their policy, seed by seed."""
     paths = tuple(str(path) for path in sorted(SUITE.glob("[0-9]*.toml")))
     if not paths:
         raise ConfigError(f"{SUITE} is not here; run this in the root of the repository")
     return {
         f"{algo}-elastic-{seed}": TrainSpec(algo, paths, steps=steps, seed=seed, episode=EPISODE)
-        for seed in SEEDS
+        for seed in seeds
         for algo in ALGORITHMS
     }
 
@@ -51,8 +51,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("out", type=Path, help="folder for the trainings")
     parser.add_argument("--policies", type=Path, default=Path("configs/policies"))
     parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     options = parser.parse_args(arguments)
-    for name, spec in specs(options.steps).items():
+    for name, spec in specs(options.steps, options.seeds).items():
         place = TrainDir(options.out / name)
         last = place.last()
         if last is None or last.steps < spec.whole_steps():
