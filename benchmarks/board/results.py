@@ -37,12 +37,15 @@ def ranked(rows: Sequence[RowScores]) -> dict[str, int]:
     return bands(clean)
 
 
-def write_results(board: Board, workers: int | None = None) -> tuple[list[Table], list[str]]:
+def write_results(
+    board: Board, workers: int | None = None, out: Path | None = None
+) -> tuple[list[Table], list[str]]:
     """Write ``results.json`` and ``board.md``; return the tables and remarks for a terminal.
 
     With pyarrow also ``runs.parquet``, a line for every run. Many new logs are read by ``workers``
-    processes, by default one per CPU.
+    processes, by default one per CPU. Files go into ``out``, by default the board's folder.
     """
+    folder = board.out if out is None else out
     with open_readings(board, workers) as readings:
         rows = score_rows(board, readings)
     place = ranked(rows)
@@ -61,7 +64,7 @@ def write_results(board: Board, workers: int | None = None) -> tuple[list[Table]
             line["regret"] = _mean(found["regret"])
             line["recovery"] = _mean(found["recovery"])
     write_json_results(
-        board.out,
+        folder,
         "board",
         lines,
         scenarios=board.suite.scenarios.values(),
@@ -69,10 +72,10 @@ def write_results(board: Board, workers: int | None = None) -> tuple[list[Table]
         seeds={"repetitions": list(range(board.repetitions))},
         figures={**suite_details(board, known), "rows": details},
     )
-    write_runs(board, rows)
+    write_runs(board, rows, folder)
     tables = [_ranking(board, lines), _columns(lines, details), _flags(lines)]
     text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables if t.rows)
-    write_atomically(board.out / "board.md", (text + "\n").encode())
+    write_atomically(folder / "board.md", (text + "\n").encode())
     remarks = [
         f"{row.name}: {count_of(row.missing, 'run')} missing; bench resume {board.out} makes them"
         for row in rows

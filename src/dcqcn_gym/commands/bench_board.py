@@ -183,8 +183,15 @@ def report(
 
     What was read of a log is kept in DIR/read, so that only new logs are read the next time.
     """
+    from dcqcn_gym.benchmarks.board.kept import RUNS_FILE
     from dcqcn_gym.benchmarks.board.protocol import cut, open_board
+    from dcqcn_gym.core.errors import RunError
 
+    if not (out / "runs").is_dir() and (out / RUNS_FILE).exists():
+        raise RunError(
+            f"{out} holds a board without its logs, as bench keep writes it; its ranking is "
+            f"{out / 'board.md'}, and bench site {out} makes the pages"
+        )
     _print(cut(open_board(out), repetitions), jobs)
 
 

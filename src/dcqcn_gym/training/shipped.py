@@ -26,7 +26,7 @@ __all__ = ["SEEDS", "STEPS", "main", "specs"]
 
 SUITE = Path("configs/suites/learn-v1")
 SEEDS = (1, 2, 3)
-STEPS = 12_000
+STEPS = 6_000
 EPISODE = 130
 """Monitor intervals: the budget of the suite's runs, so that shifts are met too."""
 
