@@ -30,7 +30,7 @@ __all__ = ["LogDigest", "Readings", "log_digest", "open_readings"]
 FOLDER = "read"
 AT_ONCE = 16
 """Logs that a worker process reads in one go."""
-FEW = 200
+FEW = 100
 """Logs that this process reads by itself, before worker processes are worth their start."""
 CODE = (
     "dcqcn_gym.benchmarks.board.reading",

@@ -112,6 +112,10 @@ def test_rows_with_runs_missing_are_left_out(board: Board, tmp_path: Path) -> No
     done = bench("keep", part.out, "--out", tmp_path / "one", "--repetitions", 1, "--jobs", 1)
     assert done.exit_code == 0, done.output
     assert open_kept(tmp_path / "one").names == ["expert", "random"]
+    done = bench("site", tmp_path / "one", "--out", tmp_path / "site", "--day", "2026-11-22")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "This board is a part of it: the first 1 of 2 repetitions." in page
 
 
 def test_runs_made_again_are_those_that_were_kept(kept: Path, tmp_path: Path) -> None:
