@@ -31,7 +31,7 @@ from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_atomically, write_json
 from dcqcn_gym.runs.rows import Row
 
-__all__ = ["RUNS_FILE", "Kept", "keep", "open_kept", "rerun"]
+__all__ = ["RUNS_FILE", "Kept", "keep", "open_kept", "ranking_text", "rerun"]
 
 RUNS_FILE = "runs.jsonl"
 
@@ -92,6 +92,12 @@ def _without_default(
         base = default[line["scenario"]]
         moved = {k: v for k, v in line["recommended"].items() if base.get(k) != v}
         yield {**line, "recommended": moved}
+
+
+def ranking_text(folder: Path) -> str:
+    """Return the ranking of a kept board as Markdown, as it stands in ``board.md``."""
+    title, table = read_text(folder / "board.md").split("\n\n")[:2]
+    return f"{title.removeprefix('## ')}\n\n{table}\n"
 
 
 @dataclass(frozen=True)

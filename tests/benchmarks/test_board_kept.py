@@ -11,10 +11,11 @@ import pytest
 from submissions import Here
 from typer.testing import CliRunner, Result
 
-from dcqcn_gym.benchmarks.board.kept import RUNS_FILE, keep, open_kept, rerun
+from dcqcn_gym.benchmarks.board.kept import RUNS_FILE, keep, open_kept, ranking_text, rerun
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import Board, start_board
 from dcqcn_gym.benchmarks.board.results import write_results
+from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
 
@@ -161,3 +162,30 @@ def test_mistakes_get_one_sentence(kept: Path, tmp_path: Path) -> None:
     path.write_text("[1]\n")
     with pytest.raises(RunError, match="holds no runs of a board"):
         open_kept(copied)
+
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / "board" / "test-v1"
+
+
+def test_the_committed_board_makes_the_site_and_the_table_of_the_docs(tmp_path: Path) -> None:
+    """Its suite is the one that is here, every run has its line, and the docs show its ranking."""
+    found = open_kept(COMMITTED)
+    assert len(found.runs) == len(found.board.attempts())
+    done = bench("site", COMMITTED, "--out", tmp_path / "site", "--day", "2026-11-22")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert all(f'data-name="{name}"' in page for name in found.names)
+    docs = tmp_path / "board.md"
+    shutil.copy(ROOT / "docs" / "board.md", docs)
+    insert(docs, "board-test-v1", ranking_text(COMMITTED))
+    assert docs.read_bytes() == (ROOT / "docs" / "board.md").read_bytes()
+
+
+def test_the_ranking_goes_into_a_page(board: Board, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- board-tiny: begin --><!-- board-tiny: end -->\n")
+    done = bench("keep", board.out, "--out", tmp_path / "kept", "--jobs", 1, "--write", page)
+    assert done.exit_code == 0, done.output
+    assert "tiny: 2 scenarios, 2 repetitions\n\n| rank | row |" in page.read_text()
+    assert "| expert | " in page.read_text()

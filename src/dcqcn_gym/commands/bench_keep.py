@@ -21,17 +21,24 @@ def keep(
         int | None,
         typer.Option(min=1, help="Only the first so many of every scenario; default: all."),
     ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Put the ranking into this Markdown file as well."),
+    ] = None,
     jobs: Jobs = None,
 ) -> None:
     """Write what of a board is committed: results, settings and digests of its runs, without logs.
 
     Rows with runs missing are left out and named.
     """
-    from dcqcn_gym.benchmarks.board.kept import keep
+    from dcqcn_gym.benchmarks.board.kept import keep, ranking_text
     from dcqcn_gym.benchmarks.board.protocol import cut, open_board
+    from dcqcn_gym.benchmarks.markdown_page import insert
 
     for name in keep(cut(open_board(board), repetitions), out, jobs):
         typer.echo(f"left out, runs are missing: {name}", err=True)
+    if write is not None:
+        insert(write, f"board-{open_board(out).suite.file.name}", ranking_text(out))
     typer.echo(f"kept: {out}", err=True)
 
 
