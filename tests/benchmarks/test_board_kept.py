@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from submissions import Here
 from typer.testing import CliRunner, Result
 
+from dcqcn_gym.benchmarks.board import ranking
 from dcqcn_gym.benchmarks.board.kept import RUNS_FILE, keep, open_kept, ranking_text, rerun
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import Board, start_board
@@ -18,6 +20,14 @@ from dcqcn_gym.benchmarks.board.results import write_results
 from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick() -> Iterator[None]:
+    """Draw fewer resamples: the bytes are compared, not the intervals."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "RESAMPLES", 50)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from submissions import Here
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.board import kept_readings
+from dcqcn_gym.benchmarks.board import kept_readings, ranking
 from dcqcn_gym.benchmarks.board.kept_readings import Readings, log_digest
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import Board, cut, open_board, start_board
@@ -26,6 +27,14 @@ from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 
 FILES = ("results.json", "board.md")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick() -> Iterator[None]:
+    """Draw fewer resamples: the bytes are compared, not the intervals."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "RESAMPLES", 50)
+        yield
 
 
 @pytest.fixture(scope="module")
