@@ -98,14 +98,17 @@ def _seconds(path: Path) -> dict[str, float] | None:
     return found if isinstance(found, dict) and "engine_s" in found else None
 
 
-def write_cost(board: Board) -> list[RowCost]:
-    """Write ``cost.json``, which the site reads; return the cost of every row."""
+def write_cost(board: Board, out: Path | None = None) -> list[RowCost]:
+    """Write ``cost.json``, which the site reads; return the cost of every row.
+
+    It goes into ``out``, by default the board's folder.
+    """
     costs = cost_of(board)
     rows = {
         cost.name: {**asdict(cost), "tuner_ms_per_interval": cost.tuner_ms_per_interval}
         for cost in costs
     }
-    write_json(board.out / COST_FILE, {"rows": rows, "campaigns": campaigns(board.out)})
+    write_json((out or board.out) / COST_FILE, {"rows": rows, "campaigns": campaigns(board.out)})
     return costs
 
 

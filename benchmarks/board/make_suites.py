@@ -42,6 +42,7 @@ class Recipe:
     slow_repetitions: int = 3
     final_intervals: int = 60
     shared: Sequence[str] = ()
+    seen_by: str = POLICIES
 
     def scenarios(self) -> list[Drawn]:
         """Return the scenarios of the suite."""
@@ -58,6 +59,10 @@ PUBLIC = (
         "paper-v1", "PARALEON's fabric at full size", intervals=100, repetitions=5,
         slow_repetitions=2, final_intervals=50,
         shared=("fb-hadoop-uplink30", "websearch-uplink30", "llm-alltoall", "influx"),
+    ),
+    Recipe(
+        "learn-v1", "what the shipped elastic policies learned on; no ranking", "learn-v1", 12,
+        seen_by="ppo-elastic, sac-elastic, td3-elastic and dqn-elastic, 1 to 3 of each",
     ),
 )  # fmt: skip
 """The suites that come with the package."""
@@ -94,7 +99,7 @@ def write_suite(recipe: Recipe, folder: Path) -> None:
         "repetitions": recipe.repetitions,
         "slow_repetitions": recipe.slow_repetitions,
         "final_intervals": recipe.final_intervals,
-        "seen_by": POLICIES,
+        "seen_by": recipe.seen_by,
         "scenarios": entries,
     }
     write_atomically(folder / "suite.toml", "".join(_toml(head)).encode())

@@ -20,7 +20,7 @@ import dcqcn_gym
 from dcqcn_gym.benchmarks.board.draw import seed, shuffled
 from dcqcn_gym.benchmarks.board.row_text import asked_rows
 from dcqcn_gym.benchmarks.board.suite import Entry, Suite, load_suite
-from dcqcn_gym.core.errors import DcqcnGymError, RunError, quote
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, quote
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.sums import total
@@ -39,6 +39,7 @@ __all__ = [
     "CAMPAIGNS_FILE",
     "Attempt",
     "Board",
+    "cut",
     "open_board",
     "start_board",
 ]
@@ -284,6 +285,20 @@ def start_board(
     except OSError as error:
         raise RunError(f"--out {out} cannot be written: {error.strerror}") from error
     return board
+
+
+def cut(board: Board, repetitions: int | None) -> Board:
+    """Return a board with its first repetitions alone; None: all of them.
+
+    Repetitions are made in turn over all scenarios and rows, so a board that was cut short is
+    whole up to one of them. Raises ConfigError for more than there are.
+    """
+    if repetitions is not None and repetitions > board.repetitions:
+        raise ConfigError(
+            f"{board.out} has {board.repetitions} repetitions, so there are no {repetitions}; "
+            "give fewer"
+        )
+    return board if repetitions is None else replace(board, repetitions=repetitions)
 
 
 def open_board(out: Path) -> Board:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.board.compared import best_known, p_values
 from dcqcn_gym.benchmarks.board.details import course_details, row_details, suite_details
+from dcqcn_gym.benchmarks.board.kept_readings import open_readings
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
 from dcqcn_gym.benchmarks.board.ranking import aggregate, bands, improvement
 from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
@@ -36,12 +37,17 @@ def ranked(rows: Sequence[RowScores]) -> dict[str, int]:
     return bands(clean)
 
 
-def write_results(board: Board) -> tuple[list[Table], list[str]]:
+def write_results(
+    board: Board, workers: int | None = None, out: Path | None = None
+) -> tuple[list[Table], list[str]]:
     """Write ``results.json`` and ``board.md``; return the tables and remarks for a terminal.
 
-    With pyarrow also ``runs.parquet``, a line for every run.
+    With pyarrow also ``runs.parquet``, a line for every run. Many new logs are read by ``workers``
+    processes, by default one per CPU. Files go into ``out``, by default the board's folder.
     """
-    rows = score_rows(board)
+    folder = board.out if out is None else out
+    with open_readings(board, workers) as readings:
+        rows = score_rows(board, readings)
     place = ranked(rows)
     best = {name: i for i, name in enumerate(place)}
     rows = sorted(rows, key=lambda row: (best.get(row.name, len(best)), not row.complete))
@@ -58,7 +64,7 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
             line["regret"] = _mean(found["regret"])
             line["recovery"] = _mean(found["recovery"])
     write_json_results(
-        board.out,
+        folder,
         "board",
         lines,
         scenarios=board.suite.scenarios.values(),
@@ -66,10 +72,10 @@ def write_results(board: Board) -> tuple[list[Table], list[str]]:
         seeds={"repetitions": list(range(board.repetitions))},
         figures={**suite_details(board, known), "rows": details},
     )
-    write_runs(board, rows)
+    write_runs(board, rows, folder)
     tables = [_ranking(board, lines), _columns(lines, details), _flags(lines)]
     text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables if t.rows)
-    write_atomically(board.out / "board.md", (text + "\n").encode())
+    write_atomically(folder / "board.md", (text + "\n").encode())
     remarks = [
         f"{row.name}: {count_of(row.missing, 'run')} missing; bench resume {board.out} makes them"
         for row in rows

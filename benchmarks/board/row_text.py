@@ -1,4 +1,4 @@
-"""A row of the board from its text: a tuner, or a tuner on another scheme than the suite's."""
+"""A row of the board from its text: a tuner or a shipped policy, on this scheme or another."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.knobs import schemes
 from dcqcn_gym.runs.rows import Row, label
+from dcqcn_gym.tuners import TUNERS
+from dcqcn_gym.tuners.policy import shipped_policies
 
 __all__ = ["AT", "Asked", "asked_rows"]
 
@@ -25,6 +27,7 @@ class Asked:
 def asked_rows(texts: Iterable[str], slow: Iterable[str] = ()) -> list[Asked]:
     """Return the rows that texts such as ``paraleon`` or ``paraleon@dcqcn-plus`` stand for.
 
+    A shipped policy that is no tuner of its own runs as ``policy`` under its name.
     ``slow`` names those of them that are repeated less often. Raises UnknownNameError with a near
     match for a scheme that does not exist, or a slow row that is not among ``texts``.
     """
@@ -39,6 +42,8 @@ def asked_rows(texts: Iterable[str], slow: Iterable[str] = ()) -> list[Asked]:
 def _row(text: str) -> Row:
     tuner, at, scheme = text.rpartition(AT)
     if not at or "/" in scheme or ":" in scheme:  # no scheme, or a path that holds an @
+        if text in shipped_policies() and text not in TUNERS.builtin:
+            return Row("policy", {"file": text}, given_name=text)
         return Row(text)
     known = schemes()
     if scheme not in known:

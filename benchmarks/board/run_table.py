@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.benchmarks.board.protocol import Board
@@ -13,10 +14,10 @@ from dcqcn_gym.runs.results import plain, write_parquet
 __all__ = ["write_runs"]
 
 
-def write_runs(board: Board, rows: Sequence[RowScores]) -> None:
+def write_runs(board: Board, rows: Sequence[RowScores], out: Path) -> None:
     """Write ``runs.parquet`` where pyarrow is installed; rows that are not whole are left out."""
     lines = [plain(line) for row in rows for line in _runs(board, row)]
-    write_parquet(board.out / "runs.parquet", lines)
+    write_parquet(out / "runs.parquet", lines)
 
 
 def _runs(board: Board, row: RowScores) -> Iterator[dict[str, Any]]:

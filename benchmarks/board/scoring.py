@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.benchmarks.board.kept_readings import Readings
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
-from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS, Reading, read_stage
+from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS, Reading
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.core.verdict import Flag, Measured, flags, scores
+from dcqcn_gym.core.verdict import Flag, Summary, flags, scores
 from dcqcn_gym.runs.rows import Row
 
 __all__ = ["STAGES", "Course", "Part", "RowScores", "Stage", "score_rows"]
@@ -81,15 +82,17 @@ Runs: TypeAlias = Mapping[str, Sequence[Reading | None]]
 """What was read, by scenario, one entry a repetition; None for a run that is not there."""
 
 
-def score_rows(board: Board) -> list[RowScores]:
-    """Return every row of a board in its order; the default scores 0 everywhere."""
+def score_rows(board: Board, readings: Readings | None = None) -> list[RowScores]:
+    """Return every row of a board in its order; the default scores 0 everywhere.
+
+    ``readings`` are where its logs are read; by default here, and nothing is kept.
+    """
+    given = Readings(board) if readings is None else readings
     first = next(row for row in board.rows if row.name == BASELINE)
-    baseline = {stage: _runs(board, first, stage) for stage in STAGES}
+    baseline = _runs(board, first, given)
     found = []
     for row in board.rows:
-        runs = {
-            stage: baseline[stage] if row is first else _runs(board, row, stage) for stage in STAGES
-        }
+        runs = baseline if row is first else _runs(board, row, given)
         missing = _missing(runs)
         whole = not missing and not _missing(baseline)
         parts = {s: _part(_pairs(runs[s], baseline[s])) for s in STAGES} if whole else {}
@@ -102,12 +105,13 @@ def _missing(runs: Mapping[Stage, Runs]) -> int:
     return count(one is None for stage in STAGES for ones in runs[stage].values() for one in ones)
 
 
-def _runs(board: Board, row: Row, stage: Stage) -> Runs:
-    found: dict[str, list[Reading | None]] = {}
+def _runs(board: Board, row: Row, readings: Readings) -> Mapping[Stage, Runs]:
+    read = readings.of(row)
+    found: dict[Stage, dict[str, list[Reading | None]]] = {stage: {} for stage in STAGES}
     for attempt in board.attempts(row):
-        path = attempt.logs[STAGES.index(stage)]
-        reading = read_stage(path, course=stage == "online")
-        found.setdefault(attempt.entry.name, []).append(reading)
+        for stage, path in zip(STAGES, attempt.logs, strict=True):
+            reading, _ = read.get(path, (None, None))
+            found[stage].setdefault(attempt.entry.name, []).append(reading)
     return found
 
 
@@ -147,7 +151,7 @@ def _course(pairs: Pairs) -> Course:
     )
 
 
-def _score(ours: Measured, default: Measured) -> float:
+def _score(ours: Summary, default: Summary) -> float:
     """Return S of one run; 0 where nothing can be compared: neither gained nor lost."""
     found = scores([ours], [default])
     return found.mean if found.n and math.isfinite(found.mean) else 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -250,6 +251,29 @@ def test_the_scenarios_name_is_nowhere_to_be_found(suite: str, tmp_path: Path) -
     need_sandbox()
     tuner = plugin(tmp_path / "code", LOOKS.format(name=SCENARIO.encode()[::-1]))
     with pytest.raises(TunerError, match=f"AssertionError.*{SCENARIO}"):  # the log that is open
+        in_process(tuner, tmp_path / "outside", box=False, suite=suite)
+    assert read_run(in_process(tuner, tmp_path / "inside", box=True, suite=suite)).complete
+
+
+def test_the_sandbox_clears_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever starts it: what is set outside is not set inside."""
+    need_sandbox()
+    monkeypatch.setenv("DCQCN_GYM_SECRET", SCENARIO)
+    words = Enclosure(Path("/"), "one").command()
+    words = [*words[: words.index("--")], "--", "/usr/bin/env"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    names = {line.partition("=")[0] for line in done.stdout.splitlines()}
+    assert names == {"PATH", "HOME", "LANG", "PWD"}
+
+
+def test_the_verifiers_environment_is_nowhere_to_be_found(
+    suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in the first process of the sandbox either, whose memory still has what it began with."""
+    need_sandbox()
+    monkeypatch.setenv("DCQCN_GYM_SECRET", "of the verifier only")
+    tuner = plugin(tmp_path / "code", LOOKS.format(name=b"ylno reifirev eht fo"))
+    with pytest.raises(TunerError, match=r"AssertionError.*of the verifier only"):
         in_process(tuner, tmp_path / "outside", box=False, suite=suite)
     assert read_run(in_process(tuner, tmp_path / "inside", box=True, suite=suite)).complete
 

@@ -118,9 +118,12 @@ def test_columns_follow_from_the_logs(boards: Path) -> None:
     results = json.loads((boards / "one" / "results.json").read_text())
     line = next(one for one in results["rows"] if one["row"] == "expert")
     log = read_run(boards / "one" / "runs" / "expert" / "01-four-racks-influx" / "online-00.jsonl")
-    wire = [n for at in log.intervals for n in at["wire"].values()]
+    runs = (boards / "one" / "runs" / "expert").rglob("online-*.jsonl")
+    wire = [at["wire"] for path in runs for at in read_run(path).intervals]
+    names = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes")
+    spent = [[one[name] for name in names] for one in wire]
+    assert line["wire_bytes"] == pytest.approx(np.sum(spent) / len(spent))
     assert line["wire_bytes"] > 0
-    assert all(isinstance(n, int) for n in wire)
     details = results["figures"]["rows"]["expert"]
     so_far = details["anytime"]["scores"]["01-four-racks-influx"]
     online = line["online"]["scores"]["01-four-racks-influx"]
@@ -164,6 +167,21 @@ def test_boards_of_one_suite_are_joined_and_changes_are_noted(boards: Path, tmp_
         ("2026-11-20", "expert", "added"),
     ]
     assert "no longer shown" in (tmp_path / "changelog.html").read_text()
+
+
+def test_an_oracle_is_listed_without_a_rank(boards: Path, tmp_path: Path) -> None:
+    (ranked,) = load_suites([boards / "one"])
+    assert ranked.ranks["default"] >= 1
+    results = json.loads((boards / "one" / "results.json").read_text())
+    next(one for one in results["rows"] if one["row"] == "default")["track"] = "oracle"
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    (suite,) = load_suites([tmp_path])
+    assert "default" not in suite.ranks
+    assert "default" not in suite.in_track
+    page = write_site([tmp_path], tmp_path / "site", "2026-11-22").read_text()
+    (line,) = (one for one in page.splitlines() if 'data-name="default"' in one)
+    assert 'data-track="oracle"' in line
+    assert "<td>–</td>" in line.replace(' class="num"', "")
 
 
 def test_rows_that_do_not_fit_together_are_refused(boards: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from typer.testing import CliRunner
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import Board, open_board, start_board
 from dcqcn_gym.benchmarks.board.results import progress_table, write_results
+from dcqcn_gym.benchmarks.board.row_text import asked_rows
 from dcqcn_gym.benchmarks.board.scoring import score_rows
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.tuners import policy
 
 
 class Here(Executor):
@@ -139,6 +142,26 @@ def test_a_row_may_run_another_scheme_and_a_slow_one_fewer_times(
     scores = {row.name: row.parts["final"].score for row in score_rows(board)}
     assert scores["random"].shape == (3, 1)
     assert np.any(scores["default-on-dcqcn-plus"] != 0)
+
+
+def test_a_row_may_be_a_shipped_policy(
+    tmp_path: Path, suite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    for name in ("ppo-mini", "ppo-mine"):
+        shutil.copy(policy.FOLDER / "ppo-mini.npz", folder / f"{name}.npz")
+    monkeypatch.setattr(policy, "FOLDER", folder)
+    rows = [one.row for one in asked_rows(["ppo-mine", "ppo-mini"])]
+    assert [(row.name, row.tuner, row.tuner_args) for row in rows] == [
+        ("ppo-mine", "policy", {"file": "ppo-mine"}), ("ppo-mini", "ppo-mini", {}),
+    ]  # fmt: skip
+    board = start_board(suite, ["ppo-mine"], tmp_path / "board")
+    attempt = board.attempts(board.rows[1])[0]
+    attempt.folder.mkdir(parents=True)
+    attempt.online.work()
+    assert read_run(attempt.logs[0]).header["tuner_args"] == {"file": "ppo-mine"}
+    assert [row.name for row in open_board(tmp_path / "board").rows] == ["default", "ppo-mine"]
 
 
 @pytest.mark.parametrize(

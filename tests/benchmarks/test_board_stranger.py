@@ -1,4 +1,4 @@
-"""A tuner of somebody else, in a package of its own: run, submitted, verified by the commands.
+"""A tuner of somebody else, in a package of its own: run, submitted, verified, shown by commands.
 
 The package is installed by pip into an environment of its own, beside this dcqcn-gym.
 """
@@ -74,7 +74,7 @@ def said(words: list[str | Path], folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_run_submit_verify(tmp_path: Path) -> None:
+def test_run_submit_verify_site(tmp_path: Path) -> None:
     need_sandbox()
     bin_, suite = environment(tmp_path / "venv"), tiny_suite(tmp_path / "tiny")
     source = package(tmp_path / "source")
@@ -99,3 +99,14 @@ def test_run_submit_verify(tmp_path: Path) -> None:
     assert found["status"] == "verified"
     assert found["findings"] == []
     assert found["checked"] == {"replayed": 2, "repeated": 2, "fresh": 1}
+    # the maintainer's board has no row of it; the submission brings it
+    said([*here, "run", suite, "--tuners", "expert", "--out", "ours", *quiet], tmp_path)
+    said([*here, "site", "ours", "row", "--out", "site", "--day", "2026-11-22"], tmp_path)
+    index = (tmp_path / "site" / "index.html").read_text()
+    (line,) = (line for line in index.splitlines() if 'data-name="stranger"' in line)
+    assert 'data-track="online" data-status="verified"' in line
+    (page,) = (tmp_path / "site" / "rows").glob("*stranger*.html")
+    text = page.read_text()
+    assert "every run was repeated" in text
+    (code,) = (tmp_path / "site" / "code").glob("*stranger*.txt")
+    assert "walks along a list of steps" in code.read_text()

@@ -24,7 +24,7 @@ def test_files_are_what_is_drawn(tmp_path: Path, recipe: Recipe) -> None:
     assert files(tmp_path / "drawn") == files(SUITES / recipe.name)
 
 
-@pytest.mark.parametrize("name", ["smoke", "dev-v1", "test-v1", "paper-v1"])
+@pytest.mark.parametrize("name", ["smoke", "learn-v1", "dev-v1", "test-v1", "paper-v1"])
 def test_every_scenario_is_valid_and_watched_by_the_sketch(name: str) -> None:
     suite = load_suite(name)
     for entry in suite.file.scenarios:
@@ -37,9 +37,9 @@ def test_every_scenario_is_valid_and_watched_by_the_sketch(name: str) -> None:
 
 
 def test_sizes_of_the_suites() -> None:
-    assert suite_names() == ["dev-v1", "paper-v1", "smoke", "test-v1"]
+    assert suite_names() == ["dev-v1", "learn-v1", "paper-v1", "smoke", "test-v1"]
     assert {name: len(load_suite(name).file.scenarios) for name in suite_names()} == {
-        "dev-v1": 12, "paper-v1": 4, "smoke": 3, "test-v1": 24,
+        "dev-v1": 12, "learn-v1": 12, "paper-v1": 4, "smoke": 3, "test-v1": 24,
     }  # fmt: skip
 
 
@@ -58,6 +58,16 @@ def test_a_suite_of_24_holds_every_fabric_and_kind_of_traffic(salt: str) -> None
 def test_test_and_dev_share_no_scenario() -> None:
     dev, test = (load_suite(name).file.scenarios for name in ("dev-v1", "test-v1"))
     assert not {e.digest for e in dev} & {e.digest for e in test}
+
+
+def test_what_policies_learned_on_stands_in_no_ranking() -> None:
+    def worlds(name: str) -> list[tuple[object, ...]]:
+        parts = (s.model_dump() for s in load_suite(name).scenarios.values())
+        return [(p["topology"], p["workloads"]) for p in parts]
+
+    learned = worlds("learn-v1")
+    ranked = [w for name in ("smoke", "dev-v1", "test-v1", "paper-v1") for w in worlds(name)]
+    assert [world for world in learned if world in ranked] == []
 
 
 def test_the_salt_alone_decides() -> None:

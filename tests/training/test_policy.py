@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dcqcn_gym.benchmarks.board.suite import load_suite
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
@@ -25,6 +27,7 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.testing.tuner_case import TunerCase
+from dcqcn_gym.training.shipped import specs
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.policy import (
     FIRST_LAYOUT,
@@ -126,18 +129,34 @@ def test_a_run_follows_the_policy(tmp_path: Path) -> None:
         assert min(values) <= recommended[name] <= max(values)
 
 
+MINI = [name for name in shipped_policies() if name.endswith("-mini")]
+ELASTIC = [name for name in shipped_policies() if name not in MINI]
+
+
 def test_shipped_policies_fit_this_version_and_are_small() -> None:
     readme = (FOLDER / "README.md").read_text()
-    names = shipped_policies()
-    assert {load_policy(name).meta.algo for name in names} == {"ppo", "sac", "td3", "dqn"}
-    for name in names:
+    assert {load_policy(name).meta.algo for name in MINI} == {"ppo", "sac", "td3", "dqn"}
+    for name in shipped_policies():
         policy = load_policy(name)
         assert (FOLDER / f"{name}.npz").stat().st_size < 100_000
         assert policy.meta.observation_version == OBSERVATION_VERSION
         assert policy.inputs == OBSERVATION_SIZE
         assert policy.meta.knobs == SPACE.knobs
-        assert policy.meta.command in readme
+        assert name in ELASTIC or policy.meta.command in readme
         assert np.all(np.abs(policy.act(np.zeros(OBSERVATION_SIZE))) <= 1)
+
+
+@pytest.mark.parametrize("name", ELASTIC)
+def test_an_elastic_policy_is_what_the_command_trains_on_a_suite_without_ranking(name: str) -> None:
+    meta = load_policy(name).meta
+    assert meta.command == specs()[name].command()
+    assert meta.steps == specs()[name].whole_steps()
+    learned = load_suite("learn-v1")
+    assert meta.command.count("suites/learn-v1/") == len(learned.file.scenarios)
+    assert {Path(path).stem for path in meta.scenarios} == set(learned.scenarios)
+    digest = hashlib.sha256((FOLDER / f"{name}.npz").read_bytes()).hexdigest()
+    lines = (FOLDER / "README.md").read_text().splitlines()
+    assert any(f"| `{name}.npz` |" in line and digest in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +188,9 @@ def test_a_policy_for_another_knob_table_is_refused_by_both_names(tmp_path: Path
 
 
 def test_the_shipped_policies_are_those_of_the_first_table() -> None:
-    """Their files say nothing; what that means is fixed, whatever becomes of the table."""
-    for name in shipped_policies():
+    """The first files say nothing; what that means is fixed, whatever becomes of the table."""
+    assert {load_policy(name).meta.layout for name in ELASTIC} <= {FIRST_LAYOUT}
+    for name in MINI:
         assert load_policy(name).meta.layout == FIRST_LAYOUT
         with np.load(FOLDER / f"{name}.npz") as file:
             assert "layout" not in json.loads(file["meta"].tobytes())
@@ -189,9 +209,10 @@ def test_a_knob_nobody_tunes_breaks_no_shipped_file() -> None:
         observation_version=OBSERVATION_VERSION,
         observation_layout=layout_name(space),
     )
-    tuners = [*shipped_policies(), "pretrained-alltoall", "pretrained-fbhadoop"]
-    for name in tuners:
-        tuner = make_tuner(name, {})
+    tuners: list[tuple[str, dict[str, object]]] = [("policy", {"file": name}) for name in ELASTIC]
+    tuners += [(name, {}) for name in (*MINI, "pretrained-alltoall", "pretrained-fbhadoop")]
+    for name, arguments in tuners:
+        tuner = make_tuner(name, arguments)
         tuner.start(context)
         proposal = tuner.ask()
         assert isinstance(proposal, Setting)
@@ -202,9 +223,9 @@ def test_a_knob_nobody_tunes_breaks_no_shipped_file() -> None:
         space=KnobSpace(table=OTHER_SCHEME),
         observation_layout=layout_name(KnobSpace(table=OTHER_SCHEME)),
     )
-    for name in tuners:
+    for name, arguments in tuners:
         with pytest.raises(ConfigError, match=r"'dcqcn'.*'toy'"):
-            make_tuner(name, {}).start(other)
+            make_tuner(name, arguments).start(other)
 
 
 def test_another_length_of_observation_is_refused(tmp_path: Path) -> None:

@@ -100,6 +100,11 @@ class SiteSuite:
         """The names of its scenarios."""
         return [entry["name"] for entry in self.protocol["scenarios"]]
 
+    @property
+    def made(self) -> int:
+        """The most repetitions that a whole row has: fewer than the protocol's on a part of it."""
+        return max((int(r.line["repetitions"]) for r in self.rows if r.complete), default=0)
+
     def row(self, name: str) -> SiteRow | None:
         """Return a row by its name."""
         return next((row for row in self.rows if row.name == name), None)

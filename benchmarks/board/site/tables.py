@@ -76,7 +76,7 @@ def _ranked_cells(suite: SiteSuite, row: SiteRow) -> list[str]:
         _flags(row) or "none",
         *where,
         "0" if default else _interval(online["score"]),
-        _form(line["p_default"], ".3f"),
+        _chance(line["p_default"]),
         MISSING if default else f"{100 * final['improvement']:.0f}\u00a0%",
         _form(line["regret"], ".2f"),
         f"{final['utility']:.3f}",
@@ -94,6 +94,11 @@ def _rank(band: int | None) -> str:
 
 def _form(value: float | None, form: str) -> str:
     return MISSING if value is None else format(value, form).replace("-", "−")
+
+
+def _chance(p: float | None) -> str:
+    """Return a p-value; a small one keeps a digit instead of becoming 0.000."""
+    return _form(p, ".3f" if p is None or p >= 0.001 else ".0e")
 
 
 def _interval(score: Mapping[str, float]) -> str:

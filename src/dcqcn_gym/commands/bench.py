@@ -12,6 +12,7 @@ from dcqcn_gym.commands.bench_board import merge, report, resume, run, shard, si
 from dcqcn_gym.commands.bench_cost import cost
 from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_fleet import fleet
+from dcqcn_gym.commands.bench_keep import keep, rerun
 from dcqcn_gym.commands.bench_monitor import monitor
 from dcqcn_gym.commands.bench_ns3 import ns3
 from dcqcn_gym.commands.bench_parallel import acc, acc_sensitivity, agents, alpha
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_args_is_help=True)
-for command in (run, resume, shard, merge, status, report, site, suites, submit, verify, withdraw):
+for command in (run, resume, shard, merge, status, report, site, suites, submit, verify, withdraw,
+                keep, rerun):  # fmt: skip
     app.command()(command)
 app.add_typer(final)
 app.command()(monitor)

@@ -127,7 +127,7 @@ def _carry_out(board: Board, jobs: int | None, quiet: bool, dask: str | None = N
     for path, error in failed.items():
         typer.echo(f"{path.parent.parent.name} on {path.parent.name}: {error}", err=True)
     if board.share == (0, 1):
-        _print(board)
+        _print(board, jobs)
     else:
         _print_progress(board)
     if failed:
@@ -171,18 +171,35 @@ def _print_cost(board: Board, serial: Path | None) -> None:
         typer.echo(f"parallel efficiency: {efficiency(board.out, serial):.2f}")
 
 
-def report(out: Out) -> None:
-    """Print a board's ranking and write DIR/results.json and DIR/board.md from its logs."""
-    from dcqcn_gym.benchmarks.board.protocol import open_board
+def report(
+    out: Out,
+    repetitions: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only the first so many of every scenario; default: all."),
+    ] = None,
+    jobs: Jobs = None,
+) -> None:
+    """Print a board's ranking and write DIR/results.json and DIR/board.md from its logs.
 
-    _print(open_board(out))
+    What was read of a log is kept in DIR/read, so that only new logs are read the next time.
+    """
+    from dcqcn_gym.benchmarks.board.kept import RUNS_FILE
+    from dcqcn_gym.benchmarks.board.protocol import cut, open_board
+    from dcqcn_gym.core.errors import RunError
+
+    if not (out / "runs").is_dir() and (out / RUNS_FILE).exists():
+        raise RunError(
+            f"{out} holds a board without its logs, as bench keep writes it; its ranking is "
+            f"{out / 'board.md'}, and bench site {out} makes the pages"
+        )
+    _print(cut(open_board(out), repetitions), jobs)
 
 
-def _print(board: Board) -> None:
+def _print(board: Board, jobs: int | None = None) -> None:
     from dcqcn_gym.benchmarks.board.results import write_results
     from dcqcn_gym.runs.table import print_tables
 
-    tables, notes = write_results(board)
+    tables, notes = write_results(board, jobs)
     print_tables(tables)
     for note in notes:
         typer.echo(note, err=True)

@@ -24,6 +24,7 @@ __all__ = [
     "FlowClass",
     "Flows",
     "class_figures",
+    "class_score",
     "flow_score",
     "geometric_ratio",
     "round_score",
@@ -136,6 +137,15 @@ def class_figures(flows: Flows) -> list[ClassFigures]:
 def flow_score(
     ours: Flows, default: Flows, weights: Sequence[float] = (1.0,) * len(CLASSES)
 ) -> float | None:
+    """Return :func:`class_score` of the classes of two runs' flows."""
+    return class_score(class_figures(ours), class_figures(default), weights)
+
+
+def class_score(
+    ours: Sequence[ClassFigures],
+    default: Sequence[ClassFigures],
+    weights: Sequence[float] = (1.0,) * len(CLASSES),
+) -> float | None:
     """Return G(default) - G(ours), with G = mean over classes of (ln mean + ln p99) / 2.
 
     Classes that are empty in either are left out; None if none is left. Above 0 is better.
@@ -143,9 +153,7 @@ def flow_score(
     """
     gains = [
         ((math.log(theirs.mean / own.mean) + math.log(theirs.p99 / own.p99)) / 2, weight)
-        for own, theirs, weight in zip(
-            class_figures(ours), class_figures(default), weights, strict=True
-        )
+        for own, theirs, weight in zip(ours, default, weights, strict=True)
         if own.count and theirs.count and weight > 0
     ]
     if not gains:

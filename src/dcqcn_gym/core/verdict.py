@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from dcqcn_gym.core.score import (
     ClassFigures,
     Flows,
     class_figures,
-    flow_score,
+    class_score,
     geometric_ratio,
     round_score,
     score,
@@ -31,12 +32,14 @@ __all__ = [
     "Change",
     "Flag",
     "Measured",
+    "Summary",
     "Verdict",
     "changes",
     "flags",
     "pooled",
     "scores",
     "scores_by_seed",
+    "summary",
     "verdict",
 ]
 
@@ -68,10 +71,47 @@ class Measured:
     rounds_ps: Sequence[float] = ()
     """Times of the rounds of collectives, the running one at its age."""
 
-    @property
-    def classes(self) -> list[ClassFigures]:
+    @cached_property
+    def classes(self) -> Sequence[ClassFigures]:
         """Slowdowns by class of size."""
         return class_figures(self.flows)
+
+    @property
+    def unfinished_share(self) -> float:
+        """Share of flows that were not finished, in 0..1; NaN without flows."""
+        return self.flows.unfinished_share
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What score, changes and flags look at of a :class:`Measured`, without its flows.
+
+    ``rounds_ps`` holds the mean of its rounds alone.
+    """
+
+    classes: Sequence[ClassFigures]
+    unfinished_share: float
+    goodput_bps: float
+    rtt_s: float
+    pause_share: float
+    utility: float
+    rounds_ps: Sequence[float]
+
+
+Seen: TypeAlias = Measured | Summary
+
+
+def summary(of: Measured) -> Summary:
+    """Return a run without its flows; it gives the same score, changes and flags."""
+    return Summary(
+        classes=of.classes,
+        unfinished_share=of.unfinished_share,
+        goodput_bps=of.goodput_bps,
+        rtt_s=of.rtt_s,
+        pause_share=of.pause_share,
+        utility=of.utility,
+        rounds_ps=[_mean_round(of)] if of.rounds_ps else [],
+    )
 
 
 def pooled(runs: Sequence[Measured]) -> Measured:
@@ -154,38 +194,38 @@ class Verdict:
 
 
 def scores(
-    ours: Sequence[Measured],
-    default: Sequence[Measured],
+    ours: Sequence[Seen],
+    default: Sequence[Seen],
     weights: Sequence[float] = (1.0,) * len(CLASSES),
 ) -> Estimate:
     """Return S over the seeds (:mod:`dcqcn_gym.core.score`); ``n`` is 0 where nothing can be said.
 
     A seed that has open and closed loops counts the mean of both. ``weights`` are those of
-    :func:`~dcqcn_gym.core.score.flow_score`.
+    :func:`~dcqcn_gym.core.score.class_score`.
     """
     return estimate(scores_by_seed(ours, default, weights))
 
 
 def scores_by_seed(
-    ours: Sequence[Measured],
-    default: Sequence[Measured],
+    ours: Sequence[Seen],
+    default: Sequence[Seen],
     weights: Sequence[float] = (1.0,) * len(CLASSES),
 ) -> list[float]:
     """Return S of each seed; NaN where nothing can be said."""
     values = [
-        score([flow_score(a.flows, b.flows, weights), round_score(a.rounds_ps, b.rounds_ps)])
+        score([class_score(a.classes, b.classes, weights), round_score(a.rounds_ps, b.rounds_ps)])
         for a, b in zip(ours, default, strict=True)
     ]
     return [math.nan if v is None else v for v in values]
 
 
-def changes(ours: Sequence[Measured], reference: Sequence[Measured]) -> list[Change]:
+def changes(ours: Sequence[Seen], reference: Sequence[Seen]) -> list[Change]:
     """Return every figure of the verdict's table, in its order."""
     rows = [
         _change("goodput", ours, reference, lambda m: m.goodput_bps, relative=True, lower=False),
         _change("rtt", ours, reference, lambda m: m.rtt_s, relative=True),
         _change("pause", ours, reference, lambda m: m.pause_share),
-        _change("unfinished", ours, reference, lambda m: m.flows.unfinished_share),
+        _change("unfinished", ours, reference, lambda m: m.unfinished_share),
     ]
     for i, flow_class in enumerate(CLASSES):
         for what in ("mean", "p99"):
@@ -203,8 +243,8 @@ def changes(ours: Sequence[Measured], reference: Sequence[Measured]) -> list[Cha
 
 
 def flags(
-    ours: Sequence[Measured],
-    default: Sequence[Measured],
+    ours: Sequence[Seen],
+    default: Sequence[Seen],
     limits: Mapping[str, float] = LIMITS,
 ) -> tuple[Flag, ...]:
     """Return every safety flag; classes with too few flows are ``few``."""
@@ -279,9 +319,9 @@ def _words(s: Estimate, up: Sequence[Flag], table: dict[str, Change]) -> tuple[s
 
 def _change(
     key: str,
-    ours: Sequence[Measured],
-    reference: Sequence[Measured],
-    of: Callable[[Measured], float],
+    ours: Sequence[Seen],
+    reference: Sequence[Seen],
+    of: Callable[[Seen], float],
     *,
     relative: bool = False,
     lower: bool = True,
@@ -324,7 +364,7 @@ def _open_note(flag: Flag) -> str:
     )
 
 
-def _mean_round(m: Measured) -> float:
+def _mean_round(m: Seen) -> float:
     return float(np.mean(m.rounds_ps)) if m.rounds_ps else math.nan
 
 

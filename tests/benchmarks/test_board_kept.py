@@ -1,0 +1,201 @@
+"""The board as committed data: pages without logs, digests of every run, runs made again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from submissions import Here
+from typer.testing import CliRunner, Result
+
+from dcqcn_gym.benchmarks.board import ranking
+from dcqcn_gym.benchmarks.board.kept import RUNS_FILE, keep, open_kept, ranking_text, rerun
+from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
+from dcqcn_gym.benchmarks.board.protocol import Board, start_board
+from dcqcn_gym.benchmarks.board.results import write_results
+from dcqcn_gym.benchmarks.markdown_page import insert
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick() -> Iterator[None]:
+    """Draw fewer resamples: the bytes are compared, not the intervals."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "RESAMPLES", 50)
+        yield
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    """Return a finished board of three rows on two scenarios."""
+    root = tmp_path_factory.mktemp("kept")
+    write_suite(Recipe("tiny", "for tests", "smoke", 2, 6, 2, 1, 4), root / "tiny")
+    board = start_board(str(root / "tiny"), ["expert", "random"], root / "board")
+    assert board.carry_out(executor=Here()) == {}
+    return board
+
+
+@pytest.fixture(scope="module")
+def kept(board: Board) -> Path:
+    """Return its committed form."""
+    folder = board.out.parent / "kept"
+    assert keep(board, folder, 1) == []
+    return folder
+
+
+def bench(*words: object) -> Result:
+    return CliRunner().invoke(app, ["bench", *map(str, words)])
+
+
+def failure(done: Result) -> str:
+    assert isinstance(done.exception, DcqcnGymError), done.output
+    return str(done.exception)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_what_is_kept_has_results_and_no_logs(board: Board, kept: Path, tmp_path: Path) -> None:
+    write_results(board, 1)
+    found = files(kept)
+    assert sorted(found) == ["board.json", "board.md", "cost.json", "results.json", "runs.jsonl"]
+    for name in ("results.json", "board.md", "board.json"):
+        assert found[name] == (board.out / name).read_bytes()
+    again = tmp_path / "again"
+    assert keep(board, again, 1) == []
+    assert {n: d for n, d in files(again).items() if n != "cost.json"} == {
+        n: d for n, d in found.items() if n != "cost.json"
+    }
+
+
+def test_a_line_of_every_run_tells_its_setting_and_its_digests(board: Board, kept: Path) -> None:
+    lines = [json.loads(line) for line in (kept / RUNS_FILE).read_text().splitlines()]
+    assert len(lines) == 3 * 2 * 2
+    default = {line["scenario"]: line for line in lines if line["row"] == "default"}
+    for line in lines:
+        attempt = next(
+            a for a in board.attempts()
+            if (a.row.name, a.entry.name, a.repetition)
+            == (line["row"], line["scenario"], line["repetition"])
+        )  # fmt: skip
+        end = json.loads(attempt.logs[0].read_bytes().splitlines()[-1])["end"]
+        base = default[line["scenario"]]["recommended"]
+        assert {**base, **line["recommended"]} == end["recommended"]
+    assert len({line["online"] for line in lines}) == len(lines)
+    assert all({"kmin", "rp_gd"} <= line["recommended"].keys() for line in default.values())
+
+
+def test_the_site_is_made_from_what_is_kept(board: Board, kept: Path, tmp_path: Path) -> None:
+    write_results(board, 1)
+    for name, source in (("logs", board.out), ("kept", kept)):
+        copied = tmp_path / "same" / "board"
+        shutil.copytree(source, copied, ignore=shutil.ignore_patterns("runs", "read", "cost.json"))
+        done = bench("site", copied, "--out", tmp_path / name, "--day", "2026-11-22")
+        assert done.exit_code == 0, done.output
+        shutil.rmtree(copied)
+    assert files(tmp_path / "kept") == files(tmp_path / "logs")
+
+
+def test_rows_with_runs_missing_are_left_out(board: Board, tmp_path: Path) -> None:
+    shutil.copytree(board.out, tmp_path / "board")
+    part = replace(board, out=tmp_path / "board")
+    part.attempts(board.rows[2])[-1].logs[1].unlink()
+    done = bench("keep", part.out, "--out", tmp_path / "kept", "--jobs", 1)
+    assert done.exit_code == 0, done.output
+    assert "left out, runs are missing: random" in done.output
+    assert open_kept(tmp_path / "kept").names == ["expert"]
+    rows = json.loads((tmp_path / "kept" / "results.json").read_text())["rows"]
+    assert sorted(row["row"] for row in rows) == ["default", "expert"]
+    part.attempts(board.rows[0])[-1].logs[1].unlink()
+    with pytest.raises(RunError, match=r"runs of 'default' are missing.*--repetitions N"):
+        keep(part, tmp_path / "none", 1)
+    assert not (tmp_path / "none").exists()
+    done = bench("keep", part.out, "--out", tmp_path / "one", "--repetitions", 1, "--jobs", 1)
+    assert done.exit_code == 0, done.output
+    assert open_kept(tmp_path / "one").names == ["expert", "random"]
+    done = bench("site", tmp_path / "one", "--out", tmp_path / "site", "--day", "2026-11-22")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "This board is a part of it: the first 1 of 2 repetitions." in page
+
+
+def test_runs_made_again_are_those_that_were_kept(kept: Path, tmp_path: Path) -> None:
+    found = open_kept(kept)
+    name, runs, differing = rerun(found, tmp_path / "a", "random", 2, executor=Here())
+    assert (name, runs, differing) == ("random", 2 * 2, [])
+    name, runs, differing = rerun(found, tmp_path / "b", executor=Here())
+    assert name in ("expert", "random")
+    assert differing == []
+
+
+def test_a_run_that_is_another_is_named(board: Board, kept: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "kept"
+    shutil.copytree(kept, copied)
+    path = copied / RUNS_FILE
+    line = next(one for one in path.read_text().splitlines() if '"row":"expert"' in one)
+    digest = json.loads(line)["final"]
+    path.write_text(path.read_text().replace(digest, "0" * 64))
+    done = bench("rerun", copied, "--row", "expert", "--jobs", 1, "--quiet")
+    assert done.exit_code == 2
+    scenario = json.loads(line)["scenario"]
+    assert (
+        f"expert on {scenario}, repetition 0: the final run is not the one that was kept"
+        in done.output
+    )
+    assert "expert: 1 of 4 logs differ" in done.output
+
+
+def test_mistakes_get_one_sentence(kept: Path, tmp_path: Path) -> None:
+    found = open_kept(kept)
+    with pytest.raises(UnknownNameError, match="did you mean 'expert'"):
+        rerun(found, tmp_path, "expret")
+    with pytest.raises(ConfigError, match="has 2 repetitions; give fewer"):
+        rerun(found, tmp_path, "expert", 3)
+    assert "holds a board without its logs" in failure(bench("report", kept))
+    copied = tmp_path / "kept"
+    shutil.copytree(kept, copied)
+    path = copied / RUNS_FILE
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]))
+    with pytest.raises(RunError, match=r"has no line for random on .*bench keep writes it anew"):
+        open_kept(copied)
+    path.write_text("[1]\n")
+    with pytest.raises(RunError, match="holds no runs of a board"):
+        open_kept(copied)
+
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / "board" / "test-v1"
+
+
+def test_the_committed_board_makes_the_site_and_the_table_of_the_docs(tmp_path: Path) -> None:
+    """Its suite is the one that is here, every run has its line, and the docs show its ranking."""
+    found = open_kept(COMMITTED)
+    assert len(found.runs) == len(found.board.attempts())
+    done = bench("site", COMMITTED, "--out", tmp_path / "site", "--day", "2026-11-22")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert all(f'data-name="{name}"' in page for name in found.names)
+    docs = tmp_path / "board.md"
+    shutil.copy(ROOT / "docs" / "board.md", docs)
+    insert(docs, "board-test-v1", ranking_text(COMMITTED))
+    assert docs.read_bytes() == (ROOT / "docs" / "board.md").read_bytes()
+
+
+def test_the_ranking_goes_into_a_page(board: Board, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- board-tiny: begin --><!-- board-tiny: end -->\n")
+    done = bench("keep", board.out, "--out", tmp_path / "kept", "--jobs", 1, "--write", page)
+    assert done.exit_code == 0, done.output
+    assert "tiny: 2 scenarios, 2 repetitions\n\n| rank | row |" in page.read_text()
+    assert "| expert | " in page.read_text()
