@@ -86,6 +86,10 @@ def test_unknown_names_are_refused_with_near_ones() -> None:
         catalog.figure("D-fig5x")
     with pytest.raises(ConfigError, match="D-fig3 is not possible here: measured on"):
         catalog.figure("D-fig3")
+
+
+def test_a_figure_without_a_file_is_not_yet_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "built", lambda name: False)
     with pytest.raises(ConfigError, match="P-fig14 is not yet"):
         catalog.figure("P-fig14")
 

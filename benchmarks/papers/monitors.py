@@ -1,0 +1,49 @@
+"""What figures 10 (a) and 11 (a) of PARALEON take from the benchmark of monitors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dcqcn_gym.benchmarks.monitors.study import Job, with_load
+from dcqcn_gym.benchmarks.papers.figure import Measure, Measured, Place, Size
+from dcqcn_gym.benchmarks.papers.paraleon import PARALEON
+from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+
+__all__ = ["MEASURES", "NETFLOW", "SKETCH", "accuracy", "excess", "rise"]
+
+SKETCH, NETFLOW = "Elastic Sketch", "NetFlow"
+KINDS = {PARALEON: "elastic", SKETCH: "elastic-naive", NETFLOW: "netflow"}
+
+MEASURES = (
+    Measure("label", "right by final size, %", 100, ".1f"),
+    Measure("causal", "right by bytes so far, %", 100, ".1f"),
+    Measure("share", "1 - error of the elephants' share, %", 100, ".1f"),
+    Measure("recall", "elephants found, %", 100, ".1f"),
+)
+
+
+def accuracy(row: str, load: int, interval_ms: int, seed: int, size: Size) -> Measured:
+    """Judge a monitor on FB_Hadoop at a load of the host links in percent."""
+    base = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
+    job = Job(
+        "load", with_load(base, load), load, seed, int(size.more["warmup_ms"]),
+        round(size.length_ms), (interval_ms,), (KINDS[row],),
+    )  # fmt: skip
+    (found,) = job.run()["rows"]
+    return Measured({m.name: _number(found[m.name]) for m in MEASURES})
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def excess(row: str, x: Place, results: Results, seed: int) -> float:
+    """Return by how much PARALEON's accuracy is above that of a row at one place."""
+    ours, theirs = (results.value("label", name, x, seed) for name in (PARALEON, row))
+    return ours - theirs
+
+
+def rise(row: str, x: Place, to: Place, results: Results, seed: int) -> float:
+    """Return by how much a row's accuracy grows from one place to another."""
+    return results.value("label", row, to, seed) - results.value("label", row, x, seed)
