@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,13 @@ def ran(scenario: Scenario, row: Row, seed: int, length_ms: float) -> Series:
         job = RunJob(spec, Path(folder) / "run.jsonl")
         job.run()
         return Series.of(read_run(job.path))
+
+
+def held(run: Series) -> Row:
+    """Return the row that holds what a run's tuner recommended in the end."""
+    assert run.end is not None  # the run was finished here
+    setting: Mapping[str, Any] = run.end["recommended"]
+    return Row("fixed", tuner_args=setting)
 
 
 def hops(run: Series) -> int:

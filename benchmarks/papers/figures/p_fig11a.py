@@ -47,6 +47,7 @@ FIGURE = Figure(
         "full": Size(_points(), 3, 40, {"hosts": 128, "warmup_ms": 10}),
     },
     measure=measure,
+    revision=2,
     measures=MEASURES,
     claims=(
         *map(_near_all, INTERVALS),

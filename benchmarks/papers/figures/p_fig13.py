@@ -60,9 +60,9 @@ FIGURE = Figure(
     title="bandwidth of an all-to-all by scale",
     x="cards",
     sizes={
-        "smoke": Size(_points(SMALL), 2, 3, {"share": 0.0002, "per_tor": 2}),
-        "quick": Size(_points(SMALL), 3, 60, {"share": 0.002, "per_tor": 2}),
-        "full": Size(_points(LARGE), 3, 280, {"share": 0.01, "per_tor": 8}),
+        "smoke": Size(_points(SMALL), 2, 3, {"share": 0.0002, "per_tor": 4}),
+        "quick": Size(_points(SMALL), 3, 60, {"share": 0.05, "per_tor": 4}),
+        "full": Size(_points(LARGE), 3, 280, {"share": 0.2, "per_tor": 8}),
     },
     measure=measure,
     measures=(
@@ -84,8 +84,8 @@ FIGURE = Figure(
     ours=(
         "a proxy for the testbed: cards as hosts at 400 Gb/s, packets of 4096 B, two tiers 1:1, "
         "one persistent queue pair per pair; the GPUs are not here",
-        "intervals of 1 ms instead of 30 ms; quick: 8 and 16 cards, two to a ToR, 60 intervals and "
-        "messages of 1/500 of the paper's 4 GB; rates count the whole search, as an operator would "
-        "see it",
+        "intervals of 1 ms instead of 30 ms; quick: 8 and 16 cards, four to a ToR, 60 intervals "
+        "and messages of a twentieth of the paper's 4 GB; rates count the whole search, as an "
+        "operator would see it",
     ),
 )  # fmt: skip
