@@ -40,6 +40,10 @@ ROWS = {
 }
 
 
+PLOTTED = {knob: (knob, TIMER if knob == HAI else f"{knob}{OVER}") for knob in FRIENDLY}
+"""The rows of each knob's plots."""
+
+
 def measure(cell: Cell, size: Size) -> Measured:
     """Run the all-to-all with one knob at a value, in NVIDIA's units at 100 Gb/s."""
     large = size.more["hosts"] == 128 and not cell.row.endswith(OVER)
@@ -112,7 +116,7 @@ FIGURE = Figure(
         for measure, what in (("tp", "throughput"), ("rtt", "the round trip"))
     ),
     plots=tuple(
-        Against(name, f"{title} against {knob}", knob, (knob,), scale, log_x=True)
+        Against(name, f"{title} against {knob}", knob, PLOTTED[knob], scale, log_x=True)
         for knob in FRIENDLY
         for name, title, scale in (("tp", "Throughput, Gb/s", 1e-9), ("rtt", "Round trip, us", 1e6))
     ),
