@@ -213,3 +213,20 @@ def test_keeping_needs_a_folder(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     path = keep_results(tmp_path / "a", tmp_path / "kept")
     assert read_results(path) == read_results(tmp_path / "a" / RESULTS_FILE)
+
+
+def test_the_list_says_what_came_out_of_every_row() -> None:
+    found = command("list")
+    assert found.returncode == 0
+    lines = [line.split() for line in found.stdout.splitlines()]
+    for row in catalog.ROWS:
+        (line,) = (words for words in lines if words[:1] == [row.name])
+        said = " ".join(line)
+        assert "claim" in said or row.impossible in said or "not yet measured" in said
+    judged = [
+        one
+        for results, _ in kept_results(KEPT).values()
+        for one in judge(catalog.figure(results.figure).claims, results)
+    ]
+    right = [one for one in judged if one.verdict is Verdict.REPRODUCED]
+    assert f"In all, {len(judged)} claims: {len(right)} reproduced" in found.stdout

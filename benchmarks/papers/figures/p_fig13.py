@@ -8,12 +8,16 @@ from functools import partial
 from dcqcn_gym.benchmarks.papers.claims import Claim, Derived, Effect, Sign
 from dcqcn_gym.benchmarks.papers.collective import algbw, cluster
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
-from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops, ran
+from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, held, hops, ran
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.runs.rows import Row
 
 PLACE = "section IV-C, Fig. 13"
 ROWS = by_name((Row("paraleon", given_name=PARALEON), Row("default"), Row("expert")))
+RANGES = Row("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+HELD = "PARALEON, what it found"
+"""The setting that PARALEON recommends after its search, held."""
+EVERY = {**ROWS, RANGES.name: RANGES}
 BUFFER = 4_000_000_000
 """Bytes of a rank's message at the paper's 32 x 32 (section IV-C)."""
 
@@ -22,12 +26,16 @@ def measure(cell: Cell, size: Size) -> Measured:
     """Run an all-to-all of so many cards; its bandwidth during the search, and late in it."""
     cards = int(cell.x)
     pair = round(BUFFER / cards * size.more["share"])
-    run = ran(
-        cluster(cards, int(size.more["per_tor"]), pair), ROWS[cell.row], cell.seed, size.length_ms
-    )
+    scenario = cluster(cards, int(size.more["per_tor"]), pair)
+    row = PARALEON if cell.row == HELD else cell.row
+    run = ran(scenario, EVERY[row], cell.seed, size.length_ms)
+    cost = hops(run)
+    if cell.row == HELD:
+        run = ran(scenario, held(run), cell.seed, size.length_ms)
+        cost += hops(run)
     rate = float(run.column("throughput_bps").mean())
     return Measured(
-        {"algbw": algbw(run), "late": algbw(run, since=50), "rate": rate / cards}, {}, hops(run)
+        {"algbw": algbw(run), "late": algbw(run, since=50), "rate": rate / cards}, {}, cost
     )
 
 
@@ -41,7 +49,7 @@ SMALL, LARGE = (8, 16), (32, 64, 128)
 
 
 def _points(cards: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    return dict.fromkeys(ROWS, cards)
+    return {**dict.fromkeys(ROWS, cards), **dict.fromkeys((RANGES.name, HELD), cards[-1:])}
 
 
 def at_scale(which: Callable[[Iterable[int]], int], results: Results, seed: int) -> float:
