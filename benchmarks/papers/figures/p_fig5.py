@@ -124,6 +124,6 @@ FIGURE = Figure(
         "20 workers on the paper's 128 hosts, 12 MB per pair; the other knobs at NVIDIA's default; "
         "values of each knob are ours, those of the axis are not in the copy of the paper",
         "rows with uplinks 2:1 are `mini-llm-alltoall`: 8 workers of 16 hosts at 25 Gb/s, Kmax "
-        "scaled with the line rate; all twenty knobs on it: docs/sweep.md",
+        "scaled with the line rate; every knob on it: docs/sweep.md",
     ),
 )
