@@ -47,6 +47,8 @@ BUILTIN = {
     "paraleon-unguided": "dcqcn_gym.tuners.paraleon:ParaleonUnguidedTuner",
     "paraleon-unrelaxed": "dcqcn_gym.tuners.paraleon:ParaleonUnrelaxedTuner",
     "naive-sa": "dcqcn_gym.tuners.paraleon:NaiveAnnealingTuner",
+    "paraleon-plus-ranges": "dcqcn_gym.tuners.paraleon_plus:ParaleonPlusRangesTuner",
+    "paraleon-bytes": "dcqcn_gym.tuners.paraleon_plus:ParaleonBytesTuner",
     "chameleon": "dcqcn_gym.tuners.chameleon:ChameleonTuner",
     "chameleon-100": "dcqcn_gym.tuners.chameleon:SlowChameleonTuner",
     "ucb1": "dcqcn_gym.tuners.bandits:Ucb1Tuner",

@@ -16,6 +16,9 @@ from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.table import Table, count_of, with_interval
 
 __all__ = [
+    "Found",
+    "came_out",
+    "claims_by_verdict",
     "figure_text",
     "overall",
     "page",
@@ -26,6 +29,29 @@ __all__ = [
 ]
 
 MISSING = "not yet measured"
+Found = Mapping[str, tuple[Results, float | None]]
+"""The results of figures that are kept, and the CPU seconds they took."""
+
+
+def came_out(row: Row, found: Found) -> str:
+    """Return what became of a figure or table: its verdicts, or why it has none."""
+    if row.state != "built":
+        return row.state + (f": {row.impossible}" if row.impossible else "")
+    return "; ".join(
+        overall(judge(figure(part).claims, found[part][0])) if part in found else MISSING
+        for part in row.files
+    )
+
+
+def claims_by_verdict(found: Found) -> str:
+    """Return how many claims of all papers have which verdict, in a sentence."""
+    judged = [one for results, _ in found.values() for one in judge_all(results)]
+    return f"In all, {overall(judged)}."
+
+
+def judge_all(results: Results) -> list[Judged]:
+    """Return the verdict of every claim of the figure that results belong to."""
+    return judge(figure(results.figure).claims, results)
 
 
 def overall(judged: list[Judged]) -> str:
@@ -96,7 +122,7 @@ def figure_text(of: Figure, results: Results, pictures: Sequence[str], cpu_s: fl
     return "\n\n".join(parts)
 
 
-def page(paper: Paper, found: Mapping[str, tuple[Results, float | None]], pictures: Path) -> str:
+def page(paper: Paper, found: Found, pictures: Path) -> str:
     """Return a paper's page and write its pictures into ``pictures``."""
     of_paper = list(figures_of(paper.name))
     lines = [_overview(row, found) for row in ROWS if row.paper == paper.name]
@@ -121,7 +147,7 @@ def page(paper: Paper, found: Mapping[str, tuple[Results, float | None]], pictur
     return "\n\n".join(parts) + "\n"
 
 
-def _overview(row: Row, found: Mapping[str, tuple[Results, float | None]]) -> list[str]:
+def _overview(row: Row, found: Found) -> list[str]:
     if row.state != "built":
         return [row.name, row.title, row.state + (f": {row.impossible}" if row.impossible else "")]
     words = []
@@ -142,9 +168,7 @@ def _anchor(title: str) -> str:
     return kept.replace(" ", "-")
 
 
-def write_pages(
-    docs: Path, found: Mapping[str, tuple[Results, float | None]], papers: list[str] | None = None
-) -> list[Path]:
+def write_pages(docs: Path, found: Found, papers: list[str] | None = None) -> list[Path]:
     """Write the page of every paper that has results; return the files."""
     written = []
     for paper in PAPERS:

@@ -20,6 +20,7 @@ from dcqcn_gym.commands.parity import parity
 from dcqcn_gym.commands.pretrain import pretrain
 from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.simulate import simulate
+from dcqcn_gym.commands.sweep import sweep
 from dcqcn_gym.commands.train import evaluate, train
 from dcqcn_gym.commands.train_acc import train_acc
 from dcqcn_gym.commands.tune import tune
@@ -61,6 +62,7 @@ app.command()(report)
 app.command()(emit)
 app.command()(simulate)
 app.command()(compare)
+app.command()(sweep)
 app.command()(parity)
 app.command()(pretrain)
 app.command()(train)

@@ -86,6 +86,10 @@ def test_unknown_names_are_refused_with_near_ones() -> None:
         catalog.figure("D-fig5x")
     with pytest.raises(ConfigError, match="D-fig3 is not possible here: measured on"):
         catalog.figure("D-fig3")
+
+
+def test_a_figure_without_a_file_is_not_yet_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "built", lambda name: False)
     with pytest.raises(ConfigError, match="P-fig14 is not yet"):
         catalog.figure("P-fig14")
 
@@ -199,3 +203,20 @@ def test_keeping_needs_a_folder(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     path = keep_results(tmp_path / "a", tmp_path / "kept")
     assert read_results(path) == read_results(tmp_path / "a" / RESULTS_FILE)
+
+
+def test_the_list_says_what_came_out_of_every_row() -> None:
+    found = command("list")
+    assert found.returncode == 0
+    lines = [line.split() for line in found.stdout.splitlines()]
+    for row in catalog.ROWS:
+        (line,) = (words for words in lines if words[:1] == [row.name])
+        said = " ".join(line)
+        assert "claim" in said or row.impossible in said or "not yet measured" in said
+    judged = [
+        one
+        for results, _ in kept_results(KEPT).values()
+        for one in judge(catalog.figure(results.figure).claims, results)
+    ]
+    right = [one for one in judged if one.verdict is Verdict.REPRODUCED]
+    assert f"In all, {len(judged)} claims: {len(right)} reproduced" in found.stdout

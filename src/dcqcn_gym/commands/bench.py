@@ -10,6 +10,7 @@ import typer
 
 from dcqcn_gym.commands.bench_board import merge, report, resume, run, shard, site, status, suites
 from dcqcn_gym.commands.bench_cost import cost
+from dcqcn_gym.commands.bench_directions import directions
 from dcqcn_gym.commands.bench_env import env
 from dcqcn_gym.commands.bench_fleet import fleet
 from dcqcn_gym.commands.bench_keep import keep, rerun
@@ -32,6 +33,7 @@ for command in (run, resume, shard, merge, status, report, site, suites, submit,
 app.add_typer(final)
 app.command()(monitor)
 app.command()(cost)
+app.command()(directions)
 app.command()(env)
 app.command()(agents)
 app.command()(acc)

@@ -18,17 +18,21 @@ app = typer.Typer(
 
 @app.command("list")
 def list_rows() -> None:
-    """List every figure and table of the papers, and which can be run."""
-    from dcqcn_gym.benchmarks.papers.catalog import ROWS, built
+    """List every figure and table of the papers, what came out, and which can be run."""
+    from dcqcn_gym.benchmarks.papers.catalog import ROWS, built, results_folder
+    from dcqcn_gym.benchmarks.papers.keep import kept_results
+    from dcqcn_gym.benchmarks.papers.page import came_out, claims_by_verdict
     from dcqcn_gym.runs.table import Table, print_tables
 
-    rows = []
-    for row in ROWS:
-        there = ", ".join(part for part in row.files if built(part))
-        why = f": {row.impossible}" if row.impossible and not there else ""
-        rows.append((row.name, row.paper, row.title, there or row.state + why))
-    columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run")
-    print_tables([Table(columns, rows, words=4)])
+    found = kept_results(results_folder())
+    rows = [
+        (row.name, row.paper, row.title, ", ".join(part for part in row.files if built(part)),
+         came_out(row, found))
+        for row in ROWS
+    ]  # fmt: skip
+    columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run", "what came out")
+    print_tables([Table(columns, rows, words=5)])
+    typer.echo(f"{len(ROWS)} figures and tables. {claims_by_verdict(found)}")
 
 
 @app.command()

@@ -28,6 +28,7 @@ OWNERS = {
     "train.json": ("train", "a training"),
     "evaluate.json": ("evaluate", "an evaluation of policies"),
     "summary.json": ("simulate", "a simulation"),
+    "sweep.json": ("sweep", "a sweep"),
     "board.json": ("bench run", "a board"),
     "monitor.html": ("bench monitor", "a benchmark of monitors"),
 }

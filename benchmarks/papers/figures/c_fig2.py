@@ -1,0 +1,133 @@
+"""CHAMELEON (SIGCOMM 2023 poster), Fig. 2: an all-to-all after its search, against two settings."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Effect, Level
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops
+from dcqcn_gym.core.groups import setting_of
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.recorded import RunJob
+from dcqcn_gym.runs.rows import Row, changed_scenario, evaluation_seeds
+
+PLACE = "section 3, Fig. 2"
+CHAMELEON = "CHAMELEON"
+X = "all-to-all"
+
+
+def rows(size: Size) -> dict[str, Row]:
+    """Return the rows; searches of one size look at rounds of the same length."""
+    average = {"average": int(size.more["round"])}
+    return dict(by_name((
+        Row("chameleon", tuner_args=average, given_name=CHAMELEON),
+        Row("default"),
+        Row("expert"),
+        Row("paraleon", changes={"cadence": int(size.more["round"])}, given_name=PARALEON),
+    )))  # fmt: skip
+
+
+def _scenario(size: Size) -> Scenario:
+    base = load_scenario("alltoall-20x100mb" if size.more["hosts"] == 128 else "mini-llm-alltoall")
+    (traffic,) = (one.model_dump(mode="json") for one in base.workloads)
+    traffic |= {"off_us": 0, "bytes": int(size.more["bytes"])}
+    return changed_scenario(base, {"workloads": [traffic]}, "C-fig2")
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Search, then hold what was found on fresh traffic: completion times and rates of flows."""
+    row, scenario = rows(size)[cell.row], _scenario(size)
+    rounds = int(size.more["search"])
+    with tempfile.TemporaryDirectory() as folder:
+        searching = cell.row in (CHAMELEON, PARALEON)
+        spec = row.spec(scenario, cell.seed, rounds * int(size.more["round"]), "native")
+        spec = replace(spec, intervals=spec.intervals if searching else 1)
+        found = RunJob(spec, Path(folder) / "search.jsonl")
+        setting = setting_of(found.run().end["recommended"])
+        cost = hops(Series.of(read_run(found.path)))
+        (seed,) = evaluation_seeds(cell.seed, 1)
+        held = RunJob(
+            spec.with_setting(setting, seed, round(size.length_ms)), Path(folder) / "held.jsonl"
+        )
+        held.run()
+        run = Series.of(read_run(held.path))
+        last = _last_change(read_run(found.path).intervals) / size.more["round"]
+    time = np.sort(run.fct_ps * 1e-12)
+    rate = np.sort(run.finished.bytes * 8 / (run.fct_ps * 1e-12))
+    share = (np.arange(1, time.size + 1) / max(1, time.size)).tolist()
+    return Measured(
+        {
+            "p99": float(np.percentile(time, 99)) if time.size else float("nan"),
+            "mean": float(time.mean()) if time.size else float("nan"),
+            "rate": float(run.column("throughput_bps").mean()),
+            "rounds": last if searching else 0.0,
+        },
+        {"fct": (time.tolist()[::20], share[::20]), "rates": (rate.tolist()[::20], share[::20])},
+        cost + hops(run),
+    )
+
+
+def _last_change(lines: list[dict[str, object]]) -> int:
+    """Return the number of intervals until the setting changed for the last time."""
+    settings = [line["setting"] for line in lines]
+    return max((i for i in range(1, len(settings)) if settings[i] != settings[i - 1]), default=0)
+
+
+NAMES = (CHAMELEON, "default", "expert", PARALEON)
+
+
+def _points() -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(NAMES, (X,))
+
+
+FIGURE = Figure(
+    name="C-fig2",
+    paper="chameleon",
+    title="an all-to-all after CHAMELEON's search",
+    x="traffic",
+    sizes={
+        "smoke": Size(_points(), 2, 8, {"hosts": 16, "bytes": 1e5, "round": 2, "search": 4}),
+        "quick": Size(_points(), 5, 100, {"hosts": 16, "bytes": 1e6, "round": 10, "search": 200}),
+        "full": Size(_points(), 3, 1600, {"hosts": 128, "bytes": 1e8, "round": 100,
+                                          "search": 200}),
+    },
+    measure=measure,
+    measures=(
+        Measure("p99", "completion, p99, ms", 1e3, ".2f"),
+        Measure("mean", "mean, ms", 1e3, ".2f"),
+        Measure("rate", "delivered, Gb/s", 1e-9, ".1f"),
+        Measure("rounds", "rounds until the last change", 1, ".0f"),
+    ),
+    claims=(
+        Claim("19.7 % lower tail of the completion times than the default", PLACE,
+              Change("p99", CHAMELEON, "default", X), Effect(-0.197), 100, " %", "+.1f"),
+        Claim("13.2 % lower than the expert", PLACE,
+              Change("p99", CHAMELEON, "expert", X), Effect(-0.132), 100, " %", "+.1f"),
+        Claim("40.5 % larger mean throughput than the default", PLACE,
+              Change("rate", CHAMELEON, "default", X), Effect(0.405), 100, " %", "+.1f"),
+        Claim("25.1 % larger than the expert", PLACE,
+              Change("rate", CHAMELEON, "expert", X), Effect(0.251), 100, " %", "+.1f"),
+        Claim("decided within 200 rounds", PLACE,
+              Level("rounds", CHAMELEON, X), AtMost(199), 1, " rounds", ".0f"),
+    ),
+    plots=(
+        Over("fct", "Share of flows", "completion time, ms", tuple((row, X) for row in NAMES),
+             1, 1e3, log_x=True),
+        Over("rates", "Share of flows", "rate, Gb/s", tuple((row, X) for row in NAMES), 1, 1e-9,
+             log_x=True),
+    ),
+    ours=(
+        "quick: 8 workers of 16 hosts at 25 Gb/s, 1 MB per pair and rounds of 10 ms, full: the "
+        "poster's 20 workers, 100 MB and 100 ms; 200 rounds in both",
+        "what a search recommends is held on fresh traffic; PARALEON, with the same rounds and "
+        "time, is a row of ours",
+        "beta 0.01, patience 3 and the first steps are ours, and so is the utility as the metric",
+    ),
+)  # fmt: skip

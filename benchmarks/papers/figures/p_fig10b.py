@@ -1,0 +1,85 @@
+"""PARALEON (ICNP 2024), Fig. 10 (b): FB_Hadoop while tuning by what each monitor sees."""
+
+from __future__ import annotations
+
+from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Effect
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.paraleon import (
+    ELEPHANTS,
+    MICE,
+    PARALEON,
+    by_name,
+    by_size,
+    hops,
+    lower,
+    ran,
+)
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.rows import Row
+
+PLACE = "section IV-B, Fig. 10 (b)"
+MONITORS = {
+    PARALEON: "elastic", "Elastic Sketch": "elastic-naive", "NetFlow": "netflow", "No FSD": "none",
+}  # fmt: skip
+ROWS = by_name(
+    [
+        Row("paraleon", changes={"monitor": {"kind": kind}}, given_name=name)
+        for name, kind in MONITORS.items()
+    ]
+)
+OTHERS = tuple(row for row in ROWS if row != PARALEON)
+BYTES = "PARALEON, by bytes"
+EVERY = {
+    **ROWS,
+    BYTES: Row("paraleon-bytes", changes={"monitor": {"kind": "elastic"}}, given_name=BYTES),
+}
+PLACES = ("FB_Hadoop",)
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run PARALEON's search on what one monitor tells it."""
+    scenario = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
+    run = ran(scenario, EVERY[cell.row], cell.seed, size.length_ms)
+    return Measured({**by_size(run), "mu": float(run.fsd("mu").mean())}, {}, hops(run))
+
+
+COUNT = Cause(
+    "a right distribution of flows is mostly mice, so it steers towards delay at the cost of large "
+    "flows, and a fair coin does not; where the bytes of the same distribution decide, large flows "
+    "are several times as quick",
+    Change(ELEPHANTS, BYTES, PARALEON, PLACES[0]), Effect(-0.5),
+)  # fmt: skip
+
+FIGURE = Figure(
+    name="P-fig10b",
+    paper="paraleon",
+    title="completion times with each monitor",
+    x="traffic",
+    sizes={
+        "smoke": Size(dict.fromkeys(EVERY, PLACES), 2, 4, {"hosts": 16}),
+        "quick": Size(dict.fromkeys(EVERY, PLACES), 8, 120, {"hosts": 16}),
+        "full": Size(dict.fromkeys(EVERY, PLACES), 5, 400, {"hosts": 128}),
+    },
+    measure=measure,
+    measures=(
+        Measure(MICE, "below 120 KB, mean slowdown", 1, ".3f"),
+        Measure(ELEPHANTS, "above 1 MB, mean slowdown", 1, ".1f"),
+        Measure("mu", "mu", 1, ".3f"),
+    ),
+    claims=tuple(
+        lower(f"the lowest completion times: {what} against {row}", PLACE, name, PARALEON, row,
+              PLACES[0], cause=COUNT)
+        for name, what in ((MICE, "mice"), (ELEPHANTS, "elephants"))
+        for row in OTHERS
+    ),
+    plots=(
+        Against(MICE, "Mean slowdown below 120 KB", "monitor"),
+        Against(ELEPHANTS, "Mean slowdown above 1 MB", "monitor"),
+    ),
+    ours=(
+        "quick: 16 hosts at 25 Gb/s, 120 intervals; NetFlow exports every second, so within this "
+        "length it never tells anything and mu is 0.5, as without a distribution",
+        "the monitor acts through mu alone, the probability of the friendly direction, which "
+        "min(mu, eta) caps at 0.8: an effect can only be small",
+    ),
+)  # fmt: skip

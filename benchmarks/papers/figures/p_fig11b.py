@@ -1,0 +1,79 @@
+"""PARALEON (ICNP 2024), Fig. 11 (b): FB_Hadoop while tuning, by the monitor interval."""
+
+from __future__ import annotations
+
+from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.paraleon import (
+    ELEPHANTS,
+    MICE,
+    PARALEON,
+    by_name,
+    by_size,
+    hops,
+    lower,
+    ran,
+)
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.rows import Row, changed_scenario
+
+PLACE = "section IV-B, Fig. 11 (b)"
+SKETCH = "Elastic Sketch"
+ROWS = by_name(
+    (
+        Row("paraleon", changes={"monitor": {"kind": "elastic"}}, given_name=PARALEON),
+        Row("paraleon", changes={"monitor": {"kind": "elastic-naive"}}, given_name=SKETCH),
+    )
+)
+INTERVALS = (1, 2, 5, 10)
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run PARALEON's search at an interval, on the same traffic whatever the interval is."""
+    base = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
+    changed = {"monitor_interval_us": float(cell.x) * 1e3, "warmup_us": 10_000}
+    scenario = changed_scenario(base, changed, "P-fig11b")
+    run = ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
+    return Measured(by_size(run), {}, hops(run))
+
+
+def _points(intervals: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    return dict.fromkeys(ROWS, intervals)
+
+
+FIGURE = Figure(
+    name="P-fig11b",
+    paper="paraleon",
+    title="completion times by monitor interval",
+    x="interval, ms",
+    sizes={
+        "smoke": Size(_points(INTERVALS), 2, 10, {"hosts": 16}),
+        "quick": Size(_points(INTERVALS), 5, 120, {"hosts": 16}),
+        "full": Size(_points(INTERVALS), 5, 400, {"hosts": 128}),
+    },
+    measure=measure,
+    measures=(
+        Measure(MICE, "below 120 KB, mean slowdown", 1, ".3f"),
+        Measure(ELEPHANTS, "above 1 MB, mean slowdown", 1, ".1f"),
+    ),
+    claims=(
+        *(
+            lower(f"lower than with Elastic Sketch at {ms} ms: mice", PLACE, MICE, PARALEON, SKETCH,
+                  ms)
+            for ms in INTERVALS
+        ),
+        *(
+            Claim(f"a smaller interval is better: {what} at 10 ms against 1 ms", PLACE,
+                  Change(name, PARALEON, PARALEON, 10, 1), Sign(1), 100, " %", "+.1f")
+            for name, what in ((MICE, "mice"), (ELEPHANTS, "elephants"))
+        ),
+    ),
+    plots=(
+        Against(MICE, "Mean slowdown below 120 KB", "interval, ms", log_x=True),
+        Against(ELEPHANTS, "Mean slowdown above 1 MB", "interval, ms", log_x=True),
+    ),
+    ours=(
+        "quick: 16 hosts at 25 Gb/s; the intervals are ours, the paper's are not in its copy; all "
+        "have the same traffic and time, so longer ones have made fewer steps of the search",
+    ),
+)  # fmt: skip

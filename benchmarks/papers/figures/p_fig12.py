@@ -1,0 +1,107 @@
+"""PARALEON (ICNP 2024), Fig. 12: utility against iterations, with and without its optimisations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops, ran
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.rows import Row
+
+PLACE = "section IV-B, Fig. 12"
+NAIVE, UNGUIDED, UNRELAXED = "naive_SA", "without guidance", "without relaxed temperature"
+RESCALED = "temperatures of 0.1 to 0.011"
+ROWS = by_name(
+    (
+        Row("paraleon", given_name=PARALEON),
+        Row("naive-sa", given_name=NAIVE),
+        Row("paraleon-unguided", given_name=UNGUIDED),
+        Row("paraleon-unrelaxed", given_name=UNRELAXED),
+        Row("paraleon-rescaled", given_name=RESCALED),
+        Row("default"),
+    )
+)
+HADOOP, TRAINING = "FB_Hadoop", "training"
+SCENARIOS = {
+    HADOOP: ("mini-fb-hadoop", "fb-hadoop"),
+    TRAINING: ("mini-llm-alltoall", "llm-alltoall"),
+}
+SMOOTH = 10
+"""Intervals of the moving mean that is drawn."""
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run a variant; the mean utility over what it tried, and over the last half of it."""
+    scenario = load_scenario(SCENARIOS[str(cell.x)][size.more["hosts"] == 128])
+    run = ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
+    seen = run.utility[run.busy]
+    smooth = np.convolve(seen, np.ones(SMOOTH) / SMOOTH, "valid") if seen.size >= SMOOTH else seen
+    number = np.flatnonzero(run.busy)[-smooth.size :] + 1.0
+    return Measured(
+        {"mean": float(seen.mean()), "late": float(seen[seen.size // 2 :].mean()),
+         "best": float(seen.max())},
+        {"utility": (number.tolist(), smooth.tolist())},
+        hops(run),
+    )  # fmt: skip
+
+
+HOT = Cause(
+    "at temperatures of 90 to 10 a setting that is worse by 0.1 is accepted with probability 0.99, "
+    "so how they fall changes nothing in so many intervals: the search is a guided walk. At "
+    "temperatures that fit a utility in 0..1 they act, and for training they make it worse",
+    Change("late", RESCALED, PARALEON, TRAINING), Sign(-1),
+)  # fmt: skip
+
+
+def _points() -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(ROWS, (HADOOP, TRAINING))
+
+
+def _better(x: str, name: str, what: str) -> Claim:
+    return Claim(
+        f"{x}: PARALEON converges to a higher utility than naive_SA, {what}", PLACE,
+        Change(name, PARALEON, NAIVE, x), Sign(1), 100, " %", "+.1f",
+    )  # fmt: skip
+
+
+FIGURE = Figure(
+    name="P-fig12",
+    paper="paraleon",
+    title="utility against iterations of the annealing",
+    x="traffic",
+    sizes={
+        "smoke": Size(_points(), 2, 12, {"hosts": 16}),
+        "quick": Size(_points(), 8, 100, {"hosts": 16}),
+        "full": Size(_points(), 10, 280, {"hosts": 128}),
+    },
+    measure=measure,
+    measures=(
+        Measure("mean", "mean utility", 1, ".4f"),
+        Measure("late", "of the last half", 1, ".4f"),
+        Measure("best", "best interval", 1, ".4f"),
+    ),
+    claims=(
+        *(
+            _better(x, name, what)
+            for x in (HADOOP, TRAINING)
+            for name, what in (("mean", "over all intervals"), ("late", "over the last half"))
+        ),
+        *(
+            Claim(f"{x}: the relaxed temperature alone helps, over the last half", PLACE,
+                  Change("late", PARALEON, UNRELAXED, x), Sign(1), 100, " %", "+.1f", HOT)
+            for x in (HADOOP, TRAINING)
+        ),
+    ),
+    plots=tuple(
+        Over("utility", f"Utility, mean of {SMOOTH} intervals: {x}", "interval",
+             tuple((row, x) for row in ROWS))
+        for x in (HADOOP, TRAINING)
+    ),
+    ours=(
+        "quick: 16 hosts at 25 Gb/s and 100 intervals, full: the paper's fabric and a whole search",
+        "the paper gives no numbers for naive_SA: a fair coin for the direction, any value on that "
+        "side, temperatures of 90 to 1 by 0.95",
+    ),
+)  # fmt: skip

@@ -1,0 +1,109 @@
+"""PARALEON (ICNP 2024), Fig. 14: SolarRPC comes and goes beside an all-to-all."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Derived, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops, lower, means, ran
+from dcqcn_gym.benchmarks.papers.probe import thinned
+from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.rows import Row, changed_scenario
+
+PLACE = "section IV-C, Fig. 14"
+BYTES = Row("paraleon-bytes", given_name="PARALEON, by bytes")
+RANGES = Row("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+ROWS = by_name((Row("paraleon", given_name=PARALEON), Row("default"), Row("expert"), RANGES, BYTES))
+OTHERS = ("default", "expert")
+X = "SolarRPC"
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run the all-to-all with a phase of SolarRPC; figures before it, early and late, after."""
+    begin, phase = size.more["begin_ms"], size.more["phase_ms"]
+    base = load_scenario("solar-training")
+    training, solar = (one.model_dump(mode="json") for one in base.workloads)
+    solar |= {"start_us": begin * 1e3, "stop_us": (begin + phase) * 1e3, "repeat_us": 0}
+    scenario = changed_scenario(base, {"workloads": [training, solar]}, "P-fig14")
+    run = ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
+    end = begin + phase
+    before, during, after = means(run, 0, begin), means(run, begin, end), means(run, end)
+    early, late = means(run, begin, begin + phase / 4), means(run, end - phase / 2, end)
+    time, trip = run.column("start_ps") * 1e-12, run.column("rtt_mean_ps") * 1e-12
+    rate = run.column("throughput_bps")
+    return Measured(
+        {"rtt before": before["rtt"], "rtt": during["rtt"], "rtt early": early["rtt"],
+         "rtt late": late["rtt"], "rate before": before["rate"], "rate": during["rate"],
+         "rate after": after["rate"], "rtt after": after["rtt"]},
+        {"rtt": thinned(time[run.busy], trip[run.busy]),
+         "rate": thinned(time[run.busy], rate[run.busy])},
+        hops(run),
+    )  # fmt: skip
+
+
+def change(measure: str, other: str, row: str, results: Results, seed: int) -> float:
+    """Return by how much a row's figure is above another figure of the same row, as a share."""
+    return results.value(measure, row, X, seed) / results.value(other, row, X, seed) - 1
+
+
+def _points() -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(ROWS, (X,))
+
+
+CAUSE = Cause(
+    "the dominant type is that of most flows, and a few of SolarRPC's outnumber the all-to-all's: "
+    "where bytes decide, the same search delivers a sixth more after the phase, as much as the "
+    "expert",
+    Change("rate after", BYTES.name, PARALEON, X), Sign(1),
+)  # fmt: skip
+
+FIGURE = Figure(
+    name="P-fig14",
+    paper="paraleon",
+    title="SolarRPC comes and goes beside an all-to-all",
+    x="traffic",
+    sizes={
+        "smoke": Size(_points(), 2, 14, {"begin_ms": 9, "phase_ms": 5}),
+        "quick": Size(_points(), 5, 150, {"begin_ms": 55, "phase_ms": 50}),
+        "full": Size(_points(), 10, 600, {"begin_ms": 205, "phase_ms": 200}),
+    },
+    measure=measure,
+    measures=(
+        Measure("rtt before", "round trip before, us", 1e6, ".0f"),
+        Measure("rtt early", "in the phase's first quarter", 1e6, ".0f"),
+        Measure("rtt late", "in its last half", 1e6, ".0f"),
+        Measure("rtt after", "after it", 1e6, ".0f"),
+        Measure("rate before", "delivered before, Gb/s", 1e-9, ".0f"),
+        Measure("rate", "in the phase", 1e-9, ".0f"),
+        Measure("rate after", "after it", 1e-9, ".0f"),
+    ),
+    claims=(
+        Claim("PARALEON's latency falls while SolarRPC lasts (last half against first quarter)",
+              PLACE, Derived(partial(change, "rtt late", "rtt early", PARALEON)), Sign(-1), 100,
+              " %", "+.1f"),
+        *(
+            lower(f"its latency in the phase is below that of {row}", PLACE, "rtt", PARALEON, row,
+                  X)
+            for row in OTHERS
+        ),
+        Claim("its bandwidth recovers after the phase (against during)",
+              PLACE, Derived(partial(change, "rate after", "rate", PARALEON)), Sign(1), 100, " %",
+              "+.1f"),
+        *(
+            Claim(f"its bandwidth after the phase is above that of {row}", PLACE,
+                  Change("rate after", PARALEON, row, X), Sign(1), 100, " %", "+.1f", CAUSE)
+            for row in OTHERS
+        ),
+    ),
+    plots=(
+        Over("rtt", "Mean round trip, us", "ms", tuple((row, X) for row in ROWS), 1e6, 1e3),
+        Over("rate", "Delivered, Gb/s", "ms", tuple((row, X) for row in ROWS), 1e-9, 1e3),
+    ),
+    ours=(
+        "a proxy for the testbed: `solar-training`, 16 hosts at 25 Gb/s, intervals of 1 ms, one "
+        "phase of a third of the time; the paper's table of SolarRPC is not published, this one is "
+        "an approximation, all below 128 KB",
+    ),
+)  # fmt: skip

@@ -1,0 +1,127 @@
+"""PARALEON (ICNP 2024), Fig. 7 (c, d): completion times of training's all-to-all while tuning."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.papers.claims import Between, Cause, Change, Claim, Derived, Effect, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.paraleon import FIVE, PARALEON, by_name, held, hops, lower, ran
+from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.rows import Row, changed_scenario
+
+PLACE = "section IV-B, Fig. 7"
+BYTES = Row("paraleon-bytes", given_name="PARALEON, by bytes")
+RANGES = Row("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+ROWS = by_name((*FIVE, RANGES, BYTES))
+HELD = "PARALEON, what it found"
+"""The setting that PARALEON recommends after its search, held on the same traffic."""
+OTHERS = tuple(row.name for row in FIVE[1:])
+FEW, MANY, PACKED = "fewer workers", "more workers", "fewer workers, packed"
+PLACES = (FEW, MANY, PACKED)
+WORKERS = {FEW: (8, 20), MANY: (12, 32), PACKED: (8, 20)}
+"""Workers on 16 and on 128 hosts."""
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run the all-to-all under a row; completion times of its flows, unfinished ones' ages."""
+    large = size.more["hosts"] == 128
+    base = load_scenario("llm-alltoall" if large else "mini-llm-alltoall")
+    (traffic,) = (one.model_dump(mode="json") for one in base.workloads)
+    traffic["hosts"] = WORKERS[str(cell.x)][large]
+    traffic["placement"] = "packed" if cell.x == PACKED else "round-robin"
+    scenario = changed_scenario(base, {"workloads": [traffic]}, "P-fig7cd")
+    row = PARALEON if cell.row == HELD else cell.row
+    run = ran(scenario, ROWS[row], cell.seed, size.length_ms)
+    cost = hops(run)
+    if cell.row == HELD:
+        run = ran(scenario, held(run), cell.seed, size.length_ms)
+        cost += hops(run)
+    slow = np.sort(run.every_flow[1])
+    step = max(1, slow.size // 150)
+    share = np.arange(1, slow.size + 1) / max(1, slow.size)
+    return Measured(
+        {
+            "p99": float(np.percentile(slow, 99)) if slow.size else float("nan"),
+            "longest": float(slow[-1]) if slow.size else float("nan"),
+            "mean": float(slow.mean()) if slow.size else float("nan"),
+        },
+        {"cdf": (slow[::step].tolist(), share[::step].tolist())},
+        cost,
+    )
+
+
+def against_worst(x: str, results: Results, seed: int) -> float:
+    """Return PARALEON's 99th percentile over that of the worst other row, minus 1."""
+    others = [results.value("p99", row, x, seed) for row in OTHERS]
+    return results.value("p99", PARALEON, x, seed) / max(others) - 1
+
+
+APART = Cause(
+    "packed into a rack, the workers share no link that their cards do not fill anyway: default "
+    "and expert end together, and so does everybody",
+    Change("p99", "default", "expert", PACKED), Between(-0.01, 0.01),
+)  # fmt: skip
+
+
+SEARCH = Cause(
+    "the search itself: it passes settings that stretch a round, and these flows are the tail; "
+    "what it recommends in the end, held on the same traffic, has a shorter one",
+    Change("p99", HELD, PARALEON, FEW), Sign(-1),
+)  # fmt: skip
+
+
+def _best(x: str) -> Claim:
+    return Claim(
+        f"{x}: up to 54.5 % lower tail of the completion times", PLACE,
+        Derived(partial(against_worst, x)), Effect(-0.545), 100, " %", "+.1f",
+        APART if x == PACKED else None,
+    )  # fmt: skip
+
+
+def _points(*places: str) -> dict[str, tuple[str, ...]]:
+    return {**dict.fromkeys(ROWS, places), HELD: (FEW,)}
+
+
+FIGURE = Figure(
+    name="P-fig7cd",
+    paper="paraleon",
+    title="completion times of an all-to-all while tuning",
+    x="workers",
+    sizes={
+        "smoke": Size(_points(*PLACES), 2, 4, {"hosts": 16}),
+        "quick": Size(_points(*PLACES), 5, 100, {"hosts": 16}),
+        "full": Size(_points(*PLACES), 5, 450, {"hosts": 128}),
+    },
+    measure=measure,
+    measures=(
+        Measure("mean", "slowdown, mean", 1, ".2f"),
+        Measure("p99", "p99", 1, ".2f"),
+        Measure("longest", "longest", 1, ".2f"),
+    ),
+    claims=(
+        *(_best(x) for x in PLACES),
+        *(
+            lower(f"{x}: a shorter tail (99th percentile) than {row}",
+                  PLACE, "p99", PARALEON, row, x, cause=SEARCH if x == FEW else None)
+            for x in (FEW, MANY)
+            for row in OTHERS
+        ),
+    ),
+    plots=(
+        Over("cdf", "Share of flows, fewer workers", "slowdown",
+             tuple((row, FEW) for row in ROWS), log_x=True),
+        Over("cdf", "Share of flows, more workers", "slowdown",
+             tuple((row, MANY) for row in ROWS), log_x=True),
+    ),
+    ours=(
+        "quick: 8 and 12 workers of 16 hosts at 25 Gb/s, 1 MB per pair, 100 intervals; full: 20 "
+        "and 32 workers of 128 hosts, 12 MB per pair; the paper gives neither the numbers of "
+        "workers nor where they are: round robin over the racks, and packed into few",
+        "slowdown: the completion time over that in an idle network; flows that had not finished "
+        "count with their age",
+    ),
+)  # fmt: skip

@@ -1,0 +1,98 @@
+"""PARALEON (ICNP 2024), Fig. 9: the influx of another workload against pretrained settings."""
+
+from __future__ import annotations
+
+from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect, Sign
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.paraleon import (
+    PARALEON,
+    by_name,
+    hops,
+    influx,
+    lower,
+    means,
+    ran,
+)
+from dcqcn_gym.benchmarks.papers.probe import thinned
+from dcqcn_gym.runs.rows import Row
+
+PLACE = "section IV-B, Fig. 9"
+FIRST, SECOND = "Pretrained 1", "Pretrained 2"
+ROWS = by_name(
+    (
+        Row("paraleon", changes={"trigger": "kl"}, given_name=PARALEON),
+        Row("pretrained-alltoall", given_name=FIRST),
+        Row("pretrained-fbhadoop", given_name=SECOND),
+    )
+)
+OTHERS = (FIRST, SECOND)
+
+
+def measure(cell: Cell, size: Size) -> Measured:
+    """Run the all-to-all with an influx; figures in the influx, and from a sixth of it after."""
+    begin, influx_ms = size.more["begin_ms"], size.more["influx_ms"]
+    scenario = influx(int(size.more["hosts"]), begin, influx_ms)
+    run = ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
+    end = begin + influx_ms
+    during, after = means(run, begin, end), means(run, end + influx_ms / 6)
+    time = run.column("start_ps") * 1e-12
+    return Measured(
+        {"rtt": during["rtt"], "tp": during["tp"], "rtt after": after["rtt"],
+         "tp after": after["tp"], "rate after": after["rate"]},
+        {"rtt": thinned(time[run.busy], run.column("rtt_mean_ps")[run.busy] * 1e-12)},
+        hops(run),
+    )  # fmt: skip
+
+
+CAUSE = Cause(
+    "the setting pretrained on FB_Hadoop has short round trips because it sends less: links are a "
+    "third less busy in the influx, and after it two fifths of the throughput are missing",
+    Change("rate after", SECOND, PARALEON, "influx"), Effect(-0.4),
+)  # fmt: skip
+
+
+def _points() -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(ROWS, ("influx",))
+
+
+FIGURE = Figure(
+    name="P-fig9",
+    paper="paraleon",
+    title="an influx of FB_Hadoop against pretrained settings",
+    x="traffic",
+    sizes={
+        "smoke": Size(_points(), 2, 14, {"hosts": 16, "begin_ms": 6, "influx_ms": 4}),
+        "quick": Size(_points(), 5, 120, {"hosts": 16, "begin_ms": 40, "influx_ms": 30}),
+        "full": Size(_points(), 5, 400, {"hosts": 128, "begin_ms": 200, "influx_ms": 30}),
+    },
+    measure=measure,
+    measures=(
+        Measure("rtt", "round trip in the influx, us", 1e6, ".0f"),
+        Measure("tp", "O_TP in the influx", 1, ".3f"),
+        Measure("rtt after", "round trip after it, us", 1e6, ".0f"),
+        Measure("tp after", "O_TP after it", 1, ".3f"),
+        Measure("rate after", "delivered after it, Gb/s", 1e-9, ".1f"),
+    ),
+    claims=(
+        *(
+            lower(f"lower round trips in the influx than {row}",
+                  PLACE, "rtt", PARALEON, row, "influx", cause=CAUSE)
+            for row in OTHERS
+        ),
+        *(
+            Claim(f"higher throughput after it than {row}", PLACE,
+                  Change("rate after", PARALEON, row, "influx"), Sign(1), 100, " %", "+.1f")
+            for row in OTHERS
+        ),
+    ),
+    plots=(
+        Over("rtt", "Mean round trip, us", "ms", tuple((row, "influx") for row in ROWS), 1e6, 1e3),
+    ),
+    ours=(
+        "quick: 16 hosts at 25 Gb/s with 8 workers, full: the paper's fabric; the influx begins "
+        "after 40 (200) ms, not 2 s",
+        "the pretrained settings are those of the package, found by 280 intervals of PARALEON on "
+        "`llm-alltoall` and on `fb-hadoop` at 100 Gb/s, marking scaled with the line rate",
+        "after: from a sixth of the influx's length after its end on",
+    ),
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""What figures 10 (a) and 11 (a) of PARALEON take from the benchmark of monitors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.monitors.ablations import NO_WINDOW, unmarked
+from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy
+from dcqcn_gym.benchmarks.monitors.study import Job, with_load
+from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay, simulate
+from dcqcn_gym.benchmarks.papers.figure import Measure, Measured, Place, Size
+from dcqcn_gym.benchmarks.papers.paraleon import PARALEON
+from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+
+__all__ = [
+    "MEASURES",
+    "NETFLOW",
+    "NO_MARKS",
+    "NO_WINDOWS",
+    "SKETCH",
+    "ablated",
+    "accuracy",
+    "excess",
+    "rise",
+]
+
+SKETCH, NETFLOW = "Elastic Sketch", "NetFlow"
+NO_MARKS, NO_WINDOWS = "PARALEON, marking off", "PARALEON, window off"
+"""Ablations: packets between racks counted at both ToRs; no potential elephants."""
+MS = 1_000_000_000
+KINDS = {PARALEON: "elastic", SKETCH: "elastic-naive", NETFLOW: "netflow"}
+
+MEASURES = (
+    Measure("label", "right by final size, %", 100, ".1f"),
+    Measure("causal", "right by bytes so far, %", 100, ".1f"),
+    Measure("share", "1 - error of the elephants' share, %", 100, ".1f"),
+    Measure("recall", "elephants found, %", 100, ".1f"),
+    Measure("counted", "flows counted per flow", 1, ".2f"),
+)
+
+
+def ablated(row: str, load: int, seed: int, size: Size) -> Measured:
+    """Judge PARALEON's monitor whole (the row's own name), or without one of its parts, at 1 ms.
+
+    ``counted``: how many flows the ToRs count together, for each active one.
+    """
+    base = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
+    scenario = with_load(base, load)
+    study = Study(scenario, seed, MS, int(size.more["warmup_ms"]) * MS, round(size.length_ms) * MS)
+    probe = Probe(row, MS, NO_WINDOW if row == NO_WINDOWS else {"kind": "elastic"})
+    flows = replay(study, [probe], unmarked if row == NO_MARKS else simulate)
+    found = mean_accuracy(judge(probe, flows, scenario.monitor.tau_bytes))
+    active = [np.unique(one.key).size for one in probe.seen]
+    held = [len(one.key) for one in probe.seen]
+    values = {m.name: _number(getattr(found, m.name)) for m in MEASURES if m.name != "counted"}
+    return Measured({**values, "counted": count(held) / max(1, count(active))})
+
+
+def accuracy(row: str, load: int, interval_ms: int, seed: int, size: Size) -> Measured:
+    """Judge a monitor on FB_Hadoop at a load of the host links in percent."""
+    base = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
+    job = Job(
+        "load", with_load(base, load), load, seed, int(size.more["warmup_ms"]),
+        round(size.length_ms), (interval_ms,), (KINDS[row],),
+    )  # fmt: skip
+    (found,) = job.run()["rows"]
+    values = {m.name: _number(found[m.name]) for m in MEASURES if m.name != "counted"}
+    return Measured({**values, "counted": 1.0})
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def excess(row: str, x: Place, results: Results, seed: int) -> float:
+    """Return by how much PARALEON's accuracy is above that of a row at one place."""
+    ours, theirs = (results.value("label", name, x, seed) for name in (PARALEON, row))
+    return ours - theirs
+
+
+def rise(row: str, x: Place, to: Place, results: Results, seed: int) -> float:
+    """Return by how much a row's accuracy grows from one place to another."""
+    return results.value("label", row, to, seed) - results.value("label", row, x, seed)

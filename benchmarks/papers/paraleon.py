@@ -1,0 +1,134 @@
+"""PARALEON's rows beside those of the others, and what its figures take from a run's log."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect, Sign
+from dcqcn_gym.core.statistics import SizeBin, paper_bins, slowdown_by_size
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.recorded import RunJob
+from dcqcn_gym.runs.rows import Row, changed_scenario
+
+__all__ = [
+    "ELEPHANTS",
+    "FIVE",
+    "MICE",
+    "PARALEON",
+    "by_name",
+    "by_size",
+    "hops",
+    "influx",
+    "lower",
+    "means",
+    "ran",
+]
+
+PARALEON = "PARALEON"
+FIVE = (
+    Row("paraleon", given_name=PARALEON),
+    Row("default"),
+    Row("expert"),
+    Row("acc", given_name="ACC"),
+    Row("do-nothing", changes={"scheme": "dcqcn-plus", "initial": "dcqcn-plus"},
+        given_name="DCQCN+"),
+)  # fmt: skip
+"""PARALEON online, and what its figures 7 and 8 compare it with."""
+
+_MICE, _ELEPHANTS, _ = paper_bins("paraleon")
+MICE, ELEPHANTS = "mice", "elephants"
+
+
+def by_name(rows: Sequence[Row]) -> Mapping[str, Row]:
+    """Return rows by their names."""
+    return {row.name: row for row in rows}
+
+
+def ran(scenario: Scenario, row: Row, seed: int, length_ms: float) -> Series:
+    """Run a row for so long after the warm-up; return its log as arrays."""
+    intervals = max(1, round(length_ms * 1e9 / scenario.monitor_interval_ps))
+    spec = row.spec(scenario, seed, intervals, "native")
+    with tempfile.TemporaryDirectory() as folder:
+        job = RunJob(spec, Path(folder) / "run.jsonl")
+        job.run()
+        return Series.of(read_run(job.path))
+
+
+def held(run: Series) -> Row:
+    """Return the row that holds what a run's tuner recommended in the end."""
+    assert run.end is not None  # the run was finished here
+    setting: Mapping[str, Any] = run.end["recommended"]
+    return Row("fixed", tuner_args=setting)
+
+
+def hops(run: Series) -> int:
+    """Return the packet-hops of a run."""
+    return count(line["packet_hops"] for line in run.records)
+
+
+def by_size(run: Series) -> dict[str, float]:
+    """Return slowdowns by PARALEON's sizes, unfinished flows at their age; then of finished ones.
+
+    Mean and 99.9th percentile of mice (below 120 KB) and elephants (above 1 MB); NaN without flows.
+    """
+    values: dict[str, float] = {}
+    for suffix, flows in (("", run.every_flow), (" finished", run.flows)):
+        for name, size_bin in ((MICE, _MICE), (ELEPHANTS, _ELEPHANTS)):
+            mean, p999 = _mean_and_tail(flows, size_bin)
+            values[f"{name}{suffix}"], values[f"{name} p99.9{suffix}"] = mean, p999
+    return values
+
+
+def _mean_and_tail(flows: tuple[IntArray, FloatArray], of: SizeBin) -> tuple[float, float]:
+    row = slowdown_by_size(*flows, [of])[0]
+    return row.mean, row.value("p99.9")
+
+
+def means(run: Series, begin_ms: float = 0.0, end_ms: float = float("inf")) -> dict[str, float]:
+    """Return means over the intervals with traffic that begin in a span of simulated time.
+
+    ``rtt`` in seconds, ``tp`` (O_TP), ``rate`` in bit/s, ``utility``.
+    """
+    start = run.column("start_ps") * 1e-9
+    chosen = run.busy & (start >= begin_ms) & (start < end_ms)
+    if not chosen.any():
+        return dict.fromkeys(("rtt", "tp", "rate", "utility"), float("nan"))
+    tp = np.array([line["terms"][0] for line in run.records])
+    return {
+        "rtt": float(np.nanmean(run.column("rtt_mean_ps")[chosen])) * 1e-12,
+        "tp": float(tp[chosen].mean()),
+        "rate": float(run.column("throughput_bps")[chosen].mean()),
+        "utility": float(run.utility[chosen].mean()),
+    }
+
+
+def lower(
+    text: str,
+    place: str,
+    measure: str,
+    row: str,
+    against: str,
+    x: float | str,
+    effect: float | None = None,
+    cause: Cause | None = None,
+) -> Claim:
+    """Return the claim that a row's figure is lower than another's, by ``effect`` if given."""
+    rule = Sign(-1) if effect is None else Effect(-effect)
+    return Claim(text, place, Change(measure, row, against, x), rule, 100, " %", "+.1f", cause)
+
+
+def influx(hosts: int, begin_ms: float, influx_ms: float) -> Scenario:
+    """Return training with FB_Hadoop from all hosts for a while, on 128 hosts or on 16."""
+    base = load_scenario("influx" if hosts == 128 else "mini-llm-alltoall")
+    training = base.workloads[0].model_dump(mode="json")
+    other = {"kind": "poisson", "cdf": "FB_Hadoop", "load": 0.3, "start_us": begin_ms * 1e3,
+             "stop_us": (begin_ms + influx_ms) * 1e3}  # fmt: skip
+    return changed_scenario(base, {"workloads": [training, other]}, "influx")

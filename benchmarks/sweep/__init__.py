@@ -1,0 +1,1 @@
+"""One or two knobs swept over their values, on the same traffic: curves, surfaces, directions."""

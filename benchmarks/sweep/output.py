@@ -1,0 +1,126 @@
+"""What a sweep leaves: a table, ``sweep.csv``, ``results.json`` and ``sweep.svg``."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.sweep.metrics import METRICS, metric
+from dcqcn_gym.benchmarks.sweep.plan import Plan, Point
+from dcqcn_gym.core.statistics import Estimate, estimate
+from dcqcn_gym.report.axes import linear_axis, log_axis
+from dcqcn_gym.report.chart import Chart, Key, Panel
+from dcqcn_gym.report.surface import surface_file
+from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.results import write_results
+from dcqcn_gym.runs.table import Table, with_interval
+
+__all__ = ["Found", "table_of", "write_all"]
+
+Found = Mapping[tuple[Point, int], Mapping[str, float]]
+"""The metrics of every run, by point and seed."""
+
+HEIGHT = 200
+
+
+def mean_of(found: Found, plan: Plan, point: Point, name: str) -> Estimate:
+    """Return a metric at a point with its interval over the seeds, in SI units."""
+    return estimate([found[point, seed][name] for seed in plan.every_seed])
+
+
+def table_of(plan: Plan, found: Found, names: Sequence[str]) -> Table:
+    """Return a line per point with the chosen metrics."""
+    rows = [
+        [
+            *(f"{value:.6g}" for value in point),
+            *(
+                with_interval(mean_of(found, plan, point, name), ".4g", metric(name).scale)
+                for name in names
+            ),
+        ]
+        for point in plan.points
+    ]
+    heads = [f"{axis.knob.name}, {axis.knob.unit}" for axis in plan.axes]
+    return Table((*heads, *(metric(name).heading for name in names)), rows, words=0)
+
+
+def write_all(plan: Plan, found: Found, names: Sequence[str], out: Path) -> list[Path]:
+    """Write every file of a sweep; return their paths. ``names``: the metrics that are drawn."""
+    write_atomically(out / "sweep.csv", _csv(plan, found))
+    picture = _curves(plan, found, names) if len(plan.axes) == 1 else _surface(plan, found, names)
+    write_atomically(out / "sweep.svg", picture.encode())
+    knobs = [axis.knob.name for axis in plan.axes]
+    rows = [
+        {
+            **dict(zip(knobs, point, strict=True)),
+            **{name: mean_of(found, plan, point, name) for name in METRICS},
+        }
+        for point in plan.points
+    ]
+    results = write_results(
+        out, "sweep", rows, scenarios=[plan.scenario], seeds={"run": plan.every_seed},
+        figures={"plan": plan.identity(), "knobs": knobs},
+    )  # fmt: skip
+    return [out / "sweep.csv", results, out / "sweep.svg"]
+
+
+def _csv(plan: Plan, found: Found) -> bytes:
+    """Return a line per run: knobs in NVIDIA's units, seed, every metric in SI units."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*(axis.knob.name for axis in plan.axes), "seed", *METRICS))
+    for point in plan.points:
+        for seed in plan.every_seed:
+            values = (found[point, seed][name] for name in METRICS)
+            cells = ("" if np.isnan(value) else f"{value:.9g}" for value in values)
+            writer.writerow((*(f"{value:.10g}" for value in point), seed, *cells))
+    return text.getvalue().encode()
+
+
+def _curves(plan: Plan, found: Found, names: Sequence[str]) -> str:
+    (axis,) = plan.axes
+    x = np.array(axis.values)
+    along = log_axis([x]) if axis.knob.log and x.min() > 0 else linear_axis([x])
+    panels = []
+    for i, name in enumerate(names):
+        means = [mean_of(found, plan, point, name) for point in plan.points]
+        y, low, high = (
+            np.array([np.nan if v is None else v for v in values]) * metric(name).scale
+            for values in ([e.mean for e in means], [e.low for e in means], [e.high for e in means])
+        )
+        panel = Panel(metric(name).heading, along, linear_axis([y, low, high]), HEIGHT)
+        if i == len(names) - 1:
+            panel.x_label = f"{axis.knob.name}, {axis.knob.unit}"
+        key = Key("c0", axis.knob.name)
+        panel.band(key, x, low, high, "band")
+        panel.line(key, x, y)
+        for at, value in zip(x, y, strict=True):
+            panel.dot(key, float(at), float(value), f"{at:g}: {value:.4g}")
+        panels.append(panel)
+    return Chart(panels).file()
+
+
+def _surface(plan: Plan, found: Found, names: Sequence[str]) -> str:
+    across, up = plan.axes
+    labels = [
+        (f"{axis.knob.name}, {axis.knob.unit}", [f"{value:.5g}" for value in axis.values])
+        for axis in (across, up)
+    ]
+    panels = [
+        (
+            metric(name).heading,
+            np.array(
+                [
+                    [mean_of(found, plan, (a, b), name).mean for a in across.values]
+                    for b in up.values
+                ]
+            )
+            * metric(name).scale,
+        )
+        for name in names
+    ]
+    return surface_file(panels, labels[0], labels[1])

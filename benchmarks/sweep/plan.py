@@ -1,0 +1,223 @@
+"""What is swept: knobs with their values, on which scenario, how long, with which seeds.
+
+Every point is a run of its own per seed, with an event log under ``OUT/runs``, carried out by
+:mod:`dcqcn_gym.runs.campaign`. The swept setting is in force from time 0 on, so the warm-up belongs
+to it as well. All points meet the same traffic.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.sweep.metrics import metrics_of
+from dcqcn_gym.core.errors import ConfigError, RunError, quote
+from dcqcn_gym.core.knob_names import knob_name
+from dcqcn_gym.core.knobs import Knob, Setting
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
+from dcqcn_gym.runs.log import read_run, write_json
+from dcqcn_gym.runs.log_line import setting_json
+from dcqcn_gym.runs.loop import RunSpec
+from dcqcn_gym.runs.recorded import RunJob
+from dcqcn_gym.runs.results import scenario_digest
+from dcqcn_gym.runs.rows import changed_scenario
+
+__all__ = [
+    "PLAN_FILE",
+    "Axis",
+    "Plan",
+    "Point",
+    "carried_out",
+    "measured",
+    "parse_axis",
+    "produce",
+    "values_over",
+]
+
+PLAN_FILE = "sweep.json"
+POINTS = 8
+
+Key = TypeVar("Key", bound=Hashable)
+Point = tuple[float, ...]
+"""One value per swept knob, in NVIDIA's units."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A knob and its values in NVIDIA's units, rising."""
+
+    knob: Knob
+    values: tuple[float, ...]
+
+
+def values_over(knob: Knob, low: float, high: float, count: int) -> tuple[float, ...]:
+    """Return ``count`` values from ``low`` to ``high``, spaced as the knob is searched.
+
+    Even ratios for a logarithmic knob, even differences otherwise; whole numbers where the knob
+    has them, each once, so there may be fewer.
+    """
+    space = np.geomspace if knob.log and low > 0 else np.linspace
+    found = space(low, high, count)
+    return tuple(dict.fromkeys(float(v) for v in (np.round(found) if knob.integer else found)))
+
+
+def parse_axis(text: str, scenario: Scenario, points: int = POINTS) -> Axis:
+    """Return the axis of ``KNOB``, ``KNOB=1,2,3`` or ``KNOB=LOW..HIGH``, in NVIDIA's units.
+
+    ``points`` values between two ends; ``KNOB`` alone goes over the range that tuners reach.
+    Raises ConfigError (form, range) or UnknownNameError with near names.
+    """
+    name, given, values = (part.strip() for part in text.partition("="))
+    knob = scenario.table[knob_name(name, scenario.table.knobs)]
+    rate = scenario.line_rate_bps
+    if not given:
+        return Axis(knob, values_over(knob, *knob.tuned_at(rate), points))
+    low, between, high = values.partition("..")
+    found = (
+        values_over(knob, _number(text, low), _number(text, high), points)
+        if between
+        else tuple(sorted(_number(text, value) for value in values.split(",")))
+    )
+    for twice in (v for v in found if found.count(v) > 1):
+        raise ConfigError(f"--knob {quote(text)}: {twice:g} is there twice; give it once")
+    for value in found:
+        scenario.initial_setting().replace_nvidia({knob.name: value}).check(rate, "--knob")
+    return Axis(knob, found)
+
+
+def _number(text: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not np.isfinite(number):
+        raise ConfigError(
+            f"--knob {quote(text)}: {quote(value)} is no number; expected KNOB, KNOB=1,2,3 or "
+            "KNOB=LOW..HIGH in NVIDIA's units"
+        )
+    return number
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep: every combination of the axes' values on ``base``, with seeds 1 to ``seeds``."""
+
+    scenario: Scenario
+    base: Setting
+    axes: Sequence[Axis]
+    seeds: int = 3
+    intervals: int = 20
+    backend: str = "native"
+
+    @property
+    def points(self) -> list[Point]:
+        """Every combination of values, the last knob quickest."""
+        return list(product(*(axis.values for axis in self.axes)))
+
+    @property
+    def every_seed(self) -> list[int]:
+        """The seeds of the traffic."""
+        return list(range(1, self.seeds + 1))
+
+    def setting(self, point: Point) -> Setting:
+        """Return the setting of a point."""
+        names = [axis.knob.name for axis in self.axes]
+        return self.base.replace_nvidia(dict(zip(names, point, strict=True)))
+
+    def name(self, point: Point) -> str:
+        """Return a point's name, which is that of its folder."""
+        pairs = zip(self.axes, point, strict=True)
+        return "+".join(f"{axis.knob.name}-{value:.10g}" for axis, value in pairs)
+
+    def job(self, out: Path, point: Point, seed: int) -> RunJob:
+        """Return the run of a point with one seed."""
+        spec = held(self.scenario, self.setting(point), seed, self.intervals, self.backend)
+        return RunJob(spec, out / "runs" / self.name(point) / f"seed-{seed}.jsonl")
+
+    def jobs(self, out: Path) -> dict[tuple[Point, int], RunJob]:
+        """Return every run by point and seed, seed by seed."""
+        return {(p, seed): self.job(out, p, seed) for seed in self.every_seed for p in self.points}
+
+    def identity(self) -> dict[str, Any]:
+        """Return what two sweeps in one folder have to share."""
+        return {
+            "scenario": self.scenario.name,
+            "sha256": scenario_digest(self.scenario),
+            "base": setting_json(self.base),
+            "intervals": self.intervals,
+            "backend": self.backend,
+        }
+
+
+def held(scenario: Scenario, setting: Setting, seed: int, intervals: int, backend: str) -> RunSpec:
+    """Return the run of a setting that is in force from time 0 on."""
+    initial = {"initial": setting_json(setting)}
+    return RunSpec(
+        changed_scenario(scenario, initial, "sweep"), "do-nothing", seed, intervals, backend
+    )
+
+
+def produce(
+    plan: Plan,
+    out: Path,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    force: bool = False,
+) -> dict[tuple[Point, int], dict[str, float]]:
+    """Make every run that is missing; return the metrics of each, by point and seed.
+
+    Raises RunError if ``out`` holds a sweep of another scenario, base or length (unless ``force``),
+    or naming what failed; what is finished stays.
+    """
+    jobs = plan.jobs(out)
+    next(iter(jobs.values())).spec.check()
+    if not force:
+        _check_same(plan, out)
+    for job in jobs.values():
+        job.path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(out / PLAN_FILE, plan.identity())
+    return carried_out(jobs, workers=workers, progress=progress)
+
+
+def carried_out(
+    jobs: Mapping[Key, RunJob], *, workers: int | None = None, progress: Progress | None = None
+) -> dict[Key, dict[str, float]]:
+    """Carry out runs by any key; return the metrics of each. RunError names what failed."""
+    raise_failures(carry_out(jobs.values(), workers=workers, progress=progress))
+    return {key: metrics_of(Series.of(read_run(job.path))) for key, job in jobs.items()}
+
+
+def _check_same(plan: Plan, out: Path) -> None:
+    try:
+        old = json.loads((out / PLAN_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    new = plan.identity()
+    differing = [key for key in new if not isinstance(old, dict) or old.get(key) != new[key]]
+    if differing:
+        what = "scenario" if differing[0] == "sha256" else differing[0]
+        raise RunError(
+            f"--out {out} holds a sweep with another {what}; give another --out, or --force to "
+            "replace it"
+        )
+
+
+def measured(
+    scenario: Scenario, setting: Setting, seed: int, intervals: int
+) -> tuple[dict[str, float], int]:
+    """Run one point without keeping its log; return its metrics and the packet-hops."""
+    with TemporaryDirectory() as folder:
+        job = RunJob(held(scenario, setting, seed, intervals, "native"), Path(folder) / "run.jsonl")
+        job.run()
+        run = Series.of(read_run(job.path))
+    return metrics_of(run), int(run.column("packet_hops").sum())

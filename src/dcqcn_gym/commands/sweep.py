@@ -1,0 +1,100 @@
+"""``dcqcn-gym sweep``: one or two knobs over their values, as table, CSV, JSON and picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dcqcn_gym.commands.interrupt import interruptible
+
+if TYPE_CHECKING:
+    from dcqcn_gym.benchmarks.sweep.plan import Plan
+
+__all__ = ["sweep"]
+
+
+def sweep(
+    out: Annotated[Path, typer.Option(help="Directory for logs and results.")],
+    knob: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KNOB[=VALUES]",
+            help="One or two: KNOB, KNOB=1,2,3 or KNOB=LOW..HIGH, in NVIDIA's units.",
+        ),
+    ],
+    scenario: Annotated[str, typer.Option(help="The scenario.")] = "mini-llm-alltoall",
+    assign: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KNOB=VALUE", help="Set a knob for all points; repeatable."),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(help="What is shown, separated by commas; the files hold all.")
+    ] = "throughput,rtt",
+    points: Annotated[
+        int, typer.Option(min=2, max=1000, help="Values of a knob without a list of them.")
+    ] = 8,
+    seeds: Annotated[int, typer.Option(min=1, max=999, help="Traffic seeds 1..N.")] = 3,
+    intervals: Annotated[int, typer.Option(min=1, help="Monitor intervals of each run.")] = 20,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
+    ] = None,
+    backend: Annotated[str, typer.Option(help="native, or fake for a quick look.")] = "native",
+    force: Annotated[bool, typer.Option("--force", help="Replace another sweep in OUT.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Sweep one or two knobs over their values, all points on the same traffic.
+
+    Writes OUT/sweep.csv, OUT/results.json, OUT/sweep.svg and one event log per run. What is
+    finished in OUT is not run again: the same command continues a sweep, more values add to it.
+    """
+    from dcqcn_gym.benchmarks.sweep.metrics import metric as known
+    from dcqcn_gym.benchmarks.sweep.output import table_of, write_all
+    from dcqcn_gym.benchmarks.sweep.plan import produce
+    from dcqcn_gym.runs.claim import claim
+    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.table import print_tables
+
+    names = [name.strip() for name in metric.split(",")]
+    for name in names:
+        known(name)
+    plan = _plan(scenario, knob, assign or [], points, seeds, intervals, backend)
+    go_on = f"{out} holds every finished interval: the same command continues it"
+    with (
+        claim(out, "sweep", force=force),
+        interruptible(go_on),
+        open_progress(quiet=quiet) as progress,
+    ):
+        found = produce(plan, out, workers=jobs, progress=progress, force=force)
+        files = write_all(plan, found, names, out)
+    print_tables([table_of(plan, found, names)])
+    for path in files:
+        typer.echo(path, err=True)
+
+
+def _plan(
+    scenario: str,
+    knobs: list[str],
+    assign: list[str],
+    points: int,
+    seeds: int,
+    intervals: int,
+    backend: str,
+) -> Plan:
+    from dcqcn_gym.benchmarks.sweep.plan import Plan, parse_axis
+    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.core.knobs import Setting
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.simulate.run import parse_assignments
+
+    if len(knobs) > 2:
+        raise ConfigError(f"--knob is given {len(knobs)} times; a sweep has one or two knobs")
+    chosen = load_scenario(scenario)
+    base = parse_assignments(assign, chosen.initial_setting(), chosen.line_rate_bps)
+    if not isinstance(base, Setting):
+        raise ConfigError("--set: a sweep holds one setting for all devices; leave the group out")
+    axes = [parse_axis(text, chosen, points) for text in knobs]
+    if len({axis.knob.name for axis in axes}) < len(axes):
+        raise ConfigError(f"--knob names {axes[0].knob.name} twice; give two knobs")
+    return Plan(chosen, base, axes, seeds, intervals, backend)
