@@ -189,6 +189,8 @@ OPEN = {
     ("A-fig9", "VDI at depth 128: 15.3 % more"),
     ("A-fig9", "FileBackup: up to 30 % more"),
     ("A-fig9", "OLTP at low depth and small blocks: almost no marked packets (below 1 %)"),
+    ("C-fig2", "decided within 200 rounds (the last of them changes nothing)"),
+    ("P-fig13", "up to 19.5 % more than both at one of the scales"),
     ("P-fig8", "the highest throughput after it: PARALEON against expert"),
 }
 """Claims that did not come out and whose cause is not known yet; their pages say "cause open"."""
