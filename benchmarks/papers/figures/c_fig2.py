@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Effect, Level
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Effect, Level
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops
 from dcqcn_gym.core.groups import setting_of
@@ -87,6 +87,12 @@ def _points() -> dict[str, tuple[str, ...]]:
     return dict.fromkeys(NAMES, (X,))
 
 
+SLOW = Cause(
+    "the greedy search is still under way after 200 rounds, one knob at a time; on the same rounds "
+    "another search comes as far as the experts' setting, beyond which nothing was found here",
+    Change("rate", PARALEON, CHAMELEON, X), Effect(0.3),
+)  # fmt: skip
+
 FIGURE = Figure(
     name="C-fig2",
     paper="chameleon",
@@ -109,13 +115,13 @@ FIGURE = Figure(
         Claim("19.7 % lower tail of the completion times than the default", PLACE,
               Change("p99", CHAMELEON, "default", X), Effect(-0.197), 100, " %", "+.1f"),
         Claim("13.2 % lower than the expert", PLACE,
-              Change("p99", CHAMELEON, "expert", X), Effect(-0.132), 100, " %", "+.1f"),
+              Change("p99", CHAMELEON, "expert", X), Effect(-0.132), 100, " %", "+.1f", SLOW),
         Claim("40.5 % larger mean throughput than the default", PLACE,
               Change("rate", CHAMELEON, "default", X), Effect(0.405), 100, " %", "+.1f"),
         Claim("25.1 % larger than the expert", PLACE,
-              Change("rate", CHAMELEON, "expert", X), Effect(0.251), 100, " %", "+.1f"),
-        Claim("decided within 200 rounds", PLACE,
-              Level("rounds", CHAMELEON, X), AtMost(199), 1, " rounds", ".0f"),
+              Change("rate", CHAMELEON, "expert", X), Effect(0.251), 100, " %", "+.1f", SLOW),
+        Claim("decided within 200 rounds (the last of them changes nothing)", PLACE,
+              Level("rounds", CHAMELEON, X), AtMost(198), 1, " rounds", ".0f"),
     ),
     plots=(
         Over("fct", "Share of flows", "completion time, ms", tuple((row, X) for row in NAMES),
