@@ -64,6 +64,7 @@ class Parser {
     check_degrees(end);
     check_buffers(end);
     check_ack_class(end);
+    check_flow_sizes(end);
     take_sizes(end);
     // throws if a scheme, an option or a host of one is not there
     static_cast<void>(NicSchemes(scenario_, {}));
@@ -140,6 +141,23 @@ class Parser {
                  std::to_string(scenario_.switches[s].buffer) + " B");
       }
     }
+  }
+
+  // packets of a queue pair are numbered with 32 bits, and which of two is later is told by half
+  void check_flow_sizes(const Line& end) const {
+    constexpr Bytes kMostPackets = (Bytes{1} << 31) - 1;
+    const auto check = [&](Bytes bytes) {
+      if (bytes == kUnlimited || (bytes - 1) / scenario_.wire.payload < kMostPackets) return;
+      end.fail("a flow of " + std::to_string(bytes) + " bytes, in packets of " +
+               std::to_string(scenario_.wire.payload) + ", expected at most " +
+               std::to_string(kMostPackets) + " packets, or 'unlimited'");
+    };
+    for (const WorkloadSpec& w : scenario_.workloads) {
+      check(w.bytes);
+      check(w.block_max);
+      for (const Transfer& t : w.transfers) check(t.bytes);
+    }
+    for (const Cdf& cdf : scenario_.cdfs) check(static_cast<Bytes>(cdf.back().bytes));
   }
 
   // a message that is complete at its receiver is not answered again, so its last ACK may not drop

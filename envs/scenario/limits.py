@@ -10,12 +10,22 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
 
-__all__ = ["MAX_HOSTS", "MAX_LINKS", "MAX_MEMORY_BYTES", "check_size", "check_sketches"]
+__all__ = [
+    "MAX_FLOW_PACKETS",
+    "MAX_HOSTS",
+    "MAX_LINKS",
+    "MAX_MEMORY_BYTES",
+    "check_flow",
+    "check_size",
+    "check_sketches",
+]
 
 MAX_HOSTS = 65_535
 MAX_LINKS = 1_000_000
 MAX_MEMORY_BYTES = 4 * 10**9
 MAX_SKETCH_BYTES = 10**9
+MAX_FLOW_PACKETS = 2**31 - 1
+"""Packet numbers of a queue pair have 32 bits, and which of two is later has to be told."""
 
 _LINK_BYTES = 800
 """Of one link: 180 B as Python objects, twice while it expands, 100 B of text, 300 B of ports."""
@@ -34,6 +44,17 @@ def check_size(hosts: int, switches: int, links: int) -> None:
         raise ConfigError(f"{size} of memory; expected at most {MAX_LINKS} links")
     if need > MAX_MEMORY_BYTES:
         raise ConfigError(f"{size} of memory; expected at most {_gigabytes(MAX_MEMORY_BYTES)}")
+
+
+def check_flow(size: int, messages: int, payload_bytes: int) -> None:
+    """Raise :class:`ConfigError` for a flow, or messages posted at once, of too many packets."""
+    packets = -(-size // payload_bytes) * messages
+    if packets > MAX_FLOW_PACKETS:
+        what = f"{messages} messages" if messages > 1 else "a flow"
+        raise ConfigError(
+            f"{what} of {size} bytes in packets of {payload_bytes} are {packets} packets on one "
+            f'queue pair; expected at most {MAX_FLOW_PACKETS} (2^31 - 1), or "unlimited" flows'
+        )
 
 
 def check_sketches(monitor: Any, tors: int) -> None:

@@ -12,12 +12,12 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.scenario.alpha import computed_alpha
-from dcqcn_gym.envs.scenario.limits import check_sketches
+from dcqcn_gym.envs.scenario.limits import check_flow, check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
 from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
 from dcqcn_gym.envs.scenario.topology import Fabric, Topology, fabric
-from dcqcn_gym.envs.scenario.workloads import Poisson, Workload, mean_gap_ps
+from dcqcn_gym.envs.scenario.workloads import Poisson, Workload, largest_flow, mean_gap_ps
 
 __all__ = ["Cnp", "Network", "Switch", "Transport", "Wire"]
 
@@ -177,6 +177,7 @@ class Network(StrictModel):
         for i, workload in enumerate(self.workloads):
             try:
                 workload.resolve(net)
+                check_flow(*largest_flow(workload, net), self.wire.payload_bytes)
                 if isinstance(workload, Poisson):
                     mean_gap_ps(workload, net)
             except ConfigError as error:

@@ -180,6 +180,12 @@ class Mix(SchemeModel):
                     )
                 owner[host] = i
             found.append((group.scheme, hosts))
+        if len(owner) == net.n_hosts:
+            raise ConfigError(
+                f"scheme.groups name all {net.n_hosts} hosts, so no NIC runs scheme.rest "
+                f"({self.rest.name!r}); expected 'rest' to be the scheme of one of the groups, "
+                "and that group left out"
+            )
         return found
 
 

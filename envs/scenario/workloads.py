@@ -50,6 +50,7 @@ __all__ = [
     "Streams",
     "Workload",
     "collectives_of",
+    "largest_flow",
     "mean_gap_ps",
     "select_hosts",
     "unlimited",
@@ -287,6 +288,27 @@ Workload = Annotated[
     | ParameterServer,
     Field(discriminator="kind"),
 ]
+
+
+def largest_flow(workload: Workload, net: Fabric) -> tuple[int, int]:
+    """Return the bytes of its largest flow, and how many of those a queue pair gets at once.
+
+    Flows without an end do not count.
+    """
+    if isinstance(workload, Poisson):
+        return int(workload.cdf.points[-1][0]), 1
+    if isinstance(workload, Flows):
+        return max((f.bytes for f in workload.flows if f.bytes != UNLIMITED), default=0), 1
+    if isinstance(workload, Ring):
+        return workload.chunk_bytes(len(workload.resolve(net))), 1
+    if isinstance(workload, Streams):
+        return 0 if workload.bytes == UNLIMITED else workload.bytes, 1
+    if isinstance(workload, Storage):
+        return max(workload.message_bytes, *workload.blocks), 1
+    if isinstance(workload, ParameterServer):
+        return workload.gradient_bytes, 1
+    size = max(p[2] for p in workload.pairs) if isinstance(workload, Pairs) else workload.bytes
+    return size, -(-workload.messages // workload.connections)
 
 
 def unlimited(workload: Workload) -> bool:

@@ -1,4 +1,4 @@
-"""The schemes besides DCQCN run on ns-3 with the bytes of the native engine.
+"""Every scheme runs on ns-3 with the bytes of the native engine.
 
 ``builtin_schemes_test`` itself compares the native engines.
 """
@@ -14,7 +14,34 @@ from dcqcn_gym.core.knobs import knob_table
 
 TIMELY = {"timely_t_low": 8e-6, "timely_t_high": 60e-6, "timely_min_rtt": 4e-6}
 DOLCE = {"dolce_gamma": 0.95, "dolce_epsilon": 0.2, "dolce_cnp_gap": 4e-6}
+PLUS = {"plus_adapt_above": 1e-6, "plus_timer": 1e-5, "plus_min_cnp_gap": 4e-6,
+        "plus_cut": 0.25, "plus_min_share": 0.05}  # fmt: skip
+STATIC = {"rp_time_reset": 1.2e-4, "rp_byte_reset": 0.0, "rp_ai_rate": 1.6e9, "rp_min_rate": 5e9}
+"""Of 6 flows at 100 Gb/s, delta 10 us: K = 2 x 6 x 10 us, R_AI = C / 60; no byte counter."""
 CASES = {
+    "dcqcn, nic": ("dcqcn mode=nic", "", {}),
+    "dcqcn, paper": ("dcqcn mode=paper", "", {"rp_time_reset": 5.5e-5, "rp_min_rate": 5e9}),
+    "dcqcn, static values of dcqcn-plus": ("dcqcn mode=paper", "", STATIC),
+    "dcqcn-plus": ("dcqcn-plus", "", PLUS),
+    "dcqcn-plus, lossy": ("dcqcn-plus", f"{LOSSY}transport qp=flow rto_ps=100000000", PLUS),
+    "dcqcn-plus, several connections": (
+        "dcqcn-plus",
+        "transport qp=pair ack_every=4\nworkload incast hosts=1,2,3 dst=7 bytes=20000 messages=9 "
+        "connections=3 off_ps=10000000",
+        PLUS,
+    ),
+    "dolce-rc, several connections": (
+        "dolce-rc",
+        "transport qp=pair ack_every=1\nworkload incast hosts=1,2,3 dst=7 bytes=20000 messages=9 "
+        "connections=3 off_ps=10000000",
+        {**DOLCE, "dolce_idle_reset": 3e-5},
+    ),
+    "dolce-rc-plus, several connections": (
+        "dolce-rc-plus",
+        "transport qp=pair ack_every=1\nworkload incast hosts=1,2,3 dst=7 bytes=20000 messages=9 "
+        "connections=3 off_ps=10000000",
+        {},
+    ),
     "timely": ("timely", "", TIMELY),
     "timely, lossy": ("timely", f"{LOSSY}transport qp=flow rto_ps=100000000", TIMELY),
     "dolce-rc": ("dolce-rc", "", DOLCE),

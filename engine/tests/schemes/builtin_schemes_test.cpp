@@ -1,4 +1,4 @@
-// The schemes of this library besides DCQCN run on the window engine and on the plain one with
+// The schemes of this library run on the window engine and on the plain one with
 // equal bytes, alone, beside DCQCN and on random networks; and each does what it is for.
 //
 //   builtin_schemes_test     the test
@@ -59,7 +59,14 @@ std::vector<Case> cases() {
                                                     {"dolce_idle_reset", "30e-6"}};
   const std::map<std::string, std::string> plus = {
       {"dolce_arms", "3"}, {"dolce_message", "5000"}, {"dolce_epsilon", "0.3"}};
-  return {{"name=timely", "timely", timely, {{"timely_max_cut", "0.9"}, {"timely_t_low", "1e-6"}}},
+  const std::map<std::string, std::string> adapts = {{"plus_adapt_above", "1e-6"},
+                                                     {"plus_timer", "10e-6"},
+                                                     {"plus_min_cnp_gap", "4e-6"},
+                                                     {"plus_list_time", "50e-6"}};
+  return {{"name=dcqcn mode=nic", "dcqcn", {}, {{"rp_min_dec_fac", "0.9"}}},
+          {"name=dcqcn mode=paper", "dcqcn", {}, {{"rp_min_dec_fac", "0.9"}}},
+          {"name=dcqcn-plus", "dcqcn-plus", adapts, {{"plus_cut", "0.9"}}},
+          {"name=timely", "timely", timely, {{"timely_max_cut", "0.9"}, {"timely_t_low", "1e-6"}}},
           {"name=dolce-rc", "dolce-rc", dolce, quick},
           {"name=dolce-rc ratio=count memory=qp", "dolce-rc", dolce, quick},
           {"name=dolce-rc ratio=count arithmetic=fixed", "dolce-rc", dolce, quick},
