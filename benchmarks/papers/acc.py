@@ -40,13 +40,16 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "20 / 20 KB": ("fixed", TEMPLATES[0]),
     "20 / 80 KB": ("fixed", TEMPLATES[4]),
     "40 / 160 KB": ("fixed", TEMPLATES[6]),
+    "160 / 640 KB": ("fixed", TEMPLATES[10]),
     "320 / 1280 KB": ("fixed", TEMPLATES[12]),
+    "640 / 2560 KB": ("fixed", TEMPLATES[14]),
+    "320 / 1280 KB, 20 %": ("fixed", TEMPLATES[13]),
 }
 """Rows of the figures: the tuner and its arguments.
 
 ``ACC on WebSearch`` has a network trained by the same rules and as long as the package's first, on
 WebSearch alone. The last ones are fixed curves of ACC's list, named by Kmin and Kmax, with Pmax
-100 %: what an agent could choose.
+100 % unless they say another: what an agent could choose.
 """
 
 REWARD_WEIGHT = 0.2

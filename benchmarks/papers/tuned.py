@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.bookkeeping import Window
 from dcqcn_gym.runs.spec import RunSpec
@@ -32,10 +33,12 @@ def mean_or_nan(values: FloatArray) -> float:
 
 @dataclass
 class Tuned:
-    """What was seen: the report of every interval, and a queue over time where one was asked."""
+    """What was seen: report and setting of every interval, a queue over time if asked."""
 
     reports: list[IntervalReport] = field(default_factory=list)
     utilities: list[float] = field(default_factory=list)
+    settings: list[Proposal] = field(default_factory=list)
+    """What was in force in every interval."""
     queue: list[tuple[float, float]] = field(default_factory=list)
     """Time in seconds and bytes of the watched port."""
 
@@ -43,6 +46,13 @@ class Tuned:
     def hops(self) -> int:
         """Packet-hops of the run."""
         return int(np.sum([report.packet_hops for report in self.reports], dtype=np.int64))
+
+    def kmax_kb(self, port: str, at_s: float) -> float:
+        """Return Kmax in KB that was in force at a time at a port, ``port:NODE:INDEX``."""
+        i = max(i for i, r in enumerate(self.reports) if r.start_ps * 1e-12 <= at_s + 1e-9)
+        chosen = self.settings[i]
+        own = chosen if isinstance(chosen, Setting) else chosen.get(port, chosen["cluster"])
+        return own.to_nvidia()["kmax"]
 
     def flows(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return size in bytes, start and completion time in seconds of every finished flow."""
@@ -99,6 +109,7 @@ def tuned(
             interval = env.run_interval(setting, tuning=acting.tuning)
             seen.reports.append(interval.report)
             seen.utilities.append(interval.utility)
+            seen.settings.append(setting)
             outcome = window.add(interval)
             if outcome is not None:
                 acting.tell(outcome)

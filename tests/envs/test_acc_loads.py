@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.acc_loads import (
     FABRICS,
     LOADS,
@@ -79,3 +81,22 @@ def test_varying() -> None:
     loads = Counter(w["load"] for w in one)
     assert set(loads) == set(VARYING)
     assert min(loads.values()) > 180  # 240 each, drawn
+
+
+def test_phases_of_rpcs_beside_training() -> None:
+    """SolarRPC begins from 5 to 10 ms of every 20 ms alone; the all-to-all goes on throughout."""
+    scenario, world = load_scenario("solar-training"), NativeBackend()
+    world.open(scenario, 1)
+    world.apply(scenario.initial_setting())
+    done = [world.advance().finished for _ in range(30)]
+    world.close()
+    size = np.concatenate([flows.bytes for flows in done])
+    start_ms = np.concatenate([flows.start_ps for flows in done]) * 1e-9
+    training = scenario.workloads[0].model_dump()["bytes"]
+    rpcs, exchanges = start_ms[size != training], start_ms[size == training]
+    assert len(rpcs) > 500
+    phase = rpcs % 20.0
+    assert ((phase >= 5.0) & (phase < 10.0)).all()
+    assert {int(start // 20.0) for start in rpcs} == {0, 1}
+    assert (exchanges % 20.0 < 5.0).any()
+    assert (exchanges % 20.0 >= 10.0).any()

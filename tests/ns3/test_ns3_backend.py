@@ -18,6 +18,7 @@ from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.testing.backend_case import BackendCase
 
@@ -117,3 +118,19 @@ def test_environment_steps_are_those_of_the_native_engine() -> None:
 
 def test_the_registry_knows_ns3() -> None:
     assert isinstance(make_backend("ns3"), Ns3Backend)
+
+
+def test_agents_of_ports_see_and_get_on_ns3_what_the_native_engine_gives() -> None:
+    seen = []
+    for backend in ("native", "ns3"):
+        env = AgentsEnv("mini-llm-alltoall", backend, agents="port", decision_us=500, intervals=3)
+        random, parts = np.random.default_rng(1), []
+        observations, _ = env.reset(seed=7)
+        while env.agents:
+            drawn = {n: random.uniform(-1, 1, 3).astype(np.float32) for n in env.agents}
+            observations, rewards, *_ = env.step(drawn)
+            parts += [*observations.values(), np.array(list(rewards.values()))]
+        env.close()
+        seen.append(np.concatenate(parts))
+    assert seen[0].size > 1000
+    assert np.array_equal(seen[0], seen[1])

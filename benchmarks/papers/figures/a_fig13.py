@@ -25,9 +25,9 @@ def measure(cell: Cell, size: Size) -> Measured:
 def _reward(against: str) -> Cause:
     return Cause(
         "the agents learn something else. The paper's weights and D(L) are not public; by our "
-        f"reward ACC does better than {against}, and so does the fixed curve of 20 / 80 KB, the "
-        "best of all rows, whose mice are as late at the 99th percentile. Training on WebSearch (a "
-        "row) takes away part of it and not all",
+        f"reward ACC does better than {against}, as do the curves of 20 and of 40 KB, whose mice "
+        "are not earlier either: it does not see them. Trained on WebSearch (a row) ACC's 99th "
+        "percentile is about half, and still not below",
         Change("reward", "ACC", against, "WebSearch"), Sign(1),
     )  # fmt: skip
 

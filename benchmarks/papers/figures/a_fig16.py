@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from dcqcn_gym.benchmarks.acc_rows import untrained
 from dcqcn_gym.benchmarks.papers.acc import OURS, ROWS, fabric, points
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, Cause, Change, Claim, Derived, Direction
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.benchmarks.papers.tuned import mean_or_nan, tuned
+from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.acc_loads import swapped
 
 PLACE = "section 6, Fig. 16"
-NAMES = ("ACC, untrained", "SECN1", "SECN2")
+LEARNS, STAYS = "ACC, untrained", "ACC, untrained, learns nothing"
+CURVES = ("20 / 20 KB", "20 / 80 KB", "40 / 160 KB", "160 / 640 KB", "320 / 1280 KB",
+          "640 / 2560 KB")  # fmt: skip
+NAMES = (LEARNS, "SECN1", "SECN2", STAYS, *CURVES)
 PLACES = ("swapped",)
+THEN = "5.5 to 8.5 s"
 PHASES = {"0 to 1 s": (0.0, 1.0), "1 to 4.5 s": (1.0, 4.5), "4.5 to 5.5 s": (4.5, 5.5),
-          "5.5 to 8.5 s": (5.5, 8.5), "8.5 to 9.5 s": (8.5, 9.5),
+          THEN: (5.5, 8.5), "8.5 to 9.5 s": (8.5, 9.5),
           "9.5 to 10.5 s": (9.5, 10.5)}  # fmt: skip
 """Seconds of the paper's run, shortened like everything else."""
 
@@ -30,7 +37,8 @@ def measure(cell: Cell, size: Size) -> Measured:
         if cell.row not in ROWS:
             path = Path(folder) / "untrained.npz"
             untrained(path)
-            arguments = {"file": str(path), "adapt": True, "updates": 10}
+            learning = {"adapt": True, "updates": 10} if cell.row == LEARNS else {}
+            arguments = {"file": str(path), **learning}
         seen = tuned(scenario, tuner, cell.seed, 10_500 * scale, arguments=arguments)
     _, start, fct = seen.flows()
     values = {
@@ -40,9 +48,27 @@ def measure(cell: Cell, size: Size) -> Measured:
     return Measured(values, {}, seen.hops)
 
 
-def _claim(text: str, phase: str, against: str, claimed: int) -> Claim:
-    finding = Change(phase, "ACC, untrained", against, PLACES[0])
-    return Claim(text, PLACE, finding, Direction(claimed), 100, " %", "+.1f")
+def best_curve(against: str, results: Results, seed: int) -> float:
+    """Return the change of the phase's mean under the curve that is best over all seeds."""
+    means = {row: mean(results.values(THEN, row, PLACES[0])) for row in CURVES}
+    best = min(means, key=lambda row: means[row])
+    own, other = (results.value(THEN, row, PLACES[0], seed) for row in (best, against))
+    return own / other - 1
+
+
+def _room(against: str, claimed: float) -> Cause:
+    return Cause(
+        "so much is not to be had here, on 16 hosts and in 30 ms of DataMining: held all the time, "
+        f"the best of six curves along ACC's list takes off less than half of it ({against}). "
+        "Whether the rest is the price of learning is open: the row that learns nothing is lower, "
+        "and not clearly so",
+        Derived(partial(best_curve, against)), AtLeast(-claimed / 2),
+    )  # fmt: skip
+
+
+def _claim(text: str, phase: str, against: str, claimed: int, cause: Cause | None = None) -> Claim:
+    finding = Change(phase, LEARNS, against, PLACES[0])
+    return Claim(text, PLACE, finding, Direction(claimed), 100, " %", "+.1f", cause)
 
 
 FIGURE = Figure(
@@ -52,7 +78,7 @@ FIGURE = Figure(
     x="traffic",
     sizes={
         "smoke": Size(points(NAMES, PLACES), 2, more={"hosts": 16, "scale": 0.0005}),
-        "quick": Size(points(NAMES, PLACES), 5, more={"hosts": 16, "scale": 0.01}),
+        "quick": Size(points(NAMES, PLACES), 10, more={"hosts": 16, "scale": 0.01}),
         "full": Size(points(NAMES, PLACES), 3, more={"hosts": 96, "scale": 1.0}),
     },
     measure=measure,
@@ -60,8 +86,8 @@ FIGURE = Figure(
     claims=(
         _claim("for a second after DataMining comes, completion times are higher than under SECN1",
                "4.5 to 5.5 s", "SECN1", 1),
-        _claim("then lower: 31.1 % against SECN1", "5.5 to 8.5 s", "SECN1", -1),
-        _claim("and 56.2 % against SECN2", "5.5 to 8.5 s", "SECN2", -1),
+        _claim("then lower: 31.1 % against SECN1", THEN, "SECN1", -1, _room("SECN1", 0.311)),
+        _claim("and 56.2 % against SECN2", THEN, "SECN2", -1, _room("SECN2", 0.562)),
         _claim("no relapse when the workloads are swapped again: against SECN1 from 9.5 s on",
                "9.5 to 10.5 s", "SECN1", -1),
     ),
