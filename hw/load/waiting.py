@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterable, Sequence
 
 from dcqcn_gym.core.errors import DeviceError
 
 __all__ = ["Waiting", "begin"]
+
+PAUSE_S = 0.5
 
 
 def begin(words: Sequence[str]) -> subprocess.Popen[str]:
@@ -27,14 +30,20 @@ class Waiting:
     def __init__(self, words: Sequence[str], first_port: int, peers: Iterable[int]) -> None:
         self._words, self._first_port = list(words), first_port
         self._processes: dict[int, subprocess.Popen[str] | None] = dict.fromkeys(peers)
+        self._not_before = dict.fromkeys(self._processes, 0.0)
 
     def keep(self) -> None:
-        """See to it that somebody waits for every peer."""
+        """See to it that somebody waits for every peer.
+
+        After a visit at once; after a failure (a port that is taken) with a pause.
+        """
         for peer, process in self._processes.items():
-            if process is None or process.poll() is not None:
-                if process is not None:
-                    process.communicate()
-                    self._processes[peer] = None
+            if process is not None and process.poll() is not None:
+                process.communicate()
+                pause = PAUSE_S if process.returncode else 0.0
+                self._not_before[peer] = time.monotonic() + pause
+                self._processes[peer] = process = None
+            if process is None and time.monotonic() >= self._not_before[peer]:
                 port = str(self._first_port + peer)
                 self._processes[peer] = begin([*self._words, "-p", port])
 

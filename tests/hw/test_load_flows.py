@@ -30,6 +30,7 @@ from dcqcn_gym.hw.load.flows import Flow, messages_of, table
 from dcqcn_gym.hw.load.jobs import FLOWS, LoadJobs, results
 from dcqcn_gym.hw.load.outputs import FlowClass
 from dcqcn_gym.hw.load.schedule import MOST_FLOWS, poisson_flows
+from dcqcn_gym.hw.load.waiting import Waiting
 
 POINTS = ((1000, 0.0), (10_000, 0.5), (100_000, 1.0))
 
@@ -256,6 +257,27 @@ def test_a_schedule_that_cannot_be_followed_starts_nothing(
 
 
 def free_ports() -> int:
-    """Return a port that is free, and likely the next ones."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """Return a port that is free, as is the next one."""
+    while True:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = int(server.getsockname()[1])
+            try:
+                socket.create_server(("127.0.0.1", port + 1)).close()
+            except OSError:
+                continue
+            return port
+
+
+def test_a_port_that_is_taken_is_tried_again_with_a_pause(tmp_path: Path) -> None:
+    script = tmp_path / "fails"
+    script.write_text(f"#!/bin/sh\necho x >> {tmp_path}/starts\nexit 1\n")
+    script.chmod(0o755)
+    waiting = Waiting([str(script)], 5000, [1, 2])
+    until = time.monotonic() + 0.4
+    while time.monotonic() < until:
+        waiting.keep()
+        time.sleep(0.01)
+    waiting.close()
+    assert (tmp_path / "starts").read_text().count("x") == 2
+    with pytest.raises(DeviceError, match="no-such-program cannot be started"):
+        Waiting(["no-such-program"], 5000, [1]).keep()
