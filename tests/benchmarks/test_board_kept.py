@@ -186,6 +186,8 @@ def test_the_committed_board_makes_the_site_and_the_table_of_the_docs(tmp_path: 
     assert done.exit_code == 0, done.output
     page = (tmp_path / "site" / "index.html").read_text()
     assert all(f'data-name="{name}"' in page for name in found.names)
+    row = (tmp_path / "site" / "rows" / "test-v1-expert-scaled.html").read_text()
+    assert "none: it raises the safety flags below" in row
     docs = tmp_path / "board.md"
     shutil.copy(ROOT / "docs" / "board.md", docs)
     insert(docs, "board-test-v1", ranking_text(COMMITTED))

@@ -111,7 +111,7 @@ def facts(suite: SiteSuite, row: SiteRow) -> list[tuple[str, str]]:
     cells = dict(zip(RANKING, _ranked_cells(suite, row), strict=True))
     given = ", ".join(f"{k} = {v}" for k, v in row.tuner["arguments"].items())
     found = [
-        ("rank", f"{cells['rank']} of all, {cells['rank in track']} in its track ({row.track})"),
+        ("rank", _place(row, cells)),
         ("S final", f"{cells['S final']} (slowdowns {cells['slowdown']} of the default's)"),
         ("S online", cells["S online"]),
         ("against the default", f"p = {cells['p against default']}, "
@@ -120,7 +120,7 @@ def facts(suite: SiteSuite, row: SiteRow) -> list[tuple[str, str]]:
         ("utility", f"{cells['U final']} final, {cells['U online']} online"),
         ("intervals to recover", cells["intervals to recover"]),
         ("wire bytes per interval", cells["wire bytes per interval"]),
-        ("tuner's CPU time", f"{cells['tuner ms per interval']} ms per interval"),
+        ("tuner's CPU time", _spent(cells["tuner ms per interval"])),
         ("repetitions", cells["repetitions"]),
         ("safety flags", cells["flags"]),
         ("tuner", f"{row.tuner['tuner']}{f' ({given})' if given else ''}"),
@@ -130,6 +130,19 @@ def facts(suite: SiteSuite, row: SiteRow) -> list[tuple[str, str]]:
     if not row.complete:
         return [("not complete", cells["flags"]), *found[-3:]]
     return found
+
+
+def _place(row: SiteRow, cells: Mapping[str, str]) -> str:
+    """Return a row's ranks, or why it has none."""
+    if cells["rank"] != MISSING:
+        return f"{cells['rank']} of all, {cells['rank in track']} in its track ({row.track})"
+    if row.flags:
+        return "none: it raises the safety flags below"
+    return f"none: {'an oracle' if row.track == 'oracle' else row.verification.status}"
+
+
+def _spent(ms: str) -> str:
+    return "not measured" if ms == MISSING else f"{ms} ms per interval"
 
 
 def scenarios_of(suite: SiteSuite, row: SiteRow) -> Table:
