@@ -41,7 +41,7 @@ POINTS = {**dict.fromkeys(MAIN, LOADS), COUNTED: (30,), LATER: (30,)}
 FIGURE = Figure(
     name="R-fig6",
     paper="dolce-rc",
-    title="CacheFollower on a fat tree of 1024 hosts, with Table I",
+    title="CacheFollower on a fat tree at 200 Gb/s, with Table I",
     x="load, %",
     sizes={
         "smoke": Size(POINTS, 1, 0.3, {"k": 4, "wait_ms": 30}),
