@@ -59,19 +59,21 @@ std::vector<Case> cases() {
                                                     {"dolce_idle_reset", "30e-6"}};
   const std::map<std::string, std::string> plus = {
       {"dolce_arms", "3"}, {"dolce_message", "5000"}, {"dolce_epsilon", "0.3"}};
-  const std::map<std::string, std::string> adapts = {{"plus_adapt_above", "1e-6"},
-                                                     {"plus_timer", "10e-6"},
-                                                     {"plus_min_cnp_gap", "4e-6"},
-                                                     {"plus_list_time", "50e-6"}};
-  return {{"name=dcqcn mode=nic", "dcqcn", {}, {{"rp_min_dec_fac", "0.9"}}},
-          {"name=dcqcn mode=paper", "dcqcn", {}, {{"rp_min_dec_fac", "0.9"}}},
-          {"name=dcqcn-plus", "dcqcn-plus", adapts, {{"plus_cut", "0.9"}}},
-          {"name=timely", "timely", timely, {{"timely_max_cut", "0.9"}, {"timely_t_low", "1e-6"}}},
-          {"name=dolce-rc", "dolce-rc", dolce, quick},
-          {"name=dolce-rc ratio=count memory=qp", "dolce-rc", dolce, quick},
-          {"name=dolce-rc ratio=count arithmetic=fixed", "dolce-rc", dolce, quick},
-          {"name=dolce-rc-plus", "dolce-rc-plus", {}, plus},
-          {"name=dolce-rc-plus memory=qp", "dolce-rc-plus", plus, {}}};
+  // timers that run out during the short pauses here; then those that follow tau
+  const std::map<std::string, std::string> held = {{"plus_timer", "1e-6"},
+                                                   {"plus_cut", "0.1"},
+                                                   {"plus_min_cnp_gap", "4e-6"},
+                                                   {"plus_list_time", "50e-6"}};
+  return {
+      {"name=dcqcn mode=nic", "dcqcn", {}, {{"rp_min_dec_fac", "0.9"}}},
+      {"name=dcqcn mode=paper", "dcqcn", {}, {{"rp_min_dec_fac", "0.9"}}},
+      {"name=dcqcn-plus", "dcqcn-plus", held, {{"plus_adapt_above", "1e-6"}, {"plus_cut", "0.9"}}},
+      {"name=timely", "timely", timely, {{"timely_max_cut", "0.9"}, {"timely_t_low", "1e-6"}}},
+      {"name=dolce-rc", "dolce-rc", dolce, quick},
+      {"name=dolce-rc ratio=count memory=qp", "dolce-rc", dolce, quick},
+      {"name=dolce-rc ratio=count arithmetic=fixed", "dolce-rc", dolce, quick},
+      {"name=dolce-rc-plus", "dolce-rc-plus", {}, plus},
+      {"name=dolce-rc-plus memory=qp", "dolce-rc-plus", plus, {}}};
 }
 
 Job job_of(const Case& c, const std::string& lines, const std::string& pfc = worlds::kPfc) {
