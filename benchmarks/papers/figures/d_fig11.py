@@ -62,7 +62,7 @@ FIGURE = Figure(
     x="workload",
     sizes={
         "smoke": Size(POINTS, 2, length_ms=20),
-        "quick": Size(POINTS, 6, length_ms=1000),
+        "quick": Size(POINTS, 4, length_ms=1000),
         "full": Size(POINTS, 5, length_ms=20_000),
     },
     measure=measure,

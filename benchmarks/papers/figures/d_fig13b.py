@@ -23,7 +23,7 @@ FIGURE = Figure(
     x="flows",
     sizes={
         "smoke": Size(POINTS, 2, more={"packets": 10}),
-        "quick": Size(POINTS, 8, more={"packets": 10_000}),
+        "quick": Size(POINTS, 6, more={"packets": 10_000}),
         "full": Size(POINTS, 10, more={"packets": 30_000}),
     },
     measure=measure,

@@ -46,9 +46,10 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 
 CAUSE = Cause(
-    "the paper does not give g. With DCQCN's 1/256 and K_alpha = tau = 190 us alpha is down to a "
-    "tenth when the last flow starts, as PFC holds packets, and with them CNPs, back: cuts of 5 % "
-    "no longer win against the increases between them. Where alpha stays 1 the queue drains (rows)",
+    "the paper does not give g. With DCQCN's 1/256 and K_alpha = tau = 190 us alpha of the flows "
+    "that send is down to a tenth when the last one starts, since PFC holds packets, and with them "
+    "CNPs, back: cuts of 5 % do not win against the increases between them. Where alpha stays 1 "
+    "the queue drains (rows); the rate is hardly better",
     Level("queue", HARD, 1900), AtMost(250e3),
 )  # fmt: skip
 POINTS = dict.fromkeys((NEW, HARD), (1900,))
@@ -59,7 +60,7 @@ FIGURE = Figure(
     x="senders",
     sizes={
         "smoke": Size(POINTS, 1, length_ms=1),
-        "quick": Size(POINTS, 3, length_ms=260),
+        "quick": Size(POINTS, 2, length_ms=260),
         "full": Size({**POINTS, "dcqcn": (1900,)}, 5, length_ms=500),
     },
     measure=measure,
@@ -70,7 +71,7 @@ FIGURE = Figure(
     ),
     claims=(
         Claim("the total rate converges to 400 Gb/s, on average about 95 % (90 % counts)", PLACE,
-              Level("rate", NEW, 1900), AtLeast(0.9, 0.7), 100, " %", ".1f", CAUSE),
+              Level("rate", NEW, 1900), AtLeast(0.9, 0.7), 100, " %", ".1f"),
         Claim("the queue of a core switch is cut to less than 200 KB (250 KB counts)", PLACE,
               Level("queue", NEW, 1900), AtMost(250e3, 500e3), 1e-3, " KB", ".0f", CAUSE),
     ),

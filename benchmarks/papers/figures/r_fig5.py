@@ -131,7 +131,7 @@ FIGURE = Figure(
     },
     measure=measure,
     measures=(
-        Measure("latency", "mean time of an all-to-all, us", 1e6, ".4g"),
+        Measure("latency", "mean time of an all-to-all, or a burst, us", 1e6, ".4g"),
         Measure("of ideal", "of that of the link alone", 1, ".2f"),
         Measure("marked", "marks at all switches, % of the packets", 1e2, ".3f"),
     ),
@@ -144,7 +144,7 @@ FIGURE = Figure(
               _change(16, 65536), Sign(-1), 100, " %", "+.1f", CAUSE),
     ),
     plots=(
-        Against("of ideal", "Time of an all-to-all over that of the link alone", "message, B",
+        Against("of ideal", "Time of an all-to-all, or a burst, over the link's", "message, B",
                 log_x=True, log_y=True),
     ),
     ours=(
