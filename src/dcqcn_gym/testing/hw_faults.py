@@ -152,7 +152,7 @@ def _interval(fleet: FaultyFleet, targets: Mapping[str, Targets], *, sound: bool
         if before is not None and after is not None:
             reported = check_interval(fleet.traffic, before, after, sent)
     except (DcqcnGymError, CrashError):
-        fleet.pass_time(fleet.random.uniform(0.0, TRIAL_S))
+        fleet.pass_time(fleet.delays.uniform(0.0, TRIAL_S))
     finally:
         fleet.spoil.clear()
         controller.close()
@@ -166,7 +166,7 @@ def _carry_out(fleet: FaultyFleet, controller: Controller, targets: Mapping[str,
         controller.carry_out(targets, "a case")
         fleet.outcome.confirmed += 1
     except DcqcnGymError:
-        fleet.pass_time(fleet.random.uniform(0.0, TRIAL_S))
+        fleet.pass_time(fleet.delays.uniform(0.0, TRIAL_S))
 
 
 def run_case(seed: int, folder: Path, certs: Path | None = None) -> Outcome:
@@ -225,7 +225,7 @@ def main() -> None:
 
 
 def case_line(outcome: Outcome) -> str:
-    """Return a case as a line of the committed list."""
+    """Return a case as a line of the committed list: up to the semicolon what struck."""
     return (
         f"{outcome.seed}: {', '.join(outcome.faults) or 'no fault'}; {outcome.confirmed} changes "
         f"confirmed; {outcome.reported} intervals reported, {outcome.refused} refused; "

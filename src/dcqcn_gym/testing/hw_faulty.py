@@ -142,6 +142,8 @@ class FaultyFleet:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.random = folder, Random(seed)
+        self.delays = Random(f"delays {seed}")
+        """Apart, so that the faults of a case follow from its seed alone."""
         self.names = NAMES if shutil.which("redis-server") else NAMES[:-1]
         self.switch: PlayedSwitch | None = None
         self.nics: dict[str, PlayedNic] = {}
@@ -173,7 +175,7 @@ class FaultyFleet:
             "tls": tls,
             "attempts": 2,
             "trial_s": TRIAL_S,
-            "timeout_s": 20.0,
+            "timeout_s": 60.0,
         }
         self.fleet = validate(fleet, Fleet, source="fleet")
 
@@ -234,7 +236,7 @@ class FaultyFleet:
         """Start an agent; one whose device is not there is started again later, as services are."""
         self.down.discard(name)
         try:
-            self.agents[name].start()
+            self.agents[name].start(keep_time=False)  # pass_time does
         except DeviceError:
             self.down.add(name)
 
