@@ -39,7 +39,7 @@ FIGURE = Figure(
     x="factor, or share of alpha",
     sizes={
         "smoke": Size(POINTS, 1, length_ms=10),
-        "quick": Size(POINTS, 3, length_ms=500),
+        "quick": Size(POINTS, 8, length_ms=500),
         "full": Size(POINTS, 20, length_ms=1000),
     },
     measure=measure,
