@@ -59,8 +59,6 @@ def incast(
     flows: int,
     size: int | None = None,
     within_us: float = 1e5,
-    *,
-    lossless: bool = False,
 ) -> Scenario:
     """Return the network with a scheme and its setting, and flows from hosts 1 to 8 to host 0.
 
@@ -74,26 +72,18 @@ def incast(
         "dsts": [0],
         "within_us": within_us,
     }
-    return network(row, gbps, [streams], lossless=lossless)
+    return network(row, gbps, [streams])
 
 
-def network(
-    row: Mapping[str, Any],
-    gbps: int,
-    workloads: Sequence[Mapping[str, Any]],
-    *,
-    lossless: bool = False,
-) -> Scenario:
+def network(row: Mapping[str, Any], gbps: int, workloads: Sequence[Mapping[str, Any]]) -> Scenario:
     """Return the scenario ``plus-incast`` with another scheme and setting, rate and traffic.
 
-    ``lossless`` gives ports the headroom that PFC needs at 10 Gb/s too (:data:`HEADROOM`).
+    Ports have the headroom that PFC needs at 10 Gb/s too (:data:`HEADROOM`).
     """
-    switch: dict[str, Any] = {"buffer_bytes": 2 * HELD_BYTES}
-    if lossless:
-        switch["headroom_factor"] = HEADROOM / (gbps * 1e9 / 8 * 1e-6)
+    headroom_factor = HEADROOM / (gbps * 1e9 / 8 * 1e-6)
     changes = {
         "topology": {"gbps": gbps},
-        "switch": switch,
+        "switch": {"buffer_bytes": 2 * HELD_BYTES, "headroom_factor": headroom_factor},
         "warmup_us": 0,
         "monitor": {"kind": "none"},
         "workloads": workloads,

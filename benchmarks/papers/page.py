@@ -17,6 +17,7 @@ from dcqcn_gym.runs.table import Table, count_of, with_interval
 
 __all__ = [
     "Found",
+    "by_paper",
     "came_out",
     "claims_by_verdict",
     "figure_text",
@@ -47,6 +48,24 @@ def claims_by_verdict(found: Found) -> str:
     """Return how many claims of all papers have which verdict, in a sentence."""
     judged = [one for results, _ in found.values() for one in judge_all(results)]
     return f"In all, {overall(judged)}."
+
+
+def by_paper(found: Found, pages: str) -> Table:
+    """Return a line a paper: its figures, and how many claims have which verdict.
+
+    ``pages`` is the folder of the pages, as links have it.
+    """
+    lines = []
+    for paper in PAPERS:
+        rows = [row for row in ROWS if row.paper == paper.name]
+        of_paper = {of.name for of in figures_of(paper.name)}
+        judged = [one for name in found if name in of_paper for one in judge_all(found[name][0])]
+        counts = [len([one for one in judged if one.verdict is verdict]) for verdict in Verdict]
+        measured = len([row for row in rows if row.state == "built"])
+        link = Marked(f"[{paper.title}]({pages}/{paper.name}.md)")
+        lines.append([link, f"{measured} of {len(rows)}", *map(str, counts)])
+    columns = ("paper", "figures and tables", *(verdict.value for verdict in Verdict))
+    return Table(columns, lines, words=1)
 
 
 def judge_all(results: Results) -> list[Judged]:

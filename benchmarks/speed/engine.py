@@ -44,10 +44,13 @@ class Job:
     base: str = BASE
     topology: Mapping[str, Any] = field(default_factory=dict)
     monitor: Mapping[str, Any] = field(default_factory=dict)
+    scheme: str | None = None
 
     def scenario(self) -> Scenario:
         """Return the fabric (the paper's: 128 hosts at 100 Gb/s) with the job's traffic."""
         fabric = load_scenario(self.base).model_dump(mode="json")
+        if self.scheme is not None:  # with the knobs of its own table
+            fabric = {k: v for k, v in fabric.items() if k != "knobs"} | {"scheme": self.scheme}
         changes = {
             "name": f"bench-{self.name}",
             "topology": {**fabric["topology"], **self.topology},
@@ -129,10 +132,11 @@ def run_job(name: str, engine: str = "default", repeats: int = 3, seed: int = 1)
     """Run a job ``repeats`` times and return the median; unknown names raise."""
     if name not in JOBS:
         raise UnknownNameError("job", name, JOBS)
-    return _median([_run_once(JOBS[name], engine, seed) for _ in range(repeats)])
+    return _median([run_once(JOBS[name], engine, seed) for _ in range(repeats)])
 
 
-def _run_once(job: Job, engine: str, seed: int) -> JobResult:
+def run_once(job: Job, engine: str = "default", seed: int = 1) -> JobResult:
+    """Run a job until everything is delivered."""
     scenario = job.scenario()
     setting = job.setting(scenario)
     simulation = _core.Simulation(compile_scenario(scenario), seed, engine)
@@ -270,7 +274,7 @@ def measure(
     for repeat in range(1, repeats + 1):
         for job, engine in pairs:
             progress(f"{job} on the {engine} engine, {repeat} of {repeats}")
-            runs[job, engine].append(_run_once(JOBS[job], engine, seed=1))
+            runs[job, engine].append(run_once(JOBS[job], engine, seed=1))
     return [_median(runs[pair]) for pair in pairs]
 
 

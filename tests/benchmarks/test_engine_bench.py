@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dcqcn_gym import _core
 from dcqcn_gym.benchmarks.speed.engine import (
     JOBS,
     JobResult,
@@ -12,6 +13,7 @@ from dcqcn_gym.benchmarks.speed.engine import (
     monitor_costs,
     run_job,
 )
+from dcqcn_gym.benchmarks.speed.schemes import Speed, measure_schemes, table
 from dcqcn_gym.core.errors import UnknownNameError
 
 
@@ -71,3 +73,13 @@ def test_monitors_are_compared_run_by_run() -> None:
 def test_unknown_job() -> None:
     with pytest.raises(UnknownNameError, match="pfc-storm"):
         run_job("pfc-strom")
+
+
+def test_schemes_are_timed_on_the_same_job_against_dcqcn() -> None:
+    speeds = measure_schemes(["light"], repeats=1)
+    assert [s.scheme for s in speeds] == list(_core.schemes())
+    assert speeds[0].ratio == 1.0
+    assert speeds[0].hops == run_job("light", repeats=1).hops
+    assert len({s.hops for s in speeds}) > 1, "another scheme sends other ACKs and CNPs"
+    shown = table([Speed("light", "timely", 2_000_000, 5e6, 0.5)]).markdown()
+    assert "| light | timely | 2.0 | 5.0 | 0.50 |" in shown

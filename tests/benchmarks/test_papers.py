@@ -18,7 +18,7 @@ from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.claims import Verdict, judge
 from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
 from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_results
-from dcqcn_gym.benchmarks.papers.page import write_pages
+from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, Results, produce, read_results
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
@@ -194,6 +194,12 @@ def test_what_is_not_reproduced_has_a_cause_or_is_known_to_lack_one() -> None:
     assert lacking == OPEN
     pages = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs/papers").glob("*.md"))
     assert pages.count("cause open") == len(OPEN)
+
+
+def test_the_readme_counts_the_verdicts_of_every_paper() -> None:
+    table = by_paper(kept_results(KEPT), "docs/papers").markdown()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert table in readme, "dcqcn-gym paper pages --readme README.md writes it anew"
 
 
 def test_keeping_needs_a_folder(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ ALPHA = ("rp_dce_tcp_g", "rp_dce_tcp_rtt", "rp_initial_alpha_value")
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run so many flows at 10 Gb/s; queue and round trip from ``converged_ms`` on."""
-    scenario = incast(ROWS["cx4"], 10, int(cell.x), lossless=True)
+    scenario = incast(ROWS["cx4"], 10, int(cell.x))
     setting = scenario.initial_setting()
     static = dcqcn_static_setting(int(cell.x), 10e9).to_nvidia()  # alpha's knobs: as published
     if cell.row in (STATIC, NIC_STATIC):

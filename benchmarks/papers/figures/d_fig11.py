@@ -23,7 +23,7 @@ def measure(cell: Cell, size: Size) -> Measured:
         "load": 0.5 if cell.row in (OLD_HALF, NEW_HALF) else 0.8,
         "stop_us": size.length_ms * 1000,
     }
-    scenario = network(ROWS[cell.row.split(",")[0]], 10, [workload], lossless=True)
+    scenario = network(ROWS[cell.row.split(",")[0]], 10, [workload])
     seen = probe(scenario, cell.seed, 20 * size.length_ms + 2000, until_done=True)
     fct = seen.fct_s()
     edges = np.arange(0, 6.01, 0.25)  # decades above 1 us

@@ -71,4 +71,5 @@ FIGURE = Figure(
         "a factor multiplies both bounds of equation 21, the rate and (S - 4F) % of the link",
         "the shares of alpha other than 1/2, which the text does not name",
     ),
+    revision=2,
 )  # fmt: skip

@@ -125,4 +125,5 @@ FIGURE = Figure(
         "do not say how alpha moves: here as in NICs today (every us, by 5/1024). As published (55 "
         "us, 1/256) 640 flows at 40 Gb/s are drained; at 10 Gb/s, see D-fig10, 480 are not",
     ),
+    revision=2,
 )  # fmt: skip

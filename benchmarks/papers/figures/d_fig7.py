@@ -86,4 +86,5 @@ FIGURE = Figure(
         "an incast counts as not limited if the median queue from 200 ms on is longer than 490 KB, "
         "a tenth of what PFC holds",
     ),
+    revision=2,
 )  # fmt: skip

@@ -106,4 +106,5 @@ FIGURE = Figure(
           for i in range(3)),
     ),
     ours=("links of 1 us; rates are means over 200 us",),
+    revision=2,
 )  # fmt: skip

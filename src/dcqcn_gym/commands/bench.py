@@ -82,6 +82,33 @@ def engine(
         _show(results, cost)
 
 
+@app.command()
+def schemes(
+    repeats: Annotated[int, typer.Option(min=1, help="Turns; the median counts.")] = 3,
+    job: Annotated[
+        list[str] | None, typer.Option(help="Only this job of bench engine; repeatable.")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="A page whose table is written, such as docs/engine.md.")
+    ] = None,
+) -> None:
+    """Packet-hops per CPU second under every scheme, on the same jobs, against DCQCN's."""
+    from rich.console import Console
+
+    from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.benchmarks.speed.engine import JOBS
+    from dcqcn_gym.benchmarks.speed.schemes import DEFAULT_JOBS, measure_schemes, table
+
+    for name in job or ():
+        if name not in JOBS:
+            raise UnknownNameError("job", name, JOBS)
+    with Console(stderr=True).status("measuring") as status:
+        found = table(measure_schemes(job or DEFAULT_JOBS, repeats, status.update))
+    typer.echo(found.markdown())
+    if write is not None:
+        insert(write, "schemes", found.markdown())
+
+
 def _as_json(results: list[JobResult], cost: EnvCost | None) -> str:
     from dataclasses import asdict
 

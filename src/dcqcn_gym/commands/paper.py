@@ -87,12 +87,20 @@ def pages(
         Path, typer.Option(help="Where results are kept, in a checkout of the project.")
     ] = Path("benchmarks/papers/results"),
     docs: Annotated[Path, typer.Option(help="Where the pages are.")] = Path("docs/papers"),
+    readme: Annotated[
+        Path | None, typer.Option(help="A page whose table of all papers is written too.")
+    ] = None,
 ) -> None:
     """Keep results, and write the page of every paper from all that are kept."""
+    from dcqcn_gym.benchmarks.markdown_page import insert
     from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_results
-    from dcqcn_gym.benchmarks.papers.page import write_pages
+    from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
 
     for folder in results or ():
         typer.echo(keep_results(folder, keep))
-    for path in write_pages(docs, kept_results(keep)):
+    found = kept_results(keep)
+    for path in write_pages(docs, found):
         typer.echo(path)
+    if readme is not None:
+        insert(readme, "papers", by_paper(found, docs.as_posix()).markdown())
+        typer.echo(readme)
