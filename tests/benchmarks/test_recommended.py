@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,15 @@ def test_logs_table_and_resume(tmp_path: Path) -> None:
     produce(PLAN, tmp_path, said.append)
     assert {p.name: p.read_bytes() for p in (tmp_path / "mini-fb-hadoop").iterdir()} == logs
     assert markdown(PLAN, tmp_path) == text
+
+
+def test_every_row_is_made_of_its_own_runs(tmp_path: Path) -> None:
+    produce(PLAN, tmp_path, lambda _: None)
+    for row in rows(PLAN, tmp_path, "mini-fb-hadoop"):
+        logs = sorted((tmp_path / "mini-fb-hadoop").glob(f"{row.name}-seed*.jsonl"))
+        ends = [float(json.loads(log.read_text().splitlines()[-1])["end"]["mean_utility"]) for log in logs]
+        assert row.utility is not None
+        assert row.utility.mean == pytest.approx(math.fsum(ends) / len(ends), abs=1e-12)
 
 
 def test_a_setting_differs_from_itself_by_nothing(tmp_path: Path) -> None:

@@ -43,8 +43,9 @@ def one_trace(rows: Sequence[PairedRow]) -> bool:
 
 
 def series_of(paths: Iterable[Path]) -> Iterator[Series]:
-    """Read logs, one at a time."""
-    return (Series.of(read_run(path)) for path in paths)
+    """Read logs, one at a time; which ones is settled now, not when they are read."""
+    settled = list(paths)
+    return (Series.of(read_run(path)) for path in settled)
 
 
 def paired_rows(runs: Mapping[str, Iterable[Series]], against: Sequence[str]) -> list[PairedRow]:
