@@ -36,9 +36,9 @@ class Cost:
 
     what: str
     messages: float
-    """Of the protocol, both ways, as gRPC carries them."""
+    """Of the protocol, both ways, before gRPC compresses the answers."""
     stream: float
-    """Of TCP's stream, both ways: messages, HTTP/2 and TLS."""
+    """Of TCP's stream, both ways: messages with their answers compressed, HTTP/2 and TLS."""
     wire: float
     """With the headers of every segment."""
     towards: float
@@ -127,7 +127,7 @@ def _cost(
 def markdown(plan: SamePlan, costs: Sequence[Cost]) -> str:
     """Return the table as Markdown, with the command that makes it."""
     columns = (
-        "bytes an interval", "PARALEON, table IV", "messages, both ways", "with HTTP/2 and TLS",
+        "bytes an interval", "PARALEON, table IV", "messages, both ways", "answers compressed, HTTP/2 and TLS",
         "with every segment's headers", "of these, the way of the news",
     )  # fmt: skip
     rows = [

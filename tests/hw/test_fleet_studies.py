@@ -59,11 +59,12 @@ def test_logs_that_differ_are_told_apart(tmp_path: Path) -> None:
 
 @needs_redis
 @pytest.mark.skipif(shutil.which("ss") is None, reason="iproute2 is not installed")
-def test_bytes_on_the_wire_are_more_than_the_messages(plan: SamePlan) -> None:
+def test_bytes_on_the_wire_are_more_than_those_of_the_stream(plan: SamePlan) -> None:
     costs = {cost.what: cost for cost in fleet_bytes.produce(plan)}
     assert list(costs) == list(fleet_bytes.PAPER)
     for cost in costs.values():
-        assert 0 < cost.messages < cost.stream < cost.wire
+        assert 0 < cost.stream < cost.wire
+        assert cost.messages > cost.stream / 4, "answers are compressed: nothing else makes it less"
         assert 0 < cost.towards < cost.wire
     assert "| counters of a NIC | 12 |" in fleet_bytes.markdown(plan, list(costs.values()))
 
