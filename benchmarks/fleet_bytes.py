@@ -127,8 +127,9 @@ def _cost(
 def markdown(plan: SamePlan, costs: Sequence[Cost]) -> str:
     """Return the table as Markdown, with the command that makes it."""
     columns = (
-        "bytes an interval", "PARALEON, table IV", "messages, both ways", "answers compressed, HTTP/2 and TLS",
-        "with every segment's headers", "of these, the way of the news",
+        "bytes an interval", "PARALEON, table IV", "messages, both ways",
+        "answers compressed, HTTP/2 and TLS", "with every segment's headers",
+        "of these, the way of the news",
     )  # fmt: skip
     rows = [
         (c.what, PAPER[c.what], *(f"{x:,.0f}" for x in (c.messages, c.stream, c.wire, c.towards)))

@@ -48,7 +48,10 @@ def test_every_row_is_made_of_its_own_runs(tmp_path: Path) -> None:
     produce(PLAN, tmp_path, lambda _: None)
     for row in rows(PLAN, tmp_path, "mini-fb-hadoop"):
         logs = sorted((tmp_path / "mini-fb-hadoop").glob(f"{row.name}-seed*.jsonl"))
-        ends = [float(json.loads(log.read_text().splitlines()[-1])["end"]["mean_utility"]) for log in logs]
+        ends = [
+            float(json.loads(log.read_text().splitlines()[-1])["end"]["mean_utility"])
+            for log in logs
+        ]
         assert row.utility is not None
         assert row.utility.mean == pytest.approx(math.fsum(ends) / len(ends), abs=1e-12)
 
