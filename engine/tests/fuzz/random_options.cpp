@@ -64,13 +64,15 @@ void add_streams(Job& job, RandomStream& draws) {
       1 + static_cast<int>(draws.below(static_cast<std::uint32_t>(scenario.hosts) - 1));
   const std::string bytes =
       draws.below(2) == 0 ? "unlimited" : std::to_string(1 + draws.below(300'000));
-  job.scenario.insert(job.scenario.end() - 1,
-                      "workload streams hosts=" + hosts_from(0, split) +
+  const std::string row = "workload streams hosts=" + hosts_from(0, split) +
                           " dsts=" + hosts_from(split, scenario.hosts) + " bytes=" + bytes +
                           " flows=" + std::to_string(1 + draws.below(30)) +
                           " start_ps=" + std::to_string(draws.below(50'000'000)) +
-                          " within_ps=" + std::to_string(draws.below(200'000'000)) +
-                          " priority=" + (draws.below(6) == 0 ? "4" : "3"));
+                          " within_ps=" + std::to_string(draws.below(200'000'000)) + " priority=";
+  Job changed = job;
+  changed.scenario.insert(changed.scenario.end() - 1, row + (draws.below(6) == 0 ? "4" : "3"));
+  if (!accepted(changed)) *(changed.scenario.end() - 2) = row + "3";  // ACKs that could be lost
+  job = changed;
 }
 
 // several connections for every workload that can have them, on kept queue pairs or not
