@@ -18,6 +18,7 @@ from typing import ParamSpec, TypeVar
 __all__ = ["cpu_count", "step_back", "worker_pool"]
 
 _BACKGROUND = 10
+_CLOSING_S = 10.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,9 +53,12 @@ def worker_pool(workers: int | None = None) -> Iterator[Executor]:
         yield executor
     except BaseException:
         processes = list((getattr(executor, "_processes", None) or {}).values())
+        manager = getattr(executor, "_executor_manager_thread", None)
         executor.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.terminate()
+        if manager is not None:  # else Python's exit may wake it on a pipe that it is closing
+            manager.join(_CLOSING_S)
         raise
     else:
         executor.shutdown()
