@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dcqcn_gym.benchmarks.board import ranking
 from dcqcn_gym.benchmarks.board.generator import Drawn, draw_scenarios
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import Board, start_board
@@ -34,6 +35,13 @@ class Here(Executor):
         return future
 
 
+def quick_intervals() -> Iterator[None]:
+    """Draw fewer resamples, where bytes are compared and no intervals; the body of a fixture."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "RESAMPLES", 50)
+        yield
+
+
 def need_sandbox() -> None:
     """Skip a test where there can be no sandbox, unless this run says that there has to be one."""
     problem = sandbox_problem()
@@ -45,6 +53,12 @@ def need_sandbox() -> None:
 def tiny_suite(folder: Path, scenarios: int = 1, salt: str = "smoke") -> str:
     """Write a suite of some scenarios with six intervals; return its path."""
     write_suite(Recipe("tiny", "for tests", salt, scenarios, 6, 1, 1, 4), folder)
+    return str(folder)
+
+
+def three_scenarios(folder: Path) -> str:
+    """Write a suite of three scenarios with six intervals and two repetitions; return its path."""
+    write_suite(Recipe("tiny", "for tests", "smoke", 3, 6, 2, 1, 4), folder)
     return str(folder)
 
 

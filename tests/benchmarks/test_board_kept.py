@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from submissions import Here
+from submissions import Here, quick_intervals
 from typer.testing import CliRunner, Result
 
-from dcqcn_gym.benchmarks.board import ranking
 from dcqcn_gym.benchmarks.board.kept import RUNS_FILE, keep, open_kept, ranking_text, rerun
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import Board, start_board
@@ -24,10 +23,7 @@ from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownN
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick() -> Iterator[None]:
-    """Draw fewer resamples: the bytes are compared, not the intervals."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "RESAMPLES", 50)
-        yield
+    yield from quick_intervals()
 
 
 @pytest.fixture(scope="module")

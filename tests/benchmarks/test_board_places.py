@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from submissions import three_scenarios
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.board.cost import efficiency
-from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import CAMPAIGNS_FILE, Board, open_board, start_board
 from dcqcn_gym.benchmarks.board.results import write_results
 from dcqcn_gym.benchmarks.board.shards import merge_boards
@@ -42,10 +42,7 @@ class Slow(RandomTuner):
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a suite of three scenarios with six intervals."""
-    folder = tmp_path_factory.mktemp("suite") / "tiny"
-    write_suite(Recipe("tiny", "for tests", "smoke", 3, 6, 2, 1, 4), folder)
-    return str(folder)
+    return three_scenarios(tmp_path_factory.mktemp("suite") / "tiny")
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from submissions import Here
+from submissions import Here, quick_intervals
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.board import kept_readings, ranking
+from dcqcn_gym.benchmarks.board import kept_readings
 from dcqcn_gym.benchmarks.board.kept_readings import Readings, log_digest
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import Board, cut, open_board, start_board
@@ -31,10 +31,7 @@ FILES = ("results.json", "board.md")
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick() -> Iterator[None]:
-    """Draw fewer resamples: the bytes are compared, not the intervals."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "RESAMPLES", 50)
-        yield
+    yield from quick_intervals()
 
 
 @pytest.fixture(scope="module")

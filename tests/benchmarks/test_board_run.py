@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from submissions import Here, three_scenarios
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import Board, open_board, start_board
 from dcqcn_gym.benchmarks.board.results import progress_table, write_results
 from dcqcn_gym.benchmarks.board.row_text import asked_rows
@@ -24,21 +22,9 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners import policy
 
 
-class Here(Executor):
-    """Carries a job out at once, in this process."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a suite of three scenarios with six intervals."""
-    folder = tmp_path_factory.mktemp("suite") / "tiny"
-    write_suite(Recipe("tiny", "for tests", "smoke", 3, 6, 2, 1, 4), folder)
-    return str(folder)
+    return three_scenarios(tmp_path_factory.mktemp("suite") / "tiny")
 
 
 @pytest.fixture(scope="module")

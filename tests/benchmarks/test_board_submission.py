@@ -83,6 +83,11 @@ def test_the_same_board_gives_the_same_submission(good: Path, tmp_path: Path) ->
 Spoil = Callable[[Path], object]
 
 
+def about(old: str, new: str) -> Spoil:
+    """Edit what the submission says of itself."""
+    return lambda folder: text(folder / "submission.toml", old, new)
+
+
 def gone(name: str) -> Spoil:
     return lambda folder: (folder / name).unlink()
 
@@ -128,39 +133,39 @@ BAD: dict[str, tuple[Spoil, str]] = {
         "schema 2; this version of dcqcn-gym reads schema 1: update dcqcn-gym",
     ),
     "newer schema": (
-        lambda f: text(f / "submission.toml", "schema = 1", "schema = 9"),
+        about("schema = 1", "schema = 9"),
         "schema 9; this version of dcqcn-gym reads schema 1: update dcqcn-gym",
     ),
     "no schema number": (
-        lambda f: text(f / "submission.toml", "schema = 1", 'schema = "x"'),
+        about("schema = 1", 'schema = "x"'),
         "schema = 'x'",
     ),
     "other version": (
-        lambda f: text(f / "submission.toml", 'version = "', 'version = "9.'),
+        about('version = "', 'version = "9.'),
         "made with dcqcn-gym 9.* a row belongs to one version",
     ),
     "other suite": (
-        lambda f: text(f / "submission.toml", 'suite_digest = "', 'suite_digest = "f'),
+        about('suite_digest = "', 'suite_digest = "f'),
         "was run on suite 'tiny' with the digest f",
     ),
     "a suite by its path": (
-        lambda f: text(f / "submission.toml", '"tiny"', '"row/plugin"'),
+        about('"tiny"', '"row/plugin"'),
         "suite = 'row/plugin'",
     ),
     "unknown track": (
-        lambda f: text(f / "submission.toml", '"online"', '"onlin"'),
+        about('"online"', '"onlin"'),
         "did you mean 'online'",
     ),
     "no authors": (
-        lambda f: text(f / "submission.toml", '["A. Nonymous"]', "[]"),
+        about('["A. Nonymous"]', "[]"),
         "authors",
     ),
     "the default": (
-        lambda f: text(f / "submission.toml", 'name = "random"', 'name = "default"'),
+        about('name = "random"', 'name = "default"'),
         "the row 'default' is everybody's",
     ),
     "name with a path": (
-        lambda f: text(f / "submission.toml", 'name = "random"', 'name = "../../random"'),
+        about('name = "random"', 'name = "../../random"'),
         "name = '../../random'",
     ),
     "up and out": (lambda f: listed(f, "plugin/../../x"), "is no name of a file inside"),

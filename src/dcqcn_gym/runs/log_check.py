@@ -94,6 +94,17 @@ def _flows(value: Any) -> bool:
 _LEAST = {"bytes": 0, "fct_ps": 1, "ideal_fct_ps": 1}
 """What slowdowns are made from, and the smallest value that means anything."""
 
+
+def _records(value: Any, checks: Mapping[str, Check], may_have: str) -> bool:
+    """A list of tables with these columns, and a count that older logs lack."""
+    return isinstance(value, list) and all(
+        isinstance(one, dict)
+        and all(name in one and check(one[name]) for name, check in checks.items())
+        and _count(one.get(may_have, 0))
+        for one in value
+    )
+
+
 _ROUND: Mapping[str, Check] = {
     "workload": _count, "collective": _text, "ranks": lambda v: _count(v) and v >= 1,
     "bytes": _count, "time_ps": _count, "pause_ps": _count,
@@ -101,12 +112,7 @@ _ROUND: Mapping[str, Check] = {
 
 
 def _rounds(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(r, dict)
-        and all(n in r and check(r[n]) for n, check in _ROUND.items())
-        and _count(r.get("start_ps", 0))
-        for r in value
-    )
+    return _records(value, _ROUND, may_have="start_ps")
 
 
 _DONE: Mapping[str, Check] = {
@@ -116,12 +122,7 @@ _DONE: Mapping[str, Check] = {
 
 
 def _applications(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(d, dict)
-        and all(n in d and check(d[n]) for n, check in _DONE.items())
-        and _count(d.get("reads", 0))
-        for d in value
-    )
+    return _records(value, _DONE, may_have="reads")
 
 
 def _unfinished(value: Any) -> bool:
