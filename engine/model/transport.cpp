@@ -216,8 +216,9 @@ void TransportLayer::chain(const QpReceiver& r, int host, Time now) {
   if (received % static_cast<std::uint32_t>(w.steps) == 0) return;
   std::size_t at = 0;
   while (w.hosts[at] != host) ++at;
-  chained.push_back({now, w.bytes, host, w.hosts[(at + 1) % w.hosts.size()], r.workload, 1,
-                     static_cast<std::uint8_t>(w.priority)});
+  const int next = w.hosts[(at + 1) % w.hosts.size()];
+  chained.push_back(
+      flow_of(w, r.workload, {.src = host, .dst = next, .bytes = w.bytes, .start = now}));
 }
 
 inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Time now) {

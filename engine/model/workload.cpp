@@ -56,8 +56,10 @@ std::vector<Transfer> FlowSource::draw_streams(const WorkloadSpec& w, std::uint6
   std::vector<Transfer> list;
   for (std::size_t i = 0; i < static_cast<std::size_t>(w.flows); ++i) {
     const Time after = static_cast<Time>(draws.uniform() * static_cast<double>(w.within));
-    list.push_back(
-        {w.hosts[i % w.hosts.size()], w.dsts[i % w.dsts.size()], w.bytes, w.start + after});
+    list.push_back({.src = w.hosts[i % w.hosts.size()],
+                    .dst = w.dsts[i % w.dsts.size()],
+                    .bytes = w.bytes,
+                    .start = w.start + after});
   }
   return list;
 }
@@ -100,9 +102,10 @@ void FlowSource::emit_poisson(const Lane& lane, std::vector<FlowStart>& out) {
   if (self != w.dsts.end() && pick >= static_cast<std::size_t>(self - w.dsts.begin())) ++pick;
   const Bytes bytes = draw_size(scenario_->cdfs[static_cast<std::size_t>(w.cdf)], draws.uniform());
   const std::uint32_t turn = begun_[lane.workload][lane.index]++;
-  out.push_back({lane.time, bytes, src, w.dsts[pick], lane.workload, 1,
-                 static_cast<std::uint8_t>(w.priority),
-                 static_cast<std::uint16_t>(turn % static_cast<std::uint32_t>(w.connections))});
+  const Transfer t{.src = src, .dst = w.dsts[pick], .bytes = bytes, .start = lane.time};
+  out.push_back(flow_of(w, lane.workload, t));
+  out.back().connection =
+      static_cast<std::uint16_t>(turn % static_cast<std::uint32_t>(w.connections));
   const Time next = poisson_next(w, draws, lane.time);
   if (next != kNever) lanes_.push({next, lane.workload, lane.index});
 }
@@ -112,8 +115,7 @@ void FlowSource::emit_list(const Lane& lane, std::vector<FlowStart>& out) {
   Rounds& state = rounds_[lane.workload];
   const auto& list = lists_[lane.workload];
   const Transfer& t = list[state.next_transfer++];
-  out.push_back(
-      {t.start, t.bytes, t.src, t.dst, lane.workload, 1, static_cast<std::uint8_t>(w.priority)});
+  out.push_back(flow_of(w, lane.workload, t));
   if (state.next_transfer < list.size()) {
     lanes_.push({list[state.next_transfer].start, lane.workload, 0});
   }
@@ -139,8 +141,8 @@ void FlowSource::emit_round(std::uint32_t workload, Time when, std::vector<FlowS
   const WorkloadSpec& w = scenario_->workloads[workload];
   const std::size_t before = out.size();
   const auto add = [&](int src, int dst, Bytes bytes) {
-    const auto priority = static_cast<std::uint8_t>(w.priority);
-    add_transfer(w, rounds_[workload].begun, {when, bytes, src, dst, workload, 1, priority}, out);
+    const Transfer t{.src = src, .dst = dst, .bytes = bytes, .start = when};
+    add_transfer(w, rounds_[workload].begun, flow_of(w, workload, t), out);
   };
   if (w.pattern == Pattern::kAllToAll) {
     // every worker begins with its successor, so that the first packets do not all meet
