@@ -85,7 +85,7 @@ class DolceRc : public SchemeBase {
     if (s.idle_reset > 0 && at.now - q.last_sent > s.idle_reset) q.rp.start(at.connection.line);
     q.last_sent = at.now;
     count_sent(at.nic.connections.of(q.connection), at.now);
-    if (q.rp.timer_next <= at.now) q.rp.catch_up(s, at.now, Watch{at});
+    q.rp.catch_up(s, at.now, Watch{at});
     q.rp.on_sent(s, sent.payload, at.now, Watch{at});
   }
   void on_cnp(Sender& q, const CnpFields& cnp, const Here<DolceRc>& at) {
