@@ -271,7 +271,7 @@ class Dcqcn : public SchemeBase {
   void on_cnp(ReactionPoint& rp, NoFields, const Here<Dcqcn>& at) {
     const Watch watch{at};
     rp.on_cnp(at.setting, mode_, at.now, watch);
-    if (at.notes.tracing) watch.trace(rp, kCnp, at.now);
+    watch.trace(rp, kCnp, at.now);
     if (mode_ == RpMode::kPaper) watch(rp, true, at.now);
   }
 
@@ -293,9 +293,10 @@ class Dcqcn : public SchemeBase {
     const Here<Dcqcn>& at;
     void operator()(const ReactionPoint& rp, bool cut, Time when) const {
       at.notes.count(cut ? kCuts : kIncreases);
-      if (at.notes.tracing) trace(rp, cut ? kCut : kIncrease, when);
+      trace(rp, cut ? kCut : kIncrease, when);
     }
     void trace(const ReactionPoint& rp, Event what, Time when) const {
+      if (!at.notes.tracing) return;
       const double stage = std::max(rp.time_stage, rp.byte_stage);
       at.notes.trace(at.connection, when, what,
                      {static_cast<double>(rp.rate), static_cast<double>(rp.target),
