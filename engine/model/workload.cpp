@@ -20,6 +20,7 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
       draws_(scenario.workloads.size()),
       rounds_(scenario.workloads.size()),
       begun_(scenario.workloads.size()),
+      received_(scenario.workloads.size()),
       lists_(scenario.workloads.size()) {
   for (std::uint32_t w = 0; w < scenario.workloads.size(); ++w) {
     const WorkloadSpec& spec = scenario.workloads[w];
@@ -43,6 +44,7 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
                        [](const Transfer& a, const Transfer& b) { return a.start < b.start; });
       if (!lists_[w].empty()) lanes_.push({lists_[w].front().start, w, 0});
     } else {
+      received_[w].resize(spec.hosts.size());
       draws_[w].emplace_back(seed, Purpose::kRounds, id);
       if (spec.start < spec.stop) lanes_.push({spec.start, w, 0});
     }
@@ -206,8 +208,21 @@ void FlowSource::finished(std::uint32_t workload, Time when) {
   if (next < w.stop && (w.rounds == 0 || state.begun < w.rounds)) lanes_.push({next, workload, 0});
 }
 
+// ring collectives: the k-th transfer received in a round starts the (k+1)-th transfer sent
+void FlowSource::pass_on(std::uint32_t workload, int host, Time when, std::vector<FlowStart>& out) {
+  const WorkloadSpec& w = scenario_->workloads[workload];
+  std::size_t at = 0;
+  while (w.hosts[at] != host) ++at;
+  const std::uint32_t received = ++received_[workload][at];
+  if (received % static_cast<std::uint32_t>(w.steps) == 0) return;
+  const int next = w.hosts[(at + 1) % w.hosts.size()];
+  const Transfer t{.src = host, .dst = next, .bytes = w.bytes, .start = when};
+  out.push_back(flow_of(w, workload, t));
+}
+
 void FlowSource::arrived(std::uint32_t workload, std::uint32_t tag, int host, Time when,
                          std::vector<FlowStart>& out) {
+  if (!reacting_[workload]) return pass_on(workload, host, when, out);
   const Reacting::Wake wake = reacting_[workload]->arrived(tag, host, when, out);
   if (wake.time == kNever) return;
   lanes_.push({std::max(wake.time, when + smallest_delay_), workload, wake.index});
