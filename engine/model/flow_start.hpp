@@ -1,6 +1,7 @@
 // A flow that is to start: what traffic hands to the engines.
 #pragma once
 
+#include "model/scenario.hpp"
 #include "model/units.hpp"
 
 namespace dcqcn {
@@ -16,5 +17,15 @@ struct FlowStart {
   std::uint16_t connection = 0;  // of those between the two hosts
   std::uint32_t tag = 0;         // what a workload that reacts to arrivals knows the flow by
 };
+
+// a flow of `w`, the scenario's workload number `workload`
+inline FlowStart flow_of(const WorkloadSpec& w, std::uint32_t workload, const Transfer& t) {
+  return {.start = t.start,
+          .bytes = t.bytes,
+          .src = t.src,
+          .dst = t.dst,
+          .workload = workload,
+          .priority = static_cast<std::uint8_t>(w.priority)};
+}
 
 }  // namespace dcqcn

@@ -2,13 +2,9 @@
 
 namespace dcqcn {
 
-FlowStart ParameterServer::message(std::uint32_t worker, int src, int dst, Time when) const {
-  return {when, spec_.bytes, src, dst, workload_, 1, static_cast<std::uint8_t>(spec_.priority),
-          0,    worker};
-}
-
 void ParameterServer::due(std::uint32_t lane, Time when, std::vector<FlowStart>& out) {
-  out.push_back(message(lane, spec_.hosts[lane], spec_.dsts[0], when));
+  out.push_back(message(
+      lane, {.src = spec_.hosts[lane], .dst = spec_.dsts[0], .bytes = spec_.bytes, .start = when}));
 }
 
 Reacting::Wake ParameterServer::arrived(std::uint32_t tag, int host, Time when,
@@ -22,7 +18,8 @@ Reacting::Wake ParameterServer::arrived(std::uint32_t tag, int host, Time when,
   ++answered_;
   more_ = when < spec_.stop && (spec_.rounds == 0 || answered_ < spec_.rounds);
   for (std::uint32_t worker = 0; worker < lanes(); ++worker) {
-    out.push_back(message(worker, host, spec_.hosts[worker], when));
+    out.push_back(message(
+        worker, {.src = host, .dst = spec_.hosts[worker], .bytes = spec_.bytes, .start = when}));
   }
   return {};
 }

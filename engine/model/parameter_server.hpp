@@ -8,19 +8,14 @@ namespace dcqcn {
 
 class ParameterServer final : public Reacting {
  public:
-  ParameterServer(const WorkloadSpec& spec, std::uint32_t workload)
-      : spec_(spec), workload_(workload) {}
+  ParameterServer(const WorkloadSpec& spec, std::uint32_t workload) : Reacting(spec, workload) {}
 
+  // a worker's place in the list is its lane and the tag of its messages
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(spec_.hosts.size()); }
   void due(std::uint32_t lane, Time when, std::vector<FlowStart>& out) override;
   Wake arrived(std::uint32_t tag, int host, Time when, std::vector<FlowStart>& out) override;
 
  private:
-  // the tag of its messages and its lane are a worker's place in the list
-  FlowStart message(std::uint32_t worker, int src, int dst, Time when) const;
-
-  const WorkloadSpec& spec_;
-  std::uint32_t workload_;
   std::uint32_t pushed_ = 0;  // gradients of this iteration that the server has
   std::int64_t answered_ = 0;
   bool more_ = true;  // another iteration follows the answer

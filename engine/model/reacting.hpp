@@ -26,6 +26,19 @@ class Reacting {
   // the last byte of the message `tag` has come to `host`; what this host answers at the same
   // instant is appended to `out`
   virtual Wake arrived(std::uint32_t tag, int host, Time when, std::vector<FlowStart>& out) = 0;
+
+ protected:
+  Reacting(const WorkloadSpec& spec, std::uint32_t workload) : spec_(spec), workload_(workload) {}
+  FlowStart message(std::uint32_t tag, const Transfer& t) const {
+    FlowStart flow = flow_of(spec_, workload_, t);
+    flow.tag = tag;
+    return flow;
+  }
+
+  const WorkloadSpec& spec_;
+
+ private:
+  std::uint32_t workload_;
 };
 
 // null for a workload of another kind

@@ -61,13 +61,10 @@ class SharedBuffer {
     return ingress_[port * 8 + priority];
   }
 
-  // From now on: what comes or goes next is judged by it. Call settle_alphas() after the last one.
-  void set_alpha(unsigned port, double alpha) {
-    for (unsigned p = 0; p < 8; ++p) ingress(port, p).alpha = alpha;
-  }
-  void settle_alphas() {
-    least_alpha_ = ingress_.front().alpha;
-    for (const Ingress& in : ingress_) least_alpha_ = std::min(least_alpha_, in.alpha);
+  // one a port, from now on: what comes or goes next is judged by it
+  void set_alphas(const std::vector<double>& by_port) {
+    for (std::size_t i = 0; i < ingress_.size(); ++i) ingress_[i].alpha = by_port[i / 8];
+    least_alpha_ = *std::min_element(by_port.begin(), by_port.end());
   }
 
   // take a packet in; false: it must be dropped

@@ -3,17 +3,11 @@
 namespace dcqcn {
 
 StorageIos::StorageIos(const WorkloadSpec& spec, std::uint32_t workload, std::uint64_t seed)
-    : spec_(spec),
-      workload_(workload),
-      ios_(spec.hosts.size() * static_cast<std::size_t>(spec.depth)) {
+    : Reacting(spec, workload), ios_(spec.hosts.size() * static_cast<std::size_t>(spec.depth)) {
   const std::uint64_t id = static_cast<std::uint64_t>(workload) << 32;
   for (const int host : spec.hosts) {
     hosts_.push_back({{seed, Purpose::kArrivals, id + static_cast<std::uint64_t>(host)}});
   }
-}
-
-FlowStart StorageIos::message(std::uint32_t tag, int src, int dst, Bytes bytes, Time when) const {
-  return {when, bytes, src, dst, workload_, 1, static_cast<std::uint8_t>(spec_.priority), 0, tag};
 }
 
 void StorageIos::due(std::uint32_t lane, Time when, std::vector<FlowStart>& out) {
@@ -31,8 +25,10 @@ void StorageIos::issue(std::uint32_t tag, Time when, std::vector<FlowStart>& out
   io.bytes = spec_.block_min * (1 + static_cast<Bytes>(host.draws.below(sizes)));
   io.node = host.draws.below(static_cast<std::uint32_t>(spec_.dsts.size()));
   io.copies_left = -1;
-  out.push_back(
-      message(tag, host_of(tag), spec_.dsts[io.node], io.read ? spec_.bytes : io.bytes, when));
+  out.push_back(message(tag, {.src = host_of(tag),
+                              .dst = spec_.dsts[io.node],
+                              .bytes = io.read ? spec_.bytes : io.bytes,
+                              .start = when}));
 }
 
 Reacting::Wake StorageIos::arrived(std::uint32_t tag, int host, Time when,
@@ -43,7 +39,7 @@ Reacting::Wake StorageIos::arrived(std::uint32_t tag, int host, Time when,
   } else if (host == node) {
     serve(tag, when, out);
   } else {  // a copy is in its place
-    out.push_back(message(tag, host, node, spec_.bytes, when));
+    out.push_back(message(tag, {.src = host, .dst = node, .bytes = spec_.bytes, .start = when}));
   }
   return {};
 }
@@ -56,13 +52,17 @@ void StorageIos::serve(std::uint32_t tag, Time when, std::vector<FlowStart>& out
     io.copies_left = io.read ? 0 : spec_.copies;
     for (int i = 1; i <= io.copies_left; ++i) {
       const std::size_t to = (io.node + static_cast<std::size_t>(i)) % spec_.dsts.size();
-      out.push_back(message(tag, node, spec_.dsts[to], io.bytes, when));
+      out.push_back(
+          message(tag, {.src = node, .dst = spec_.dsts[to], .bytes = io.bytes, .start = when}));
     }
   } else {
     --io.copies_left;
   }
   if (io.copies_left == 0) {
-    out.push_back(message(tag, node, host_of(tag), io.read ? io.bytes : spec_.bytes, when));
+    out.push_back(message(tag, {.src = node,
+                                .dst = host_of(tag),
+                                .bytes = io.read ? io.bytes : spec_.bytes,
+                                .start = when}));
   }
 }
 

@@ -38,10 +38,7 @@ class StorageIos final : public Reacting {
   int host_of(std::uint32_t tag) const {
     return spec_.hosts[tag / static_cast<std::uint32_t>(spec_.depth)];
   }
-  FlowStart message(std::uint32_t tag, int src, int dst, Bytes bytes, Time when) const;
 
-  const WorkloadSpec& spec_;
-  std::uint32_t workload_;
   std::vector<Host> hosts_;
   std::vector<Io> ios_;
 };

@@ -36,14 +36,10 @@ TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topolog
       hears_pauses_(schemes_.any(&Scheme::hears_pauses)),
       hears_ends_(schemes_.any(&Scheme::hears_ends)),
       next_ordinal_(static_cast<std::size_t>(scenario.hosts), 0),
-      tick_at_(next_ordinal_.size(), kNever),
-      ring_received_(scenario.workloads.size()) {
+      tick_at_(next_ordinal_.size(), kNever) {
   for (int h = 0; h < scenario.hosts; ++h) {
     line_.push_back(rate_of(topology.port(topology.first_port(h)).ps_per_byte));
     note_tick(h, -1);
-  }
-  for (std::size_t w = 0; w < scenario.workloads.size(); ++w) {
-    if (scenario.workloads[w].pattern == Pattern::kRing) ring_received_[w].resize(line_.size());
   }
 }
 
@@ -205,21 +201,6 @@ std::uint32_t TransportLayer::tag_of_arrived(const QpReceiver& r) const {
   return messages_[m].tag;
 }
 
-// ring collectives: the k-th transfer received in a round starts the (k+1)-th transfer sent
-void TransportLayer::chain(const QpReceiver& r, int host, Time now) {
-  const WorkloadSpec& w = scenario_.workloads[r.workload];
-  if (w.pattern != Pattern::kRing) {
-    source_.arrived(r.workload, tag_of_arrived(r), host, now, chained);
-    return;
-  }
-  const std::uint32_t received = ++ring_received_[r.workload][static_cast<std::size_t>(host)];
-  if (received % static_cast<std::uint32_t>(w.steps) == 0) return;
-  std::size_t at = 0;
-  while (w.hosts[at] != host) ++at;
-  chained.push_back({now, w.bytes, host, w.hosts[(at + 1) % w.hosts.size()], r.workload, 1,
-                     static_cast<std::uint8_t>(w.priority)});
-}
-
 inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Time now) {
   ++r.expected;
   log_.totals.delivered += payload_of(p);
@@ -230,7 +211,9 @@ inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Tim
     schemes_.of(host).on_complete(slot_of(r.ref), now);
     note_tick(host, now);
   }
-  if (reacts(scenario_.workloads[r.workload].pattern)) chain(r, host, now);
+  if (reacts(scenario_.workloads[r.workload].pattern)) {
+    source_.arrived(r.workload, tag_of_arrived(r), host, now, chained);
+  }
 }
 
 inline Packet TransportLayer::reply_to(const QpReceiver& r) const {

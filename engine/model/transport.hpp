@@ -153,7 +153,6 @@ class TransportLayer {
   void go_back(Qp& q);
   void flush_rtt(Qp& q);
   std::uint32_t tag_of_arrived(const QpReceiver& r) const;
-  void chain(const QpReceiver& r, int host, Time now);
   void accept(QpReceiver& r, const Packet& p, int host, Time now);
   bool wants_cnp(QpReceiver& r, const Packet& p, int host, bool in_order, bool may_answer,
                  Time now);
@@ -186,7 +185,6 @@ class TransportLayer {
   std::vector<Rate> line_;                                  // per host
   std::vector<Time> tick_at_;                               // per host
   std::unordered_map<std::uint64_t, std::uint32_t> pairs_;  // qp = "pair"
-  std::vector<std::vector<std::uint32_t>> ring_received_;   // [workload][host], ring workloads
   std::uint64_t live_messages_ = 0;
   std::uint64_t unlimited_ = 0;
 };

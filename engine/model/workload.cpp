@@ -20,6 +20,7 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
       draws_(scenario.workloads.size()),
       rounds_(scenario.workloads.size()),
       begun_(scenario.workloads.size()),
+      received_(scenario.workloads.size()),
       lists_(scenario.workloads.size()) {
   for (std::uint32_t w = 0; w < scenario.workloads.size(); ++w) {
     const WorkloadSpec& spec = scenario.workloads[w];
@@ -43,6 +44,7 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
                        [](const Transfer& a, const Transfer& b) { return a.start < b.start; });
       if (!lists_[w].empty()) lanes_.push({lists_[w].front().start, w, 0});
     } else {
+      received_[w].resize(spec.hosts.size());
       draws_[w].emplace_back(seed, Purpose::kRounds, id);
       if (spec.start < spec.stop) lanes_.push({spec.start, w, 0});
     }
@@ -56,8 +58,10 @@ std::vector<Transfer> FlowSource::draw_streams(const WorkloadSpec& w, std::uint6
   std::vector<Transfer> list;
   for (std::size_t i = 0; i < static_cast<std::size_t>(w.flows); ++i) {
     const Time after = static_cast<Time>(draws.uniform() * static_cast<double>(w.within));
-    list.push_back(
-        {w.hosts[i % w.hosts.size()], w.dsts[i % w.dsts.size()], w.bytes, w.start + after});
+    list.push_back({.src = w.hosts[i % w.hosts.size()],
+                    .dst = w.dsts[i % w.dsts.size()],
+                    .bytes = w.bytes,
+                    .start = w.start + after});
   }
   return list;
 }
@@ -100,9 +104,10 @@ void FlowSource::emit_poisson(const Lane& lane, std::vector<FlowStart>& out) {
   if (self != w.dsts.end() && pick >= static_cast<std::size_t>(self - w.dsts.begin())) ++pick;
   const Bytes bytes = draw_size(scenario_->cdfs[static_cast<std::size_t>(w.cdf)], draws.uniform());
   const std::uint32_t turn = begun_[lane.workload][lane.index]++;
-  out.push_back({lane.time, bytes, src, w.dsts[pick], lane.workload, 1,
-                 static_cast<std::uint8_t>(w.priority),
-                 static_cast<std::uint16_t>(turn % static_cast<std::uint32_t>(w.connections))});
+  const Transfer t{.src = src, .dst = w.dsts[pick], .bytes = bytes, .start = lane.time};
+  out.push_back(flow_of(w, lane.workload, t));
+  out.back().connection =
+      static_cast<std::uint16_t>(turn % static_cast<std::uint32_t>(w.connections));
   const Time next = poisson_next(w, draws, lane.time);
   if (next != kNever) lanes_.push({next, lane.workload, lane.index});
 }
@@ -112,8 +117,7 @@ void FlowSource::emit_list(const Lane& lane, std::vector<FlowStart>& out) {
   Rounds& state = rounds_[lane.workload];
   const auto& list = lists_[lane.workload];
   const Transfer& t = list[state.next_transfer++];
-  out.push_back(
-      {t.start, t.bytes, t.src, t.dst, lane.workload, 1, static_cast<std::uint8_t>(w.priority)});
+  out.push_back(flow_of(w, lane.workload, t));
   if (state.next_transfer < list.size()) {
     lanes_.push({list[state.next_transfer].start, lane.workload, 0});
   }
@@ -139,8 +143,8 @@ void FlowSource::emit_round(std::uint32_t workload, Time when, std::vector<FlowS
   const WorkloadSpec& w = scenario_->workloads[workload];
   const std::size_t before = out.size();
   const auto add = [&](int src, int dst, Bytes bytes) {
-    const auto priority = static_cast<std::uint8_t>(w.priority);
-    add_transfer(w, rounds_[workload].begun, {when, bytes, src, dst, workload, 1, priority}, out);
+    const Transfer t{.src = src, .dst = dst, .bytes = bytes, .start = when};
+    add_transfer(w, rounds_[workload].begun, flow_of(w, workload, t), out);
   };
   if (w.pattern == Pattern::kAllToAll) {
     // every worker begins with its successor, so that the first packets do not all meet
@@ -204,8 +208,21 @@ void FlowSource::finished(std::uint32_t workload, Time when) {
   if (next < w.stop && (w.rounds == 0 || state.begun < w.rounds)) lanes_.push({next, workload, 0});
 }
 
+// ring collectives: the k-th transfer received in a round starts the (k+1)-th transfer sent
+void FlowSource::pass_on(std::uint32_t workload, int host, Time when, std::vector<FlowStart>& out) {
+  const WorkloadSpec& w = scenario_->workloads[workload];
+  std::size_t at = 0;
+  while (w.hosts[at] != host) ++at;
+  const std::uint32_t received = ++received_[workload][at];
+  if (received % static_cast<std::uint32_t>(w.steps) == 0) return;
+  const int next = w.hosts[(at + 1) % w.hosts.size()];
+  const Transfer t{.src = host, .dst = next, .bytes = w.bytes, .start = when};
+  out.push_back(flow_of(w, workload, t));
+}
+
 void FlowSource::arrived(std::uint32_t workload, std::uint32_t tag, int host, Time when,
                          std::vector<FlowStart>& out) {
+  if (!reacting_[workload]) return pass_on(workload, host, when, out);
   const Reacting::Wake wake = reacting_[workload]->arrived(tag, host, when, out);
   if (wake.time == kNever) return;
   lanes_.push({std::max(wake.time, when + smallest_delay_), workload, wake.index});

@@ -65,15 +65,17 @@ class FlowSource {
   void emit_round(std::uint32_t workload, Time when, std::vector<FlowStart>& out);
   void emit_poisson(const Lane& lane, std::vector<FlowStart>& out);
   void emit_list(const Lane& lane, std::vector<FlowStart>& out);
+  void pass_on(std::uint32_t workload, int host, Time when, std::vector<FlowStart>& out);
 
   const Scenario* scenario_;
   Time smallest_delay_;
   std::priority_queue<Lane> lanes_;
   std::vector<std::vector<RandomStream>> draws_;  // [workload][lane]
   std::vector<Rounds> rounds_;
-  std::vector<std::vector<std::uint32_t>> begun_;    // [workload][lane]: flows of a Poisson source
-  std::vector<std::vector<Transfer>> lists_;         // flow lists and streams, by start
-  std::vector<std::unique_ptr<Reacting>> reacting_;  // null for others
+  std::vector<std::vector<std::uint32_t>> begun_;     // [workload][lane]: flows of a Poisson source
+  std::vector<std::vector<std::uint32_t>> received_;  // [workload][place]: transfers of a ring
+  std::vector<std::vector<Transfer>> lists_;          // flow lists and streams, by start
+  std::vector<std::unique_ptr<Reacting>> reacting_;   // null for others
 };
 
 }  // namespace dcqcn

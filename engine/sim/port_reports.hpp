@@ -54,12 +54,11 @@ void set_alphas(BufferOf&& buffer_of, const Topology& t, const std::vector<EcnSe
   for (int node = t.hosts(); node < t.nodes(); ++node) {
     const int first = t.first_port(node), end = t.first_port(node + 1);
     if (first == end || per_port[static_cast<std::size_t>(first)].pfc_alpha == 0) continue;
-    SharedBuffer& buffer = buffer_of(node);
+    std::vector<double> by_port;
     for (int p = first; p < end; ++p) {
-      buffer.set_alpha(static_cast<unsigned>(p - first),
-                       per_port[static_cast<std::size_t>(p)].pfc_alpha);
+      by_port.push_back(per_port[static_cast<std::size_t>(p)].pfc_alpha);
     }
-    buffer.settle_alphas();
+    buffer_of(node).set_alphas(by_port);
   }
 }
 

@@ -13,16 +13,11 @@ namespace {
 
 // packets of 1000 B; alpha halves every 40 us; cuts are due every 10
 NicSetting plain() {
-  NicSetting s;
-  s.time_reset = us(100);
+  NicSetting s = plain_increases();
   s.byte_reset = 3000;
-  s.threshold = 1;
-  s.ai_rate = gbps(1);
-  s.hai_rate = gbps(4);
   s.reduce_period = us(10);
   s.alpha_period = us(40);
   s.initial_alpha = 512;
-  s.min_rate = gbps(1);
   s.g = 512;
   s.decay = std::make_shared<DecayTable>(0.5);
   return s;

@@ -12,13 +12,7 @@ namespace {
 
 // numbers that can be checked on paper
 DolceSetting plain() {
-  DolceSetting s;
-  s.time_reset = us(100);
-  s.byte_reset = 0;
-  s.threshold = 1;
-  s.ai_rate = gbps(1);
-  s.hai_rate = gbps(4);
-  s.min_rate = gbps(1);
+  auto s = plain_increases<DolceSetting>();
   s.cnp_gap = us(10);
   s.qualified = 2;
   s.alpha = {0.5, 1, 0.25, 0};

@@ -4,11 +4,9 @@
 #include <vector>
 
 #include "model/schemes/scheme_of.hpp"
+#include "tests/plain_setting.hpp"
 
 namespace dcqcn {
-
-constexpr Time us(double t) { return static_cast<Time>(t * 1e6 + (t < 0 ? -0.5 : 0.5)); }
-constexpr Rate gbps(double r) { return static_cast<Rate>(r * 1e9 + 0.5); }
 
 inline SchemeSpec spec_of(const char* name) {
   SchemeSpec spec;

@@ -5,24 +5,16 @@
 #include <memory>
 
 #include "model/schemes/dcqcn.hpp"
+#include "tests/plain_setting.hpp"
 
 namespace dcqcn {
 
-constexpr Time us(double t) { return static_cast<Time>(t * 1e6); }
-constexpr Rate gbps(double r) { return static_cast<Rate>(r * 1e9); }
-
 // Alpha stays at 512 (its period is never reached), so a cut is R := R * (1 - 512/2048) = 3/4 R.
 inline NicSetting plain() {
-  NicSetting s;
-  s.time_reset = us(100);
-  s.byte_reset = 0;
-  s.threshold = 1;
-  s.ai_rate = gbps(1);
-  s.hai_rate = gbps(4);
+  NicSetting s = plain_increases();
   s.reduce_period = us(10);
   s.alpha_period = us(100'000);
   s.initial_alpha = 512;
-  s.min_rate = gbps(1);
   return s;
 }
 

@@ -126,8 +126,7 @@ void test_configuration() {
 // shared part reaches (71,808 - shared) / 8, port 1 (1/2) at half of what is free.
 void test_alpha_of_one_port() {
   SharedBuffer b(PfcConfig{}, 100'000, {10'000, 10'000});
-  b.set_alpha(1, 0.5);
-  b.settle_alphas();
+  b.set_alphas({0.125, 0.5});
   CHECK_EQ(b.threshold(), 8976);  // the smallest of the ports
   for (int i = 0; i < 12; ++i) {
     CHECK(b.admit(0, kData, 1000));
@@ -141,9 +140,7 @@ void test_alpha_of_one_port() {
   b.ingress(0, kData).paused = true;
   b.release(0, kData, 1000);
   CHECK(!b.should_resume(0, kData));  // 6904 + 3072 > (71,808 - 14,808) / 8 = 7125
-  b.set_alpha(0, 0.25);
-  b.set_alpha(1, 0.25);
-  b.settle_alphas();
+  b.set_alphas({0.25, 0.25});
   CHECK(b.should_resume(0, kData));  // 9976 <= 14,250
   CHECK_EQ(b.threshold(), 14'250);
 }

@@ -55,23 +55,10 @@ struct ReactionPoint {
 
   double alpha(const NicSetting& s) const { return alpha_base * s.decay->power(alpha_idle); }
 
-  // run every tick at or before `now`
+  // run every tick at or before `now`; mostly there is none, and that is told without a call
   template <class Watch = Unwatched>
-  void catch_up(const NicSetting& s, Time now, const Watch& watch = {}) {
-    while (timer_next <= now) {
-      if (increase_next <= timer_next) {
-        if (skip_idle_increases(s, now)) continue;
-        const Time when = increase_next;
-        increase_next += s.time_reset;
-        increase(s, /*by_timer=*/true);
-        watch(*this, false, when);
-      } else {
-        const Time when = cut_next;
-        cut(s, when);
-        watch(*this, true, when);
-      }
-      rearm();
-    }
+  [[gnu::always_inline]] void catch_up(const NicSetting& s, Time now, const Watch& watch = {}) {
+    if (timer_next <= now) run_ticks(s, now, watch);
   }
 
   // count payload that starts on the wire at `now` (ticks already caught up)
@@ -88,7 +75,7 @@ struct ReactionPoint {
 
   template <class Watch = Unwatched>
   void on_cnp(const NicSetting& s, RpMode mode, Time now, const Watch& watch = {}) {
-    if (timer_next <= now) catch_up(s, now, watch);
+    catch_up(s, now, watch);
     if (!active) {
       first_cnp(s, mode, now);
     } else if (mode == RpMode::kPaper) {
@@ -127,6 +114,24 @@ struct ReactionPoint {
   }
 
  private:
+  template <class Watch>
+  void run_ticks(const NicSetting& s, Time now, const Watch& watch) {
+    while (timer_next <= now) {
+      if (increase_next <= timer_next) {
+        if (skip_idle_increases(s, now)) continue;
+        const Time when = increase_next;
+        increase_next += s.time_reset;
+        increase(s, /*by_timer=*/true);
+        watch(*this, false, when);
+      } else {
+        const Time when = cut_next;
+        cut(s, when);
+        watch(*this, true, when);
+      }
+      rearm();
+    }
+  }
+
   // the highest rate of the limiter; a minimum above the maximum wins
   Rate cap(const NicSetting& s) const {
     return s.max_rate > 0 ? std::min(std::max(s.max_rate, s.min_rate), line) : line;
@@ -259,14 +264,14 @@ class Dcqcn : public SchemeBase {
     rp.change_setting(before, at.setting, at.now, Watch{at});
   }
   void on_send(ReactionPoint& rp, const Sent& sent, NoFields&, const Here<Dcqcn>& at) {
-    if (rp.timer_next <= at.now) rp.catch_up(at.setting, at.now, Watch{at});
+    rp.catch_up(at.setting, at.now, Watch{at});
     rp.on_sent(at.setting, sent.payload, at.now, Watch{at});
   }
   bool resting(const ReactionPoint& rp) const { return !rp.active; }
   void on_cnp(ReactionPoint& rp, NoFields, const Here<Dcqcn>& at) {
     const Watch watch{at};
     rp.on_cnp(at.setting, mode_, at.now, watch);
-    if (at.notes.tracing) watch.trace(rp, kCnp, at.now);
+    watch.trace(rp, kCnp, at.now);
     if (mode_ == RpMode::kPaper) watch(rp, true, at.now);
   }
 
@@ -288,9 +293,10 @@ class Dcqcn : public SchemeBase {
     const Here<Dcqcn>& at;
     void operator()(const ReactionPoint& rp, bool cut, Time when) const {
       at.notes.count(cut ? kCuts : kIncreases);
-      if (at.notes.tracing) trace(rp, cut ? kCut : kIncrease, when);
+      trace(rp, cut ? kCut : kIncrease, when);
     }
     void trace(const ReactionPoint& rp, Event what, Time when) const {
+      if (!at.notes.tracing) return;
       const double stage = std::max(rp.time_stage, rp.byte_stage);
       at.notes.trace(at.connection, when, what,
                      {static_cast<double>(rp.rate), static_cast<double>(rp.target),

@@ -219,9 +219,10 @@ class DcqcnPlus : public SchemeBase {
     Here at;
     void operator()(const Sender& q, Time when, bool held) const {
       at.notes.count(held ? kHeldIncreases : kIncreases);
-      if (!held && at.notes.tracing) trace(q, kIncrease, when);
+      if (!held) trace(q, kIncrease, when);
     }
     void trace(const Sender& q, Event what, Time when) const {
+      if (!at.notes.tracing) return;
       at.notes.trace(at.connection, when, what,
                      {static_cast<double>(q.rate), static_cast<double>(q.target), q.alpha,
                       static_cast<double>(q.stage), static_cast<double>(q.timer)});

@@ -85,7 +85,7 @@ class DolceRc : public SchemeBase {
     if (s.idle_reset > 0 && at.now - q.last_sent > s.idle_reset) q.rp.start(at.connection.line);
     q.last_sent = at.now;
     count_sent(at.nic.connections.of(q.connection), at.now);
-    if (q.rp.timer_next <= at.now) q.rp.catch_up(s, at.now, Watch{at});
+    q.rp.catch_up(s, at.now, Watch{at});
     q.rp.on_sent(s, sent.payload, at.now, Watch{at});
   }
   void on_cnp(Sender& q, const CnpFields& cnp, const Here<DolceRc>& at) {
@@ -122,10 +122,13 @@ class DolceRc : public SchemeBase {
     Here<DolceRc> at;
     void operator()(const ReactionPoint& rp, bool cut, Time when) const {
       at.notes.count(cut ? kCuts : kIncreases);
-      if (at.notes.tracing) {
-        at.notes.trace(at.connection, when, cut ? kCut : kIncrease,
-                       {static_cast<double>(rp.rate), static_cast<double>(rp.target), -1, -1});
-      }
+      trace(rp, cut ? kCut : kIncrease, when, -1, -1);
+    }
+    void trace(const ReactionPoint& rp, Event what, Time when, int arm, double reward) const {
+      if (!at.notes.tracing) return;
+      at.notes.trace(at.connection, when, what,
+                     {static_cast<double>(rp.rate), static_cast<double>(rp.target),
+                      static_cast<double>(arm), reward});
     }
   };
 
@@ -155,11 +158,7 @@ class DolceRc : public SchemeBase {
       whole.advance(at.setting.whole);
     }
     at.notes.count(kQualified);
-    if (at.notes.tracing) {
-      at.notes.trace(at.connection, at.now, kJudged,
-                     {static_cast<double>(q.rp.rate), static_cast<double>(q.rp.target),
-                      static_cast<double>(m.arm), reward});
-    }
+    Watch{at}.trace(q.rp, kJudged, at.now, m.arm, reward);
   }
   void play_next(Memory& m, const Here<DolceRc>& at) const {
     const auto* learner = std::get_if<DrUcb>(&m.learner);
