@@ -115,6 +115,10 @@ def fabric(
     shared_profiles: Annotated[
         bool, typer.Option("--shared-profiles", help="One WRED profile for all ports of a switch.")
     ] = False,
+    fuse: Annotated[
+        bool,
+        typer.Option("--fuse", help="NICs' files through FUSE; DIR/calls.jsonl has every call."),
+    ] = False,
 ) -> None:
     """Run a fleet without hardware: files, Redis servers and agents, played by the engine."""
     require_grpc()
@@ -124,7 +128,7 @@ def fabric(
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # close what was started
     plan = world_plan(load_scenario(scenario))
-    played = DigitalFabric(folder, plan, shared_profiles=shared_profiles)
+    played = DigitalFabric(folder, plan, shared_profiles=shared_profiles, fuse=fuse)
     try:
         played.start()
         typer.echo(f"{len(played.agents)} agents run; fleet: {played.fleet}; Ctrl-C ends them")
