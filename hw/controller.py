@@ -8,7 +8,9 @@ before. An agent that cannot be reached for that goes back by itself when its tr
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,10 +25,11 @@ from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE, wanted_targets
 from dcqcn_gym.hw.client import AgentClient, Call, UnreachableError, channel_credentials
-from dcqcn_gym.hw.drivers import Targets
+from dcqcn_gym.hw.drivers import Line, Targets
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.freeze import frozen_by
 from dcqcn_gym.hw.gather import Gathered, Gatherer
+from dcqcn_gym.hw.transaction import confirmed_before
 
 __all__ = ["AT_ONCE", "Controller", "Dispatch"]
 
@@ -292,6 +295,22 @@ class Controller:
                 names.remove(name)
         return names[-1] if names else ""
 
+    def undoing(self, name: str) -> dict[str, list[Line]]:
+        """Return device -> what :meth:`undo` would change; nothing changes."""
+        states = self.ask_all("Status", pb.Nothing())
+        chosen = [device for device, status in states.items() if status.confirmed == name]
+        found = {}
+        for device, events in self.ask_all("History", pb.Nothing(), chosen).items():
+            records = [parse_json(event) for event in events.json]
+            before = confirmed_before(records, name)["values"]
+            held = next(r for r in reversed(records) if r["event"] == "confirmed")["values"]
+            found[device] = [
+                Line(place, "", "", held[place], text)
+                for place, text in before.items()
+                if held[place] != text
+            ]
+        return found
+
     def stop(self, on: bool, why: str) -> None:
         """Send every device back and have it refuse changes, or allow them again."""
         self._write({"event": "stop", "on": on, "why": why})
@@ -338,7 +357,8 @@ class Controller:
 
     def _write(self, record: dict[str, Any]) -> None:
         """Add a line to the audit log; raise DeviceError if it cannot be kept."""
-        line = json.dumps({"unix_s": time.time(), "who": self._fleet.operator, **record})
+        whose = {"who": self._fleet.operator, "account": _account()}
+        line = json.dumps({"unix_s": time.time(), **whose, **record})
         path = self._folder / self._fleet.audit
         try:
             with path.open("a", encoding="utf-8") as file:
@@ -347,6 +367,14 @@ class Controller:
             raise DeviceError(
                 f"{path}: the audit log cannot be written ({error.strerror or error})"
             ) from None
+
+
+def _account() -> str:
+    """Return the account that this process runs under: its name, or its number without one."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def _all(calls: Iterable[tuple[str, Call]]) -> dict[str, Any]:

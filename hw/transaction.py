@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.drivers.base import Driver, Line, Targets
 from dcqcn_gym.hw.journal import Journal, Record
 
-__all__ = ["Guard", "GuardStatus", "Who"]
+__all__ = ["Guard", "GuardStatus", "Who", "confirmed_before"]
 
 MOST_TRIAL_S = 3600.0
 
@@ -232,11 +232,7 @@ class Guard:
             self._ready()
             if self._open is not None and self._open.deadline is not None:
                 raise StateError(f"transaction {self._open.name} is on trial; roll it back first")
-            known = [r for r in self._journal.records if r.get("event") == "confirmed"]
-            first = next(i for i, record in enumerate(known) if record["name"] == name)
-            if first == 0:
-                raise ConfigError(f"the journal does not hold what was before transaction {name}")
-            before = known[first - 1]
+            before = confirmed_before(self._journal.records, name)
             self._confirm(before["name"], dict(before["values"]), who)
             self._take_back("", who)
             if self._problem:
@@ -301,3 +297,15 @@ class Guard:
             self._note(event, name, who, **more)
         except DeviceError:
             return
+
+
+def confirmed_before(records: Sequence[Record], name: str) -> Record:
+    """Return what was confirmed before the transaction ``name``, which ``records`` confirm.
+
+    Raises ConfigError if a journal that was shortened no longer holds it.
+    """
+    known = [record for record in records if record.get("event") == "confirmed"]
+    first = next((i for i, record in enumerate(known) if record["name"] == name), 0)
+    if first == 0:
+        raise ConfigError(f"the journal does not hold what was before transaction {name}")
+    return known[first - 1]

@@ -21,15 +21,9 @@ from pydantic import Field
 from dcqcn_gym.core.errors import DeviceError, MissingExtraError, in_one_line, quote
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
 from dcqcn_gym.hw.device_units import device_unit, from_device
-from dcqcn_gym.hw.drivers.base import (
-    Driver,
-    DriverSettings,
-    Line,
-    Surroundings,
-    Targets,
-    Values,
-)
+from dcqcn_gym.hw.drivers.base import Line, Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
+from dcqcn_gym.hw.drivers.switch import PORTS, SwitchDriver, SwitchSettings
 
 __all__ = ["GnmiDriver", "GnmiSettings"]
 
@@ -46,7 +40,7 @@ _ALIVE = [("grpc.keepalive_time_ms", 10_000), ("grpc.keepalive_timeout_ms", 5_00
 """A switch that is gone ends a call."""
 
 
-class GnmiSettings(DriverSettings):
+class GnmiSettings(SwitchSettings):
     """One switch; the agent stands beside it, on a host that reaches its management address."""
 
     host: str = Field(description="the switch's management address")
@@ -56,28 +50,20 @@ class GnmiSettings(DriverSettings):
     cert: Path = Field(description="the certificate that is shown to the switch")
     key: Path = Field(description="its key")
     queue: _Plain = Field(description="the queue of the lossless traffic")
-    ports: tuple[_Plain, ...] = Field(
-        min_length=1, description="names of ports in the order of the scenario's"
-    )
-    skip: tuple[str, ...] = Field(default=(), description="knobs that this switch may lack")
+    ports: tuple[_Plain, ...] = PORTS
 
 
-class GnmiDriver(Driver):
+class GnmiDriver(SwitchDriver):
     """See the module."""
 
     name = "gnmi"
     summary = "switch: OpenConfig over gNMI, at once; no counters"
-    kind = "switch"
     Settings = GnmiSettings
+    _settings: GnmiSettings
 
     def __init__(self, settings: GnmiSettings, around: Surroundings) -> None:
         self._settings, self._root = settings, around.root
         self._client: Any = None
-
-    @property
-    def ports(self) -> tuple[str, ...]:
-        """Names of the ports, in the order of the scenario's."""
-        return self._settings.ports
 
     def knobs(self) -> tuple[str, ...]:
         """Return kmin, kmax and pmax, once every port's profile is found to mark."""

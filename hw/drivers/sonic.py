@@ -17,17 +17,11 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
 from dcqcn_gym.hw.device_units import device_unit, from_device
 from dcqcn_gym.hw.drivers import sonic_counters
-from dcqcn_gym.hw.drivers.base import (
-    Driver,
-    DriverSettings,
-    Line,
-    Surroundings,
-    Targets,
-    Values,
-)
+from dcqcn_gym.hw.drivers.base import Line, Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.mlx5 import number
 from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
 from dcqcn_gym.hw.drivers.sonic_db import Databases
+from dcqcn_gym.hw.drivers.switch import SwitchDriver, SwitchSettings
 
 __all__ = ["SonicDriver", "SonicSettings", "members"]
 
@@ -47,7 +41,7 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
 """Field of each knob, on images whose marking follows the drop curve and on those where not."""
 
 
-class SonicSettings(DriverSettings):
+class SonicSettings(SwitchSettings):
     """One switch and the queue of its lossless traffic."""
 
     socket: str | None = Field(
@@ -56,28 +50,19 @@ class SonicSettings(DriverSettings):
     host: str = Field(default="127.0.0.1", description="the address, if socket is not used")
     port: int = Field(default=6379, ge=1, le=65535, description="the TCP port of Redis")
     queue: int = Field(default=3, ge=0, le=15, description="the queue of the lossless traffic")
-    ports: tuple[str, ...] = Field(
-        min_length=1, description="names of ports in the order of the scenario's"
-    )
-    skip: tuple[str, ...] = Field(default=(), description="knobs that this switch may lack")
 
 
-class SonicDriver(Driver):
+class SonicDriver(SwitchDriver):
     """See the module. It never binds a queue to another profile."""
 
     name = "sonic"
     summary = "switch: SONiC's CONFIG_DB, at once"
-    kind = "switch"
     Settings = SonicSettings
+    _settings: SonicSettings
 
     def __init__(self, settings: SonicSettings, around: Surroundings) -> None:
         self._settings = settings
         self._db = Databases(settings.socket, settings.host, settings.port)
-
-    @property
-    def ports(self) -> tuple[str, ...]:
-        """Names of the ports, in the order of the scenario's."""
-        return self._settings.ports
 
     def knobs(self) -> tuple[str, ...]:
         """Return kmin, kmax and pmax, once every port's profile is found fit to mark."""

@@ -21,6 +21,7 @@ from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import Agent, handlers, load_agent, secure_server
 from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.fabric.mounted import MountedFiles
 from dcqcn_gym.hw.fabric.nic import PlayedNic
 from dcqcn_gym.hw.fabric.switch import QUEUE, PlayedSwitch
 from dcqcn_gym.hw.figures import Ledger, Shape
@@ -75,14 +76,19 @@ class DigitalFabric:
         plan: WorldPlan,
         *,
         shared_profiles: bool = False,
+        fuse: bool = False,
         listen: str = "127.0.0.1",
         clock: Clock | None = None,
     ) -> None:
-        """``clock`` is that of all agents; tests let it jump."""
+        """``clock`` is that of all agents; tests let it jump.
+
+        With ``fuse`` agents see NICs' files through a mount that keeps the order of calls.
+        """
         folder = folder.resolve()  # servers of switches have folders of their own
         self.fleet = folder / "fleet.toml"
         self._folder, self._plan = folder, plan
         self._shared, self._listen, self._clock = shared_profiles, listen, clock
+        self.mounted = MountedFiles(folder) if fuse else None
         self._nics: list[PlayedNic] = []
         self._switches: list[PlayedSwitch] = []
         self.agents: list[Agent] = []
@@ -110,6 +116,8 @@ class DigitalFabric:
                     )
                 )  # fmt: skip
             self._show()
+            if self.mounted is not None:
+                self.mounted.start()
             members = [self._agent(name, "mlx5", PlayedNic.settings) for name in nics]
             uplinks = [
                 self._agent(
@@ -125,9 +133,10 @@ class DigitalFabric:
     def _agent(self, name: str, driver: str, settings: Mapping[str, object]) -> dict[str, str]:
         """Write an agent's file and run it; return its line of the fleet's file."""
         file = self._folder / name / "agent.toml"
+        root = "root" if self.mounted is None else f"../{self.mounted.mount.name}/{name}"
         text = {
             "device": name, "driver": driver, "listen": f"{self._listen}:0", "journal": "journal",
-            "root": "root", "commands": "recorded", "tls": _tls(name, "../certs"),
+            "root": root, "commands": "recorded", "tls": _tls(name, "../certs"),
             "settings": dict(settings),
         }  # fmt: skip
         file.write_text(toml_text(text), encoding="utf-8")
@@ -216,6 +225,8 @@ class DigitalFabric:
             self._server.stop(0.2).wait()
         for agent in self.agents:
             agent.close()
+        if self.mounted is not None:
+            self.mounted.close()
         for switch in self._switches:
             switch.close()
         if self._world is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import random
 import time
@@ -14,8 +15,10 @@ import grpc
 import pytest
 from fleets import controller_of, fleet_of, nic_agent_file, nic_fleet
 
+from dcqcn_gym.core.config import load_toml
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.agent.config import AgentConfig
 from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE
 from dcqcn_gym.hw.certs import Authority, write_all
@@ -89,6 +92,8 @@ def test_a_change_goes_to_all_and_into_the_audit_log(
     audit = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
     event = next(e for e in audit if e["event"] == "confirmed")
     assert (event["who"], event["why"]) == ("dcqcn-gym", "a test")
+    assert event["account"] == getpass.getuser()
+    assert abs(event["unix_s"] - time.time()) < 600.0
     event = next(e for e in audit if e["event"] == "apply")
     assert event["changes"]["nic-1"]["rp_ai_rate"] == "50"
 
@@ -248,6 +253,14 @@ def test_health_is_answered_and_reflection_is_not(running: tuple[Path, dict[str,
         with pytest.raises(grpc.RpcError) as refused:
             list(stub.ServerReflectionInfo(iter([ask]), timeout=5.0))
         assert refused.value.code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_an_agent_stays_on_loopback_and_shows_no_protocol_unless_told(tmp_path: Path) -> None:
+    file = nic_agent_file(tmp_path, "nic-8")
+    file.write_text(file.read_text().replace('listen = "127.0.0.1:0"\n', ""))
+    config = load_toml(file, AgentConfig)
+    assert config.listen == "127.0.0.1:7443"
+    assert (config.reflection, config.loads, config.controllers) == (False, (), ("controller",))
 
 
 def test_a_stop_file_stops_without_any_controller(tmp_path: Path) -> None:

@@ -55,10 +55,20 @@ def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
     events = [json.loads(x) for x in typed("history", *fleet, "--device", "nic-1").splitlines()]
     assert [e["event"] for e in events] == ["confirmed", "applying", "confirmed"]
     assert events[-1]["why"] == "to see"
+    back = typed("rollback", *fleet, "--dry-run")
+    places = [line.split() for line in back.splitlines() if "rp_ai_rate" in line]
+    assert [place[:4] for place in places] == [
+        [f"nic-{host}", "rp_ai_rate", "50", "5"] for host in range(4)
+    ]
+    assert "nothing would change" in typed("plan", *fleet, *new)
     assert "7 devices are back" in typed("rollback", *fleet)
     assert typed("plan", *fleet, *new) == planned
     only_nics = ["--set", "rp_gd=13"]
     assert "4 devices on trial" in typed("apply", *fleet, *only_nics, "--hold", "60")
+    for command, before, after in (("confirm", "11", "13"), ("rollback", "11", "13")):
+        shown = typed(command, *fleet, "--dry-run")
+        rows = [line.split()[:4] for line in shown.splitlines() if "rp_gd" in line]
+        assert rows == [[f"nic-{host}", "rp_gd", before, after] for host in range(4)]
     assert "4 devices were on trial" in typed("rollback", *fleet)
     with pytest.raises(StateError, match="0 transactions are on trial"):
         typed("confirm", *fleet)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from devices import DATA, LATER, NIC, PlayedMlxconfig, load_sonic, nic_tree, redis_server
@@ -204,6 +205,31 @@ def test_a_shared_profile_is_shown_before_it_changes(redis_socket: str) -> None:
     assert {place.split("/")[0] for place in one} == {"WRED_PROFILE|UPLINK"}
     with pytest.raises(DeviceError, match="above the maximum"):
         driver.stage({"": {"kmin": 3e6}})
+
+
+def test_a_profile_is_written_whole_so_that_kmin_never_passes_kmax(redis_socket: str) -> None:
+    import redis
+
+    load_sonic(redis_socket, "sonic-older")
+    driver = sonic(redis_socket)
+    held = driver.setting()["Ethernet0"]
+    beyond = {"kmin": held["kmax"] + 100e3, "kmax": held["kmax"] + 200e3, "pmax": 0.5}
+    after = driver.stage({"": beyond})
+    client: Any = redis.Redis(unix_socket_path=redis_socket)
+    commands: list[str] = []
+    with client.monitor() as seen:
+        driver.apply(after)
+        while not commands or commands[-1] != "EXEC":
+            commands.append(seen.next_command()["command"])
+    began = commands.index("MULTI")
+    writes = [command for command in commands if command.startswith("HSET")]
+    assert commands[began + 1 : -1] == writes
+    assert writes
+    for command in writes:
+        fields = command.split()[2:]
+        assert {"green_min_threshold", "green_max_threshold"} <= set(fields[::2])
+        values = dict(zip(fields[::2], map(int, fields[1::2]), strict=True))
+        assert values["green_min_threshold"] < values["green_max_threshold"]
 
 
 def test_a_profile_that_does_not_mark_is_refused(redis_socket: str) -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.errors import DeviceError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -48,6 +48,13 @@ def test_every_device_ends_at_a_confirmed_setting(first: int, certs: Path, tmp_p
 
 def test_one_case_quickly(certs: Path, tmp_path: Path) -> None:
     assert run_case(1, tmp_path, certs).faults
+
+
+def test_a_fault_by_name_strikes_every_change(certs: Path, tmp_path: Path) -> None:
+    outcome = run_case(1, tmp_path, certs, ["write-fails"])
+    assert [fault.split(" at ")[0] for fault in outcome.faults] == ["write-fails"] * 4
+    with pytest.raises(UnknownNameError, match="did you mean 'write-fails'"):
+        run_case(1, tmp_path / "none", certs, ["write-fail"])
 
 
 def test_faults_have_names_and_meanings_and_all_were_tried() -> None:

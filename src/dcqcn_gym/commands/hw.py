@@ -18,7 +18,10 @@ from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dcqcn_gym.hw.agent.server import Agent
+    from dcqcn_gym.hw.controller import Controller
 
 app = typer.Typer(
     name="hw",
@@ -41,6 +44,7 @@ _Set = Annotated[
 _Best = Annotated[
     Path | None, typer.Option("--best", help="Take the setting that a run's best.json recommends.")
 ]
+_PLACES = ("device", "place", "now", "then", "unit", "note")
 _Why = Annotated[str, typer.Option("--why", help="The reason; journals and audit log keep it.")]
 
 
@@ -115,6 +119,10 @@ def fabric(
     shared_profiles: Annotated[
         bool, typer.Option("--shared-profiles", help="One WRED profile for all ports of a switch.")
     ] = False,
+    fuse: Annotated[
+        bool,
+        typer.Option("--fuse", help="NICs' files through FUSE; DIR/calls.jsonl has every call."),
+    ] = False,
 ) -> None:
     """Run a fleet without hardware: files, Redis servers and agents, played by the engine."""
     require_grpc()
@@ -124,7 +132,7 @@ def fabric(
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # close what was started
     plan = world_plan(load_scenario(scenario))
-    played = DigitalFabric(folder, plan, shared_profiles=shared_profiles)
+    played = DigitalFabric(folder, plan, shared_profiles=shared_profiles, fuse=fuse)
     try:
         played.start()
         typer.echo(f"{len(played.agents)} agents run; fleet: {played.fleet}; Ctrl-C ends them")
@@ -150,23 +158,29 @@ def plan(fleet: _Fleet, assign: _Set = None, best: _Best = None) -> None:
     """Show what a setting would change on every device; changes nothing."""
     with open_fleet(fleet) as controller:
         plans = controller.plan(chosen_targets(controller, assign, best))
-        columns = ("device", "place", "now", "then", "unit", "note")
         found = {device: plan.lines for device, plan in plans.items()}
-        show_plans(found, columns, "nothing would change")
+        show_plans(found, _PLACES, "nothing would change")
 
 
 @app.command()
 def diff(fleet: _Fleet) -> None:
     """Show what devices hold against their confirmed setting; exit 1 if one differs."""
-    require_grpc()
+    with open_fleet(fleet) as controller:
+        differ = _show_differences(controller, controller.descriptions, ("confirmed", "held"))
+    if differ:
+        raise typer.Exit(1)
+
+
+def _show_differences(
+    controller: Controller, devices: Iterable[str], words: tuple[str, str]
+) -> int:
+    """Print what devices hold against their confirmed setting; return how many places differ."""
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-    with open_fleet(fleet) as controller:
-        plans = controller.ask_all("Diff", pb.Nothing())
-    columns = ("device", "place", "confirmed", "held", "unit", "note")
+    plans = controller.ask_all("Diff", pb.Nothing(), devices)
     found = {device: plan.lines for device, plan in plans.items()}
-    if show_plans(found, columns, "every device holds its confirmed setting"):
-        raise typer.Exit(1)
+    columns = ("device", "place", *words, "unit", "note")
+    return show_plans(found, columns, "every device holds its confirmed setting")
 
 
 @app.command()
@@ -200,7 +214,11 @@ def apply(
 
 
 @app.command()
-def confirm(fleet: _Fleet, why: _Why = "by hand") -> None:
+def confirm(
+    fleet: _Fleet,
+    why: _Why = "by hand",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be kept.")] = False,
+) -> None:
     """Keep what is on trial, on every device or on none."""
     from dcqcn_gym.core.errors import StateError
 
@@ -216,6 +234,9 @@ def confirm(fleet: _Fleet, why: _Why = "by hand") -> None:
                 f"{len(names)} transactions are on trial ({', '.join(names)}); expected one: it "
                 "may have ended already, see `dcqcn-gym hw history`"
             )
+        if dry_run:
+            _show_differences(controller, trials, ("confirmed", "on trial"))
+            return
         controller.confirm(names[0], trials, why)
         typer.echo(f"{len(trials)} devices confirmed (transaction {names[0]})")
 
@@ -230,6 +251,7 @@ def rollback(
         bool, typer.Option("--trial-only", help="Take back only what is on trial, or by hand.")
     ] = False,
     why: _Why = "by hand",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go back.")] = False,
 ) -> None:
     """Take back what is on trial; if nothing is, undo the newest confirmed change."""
     from dcqcn_gym.core.errors import StateError
@@ -240,13 +262,20 @@ def rollback(
     with open_fleet(fleet) as controller:
         states = controller.ask_all("Status", pb.Nothing())
         trials = [name for name, status in states.items() if status.state == "applied"]
-        controller.rollback(why)
+        if not dry_run:
+            controller.rollback(why)
         if trial_only or (trials and transaction is None):
+            if dry_run:
+                _show_differences(controller, states, ("then", "now"))
+                return
             typer.echo(f"{len(trials)} devices were on trial; all are at their confirmed setting")
             return
         name = transaction or controller.newest()
         if not name:
             raise StateError("no confirmed change is left to undo (see the audit log)")
+        if dry_run:
+            show_plans(controller.undoing(name), _PLACES, "no device holds it")
+            return
         undone = controller.undo(name, why)
         typer.echo(f"{len(undone)} devices are back (transaction {name} undone)")
 

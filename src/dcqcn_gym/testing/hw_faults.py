@@ -8,6 +8,7 @@ each change an interval is read; one that is reported is held against what devic
 Agents, gRPC, TLS, journals and Redis are real; timers run on the case's clock.
 
     python -m dcqcn_gym.testing.hw_faults --cases 300 --write tests/hw/fault-cases.txt
+    python -m dcqcn_gym.testing.hw_faults --cases 5 --fault disk-full --fault reboot
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dcqcn_gym.core.errors import DcqcnGymError, DeviceError
+from dcqcn_gym.core.errors import DcqcnGymError, DeviceError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.drivers import Targets
@@ -112,15 +113,18 @@ def _spoil_counters(
     undo.append(fleet.traffic.heal)
 
 
-def _change(fleet: FaultyFleet) -> None:
-    """Carry out one change of all devices, within an interval, while up to three faults strike."""
+def _change(fleet: FaultyFleet, chosen: Sequence[str]) -> None:
+    """Carry out one change of all devices, within an interval, while up to three faults strike.
+
+    If some are ``chosen``, all of these and no others.
+    """
     rng = fleet.random
     wanted = {"rp_ai_rate": rng.randrange(1, 500) * 1e6, "rp_gd": float(rng.randrange(10, 14)),
               "rp_time_reset": rng.randrange(1, 900) * 1e-6,
               "rp_hai_rate": rng.randrange(10, 5000) * 1e6}  # fmt: skip
     marking = {"kmin": rng.randrange(50, 400) * 1e3, "kmax": rng.randrange(400, 1600) * 1e3}
     undo: list[Callable[[], object]] = []
-    armed = rng.sample(sorted(FAULTS), rng.randrange(0, 4))
+    armed = list(chosen) or rng.sample(sorted(FAULTS), rng.randrange(0, 4))
     for name in armed:
         _arm(fleet, name, undo)
     targets = {name: {"": marking if name == SWITCH else wanted} for name in fleet.names}
@@ -169,8 +173,16 @@ def _carry_out(fleet: FaultyFleet, controller: Controller, targets: Mapping[str,
         fleet.pass_time(fleet.delays.uniform(0.0, TRIAL_S))
 
 
-def run_case(seed: int, folder: Path, certs: Path | None = None) -> Outcome:
-    """Run a case in an empty folder; AssertionError names what is not as it must be."""
+def run_case(
+    seed: int, folder: Path, certs: Path | None = None, chosen: Sequence[str] = ()
+) -> Outcome:
+    """Run a case in an empty folder; AssertionError names what is not as it must be.
+
+    Faults are drawn from the seed, or ``chosen`` by name for every change.
+    """
+    for name in chosen:
+        if name not in FAULTS:
+            raise UnknownNameError("fault", name, FAULTS)
     if certs is None:
         make_certificates(folder / "certs")
     else:
@@ -178,7 +190,7 @@ def run_case(seed: int, folder: Path, certs: Path | None = None) -> Outcome:
     fleet = FaultyFleet(folder, seed)
     try:
         for _ in range(4):
-            _change(fleet)
+            _change(fleet, chosen)
         fleet.cut.clear()
         fleet.pass_time(2.0 * TRIAL_S)
         for name, agent in fleet.agents.items():
@@ -203,12 +215,16 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=30)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--write", type=Path, help="a file for one line per case")
+    parser.add_argument(
+        "--fault", action="append", default=[], choices=sorted(FAULTS), metavar="NAME",
+        help="strike every change with this one instead of random ones; repeatable",
+    )  # fmt: skip
     given = parser.parse_args()
     outcomes = []
     with _certificates() as certs:
         for seed in range(given.first, given.first + given.cases):
             with tempfile.TemporaryDirectory() as folder:
-                outcome = run_case(seed, Path(folder), certs)
+                outcome = run_case(seed, Path(folder), certs, given.fault)
             outcomes.append(outcome)
             if (seed + 1) % 25 == 0:
                 print(f"through case {seed}: all at a confirmed setting", flush=True)
