@@ -15,6 +15,7 @@ from dcqcn_gym.commands.hw_fleet import chosen_targets, open_fleet, show_plans
 from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
 from dcqcn_gym.commands.hw_tune import tune
+from dcqcn_gym.commands.interrupt import undisturbed
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ def fabric(
         typer.echo(f"{len(played.agents)} agents run; fleet: {played.fleet}; Ctrl-C ends them")
         played.wait()
     finally:
-        played.close()
+        with undisturbed():  # else servers of switches would stay behind
+            played.close()
 
 
 @app.command()
