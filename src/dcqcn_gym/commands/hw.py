@@ -213,6 +213,8 @@ def apply(
             f"{len(done.changed)} devices {state} (transaction {done.transaction}); "
             f"{done.skew_s * 1e3:.1f} ms between the first and the last"
         )
+        if done.needs_reset:
+            typer.echo(f"in force only after a reset of: {', '.join(done.needs_reset)}")
 
 
 @app.command()
