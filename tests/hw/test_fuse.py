@@ -208,7 +208,7 @@ def mounted(folder: Path) -> bool:
 
 
 def wait_until(true: bool, folder: Path) -> None:
-    for _ in range(200):
+    for _ in range(1200):
         if mounted(folder) is true:
             return
         time.sleep(0.05)
@@ -216,7 +216,7 @@ def wait_until(true: bool, folder: Path) -> None:
 
 
 def wait_until_gone(folder: Path, pattern: str) -> None:
-    for _ in range(100):
+    for _ in range(1200):
         if not list(folder.glob(pattern)):
             return
         time.sleep(0.05)
