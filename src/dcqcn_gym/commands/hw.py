@@ -270,7 +270,7 @@ def rollback(
             controller.rollback(why)
         if trial_only or (trials and transaction is None):
             if dry_run:
-                _show_differences(controller, states, ("then", "now"))
+                _show_differences(controller, states, ("goes back to", "holds"))
                 return
             typer.echo(f"{len(trials)} devices were on trial; all are at their confirmed setting")
             return
