@@ -8,9 +8,6 @@ before. An agent that cannot be reached for that goes back by itself when its tr
 from __future__ import annotations
 
 import contextlib
-import getpass
-import json
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError
-from dcqcn_gym.core.files import parse_json, read_text
+from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE, wanted_targets
+from dcqcn_gym.hw.audit import AuditLog
 from dcqcn_gym.hw.client import AgentClient, Call, UnreachableError, channel_credentials
 from dcqcn_gym.hw.drivers import Line, Targets
 from dcqcn_gym.hw.fleet import Fleet
@@ -46,6 +44,8 @@ class Dispatch:
     """Devices that hold another setting now."""
     skew_s: float
     """Time between the first and the last device that had applied it, as the controller saw it."""
+    needs_reset: tuple[str, ...]
+    """Those of them that take it only at their next reset."""
 
 
 class Controller:
@@ -66,6 +66,7 @@ class Controller:
         """
         self._fleet, self._folder, self._now = fleet, folder, now
         self._connect, self._clock = connect, clock
+        self._audit = AuditLog(folder / fleet.audit, fleet.operator)
         self._gatherer = Gatherer(self._begin)
         self._clients: dict[str, AgentClient] = {}
         self.descriptions: dict[str, Any] = {}
@@ -186,18 +187,21 @@ class Controller:
 
     def _try_out(self, targets: Mapping[str, Targets], why: str, seconds: float) -> Dispatch:
         name = uuid.uuid4().hex[:16]
-        self._write({"event": "begin", "transaction": name, "why": why, "devices": len(targets)})
+        self._audit.write(
+            {"event": "begin", "transaction": name, "why": why, "devices": len(targets)}
+        )
         changing: list[str] = []
         try:
             staged = _all(self._begin("Stage", self._wanted(name, targets, why)))
             changing = [device for device, plan in staged.items() if plan.lines]
             changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
-            self._write({"event": "apply", "transaction": name, "changes": changes})
+            self._audit.write({"event": "apply", "transaction": name, "changes": changes})
             skew = self._apply(changing, pb.Trial(transaction=name, revert_after_s=seconds))
         except DcqcnGymError as error:
             self._take_back(name, changing, [], str(error))
             raise
-        return Dispatch(name, tuple(changing), skew)
+        later = tuple(d for d in changing if any(x.needs_reset for x in staged[d].lines))
+        return Dispatch(name, tuple(changing), skew, later)
 
     def confirm(self, name: str, devices: Iterable[str], why: str) -> None:
         """Keep what is on trial on all these devices, or take it back everywhere and raise."""
@@ -208,7 +212,9 @@ class Controller:
         except DcqcnGymError as error:
             self._take_back(name, chosen, confirmed, str(error))
             raise
-        self._write({"event": "confirmed", "transaction": name, "why": why, "devices": chosen})
+        self._audit.write(
+            {"event": "confirmed", "transaction": name, "why": why, "devices": chosen}
+        )
 
     def _apply(self, names: list[str], trial: Any) -> float:
         """Apply everywhere, in the order of the fleet's file.
@@ -263,37 +269,25 @@ class Controller:
                 call.result()
             except DcqcnGymError as error:
                 left.append(f"{device}: {error}")
-        self._write({"event": "taken back", "transaction": name, "why": why, "undone": confirmed,
-                     "left_to_their_timers": left})  # fmt: skip
+        self._audit.write({"event": "taken back", "transaction": name, "why": why,
+                           "undone": confirmed, "left_to_their_timers": left})  # fmt: skip
 
     def rollback(self, why: str) -> None:
         """Send every device back to its confirmed setting."""
-        self._write({"event": "rollback", "why": why})
+        self._audit.write({"event": "rollback", "why": why})
         self.ask_all("Rollback", self._named("", why))
 
     def undo(self, name: str, why: str) -> list[str]:
         """Undo a confirmed transaction on every device where it is the newest; name those."""
         states = self.ask_all("Status", pb.Nothing())
         chosen = [device for device, status in states.items() if status.confirmed == name]
-        self._write({"event": "undo", "transaction": name, "why": why, "devices": chosen})
+        self._audit.write({"event": "undo", "transaction": name, "why": why, "devices": chosen})
         self.ask_all("Undo", self._named(name, why), chosen)
         return chosen
 
     def newest(self) -> str:
         """Return the newest confirmed transaction of this fleet that was not undone; or empty."""
-        path = self._folder / self._fleet.audit
-        names: list[str] = []
-        for line in read_text(path).splitlines() if path.exists() else []:
-            try:
-                record = parse_json(line)
-                event, name = record["event"], record.get("transaction", "")
-            except (ValueError, TypeError, KeyError):
-                continue  # a line that a crash cut off
-            if event == "confirmed" and record.get("devices"):
-                names.append(name)
-            elif event == "undo" and name in names:
-                names.remove(name)
-        return names[-1] if names else ""
+        return self._audit.newest()
 
     def undoing(self, name: str) -> dict[str, list[Line]]:
         """Return device -> what :meth:`undo` would change; nothing changes."""
@@ -313,7 +307,7 @@ class Controller:
 
     def stop(self, on: bool, why: str) -> None:
         """Send every device back and have it refuse changes, or allow them again."""
-        self._write({"event": "stop", "on": on, "why": why})
+        self._audit.write({"event": "stop", "on": on, "why": why})
         self.ask_all("Stop", pb.Switch(on=on, who=self._fleet.operator, why=why))
 
     def start_loads(self, jobs: Mapping[str, Any]) -> None:
@@ -354,27 +348,6 @@ class Controller:
 
     def _named(self, name: str, why: str) -> Any:
         return pb.Named(transaction=name, who=self._fleet.operator, why=why)
-
-    def _write(self, record: dict[str, Any]) -> None:
-        """Add a line to the audit log; raise DeviceError if it cannot be kept."""
-        whose = {"who": self._fleet.operator, "account": _account()}
-        line = json.dumps({"unix_s": time.time(), **whose, **record})
-        path = self._folder / self._fleet.audit
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-        except OSError as error:
-            raise DeviceError(
-                f"{path}: the audit log cannot be written ({error.strerror or error})"
-            ) from None
-
-
-def _account() -> str:
-    """Return the account that this process runs under: its name, or its number without one."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def _all(calls: Iterable[tuple[str, Call]]) -> dict[str, Any]:

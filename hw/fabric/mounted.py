@@ -17,8 +17,8 @@ from dcqcn_gym.hw.fabric.mounts import dead_mounts, unmount
 
 __all__ = ["FileCall", "MountedFiles"]
 
-START_S = 30.0
-END_S = 5.0
+START_S = 120.0
+END_S = 30.0
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from devices import DATA, NIC, PlayedMlxconfig
 from fabrics import SMALL, fabric_of
-from fleets import nic_agent_file
+from fleets import fleet_of, nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.commands import hw_tune
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
+from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.abort import AbortRules
+from dcqcn_gym.hw.agent.server import load_agent
+from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.drivers import Driver, Surroundings, make_driver
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.placement import hops_to_all
 
@@ -77,6 +82,35 @@ def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
     assert "4 devices are back" in typed("rollback", *fleet)
     with pytest.raises(StateError, match="no confirmed change is left"):
         typed("rollback", *fleet)
+
+
+def test_what_needs_a_reset_is_said_before_and_after(tmp_path: Path) -> None:
+    write_all(tmp_path / "certs", ["nic-0", "nic-1"], ["controller"])
+    text = (DATA / "mlxconfig-newer.txt").read_text()
+
+    def persistent(driver: Driver) -> Driver:
+        around = Surroundings(runner=PlayedMlxconfig(text))
+        return make_driver("mlxconfig", {"pci": NIC["pci"]}, around, "test")
+
+    agents = {
+        "nic-0": load_agent(nic_agent_file(tmp_path, "nic-0"), wrap=persistent),
+        "nic-1": load_agent(nic_agent_file(tmp_path, "nic-1")),
+    }
+    try:
+        for agent in agents.values():
+            agent.start()
+        file = tmp_path / "fleet.toml"
+        file.write_text(toml_text(fleet_of(agents).model_dump(mode="json", exclude_none=True)))
+        words = ["--fleet", str(file), "--set", "rp_ai_rate=50"]
+        planned = [line for line in typed("plan", *words).splitlines() if "rate" in line.lower()]
+        assert ["at the next reset" in line for line in planned] == [True, False]
+        said = typed("apply", *words)
+        assert "2 devices changed and confirmed" in said
+        assert said.endswith("in force only after a reset of: nic-0\n")
+        assert "after a reset" not in typed("apply", *words)  # nothing changed
+    finally:
+        for agent in agents.values():
+            agent.close()
 
 
 def test_a_change_by_hand_shows_and_goes_back(fabric: DigitalFabric) -> None:

@@ -15,6 +15,7 @@ from dcqcn_gym.commands.hw_fleet import chosen_targets, open_fleet, show_plans
 from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
 from dcqcn_gym.commands.hw_tune import tune
+from dcqcn_gym.commands.interrupt import undisturbed
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ def fabric(
         typer.echo(f"{len(played.agents)} agents run; fleet: {played.fleet}; Ctrl-C ends them")
         played.wait()
     finally:
-        played.close()
+        with undisturbed():  # else servers of switches would stay behind
+            played.close()
 
 
 @app.command()
@@ -211,6 +213,8 @@ def apply(
             f"{len(done.changed)} devices {state} (transaction {done.transaction}); "
             f"{done.skew_s * 1e3:.1f} ms between the first and the last"
         )
+        if done.needs_reset:
+            typer.echo(f"in force only after a reset of: {', '.join(done.needs_reset)}")
 
 
 @app.command()
@@ -266,7 +270,7 @@ def rollback(
             controller.rollback(why)
         if trial_only or (trials and transaction is None):
             if dry_run:
-                _show_differences(controller, states, ("then", "now"))
+                _show_differences(controller, states, ("goes back to", "holds"))
                 return
             typer.echo(f"{len(trials)} devices were on trial; all are at their confirmed setting")
             return

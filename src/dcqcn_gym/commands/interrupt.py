@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import typer
 
-__all__ = ["interruptible", "resume_words"]
+__all__ = ["interruptible", "resume_words", "undisturbed"]
+
+_ENDS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -18,6 +21,17 @@ def interruptible(advice: str) -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo(f"interrupted; {advice}", err=True)
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Take no second Ctrl-C or kill while what the first one ends is put away."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def resume_words(force: bool) -> str:
