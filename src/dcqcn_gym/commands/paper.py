@@ -78,6 +78,58 @@ def run(
 
 
 @app.command()
+def rerun(
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FIGURE", help="Default: the two cheapest of each paper."),
+    ] = None,
+    size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
+    keep: Annotated[
+        Path | None, typer.Option(help="Where results are kept; default: those of the package.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the new results; it is gone on with.")] = (
+        Path("runs/papers/rerun")
+    ),
+    write: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Put the table into this Markdown file.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Measure figures again and compare with what is kept, byte for byte.
+
+    Exit status 2 if one differs: dynamics have changed, and its results have to be made anew.
+    """
+    from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.benchmarks.papers.catalog import results_folder
+    from dcqcn_gym.benchmarks.papers.rerun import cheapest, rerun, table_of_reruns
+    from dcqcn_gym.runs.claim import claim
+    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.table import print_tables
+
+    kept = results_folder() if keep is None else keep
+    names = figures or cheapest(kept, size)
+    go_on = f"{out} holds what is finished: the same command continues it"
+    with claim(out, "paper rerun"), interruptible(go_on), open_progress(quiet=quiet) as progress:
+        found = [
+            rerun(name, size, kept, out / name / size, workers=jobs, progress=progress)
+            for name in names
+        ]
+    table = table_of_reruns(found)
+    print_tables([table])
+    differing = [f"{one.figure}: {cell}" for one in found for cell in one.differing]
+    for words in differing[:10]:
+        typer.echo(f"differs: {words}", err=True)
+    if differing:
+        raise typer.Exit(2)
+    if write is not None:
+        insert(write, "papers-rerun", f"{table.title}:\n\n{table.markdown()}")
+        typer.echo(write, err=True)
+
+
+@app.command()
 def pages(
     results: Annotated[
         list[Path] | None,
