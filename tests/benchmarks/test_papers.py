@@ -270,6 +270,20 @@ def test_a_rerun_compares_with_what_is_kept(tmp_path: Path) -> None:
     assert page.read_text() == written
 
 
+def test_a_rerun_goes_on_in_the_folder_that_is_named_and_measures_all_without(
+    tmp_path: Path,
+) -> None:
+    """What was measured by other code must not pass for a rerun unless it is asked for."""
+    kept_smoke("R-fig3", tmp_path)
+    words = ["rerun", "R-fig3", "--size", "smoke", "--keep", "kept", "--jobs", "1", "--quiet"]
+    assert command(*words, "--out", "again", cwd=tmp_path).returncode == 0
+    (cell, *_) = sorted((tmp_path / "again" / "R-fig3" / "cells").iterdir())
+    cell.write_bytes(cell.read_bytes().replace(b'"hops":', b'"hops":1'))
+    assert command(*words, "--out", "again", cwd=tmp_path).returncode == 2
+    assert command(*words, cwd=tmp_path).returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"first", "kept", "again"}
+
+
 def test_a_rerun_tells_cells_that_are_missing_or_in_another_order(tmp_path: Path) -> None:
     path = kept_smoke("R-fig3", tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
