@@ -27,7 +27,7 @@ from dcqcn_gym.core.sums import total
 from dcqcn_gym.core.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, terms
 
 if TYPE_CHECKING:
-    from dcqcn_gym.core.utility import PfcOver
+    from dcqcn_gym.core.utility import PfcOver, RttBase
 
 __all__ = [
     "OBSERVATION_SIZE",
@@ -242,19 +242,20 @@ def observe(
     *,
     active_share: float = 0.05,
     pfc_over: PfcOver = "all",
+    rtt_base: RttBase = "two-way",
     value: Terms | None = None,
 ) -> Observation:
     """Return the float32 observation of one interval under ``setting``.
 
     ``space`` gives line rate and knob table only: the layout always shows every ``observed`` knob,
     whichever of them an agent may turn, and a setting of another table raises ConfigError.
-    ``active_share`` and ``pfc_over`` are the scenario's (see
+    ``active_share``, ``pfc_over`` and ``rtt_base`` are the scenario's (see
     :func:`dcqcn_gym.core.utility.terms`); ``value`` are the report's terms where they are known
     already.
     """
     space.table.require(setting, "an observation")
     if value is None:
-        value = terms(report, active_share=active_share, pfc_over=pfc_over)
+        value = terms(report, active_share=active_share, pfc_over=pfc_over, rtt_base=rtt_base)
     return _vector(
         (*_fsd(report.fsd), *_network(report, value), *_setting(setting, space.line_rate_bps)),
         space.table,

@@ -12,6 +12,10 @@ With utilities in 0..1 and temperatures of 90 to 10, a setting that is worse by 
 with probability 0.99 and more: as published, the search is close to a guided random walk that
 remembers its best. ``paraleon-rescaled`` divides both temperatures by 900 (0.1 to 0.011).
 
+With ``weights = "dominant"`` the search judges by weights of eq. 1 that follow the dominant type of
+the distribution that came with an interval: .5/.2/.3 while elephants dominate, .2/.5/.3 while mice
+do, as the authors' code switches between the paper's two. The environment's utility stays.
+
 The ablations of the paper's figure 12 switch its two optimisations off, alone and together
 (``paraleon-unguided``, ``paraleon-unrelaxed``, ``naive-sa``). The paper gives no numbers for them:
 unguided means a fair coin for the direction and a uniform draw over the range that is left on that
@@ -21,7 +25,8 @@ side (on the scale of the action space); the temperature that is not relaxed goe
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, cast
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from pydantic import Field, create_model
@@ -31,6 +36,7 @@ from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.utility import utility
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.per_tier import groups_apart
@@ -47,6 +53,18 @@ __all__ = [
 ]
 
 
+class _Weights(NamedTuple):
+    """Weights of eq. 1 for throughput, round trip and pause."""
+
+    tp: float
+    rtt: float
+    pfc: float
+
+
+WEIGHTS: Mapping[bool, _Weights] = {True: _Weights(0.5, 0.2, 0.3), False: _Weights(0.2, 0.5, 0.3)}
+"""By whether elephants dominate: the paper's weights for training and for FB_Hadoop."""
+
+
 class ParaleonSettings(AnnealingSettings):
     """Options of PARALEON; the defaults are the paper's."""
 
@@ -58,6 +76,9 @@ class ParaleonSettings(AnnealingSettings):
     )
     guided: bool = Field(
         default=True, description="off: any value on either side, whatever the traffic is"
+    )
+    weights: Literal["task", "dominant"] = Field(
+        default="task", description="of the utility it judges by: or of the dominant type of flows"
     )
 
 
@@ -100,11 +121,17 @@ class ParaleonTuner(Tuner[Proposal]):
         self._started = True
         if self._annealer.finished:
             return
-        self._annealer.judge(outcome.setting, outcome.utility)
+        self._annealer.judge(outcome.setting, self._worth(outcome))
         if self._annealer.finished:
             self._next = self.recommend()
         else:
             self._next = self._mutate(outcome.report.fsd)
+
+    def _worth(self, outcome: Outcome) -> float:
+        """Return the utility of an outcome by the weights of the option ``weights``."""
+        if self._options.weights == "task":
+            return outcome.utility
+        return utility(outcome.terms, WEIGHTS[outcome.report.fsd.elephants_dominate])
 
     @property
     def tuning(self) -> bool:

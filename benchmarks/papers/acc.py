@@ -16,7 +16,7 @@ from dcqcn_gym.benchmarks.papers.tuned import Tuned, tuned
 from dcqcn_gym.core.agents import agents_of
 from dcqcn_gym.core.port_view import PortView
 from dcqcn_gym.core.sums import mean
-from dcqcn_gym.envs.scenario.acc_loads import FABRICS
+from dcqcn_gym.envs.scenario.acc_loads import FABRICS, steady
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.tuners.acc_state import TEMPLATES
 
@@ -29,6 +29,7 @@ __all__ = [
     "fabric",
     "faster",
     "points",
+    "websearch",
 ]
 
 ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -102,6 +103,11 @@ def by_size(
     seen = tuned(scenario, tuner, cell.seed, size.length_ms, arguments=arguments)
     reward = {"reward": _reward(scenario, seen)} if rewarded else {}
     return Measured({**seen.by_size(), **reward}, {}, seen.hops)
+
+
+def websearch(cell: Cell, size: Size) -> Measured:
+    """Run WebSearch at the load ``cell.x`` of the host links, as figures 12 and 14 do."""
+    return by_size(cell, size, steady("WebSearch", float(cell.x)))
 
 
 def _reward(scenario: Scenario, seen: Tuned) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.figure import Cell, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.groups import DeviceSetting
@@ -22,8 +22,12 @@ from dcqcn_gym.runs.rows import changed_scenario
 
 __all__ = [
     "HELD_BYTES",
+    "PAUSED",
+    "QUEUE",
+    "RATE",
     "ROWS",
     "SINK",
+    "WORST",
     "fails_from",
     "incast",
     "large_incast",
@@ -43,6 +47,12 @@ HEADROOM = 15_000
 of 1 us, 3750 at 10 Gb/s, an incast loses one or two packets of a hundred there."""
 LONG = HELD_BYTES / 10
 """A queue is very long, which means that congestion is not alleviated, from here on: ours."""
+
+QUEUE = Measure("queue", "median queue from 200 ms on, KB", 1e-3, ".0f")
+WORST = Measure("worst", "99th percentile, KB", 1e-3, ".0f")
+RATE = Measure("rate", "rate, % of the link", 1e2, ".1f")
+PAUSED = Measure("paused", "senders paused, % of the time", 1e2, ".1f")
+"""Columns that figures of incasts share."""
 
 ROWS: Mapping[str, Mapping[str, Any]] = {
     "dcqcn": {"scheme": {"name": "dcqcn", "rp": "paper"}, "initial": "dcqcn-paper-scaled"},

@@ -42,6 +42,7 @@ struct Qp {
   Time base_rtt = 0;
   Time rtt_sum = 0;  // of the interval
   std::uint64_t rtt_count = 0;
+  Time probe_at = 0;  // packets that start from here on are the next probe
 
   bool has_bytes() const { return next_seq != end_seq; }
   // may it start a packet, leaving pacing and pauses aside?

@@ -52,6 +52,7 @@ struct Transport {
   Time cnp_port_gap = 0;
   Time cnp_delay = 0;
   Time dispatch_delay = 0;  // from a new setting to its effect
+  Time rtt_probe = 0;       // least time between the packets whose round trip counts; 0: all
 
   bool operator==(const Transport&) const = default;
 };

@@ -50,6 +50,9 @@ const Field<Transport> kTransport[] = {
     {"rto_ps", [](Transport& t, const Value& v) { t.rto = v.whole(1, kLongest / 4); }},
     {"dispatch_delay_ps",
      [](Transport& t, const Value& v) { t.dispatch_delay = v.whole(0, kLongest / 4); }},
+    // came later: a complete text without probes does not name it
+    {"rtt_probe_ps", [](Transport& t, const Value& v) { t.rtt_probe = v.whole(0, kLongest / 4); },
+     Absent::kAlways},
     // the old word for the mode of the scheme dcqcn; read_transport passes it on
     {"rp", [](Transport&, const Value& v) { v.choice<int>({{"nic", 0}, {"paper", 1}}); },
      Absent::kAlways},

@@ -127,9 +127,10 @@ void TransportLayer::tell_ack(Qp& q, const Packet& p, Time now) {
 
 bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
   if (hears_acks_) tell_ack(q, p, now);
-  if (p.type() == Kind::kAck) {
-    q.rtt_sum += now - static_cast<Time>(p.sent);
+  if (const Time sent = static_cast<Time>(p.sent); p.type() == Kind::kAck && sent >= q.probe_at) {
+    q.rtt_sum += now - sent;
     ++q.rtt_count;
+    if (transport_.rtt_probe > 0) q.probe_at = sent + transport_.rtt_probe;
   }
   // sequence numbers wrap: compare by signed distance
   if (static_cast<std::int32_t>(p.seq - q.unacked) > 0) {

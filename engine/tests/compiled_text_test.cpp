@@ -27,7 +27,7 @@ const std::string kDevices =
     "ack_class=control\n"
     "scheme name=dcqcn mode=paper hosts=0,2\n"
     "transport qp=pair ack_every=2 window=100000 window_scaling=1 rto_ps=5000 "
-    "dispatch_delay_ps=6\n"
+    "dispatch_delay_ps=6 rtt_probe_ps=17\n"
     "cnp scope=port port_gap_ps=7 delay_ps=8\n"
     "monitor kind=elastic tau=9 delta=2 theta=0.5 pe_weight=survival heavy_bytes=64 light_bytes=1 "
     "max_flows=10 unit=packets sizes_cdf=0 packet_bytes=15 hash_seed=16 labels=1 trace=1\n";
@@ -100,6 +100,7 @@ void every_key_arrives() {
   CHECK_EQ(t.window, 100'000);
   CHECK_EQ(t.rto, 5000);
   CHECK_EQ(t.dispatch_delay, 6);
+  CHECK_EQ(t.rtt_probe, 17);
   CHECK_EQ(t.cnp_port_gap, 7);
   CHECK_EQ(t.cnp_delay, 8);
 }

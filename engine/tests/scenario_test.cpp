@@ -108,7 +108,7 @@ void test_wire_pfc_transport_cnp() {
       "wire payload=4096 data=0 ack=1 cnp=2 pfc=3 cnp_in_ack=1\n"
       "pfc enabled=0 lossless=0,7 alpha=0.5 reserve=1 resume_offset=2\n"
       "transport rp=paper qp=pair ack_every=4 window=5 window_scaling=1 rto_ps=6 "
-      "dispatch_delay_ps=7\n"
+      "dispatch_delay_ps=7 rtt_probe_ps=11\n"
       "cnp scope=port port_gap_ps=8 delay_ps=9\n");
   CHECK_EQ(s.wire.payload, 4096);
   CHECK_EQ(s.wire.data_overhead, 0);
@@ -128,6 +128,7 @@ void test_wire_pfc_transport_cnp() {
   CHECK_EQ(s.transport.window, 5);
   CHECK(s.transport.window_scales);
   CHECK_EQ(s.transport.rto, 6);
+  CHECK_EQ(s.transport.rtt_probe, 11);
   CHECK_EQ(s.transport.dispatch_delay, 7);
   CHECK(s.transport.cnp_scope_port);
   CHECK_EQ(s.transport.cnp_port_gap, 8);

@@ -424,6 +424,27 @@ void test_rtt_samples() {
   CHECK_EQ(w.log.rtts[1].sum, us(25));
 }
 
+// a probe every 10 us: packets that start less than that after the last one do not count
+void test_rtt_probes() {
+  World w("transport rtt_probe_ps=10000000\n");
+  const std::uint32_t slot = w.start(9000);
+  w.send_all(slot);
+  w.answer(slot, Kind::kAck, 1, us(25), us(2));   // the first packet is one
+  w.answer(slot, Kind::kAck, 2, us(99), us(11));  // 9 us after it
+  w.answer(slot, Kind::kNack, 2, us(99), us(12));
+  w.answer(slot, Kind::kAck, 3, us(41), us(12));  // 10 us after it
+  w.answer(slot, Kind::kAck, 4, us(99), us(21));
+  w.transport.flush_rtts();
+  CHECK_EQ(w.log.rtts.size(), 1);
+  CHECK_EQ(w.log.rtts[0].sum, us(23 + 29));
+  CHECK_EQ(w.log.rtts[0].count, 2);
+  w.answer(slot, Kind::kAck, 5, us(60), us(21));  // an interval's end is no new beginning
+  w.answer(slot, Kind::kAck, 6, us(60), us(23));
+  w.transport.flush_rtts();
+  CHECK_EQ(w.log.rtts[1].sum, us(37));
+  CHECK_EQ(w.log.rtts[1].count, 1);
+}
+
 }  // namespace
 }  // namespace dcqcn
 
@@ -448,5 +469,6 @@ int main() {
   test_window();
   test_window_follows_the_rate();
   test_rtt_samples();
+  test_rtt_probes();
   return check::result("transport");
 }

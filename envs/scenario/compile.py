@@ -101,6 +101,7 @@ def _devices(scenario: Network) -> Iterator[str]:
         window_scaling=int(transport.window_scaling),
         rto_ps=us_to_ps(transport.rto_us),
         dispatch_delay_ps=us_to_ps(transport.dispatch_delay_us),
+        **({"rtt_probe_ps": us_to_ps(transport.rtt_probe_us)} if transport.rtt_probe_us else {}),
     )
     for scheme, hosts in scenario.scheme.groups_in(scenario.fabric):
         where = {"hosts": _list(hosts)} if hosts else {}

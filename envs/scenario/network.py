@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
@@ -84,13 +92,26 @@ class Switch(StrictModel):
 
 
 class Transport(StrictModel):
-    """Acknowledgement, window and recovery of the hosts. ``window_bytes = 0`` is no window."""
+    """Acknowledgement, window and recovery of the hosts. ``window_bytes = 0`` is no window.
+
+    With ``rtt_probe_us`` round trips are those of probes: of the first data packet that a queue
+    pair starts so long after its last probe; 0: of every acknowledged packet.
+    """
 
     ack_every: int = Field(default=1, ge=1, le=1024)
     window_bytes: int = Field(default=0, ge=0, le=2**40)
     window_scaling: bool = False
     rto_us: float = Field(default=4000.0, gt=0, le=1e9)
     dispatch_delay_us: float = Field(default=0.0, ge=0, le=1e6)
+    rtt_probe_us: float = Field(default=0.0, ge=0, le=1e9)
+
+    @model_serializer(mode="wrap")
+    def _without_later_keys(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out a key that came later and is not used: older logs do not have it."""
+        values: dict[str, Any] = dump(self)
+        if self.rtt_probe_us == 0:
+            values.pop("rtt_probe_us", None)
+        return values
 
     def check(self, payload_bytes: int) -> None:
         """Raise :class:`ConfigError` if a window could wait for an ACK that never comes."""

@@ -6,7 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
@@ -75,12 +82,21 @@ class Task(StrictModel):
     trigger: Literal["always", "kl"] = "always"
     active_share: float = Field(default=0.05, ge=0, le=1)
     pfc_over: Literal["all", "paused"] = "all"
+    rtt_base: Literal["two-way", "one-way"] = "two-way"
     knobs: tuple[str, ...] | dict[str, KnobChoice] = Field(default_factory=_tuned)
     groups: tuple[str, ...] = ()
     initial: Annotated[str, Field(json_schema_extra={"enum": [*PRESETS]})] | dict[str, float] = (
         "default"
     )
     weights: UtilityWeights = UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3)
+
+    @model_serializer(mode="wrap")
+    def _without_later_keys(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out a key that came later and is not used: older logs do not have it."""
+        values: dict[str, Any] = dump(self)
+        if self.rtt_base == "two-way":
+            values.pop("rtt_base", None)
+        return values
 
     @field_validator("knobs", mode="before")
     @classmethod

@@ -13,12 +13,14 @@ from dcqcn_gym.core.utility import (
     Terms,
     device_pause_ps,
     is_idle,
+    judge,
     o_pfc,
     o_rtt,
     o_tp,
     terms,
     utility,
 )
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.testing.reports import blank_report
 
 MS = 1_000_000_000
@@ -65,6 +67,18 @@ def test_o_rtt_means_per_pair_before_the_pairs() -> None:
         rtt_base_ps=[20, 20],
     )
     assert o_rtt(report) == pytest.approx((0.5 + 1.0) / 2)
+
+
+def test_the_base_taken_one_way_halves_the_term() -> None:
+    """As PARALEON prints it: no queue at all then gives 0.5."""
+    pairs = {"rtt_src": [0, 1], "rtt_dst": [1, 2], "rtt_count": [1, 1], "rtt_sum_ps": [20, 40],
+             "rtt_base_ps": [20, 20]}  # fmt: skip
+    report = busy(host_tx_bytes=[FULL, 0, 0, 0], **pairs)
+    assert o_rtt(report, "one-way") == pytest.approx((0.5 + 0.25) / 2)
+    assert terms(report, rtt_base="one-way") == Terms(1.0, 0.375, 1.0)
+    assert terms(report).rtt == pytest.approx(0.75)
+    literal = load_scenario("mini-fb-hadoop").model_copy(update={"rtt_base": "one-way"})
+    assert judge(report, literal).utility == pytest.approx(0.2 + 0.5 * 0.375 + 0.3)
 
 
 def test_a_pair_faster_than_its_base_counts_as_one() -> None:

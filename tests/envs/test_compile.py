@@ -73,7 +73,7 @@ def test_every_key_reaches_the_text() -> None:
         "pfc enabled=0 lossless=3,4 alpha=1.0 reserve=4096 resume_offset=3072 ack_class=control",
         "scheme name=dcqcn mode=paper",
         "transport qp=pair ack_every=1 window=100000 window_scaling=1 "
-        "rto_ps=1000000000 dispatch_delay_ps=0",
+        "rto_ps=1000000000 dispatch_delay_ps=0 rtt_probe_ps=50000000",
         "cnp scope=port port_gap_ps=1000000 delay_ps=55000000",
         "monitor kind=elastic tau=500000 theta=0.1 delta=2 pe_weight=logistic max_flows=65536 "
         "heavy_bytes=4096 light_bytes=8192 unit=bytes",

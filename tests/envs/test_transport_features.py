@@ -217,3 +217,36 @@ def test_monitor_options_reach_the_engine(monitor: dict[str, Any]) -> None:
     backend.apply(scenario.initial_setting())
     reports = [backend.advance() for _ in range(6)]
     assert any(r.fsd.known and r.fsd.bins.sum() > 0 for r in reports)
+
+
+@pytest.mark.parametrize("qp", ["flow", "pair"])
+def test_round_trips_of_probes_are_samples_of_those_of_all_packets(qp: str) -> None:
+    """Two senders fill a queue at host 2: the traffic is the same, a packet in 20 us is timed."""
+    flows = [
+        {"kind": "incast", "bytes": 1_000_000, "hosts": [0, 1], "dst": 2, "rounds": 2},
+    ]
+    every, probed = (
+        run(scenario_of(flows, qp=qp, transport={"rtt_probe_us": period})) for period in (0, 20)
+    )
+    assert rows(every.finished) == rows(probed.finished)
+    assert every.rtt_count.sum() == every.data_packets == 4000
+    longest = int(np.max(every.finished.fct_ps))
+    for count, whole in zip(probed.rtt_count, every.rtt_count, strict=True):
+        assert 4 <= count <= 2 * (longest // 20_000_000 + 2) < whole / 4
+    assert np.all(probed.rtt_sum_ps > probed.rtt_count * probed.rtt_base_ps)
+    assert np.all(probed.rtt_sum_ps < every.rtt_sum_ps)
+
+
+def test_keys_that_came_later_are_in_a_dump_only_where_they_are_used() -> None:
+    plain = load_scenario("mini-fb-hadoop")
+    assert "rtt_base" not in plain.model_dump()
+    assert "rtt_probe_us" not in plain.model_dump()["transport"]
+    used = plain.model_copy(
+        update={
+            "rtt_base": "one-way",
+            "transport": plain.transport.model_copy(update={"rtt_probe_us": 50.0}),
+        }
+    )
+    again = Scenario.model_validate(used.model_dump(mode="json"))
+    assert again == used
+    assert (again.rtt_base, again.transport.rtt_probe_us) == ("one-way", 50.0)

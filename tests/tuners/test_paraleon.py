@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from outcomes import outcome
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
 from dcqcn_gym.tuners.paraleon import ParaleonTuner
@@ -292,3 +293,14 @@ class TestAblations:
             annealer.judge(default_setting(), 0.5)
             rounds += 1
         assert rounds == 88 * 20
+
+
+@pytest.mark.parametrize(("elephants", "worth"), [(0.6, 0.29), (0.4, 0.35)])
+def test_weights_that_follow_the_dominant_type(elephants: float, worth: float) -> None:
+    """Terms 0.1, 0.3, 0.6: .5/.2/.3 of them while elephants dominate, .2/.5/.3 while mice do."""
+    sizes = fsd(elephants, 1 - elephants)
+    seen = replace(outcome(default_setting(), 0.9, sizes), terms=Terms(0.1, 0.3, 0.6))
+    for weights, expected in (("dominant", worth), ("task", 0.9)):
+        tuner = started(("rp_ai_rate",), Script([0.5], [0.5]), weights=weights)
+        tuner.tell(seen)
+        assert tuner.state()["best_utility"] == pytest.approx(expected)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, by_size, faster, points
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Size
-from dcqcn_gym.envs.scenario.acc_loads import LOADS, steady
+from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, faster, points, websearch
+from dcqcn_gym.benchmarks.papers.figure import Against, Figure, Size
+from dcqcn_gym.envs.scenario.acc_loads import LOADS
 
 PLACE = "section 5.3, Fig. 12"
 ROWS = ("ACC", "SECN1", "SECN2")
-
-
-def measure(cell: Cell, size: Size) -> Measured:
-    """Run WebSearch at a load of the host links."""
-    return by_size(cell, size, steady("WebSearch", float(cell.x)))
 
 
 FIGURE = Figure(
@@ -25,7 +20,7 @@ FIGURE = Figure(
         "quick": Size(points(ROWS, (0.6, 0.9)), 5, length_ms=25, more={"hosts": 16}),
         "full": Size(points(ROWS, LOADS), 5, length_ms=300, more={"hosts": 288}),
     },
-    measure=measure,
+    measure=websearch,
     measures=BY_SIZE,
     claims=(
         faster("5.8 % lower mean of all flows than SECN1 at 90 % load",

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, by_size, faster, points
+from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, faster, points, websearch
 from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Size
-from dcqcn_gym.envs.scenario.acc_loads import steady
+from dcqcn_gym.benchmarks.papers.figure import Figure, Size
 
 PLACE = "section 5.3, Fig. 14"
 ROWS = ("ACC", "C-ACC", "SECN1", "SECN2")
-
-
-def measure(cell: Cell, size: Size) -> Measured:
-    """Run WebSearch at a load of the host links."""
-    return by_size(cell, size, steady("WebSearch", float(cell.x)))
 
 
 FIGURE = Figure(
@@ -26,7 +20,7 @@ FIGURE = Figure(
         "quick": Size(points(ROWS, (0.7,)), 5, length_ms=25, more={"hosts": 16}),
         "full": Size(points(ROWS, (0.7,)), 5, length_ms=300, more={"hosts": 96}),
     },
-    measure=measure,
+    measure=websearch,
     measures=BY_SIZE,
     claims=(
         faster("16 % lower mean of all flows under C-ACC than SECN1",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.incast import (
+    RATE,
     ROWS,
+    WORST,
     incast,
     large_incast,
 )
@@ -53,9 +55,9 @@ FIGURE = Figure(
     measure=measure,
     measures=(
         Measure("queue", "median queue, KB", 1e-3, ".0f"),
-        Measure("worst", "99th percentile, KB", 1e-3, ".0f"),
+        WORST,
         Measure("latency", "mean round trip, us", 1e6, ".0f"),
-        Measure("rate", "rate, % of the link", 1e2, ".1f"),
+        RATE,
     ),
     claims=(
         _times_lower(480, "the latency", "latency"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Level, Sign
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import (
+    RATE,
     ROWS,
+    WORST,
     incast,
     large_incast,
 )
@@ -45,9 +47,9 @@ FIGURE = Figure(
     measure=measure,
     measures=(
         Measure("queue", "median queue from 200 ms on, KB", 1e-3, ".1f"),
-        Measure("worst", "99th percentile, KB", 1e-3, ".0f"),
+        WORST,
         Measure("drained", "below 250 KB after, ms", 1e3, ".0f"),
-        Measure("rate", "rate, % of the link", 1e2, ".1f"),
+        RATE,
     ),
     claims=(
         _holds(0.5),

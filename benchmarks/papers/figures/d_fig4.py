@@ -14,10 +14,14 @@ from dcqcn_gym.benchmarks.papers.claims import (
     Effect,
     Level,
 )
-from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import (
     HELD_BYTES,
+    PAUSED,
+    QUEUE,
+    RATE,
     ROWS,
+    WORST,
     fails_from,
     incast,
     large_incast,
@@ -89,10 +93,10 @@ FIGURE = Figure(
     },
     measure=measure,
     measures=(
-        Measure("queue", "median queue from 200 ms on, KB", 1e-3, ".0f"),
-        Measure("worst", "99th percentile, KB", 1e-3, ".0f"),
-        Measure("rate", "rate, % of the link", 1e2, ".1f"),
-        Measure("paused", "senders paused, % of the time", 1e2, ".1f"),
+        QUEUE,
+        WORST,
+        RATE,
+        PAUSED,
     ),
     claims=(
         Claim("10 Gb/s: congestion cannot be alleviated from about 80 flows on",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Change, Claim, Effect, Level
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import (
+    PAUSED,
+    RATE,
     ROWS,
+    WORST,
     incast,
     large_incast,
 )
@@ -59,10 +62,10 @@ FIGURE = Figure(
     measures=(
         Measure("queue", "median queue from 200 ms on, KB", 1e-3, ".1f"),
         Measure("mean queue", "mean, KB", 1e-3, ".1f"),
-        Measure("worst", "99th percentile, KB", 1e-3, ".0f"),
+        WORST,
         Measure("drained", "below 250 KB after, ms", 1e3, ".0f"),
-        Measure("rate", "rate, % of the link", 1e2, ".1f"),
-        Measure("paused", "senders paused, % of the time", 1e2, ".1f"),
+        RATE,
+        PAUSED,
     ),
     claims=(
         Claim("10 Gb/s, 2000 flows: converged, the queue is at most about 200 KB (with the reading "

@@ -17,7 +17,11 @@ from dcqcn_gym.benchmarks.papers.claims import (
 )
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import (
+    PAUSED,
+    QUEUE,
+    RATE,
     ROWS,
+    WORST,
     fails_from,
     incast,
     large_incast,
@@ -59,11 +63,11 @@ FIGURE = Figure(
     },
     measure=measure,
     measures=(
-        Measure("queue", "median queue from 200 ms on, KB", 1e-3, ".0f"),
-        Measure("worst", "99th percentile, KB", 1e-3, ".0f"),
-        Measure("rate", "rate, % of the link", 1e2, ".1f"),
+        QUEUE,
+        WORST,
+        RATE,
         Measure("unsteady", "spread of the rate, % of the link", 1e2, ".1f"),
-        Measure("paused", "senders paused, % of the time", 1e2, ".1f"),
+        PAUSED,
     ),
     claims=(
         Claim("TIMELY still limits the queue at 1200 flows and fails at a larger scale",

@@ -24,7 +24,13 @@ from dcqcn_gym.runs.rows import Row, changed_scenario
 PLACE = "section IV-B, Fig. 7"
 RANGES = Row("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
 BYTES = Row("paraleon-bytes", given_name="PARALEON, by bytes")
-ROWS = by_name((*FIVE, RANGES, BYTES))
+OPTIONS = (
+    Row("paraleon", {"weights": "dominant"}, given_name="PARALEON, weights by type"),
+    Row("paraleon", changes={"rtt_base": "one-way"}, given_name="PARALEON, one-way base"),
+    Row("paraleon", changes={"transport": {"rtt_probe_us": 100}}, given_name="PARALEON, probes"),
+)
+"""What the paper or its authors' code have otherwise, one at a time."""
+ROWS = by_name((*FIVE, RANGES, BYTES, *OPTIONS))
 OTHERS = tuple(row.name for row in FIVE[1:])
 HOST, UPLINK = "30 % of hosts", "30 % of uplinks"
 LOADS = {HOST: "host", UPLINK: "uplink"}
@@ -105,7 +111,11 @@ FIGURE = Figure(
         "fabric; the paper does not say what 30 % refers to, so both loads are here",
         "slowdowns count every flow that started in the first 80 %, unfinished ones at their age; "
         "the paper plots those that finished",
-        "all rows but the last two are the paper's; ACC (the network of the package) decides once "
+        "all rows but the last five are the paper's. By type: the utility's weights are .5/.2/.3 "
+        "while elephants dominate, .2/.5/.3 otherwise, as the authors' code has it; one-way base: "
+        "the RTT term as printed, half of ours; probes: the round trip of one packet in 100 us "
+        "and queue pair instead of all",
+        "ACC (the network of the package) decides once "
         "per interval of 1 ms",
     ),
 )  # fmt: skip

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dcqcn_gym.commands.interrupt import interruptible
+
+if TYPE_CHECKING:
+    from dcqcn_gym.benchmarks.papers.rerun import Rerun
 
 __all__ = ["app"]
 
@@ -75,6 +79,78 @@ def run(
     typer.echo(f"results: {folder / RESULTS_FILE}", err=True)
     for name in pictures:
         typer.echo(f"plot: {folder / name}", err=True)
+
+
+@app.command()
+def rerun(
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FIGURE", help="Default: the two cheapest of each paper."),
+    ] = None,
+    size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
+    keep: Annotated[
+        Path | None, typer.Option(help="Where results are kept; default: those of the package.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the new results, so that an interrupted rerun goes on with what is "
+            "there; default: none, all is measured."
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Put the table into this Markdown file.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Measure figures again and compare with what is kept, byte for byte.
+
+    Exit status 2 if one differs: dynamics have changed, and its results have to be made anew.
+    """
+    from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.benchmarks.papers.catalog import results_folder
+    from dcqcn_gym.benchmarks.papers.rerun import cheapest, table_of_reruns
+    from dcqcn_gym.runs.table import print_tables
+
+    kept = results_folder() if keep is None else keep
+    found = _again(figures or cheapest(kept, size), size, kept, out, jobs, quiet)
+    table = table_of_reruns(found)
+    print_tables([table])
+    differing = [f"{one.figure}: {cell}" for one in found for cell in one.differing]
+    for words in differing[:10]:
+        typer.echo(f"differs: {words}", err=True)
+    if differing:
+        raise typer.Exit(2)
+    if write is not None:
+        insert(write, "papers-rerun", f"{table.title}:\n\n{table.markdown()}")
+        typer.echo(write, err=True)
+
+
+def _again(
+    names: list[str], size: str, kept: Path, out: Path | None, jobs: int | None, quiet: bool
+) -> list[Rerun]:
+    """Run figures again in ``out``, or in a folder that goes."""
+    from dcqcn_gym.benchmarks.papers.rerun import rerun
+    from dcqcn_gym.runs.claim import claim
+    from dcqcn_gym.runs.progress import open_progress
+
+    go_on = "nothing was written; with --out a folder keeps what is finished"
+    if out is not None:
+        go_on = f"{out} holds what is finished: the same command continues it"
+    with (
+        tempfile.TemporaryDirectory() as place,
+        claim(out or Path(place), "paper rerun"),
+        interruptible(go_on),
+        open_progress(quiet=quiet) as progress,
+    ):
+        folder = out or Path(place)
+        return [
+            rerun(name, size, kept, folder / name, workers=jobs, progress=progress)
+            for name in names
+        ]
 
 
 @app.command()

@@ -21,6 +21,7 @@ __all__ = [
     "UNKNOWN_TERM",
     "Judgement",
     "PfcOver",
+    "RttBase",
     "Rules",
     "Terms",
     "Weights",
@@ -38,6 +39,7 @@ IDLE_UTILITY = 1.0
 """Utility of an interval without traffic: finishing early never costs reward."""
 
 PfcOver = Literal["all", "paused"]
+RttBase = Literal["two-way", "one-way"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,10 @@ class Rules(Protocol):
     @property
     def pfc_over(self) -> PfcOver:
         """Over which devices the paused time is averaged."""
+
+    @property
+    def rtt_base(self) -> RttBase:
+        """What a round trip is divided into."""
 
 
 @dataclass(frozen=True)
@@ -132,9 +138,11 @@ def o_tp(report: IntervalReport, active_share: float = 0.05) -> float:
     return 0.0
 
 
-def o_rtt(report: IntervalReport) -> float:
+def o_rtt(report: IntervalReport, rtt_base: RttBase = "two-way") -> float:
     """Return O_RTT in 0..1: base RTT over mean RTT per host pair, then mean over the pairs.
 
+    The base is the report's, twice links times smallest link delay; with ``rtt_base="one-way"``
+    half of it, as PARALEON (ICNP'24, eq. 1) prints it, so that the term ends at 0.5.
     Without any sample it is 1 if data was sent (no evidence of queueing yet) and 0 if flows
     waited and nothing was sent.
     """
@@ -143,6 +151,8 @@ def o_rtt(report: IntervalReport) -> float:
         return 0.0 if report.idle else 1.0
     mean_ps = report.rtt_sum_ps[sampled] / report.rtt_count[sampled]
     ratio = report.rtt_base_ps[sampled] / np.maximum(mean_ps, 1.0)
+    if rtt_base == "one-way":
+        ratio = ratio / 2
     return float(np.minimum(ratio, 1.0).mean())
 
 
@@ -170,7 +180,11 @@ def o_pfc(report: IntervalReport, pfc_over: PfcOver = "all") -> float:
 
 
 def terms(
-    report: IntervalReport, *, active_share: float = 0.05, pfc_over: PfcOver = "all"
+    report: IntervalReport,
+    *,
+    active_share: float = 0.05,
+    pfc_over: PfcOver = "all",
+    rtt_base: RttBase = "two-way",
 ) -> Terms:
     """Return the three terms of one interval; all 1 if it is idle (:func:`is_idle`).
 
@@ -181,7 +195,7 @@ def terms(
     unknown = report.unknown
     return Terms(
         tp=UNKNOWN_TERM if "host_tx_bytes" in unknown else o_tp(report, active_share),
-        rtt=UNKNOWN_TERM if "rtt_sum_ps" in unknown else o_rtt(report),
+        rtt=UNKNOWN_TERM if "rtt_sum_ps" in unknown else o_rtt(report, rtt_base),
         pfc=UNKNOWN_TERM if "port_pause_ps" in unknown else o_pfc(report, pfc_over),
     )
 
@@ -205,5 +219,10 @@ def judge(report: IntervalReport, rules: Rules) -> Judgement:
     """
     if is_idle(report):
         return Judgement(IDLE_TERMS, IDLE_UTILITY, True)
-    value = terms(report, active_share=rules.active_share, pfc_over=rules.pfc_over)
+    value = terms(
+        report,
+        active_share=rules.active_share,
+        pfc_over=rules.pfc_over,
+        rtt_base=rules.rtt_base,
+    )
     return Judgement(value, utility(value, rules.weights), False)

@@ -1,0 +1,108 @@
+"""Kept results measured again: are they still the same bytes?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dcqcn_gym
+from dcqcn_gym.benchmarks.papers.catalog import PAPERS, figure
+from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, TIMING_FILE, produce, size_of
+from dcqcn_gym.core.errors import RunError, UnknownNameError
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.runs.table import Table
+
+__all__ = ["Rerun", "cheapest", "rerun", "table_of_reruns"]
+
+EACH = 2
+"""How many figures of a paper are run again if none is named."""
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A figure that was run again: its cells, and which of them (in words) have other results."""
+
+    figure: str
+    paper: str
+    cells: int
+    differing: Sequence[str]
+
+
+def cheapest(keep: Path, size: str, each: int = EACH) -> list[str]:
+    """Return the figures of each paper that took the least CPU time of those kept at a size.
+
+    Raises RunError if none is kept.
+    """
+    found: list[str] = []
+    for paper in PAPERS:
+        spent = {
+            name: seconds
+            for name, seconds in _kept(keep, size).items()
+            if figure(name).paper == paper.name
+        }
+        found += sorted(spent, key=lambda name: (spent[name], name))[:each]
+    if not found:
+        raise RunError(
+            f"{keep} holds no results of size {size!r}; dcqcn-gym paper pages keeps some"
+        )
+    return found
+
+
+def _kept(keep: Path, size: str) -> dict[str, float]:
+    """Return the CPU seconds of every figure that is kept at a size, by its name."""
+    ending = f"-{size}.jsonl"
+    names = [path.name.removesuffix(ending) for path in sorted(keep.glob(f"*{ending}"))]
+    return {name: _seconds(_file(keep, name, size)) for name in names}
+
+
+def _file(keep: Path, figure: str, size: str) -> Path:
+    return keep / f"{figure}-{size}.jsonl"
+
+
+def _seconds(path: Path) -> float:
+    timing = path.with_suffix(f".{TIMING_FILE}")
+    return float(json.loads(timing.read_bytes())["cpu_s"]) if timing.exists() else float("inf")
+
+
+def rerun(name: str, size: str, keep: Path, out: Path, **how: Any) -> Rerun:
+    """Measure a figure again in ``out``, going on with what is there, and compare with the kept.
+
+    ``how`` goes to :func:`~dcqcn_gym.benchmarks.papers.results.produce`. Raises UnknownNameError
+    for a figure or size that does not exist or of which nothing is kept, RunError from ``produce``.
+    """
+    found = figure(name)
+    size_of(found, size)
+    path = _file(keep, found.name, size)
+    if not path.is_file():
+        raise UnknownNameError(f"figure kept at size {size!r}", found.name, _kept(keep, size))
+    produce(found, size, out, **how)
+    old, new = path.read_bytes().splitlines(), (out / RESULTS_FILE).read_bytes().splitlines()
+    return Rerun(found.name, found.paper, len(new), _differing(old, new))
+
+
+def _differing(old: Sequence[bytes], new: Sequence[bytes]) -> list[str]:
+    """Return the cells whose lines differ, and those that only one of the two has."""
+    pair = [{_cell(line): line for line in lines} for lines in (old, new)]
+    cells = list(dict.fromkeys([*pair[0], *pair[1]]))
+    named = [cell for cell in cells if pair[0].get(cell) != pair[1].get(cell)]
+    return named or ([] if list(old) == list(new) else ["the order of the cells"])
+
+
+def _cell(line: bytes) -> str:
+    found: Mapping[str, Any] = json.loads(line)
+    return f"{found['row']} at {found['x']}, seed {found['seed']}"
+
+
+def table_of_reruns(reruns: Sequence[Rerun]) -> Table:
+    """Return a row per figure: its cells, and whether they came out as they are kept."""
+    rows = [
+        (one.figure, one.paper, str(one.cells),
+         f"{len(one.differing)} differ" if one.differing else "the same bytes")
+        for one in reruns
+    ]  # fmt: skip
+    whole = count(one.cells for one in reruns)
+    title = f"{whole} cells measured again by version {dcqcn_gym.__version__}"
+    return Table(("figure", "paper", "cells", "against what is kept"), rows, title=title, words=4)
