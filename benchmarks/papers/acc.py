@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Direction
 from dcqcn_gym.benchmarks.papers.figure import Cell, Measure, Measured, Place, Size
 from dcqcn_gym.benchmarks.papers.tuned import Tuned, tuned
@@ -99,7 +100,7 @@ def by_size(
 ) -> Measured:
     """Run a row on a load; completion times in ACC's bins, with ``rewarded`` also the reward."""
     tuner, arguments = ROWS[cell.row]
-    scenario = fabric(int(size.more["hosts"]), workloads)
+    scenario = as_asked(fabric(int(size.more["hosts"]), workloads), size)
     seen = tuned(scenario, tuner, cell.seed, size.length_ms, arguments=arguments)
     reward = {"reward": _reward(scenario, seen)} if rewarded else {}
     return Measured({**seen.by_size(), **reward}, {}, seen.hops)

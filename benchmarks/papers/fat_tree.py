@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.figure import Cell, Measured, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["COUNTED", "FAST", "LATER", "NEW", "OLD", "ROWS", "Row", "completion"]
+__all__ = ["COUNTED", "FAST", "LATER", "NEW", "OLD", "ROWS", "Row", "completion", "fat_tree"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ HEADROOM = 330_000
 def completion(cell: Cell, size: Size, cdf: str, rows: Mapping[str, Row] = ROWS) -> Measured:
     """Start flows for ``length_ms`` at load ``cell.x`` (in percent), and wait for all of them."""
     row = rows[cell.row]
-    scenario = _scenario(row, size, cdf, float(cell.x) / 100)
+    scenario = as_asked(fat_tree(row, size, cdf, float(cell.x) / 100), size)
     setting = scenario.initial_setting().replace_nvidia(row.knobs)
     seen = probe(
         scenario, cell.seed, size.more["wait_ms"], every_us=20, setting=setting, until_done=True
@@ -75,7 +76,7 @@ def completion(cell: Cell, size: Size, cdf: str, rows: Mapping[str, Row] = ROWS)
     )
 
 
-def _scenario(row: Row, size: Size, cdf: str, load: float) -> Scenario:
+def fat_tree(row: Row, size: Size, cdf: str, load: float) -> Scenario:
     """Return a fat tree of ``k`` with a scheme, and the traffic."""
     return Scenario.model_validate(
         {

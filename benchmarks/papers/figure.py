@@ -147,3 +147,5 @@ class Figure:
     ours: Sequence[str] = ()
     """What the paper leaves open, and what is done here."""
     revision: int = 1
+    data_acks: Sequence[str] = ()
+    """Rows that are also measured with ACKs and CNPs in the class of their data (``acks.py``)."""

@@ -1,4 +1,8 @@
-"""The results that are kept with the project, one file per figure and size."""
+"""The results that are kept with the project, one file per figure and size.
+
+Those with ACKs in the class of their data lie in a folder of their own; comparisons with ns-3 are
+one file.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,15 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from dcqcn_gym.benchmarks.papers.acks import FOLDER, has_data_acks
+from dcqcn_gym.benchmarks.papers.checks import Checks
+from dcqcn_gym.benchmarks.papers.confirm import CONFIRMED_FILE, read_confirmed
 from dcqcn_gym.benchmarks.papers.figure import SIZES
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, TIMING_FILE, Results, read_results
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.log import write_atomically
 
-__all__ = ["keep_results", "kept_results"]
+__all__ = ["keep_results", "kept_checks", "kept_results"]
 
 
 def keep_results(folder: Path, keep: Path) -> Path:
@@ -19,11 +26,24 @@ def keep_results(folder: Path, keep: Path) -> Path:
     results = read_results(folder / RESULTS_FILE)
     if not keep.is_dir():
         raise RunError(f"--keep {keep} is no folder; run this in a checkout, or make the folder")
-    path = keep / f"{results.figure}-{results.size}.jsonl"
+    path = _file(keep / FOLDER if has_data_acks(results) else keep, results)
+    path.parent.mkdir(exist_ok=True)
     timing = (folder / TIMING_FILE).read_bytes()
     write_atomically(path, (folder / RESULTS_FILE).read_bytes())
     write_atomically(path.with_suffix(".timing.json"), timing)
     return path
+
+
+def _file(folder: Path, results: Results) -> Path:
+    return folder / f"{results.figure}-{results.size}.jsonl"
+
+
+def kept_checks(keep: Path) -> Checks:
+    """Return what was checked beside the figures; empty where nothing is kept."""
+    data = [read_results(path) for path in sorted((keep / FOLDER).glob("*.jsonl"))]
+    both = {one.figure: (read_results(_file(keep, one)), one) for one in data}
+    confirmed = keep / CONFIRMED_FILE
+    return Checks(both, read_confirmed(confirmed) if confirmed.exists() else {})
 
 
 def kept_results(keep: Path) -> Mapping[str, tuple[Results, float | None]]:

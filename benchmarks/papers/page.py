@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS, ROWS, Paper, Row, figure, figures_of
+from dcqcn_gym.benchmarks.papers.checks import Checks, acks_text, confirmed_text
 from dcqcn_gym.benchmarks.papers.claims import Judged, Verdict, judge
 from dcqcn_gym.benchmarks.papers.figure import Figure
 from dcqcn_gym.benchmarks.papers.plot import draw
@@ -32,6 +33,7 @@ __all__ = [
 MISSING = "not yet measured"
 Found = Mapping[str, tuple[Results, float | None]]
 """The results of figures that are kept, and the CPU seconds they took."""
+NO_CHECKS = Checks()
 
 
 def came_out(row: Row, found: Found) -> str:
@@ -141,7 +143,7 @@ def figure_text(of: Figure, results: Results, pictures: Sequence[str], cpu_s: fl
     return "\n\n".join(parts)
 
 
-def page(paper: Paper, found: Found, pictures: Path) -> str:
+def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS) -> str:
     """Return a paper's page and write its pictures into ``pictures``."""
     of_paper = list(figures_of(paper.name))
     lines = [_overview(row, found) for row in ROWS if row.paper == paper.name]
@@ -163,6 +165,10 @@ def page(paper: Paper, found: Found, pictures: Path) -> str:
         results, cpu_s = found[of.name]
         names = write_pictures(of, results, pictures)
         parts.append(figure_text(of, results, [f"images/{name}" for name in names], cpu_s))
+        if of.name in checks.acks:
+            parts.append(acks_text(of, *checks.acks[of.name]))
+    if paper.name in checks.confirmed:
+        parts.append(confirmed_text(checks.confirmed[paper.name]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -187,7 +193,9 @@ def _anchor(title: str) -> str:
     return kept.replace(" ", "-")
 
 
-def write_pages(docs: Path, found: Found, papers: list[str] | None = None) -> list[Path]:
+def write_pages(
+    docs: Path, found: Found, checks: Checks = NO_CHECKS, papers: list[str] | None = None
+) -> list[Path]:
     """Write the page of every paper that has results; return the files."""
     written = []
     for paper in PAPERS:
@@ -196,6 +204,6 @@ def write_pages(docs: Path, found: Found, papers: list[str] | None = None) -> li
             continue
         path = docs / f"{paper.name}.md"
         docs.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, page(paper, found, docs / "images").encode())
+        write_atomically(path, page(paper, found, docs / "images", checks).encode())
         written.append(path)
     return written

@@ -17,7 +17,7 @@ from dcqcn_gym.runs.bookkeeping import Window
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 
-__all__ = ["ELEPHANT_BYTES", "MICE_BYTES", "Tuned", "mean_or_nan", "tuned"]
+__all__ = ["ELEPHANT_BYTES", "MICE_BYTES", "Tuned", "carried_out", "mean_or_nan", "tuned"]
 
 MICE_BYTES, ELEPHANT_BYTES = 100_000, 10_000_000
 """ACC's bins: (0, 100 KB] and [10 MB, ...)."""
@@ -88,9 +88,15 @@ def tuned(
     """
     intervals = round(length_ms * 1e3 / scenario.monitor_interval_us)
     spec = RunSpec(scenario, tuner, seed, intervals, tuner_args=dict(arguments or {}))
+    return carried_out(spec, watch=watch, every_us=every_us)
+
+
+def carried_out(spec: RunSpec, *, watch: Sequence[int] = (), every_us: float = 10.0) -> Tuned:
+    """Carry out a run and keep what :func:`tuned` does, without writing a log."""
+    scenario, intervals = spec.scenario, spec.intervals
     seen = Tuned()
     with closing(spec.make_tuner()) as acting, closing(spec.make_env()) as env:
-        observation, _ = env.reset(seed=seed)
+        observation, _ = env.reset(seed=spec.seed)
         if watch:
             env.backend.watch(  # type: ignore[attr-defined]  # the native one
                 round(every_us * 1e6),

@@ -18,7 +18,7 @@ from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS
 from dcqcn_gym.benchmarks.papers.claims import Verdict, judge
 from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
-from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_results
+from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_checks, kept_results
 from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.rerun import cheapest, rerun
@@ -202,7 +202,7 @@ def test_kept_results_are_of_the_figures_as_they_are() -> None:
 
 
 def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
-    written = write_pages(tmp_path, kept_results(KEPT))
+    written = write_pages(tmp_path, kept_results(KEPT), kept_checks(KEPT))
     assert written
     for path in (*written, *(tmp_path / "images").iterdir()):
         there = ROOT / "docs" / "papers" / path.relative_to(tmp_path)

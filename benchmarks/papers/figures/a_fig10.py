@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.applications import steered
 from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Effect, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
@@ -31,7 +32,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     scenario = changed_scenario(load_scenario("parameter-server"), changes, str(cell.x))
     tuner = cell.row.removesuffix(FRESH)
     seed = cell.seed if tuner == cell.row else 1000 + cell.seed
-    return steered(scenario, tuner, seed, size.length_ms)
+    return steered(as_asked(scenario, size), tuner, seed, size.length_ms)
 
 
 OLD, NEW = (SECN1, SECN2, ACC), (SECN1 + FRESH, SECN2 + FRESH, ACC + FRESH)
@@ -44,6 +45,7 @@ FIGURE = Figure(
     paper="acc",
     title="training with a parameter server, a proxy",
     x="model",
+    data_acks=(*OLD, *NEW),
     sizes={
         "smoke": Size(dict.fromkeys((*OLD, *NEW), (RESNET,)), 1, length_ms=6,
                       more={"shrink": 1000, "compute_us": COMPUTE}),

@@ -15,6 +15,7 @@ FIGURE = Figure(
     paper="acc",
     title="completion times of WebSearch by load",
     x="load",
+    data_acks=ROWS,
     sizes={
         "smoke": Size(points(ROWS, (0.9,)), 2, length_ms=2, more={"hosts": 16}),
         "quick": Size(points(ROWS, (0.6, 0.9)), 5, length_ms=25, more={"hosts": 16}),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Effect, Level
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops
@@ -37,16 +38,17 @@ def rows(size: Size) -> dict[str, Row]:
     )))  # fmt: skip
 
 
-def _scenario(size: Size) -> Scenario:
+def all_to_all(size: Size) -> Scenario:
+    """Return the traffic: workers that send to each other, round after round."""
     base = load_scenario("alltoall-20x100mb" if size.more["hosts"] == 128 else "mini-llm-alltoall")
     (traffic,) = (one.model_dump(mode="json") for one in base.workloads)
     traffic |= {"off_us": 0, "bytes": int(size.more["bytes"])}
-    return changed_scenario(base, {"workloads": [traffic]}, "C-fig2")
+    return as_asked(changed_scenario(base, {"workloads": [traffic]}, "C-fig2"), size)
 
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Search, then hold what was found on fresh traffic: completion times and rates of flows."""
-    row, scenario = rows(size)[cell.row], _scenario(size)
+    row, scenario = rows(size)[cell.row], all_to_all(size)
     rounds = int(size.more["search"])
     with tempfile.TemporaryDirectory() as folder:
         searching = cell.row in (CHAMELEON, LOOSE, PARALEON)
@@ -108,6 +110,7 @@ FIGURE = Figure(
     paper="chameleon",
     title="an all-to-all after CHAMELEON's search",
     x="traffic",
+    data_acks=NAMES[:3],
     sizes={
         "smoke": Size(_points(), 2, 8, {"hosts": 16, "bytes": 1e5, "round": 2, "search": 4}),
         "quick": Size(_points(), 5, 100, {"hosts": 16, "bytes": 1e6, "round": 10, "search": 200}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.claims import Between, Cause, Change, Claim
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import ROWS, network
@@ -23,7 +24,7 @@ def measure(cell: Cell, size: Size) -> Measured:
         "load": 0.5 if cell.row in (OLD_HALF, NEW_HALF) else 0.8,
         "stop_us": size.length_ms * 1000,
     }
-    scenario = network(ROWS[cell.row.split(",")[0]], 10, [workload])
+    scenario = as_asked(network(ROWS[cell.row.split(",")[0]], 10, [workload]), size)
     seen = probe(scenario, cell.seed, 20 * size.length_ms + 2000, until_done=True)
     fct = seen.fct_s()
     edges = np.arange(0, 6.01, 0.25)  # decades above 1 us
@@ -60,6 +61,7 @@ FIGURE = Figure(
     paper="dcqcn-plus",
     title="completion times of real workloads, 10 Gb/s, load 0.8",
     x="workload",
+    data_acks=(OLD, NEW),
     sizes={
         "smoke": Size(POINTS, 2, length_ms=20),
         "quick": Size(POINTS, 4, length_ms=1000),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, Cause, Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.probe import thinned
@@ -47,7 +48,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     rest, length = size.more["influx_ms"] / 6, size.length_ms  # 5 ms of 30
     if name != cell.row:
         rest, length = size.more["rest_ms"], size.more["later_ms"]
-    seen = tuned(_scenario(size, changes), tuner, cell.seed, length)
+    seen = tuned(as_asked(_scenario(size, changes), size), tuner, cell.seed, length)
     during, after = _means(seen, begin, end), _means(seen, end + rest, np.inf)
     time = np.array([r.start_ps * 1e-12 for r in seen.reports])
     trips = np.array([_trip_s(seen, i) for i in range(len(seen.reports))])
@@ -110,6 +111,7 @@ FIGURE = Figure(
     paper="paraleon",
     title="an influx of FB_Hadoop into an all-to-all",
     x="traffic",
+    data_acks=tuple(ROWS),
     sizes={
         "smoke": Size(
             _points(),

@@ -70,6 +70,7 @@ FIGURE = Figure(
     paper="dolce-rc",
     title="CacheFollower on a fat tree at 200 Gb/s, with Table I",
     x="load, %",
+    data_acks=MAIN,
     sizes={
         "smoke": Size(POINTS, 1, 0.3, {"k": 4, "wait_ms": 30}),
         "quick": Size(POINTS, 3, 1, {"k": 8, "wait_ms": 100}),

@@ -1,10 +1,10 @@
-"""``dcqcn-gym paper list``, ``run``, ``pages``: figures of the papers, measured again."""
+"""``dcqcn-gym paper list``, ``run``, ``confirm``, ``pages``: figures of papers, measured again."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -45,8 +45,12 @@ def run(
     size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the results; default: runs/papers/FIGURE/SIZE."),
+        typer.Option(help="Folder for the results; default: runs/papers/FIGURE/SIZE[-acks]."),
     ] = None,
+    acks: Annotated[
+        Literal["control", "data"],
+        typer.Option(help="The class of ACKs and CNPs at switches: their own, or their data's."),
+    ] = "control",
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
     ] = None,
@@ -56,6 +60,7 @@ def run(
 
     What is finished in the folder is not measured again, so the same command continues a run.
     """
+    from dcqcn_gym.benchmarks.papers import acks as data_acks
     from dcqcn_gym.benchmarks.papers import catalog
     from dcqcn_gym.benchmarks.papers.claims import judge
     from dcqcn_gym.benchmarks.papers.page import table_of, verdict_table, write_pictures
@@ -65,8 +70,10 @@ def run(
     from dcqcn_gym.runs.table import print_tables
 
     found = catalog.figure(figure)
+    found = data_acks.with_data_acks(found) if acks == "data" else found
     size_of(found, size)
-    folder = Path("runs") / "papers" / found.name / size if out is None else out
+    name = f"{size}-acks" if acks == "data" else size
+    folder = Path("runs") / "papers" / found.name / name if out is None else out
     go_on = f"{folder} holds what is finished: the same command continues it"
     with (
         claim(folder, "paper run"),
@@ -169,14 +176,55 @@ def pages(
 ) -> None:
     """Keep results, and write the page of every paper from all that are kept."""
     from dcqcn_gym.benchmarks.markdown_page import insert
-    from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_results
+    from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_checks, kept_results
     from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
+    from dcqcn_gym.benchmarks.papers.ten_minutes import write_ten_minutes
 
     for folder in results or ():
         typer.echo(keep_results(folder, keep))
     found = kept_results(keep)
-    for path in write_pages(docs, found):
+    checks = kept_checks(keep)
+    for path in write_pages(docs, found, checks):
         typer.echo(path)
+    path, stale = write_ten_minutes(docs, found, checks)
+    typer.echo(path)
+    for words in stale:
+        typer.echo(f"{path}: the prose is out of date: {words}", err=True)
     if readme is not None:
         insert(readme, "papers", by_paper(found, docs.as_posix()).markdown())
         typer.echo(readme)
+
+
+@app.command()
+def confirm(
+    papers: Annotated[
+        list[str] | None, typer.Argument(metavar="PAPER", help="Papers; default: all five.")
+    ] = None,
+    against: Annotated[str, typer.Option(help="The other backend.")] = "ns3",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what was found here, as JSON.")
+    ] = None,
+) -> None:
+    """Run a scaled case of each paper on the native engine and on ns-3; exit 1 if they differ.
+
+    The tuner is in the loop on both, so equal means equal figures and equal decisions.
+    """
+    from rich.console import Console
+
+    from dcqcn_gym.benchmarks.papers.checks import confirmed_table
+    from dcqcn_gym.benchmarks.papers.confirm import CASES, case, write_confirmed
+    from dcqcn_gym.benchmarks.papers.confirm import confirm as compared
+    from dcqcn_gym.runs.table import print_tables
+
+    chosen = [case(paper) for paper in papers] if papers else list(CASES)
+    found = []
+    with Console(stderr=True).status("") as status:
+        for one in chosen:
+            status.update(f"{one.paper}: {one.what}, on native and {against}")
+            found.append(compared(one, against))
+    print_tables([confirmed_table(found)])
+    if out is not None:
+        write_confirmed(out, found, against)
+        typer.echo(out)
+    if not all(one.holds for one in found):
+        raise typer.Exit(1)

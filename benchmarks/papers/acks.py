@@ -1,0 +1,95 @@
+"""A figure with ACKs and CNPs in the class of their data, as the papers' simulators have them.
+
+Here they have a class of their own at switches, which nothing else delays. With
+``[switch] ack_class = "data"`` they wait in the queues of the data that goes their way, and PFC
+stops them with it. A figure that names rows in ``data_acks`` can be measured in both ways; its
+``measure`` passes its scenario through :func:`as_asked`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Judged, Level, Verdict, judge
+from dcqcn_gym.benchmarks.papers.figure import Figure, Size
+from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.runs.rows import changed_scenario
+
+__all__ = ["FOLDER", "as_asked", "both_ways", "has_data_acks", "what_changed", "with_data_acks"]
+
+FOLDER = "acks"
+"""Where such results are kept, beside those of the figures as they are."""
+ASKED = "acks_as_data"
+"""The number in ``Size.more`` that asks for it, so that results tell how they were made."""
+
+
+def as_asked(scenario: Scenario, size: Size) -> Scenario:
+    """Return the scenario with ACKs and CNPs in the class of their data if ``size`` asks for it."""
+    if not size.more.get(ASKED):
+        return scenario
+    return changed_scenario(scenario, {"switch": {"ack_class": "data"}}, scenario.name)
+
+
+def with_data_acks(figure: Figure) -> Figure:
+    """Return the figure measured in that way: its ``data_acks`` rows and the claims about them.
+
+    Raises ConfigError if it names none.
+    """
+    if not figure.data_acks:
+        raise ConfigError(
+            f"{figure.name} is not measured with ACKs in the class of their data; expected a "
+            "figure that names rows in 'data_acks'"
+        )
+    sizes = {
+        name: replace(
+            size,
+            points={row: at for row, at in size.points.items() if row in figure.data_acks},
+            more={**size.more, ASKED: 1.0},
+        )
+        for name, size in figure.sizes.items()
+    }
+    return replace(figure, sizes=sizes, claims=_claims(figure), plots=(), ours=())
+
+
+def has_data_acks(results: Results) -> bool:
+    """Return whether results were made in that way."""
+    return any(line["more"].get(ASKED) for line in results.lines)
+
+
+def both_ways(figure: Figure, usual: Results, data: Results) -> list[tuple[Judged, Judged]]:
+    """Return every claim that both results can judge: as it is, and with ACKs among the data."""
+    claims = _claims(figure)
+    return list(zip(judge(claims, usual), judge(claims, data), strict=True))
+
+
+def what_changed(pairs: Sequence[tuple[Judged, Judged]]) -> str:
+    """Return how many verdicts changed, and how many of those from coming out to not, or back."""
+    changed = count(a.verdict is not b.verdict for a, b in pairs)
+    said = f"{changed} of {len(pairs)} verdicts changed"
+    if not changed:
+        return said
+    turned = count(_side(a) * _side(b) < 0 for a, b in pairs)
+    return f"{said}, {turned or 'none'} of them between coming out and not"
+
+
+def _side(one: Judged) -> int:
+    """Return 1 for a claim that came out, at least its direction, -1 for one that did not."""
+    return {Verdict.OPEN: 0, Verdict.NOT: -1}.get(one.verdict, 1)
+
+
+def _claims(figure: Figure) -> Sequence[Claim]:
+    """Return the claims about the rows in ``data_acks``, without the causes, which need others."""
+    return [
+        replace(claim, cause=None)
+        for claim in figure.claims
+        if isinstance(claim.finding, Change | Level)
+        and _rows_of(claim.finding) <= set(figure.data_acks)
+    ]
+
+
+def _rows_of(finding: Change | Level) -> set[str]:
+    return {finding.row, finding.against} if isinstance(finding, Change) else {finding.row}

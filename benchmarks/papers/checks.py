@@ -1,0 +1,82 @@
+"""What was checked beside a paper's figures: ns-3, and ACKs in the class of their data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dcqcn_gym.benchmarks.papers.acks import both_ways, what_changed
+from dcqcn_gym.benchmarks.papers.claims import Judged
+from dcqcn_gym.benchmarks.papers.confirm import Confirmed
+from dcqcn_gym.benchmarks.papers.figure import Figure
+from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.runs.markdown import Marked
+from dcqcn_gym.runs.table import Table, with_interval
+
+__all__ = ["Checks", "acks_text", "confirmed_table", "confirmed_text"]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Results by figure, as they are and with ACKs among the data; comparisons by paper."""
+
+    acks: Mapping[str, tuple[Results, Results]] = field(default_factory=dict)
+    confirmed: Mapping[str, Confirmed] = field(default_factory=dict)
+
+
+def confirmed_table(found: Sequence[Confirmed]) -> Table:
+    """Return a line for each case: what ran, how much of it, and how far apart the two are."""
+    columns = ("paper", "figure", "case", "acted", "intervals", "flows", "packet-hops", "marks",
+               "pauses", "mean FCT apart", "utility apart", "verdict")  # fmt: skip
+    return Table(columns, [_confirmed_row(one) for one in found], words=4)
+
+
+def _confirmed_row(one: Confirmed) -> list[str]:
+    c = one.comparison
+    counts = (c.flows, c.packet_hops, c.marks, c.pauses)
+    same = [str(a) if a == b else f"{a} / {b}" for a, b in counts]
+    apart = [f"{value:.1e}" if value else "0" for value in (c.fct_of_mean, c.utility_mean)]
+    acted = one.tuner if one.same_settings else f"{one.tuner}, other settings"
+    return [one.paper, one.figure, one.what, acted, str(c.intervals), *same, *apart, one.verdict]
+
+
+def confirmed_text(one: Confirmed) -> str:
+    """Return a page's section on ns-3."""
+    return "\n\n".join(
+        (
+            "## The same on ns-3",
+            f"Seed {one.comparison.seed} of {one.figure} in small, on the native engine and on "
+            "ns-3, with whoever acts in the loop on both. *Identical*: every array of every "
+            "interval's report has the same bytes, and every setting is the same.",
+            confirmed_table([one]).markdown(),
+            f"Command: `dcqcn-gym paper confirm {one.paper}` ([ns3](../ns3.md)).",
+        )
+    )
+
+
+def acks_text(figure: Figure, usual: Results, data: Results) -> str:
+    """Return a figure's section on ACKs and CNPs in the class of their data."""
+    pairs = both_ways(figure, usual, data)
+    rows = [
+        [a.claim.text, *(word for one in (a, b) for word in (_found(one), one.verdict.value))]
+        for a, b in pairs
+    ]
+    marked = [
+        [*row[:-1], Marked(f"**{row[-1]}**") if row[-1] != row[2] else row[-1]] for row in rows
+    ]
+    columns = ("the paper says", "own class: found", "verdict", "data's class: found", "verdict")
+    return "\n\n".join(
+        (
+            f"### {figure.name} with ACKs and CNPs in the class of their data",
+            "Here ACKs and CNPs have a class of their own at switches; in the papers' simulators "
+            'they wait among the data (`[switch] ack_class = "data"`). The same rows, seeds and '
+            f"rules in both ways: {what_changed(pairs)}.",
+            Table(columns, marked, words=1).markdown(),
+            f"Command: `dcqcn-gym paper run {figure.name} --size {data.size} --acks data`.",
+        )
+    )
+
+
+def _found(one: Judged) -> str:
+    claim = one.claim
+    return with_interval(one.found, claim.form, claim.scale, unit=claim.unit, style="brackets")
