@@ -42,7 +42,7 @@ CLASSES = (10_000, 100_000, 1_000_000, 10**12)
 BEGIN_S = 1.0
 """Time for all hosts to wait before the first flow."""
 LINGER_S = 5.0
-"""Time that others' flows may still need after the last was due."""
+"""Time without a visit after which no others' flows are waited for, once the last was due."""
 TRIES = 20
 """How often a flow is tried: the other side waits again only a moment after the one before."""
 STEP_S = 0.005
@@ -102,7 +102,7 @@ class Flows:
             if flows and peer not in self._running:
                 self._begin(flows.popleft(), now)
         busy = self.waiting or self._running or any(self._queued.values())
-        return bool(busy) or now < self.until_s
+        return bool(busy) or now < max(self.until_s, self._waiting.visited_s + LINGER_S)
 
     def _begin(self, flow: Flow, now: float) -> None:
         flow.begun_s = flow.begun_s or now

@@ -31,6 +31,8 @@ class Waiting:
         self._words, self._first_port = list(words), first_port
         self._processes: dict[int, subprocess.Popen[str] | None] = dict.fromkeys(peers)
         self._not_before = dict.fromkeys(self._processes, 0.0)
+        self.visited_s = float("-inf")
+        """When the last visit had been served, in seconds of the monotonic clock."""
 
     def keep(self) -> None:
         """See to it that somebody waits for every peer.
@@ -40,8 +42,10 @@ class Waiting:
         for peer, process in self._processes.items():
             if process is not None and process.poll() is not None:
                 process.communicate()
-                pause = PAUSE_S if process.returncode else 0.0
-                self._not_before[peer] = time.monotonic() + pause
+                now, pause = time.monotonic(), PAUSE_S
+                if process.returncode == 0:
+                    self.visited_s, pause = now, 0.0
+                self._not_before[peer] = now + pause
                 self._processes[peer] = process = None
             if process is None and time.monotonic() >= self._not_before[peer]:
                 port = str(self._first_port + peer)

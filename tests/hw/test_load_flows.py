@@ -9,7 +9,9 @@ from __future__ import annotations
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +28,7 @@ from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.load.fleet_flows import jobs_of
-from dcqcn_gym.hw.load.flows import Flow, messages_of, table
+from dcqcn_gym.hw.load.flows import LINGER_S, Flow, Flows, messages_of, table
 from dcqcn_gym.hw.load.jobs import FLOWS, LoadJobs, results
 from dcqcn_gym.hw.load.outputs import FlowClass
 from dcqcn_gym.hw.load.schedule import MOST_FLOWS, poisson_flows
@@ -164,7 +166,7 @@ def test_flows_run_through_the_agents_and_are_counted(
         with pytest.raises(StateError, match="still runs here"):
             controller.start_loads(jobs)
         n = count(len(flows.to) for flows in wanted.values())
-        for _ in range(600):  # until the played perftest has seen every flow
+        for _ in range(2400):  # until the played perftest has seen every flow
             sent = (folder / "sent").read_text().split() if (folder / "sent").exists() else []
             if len(sent) == n:
                 break
@@ -266,6 +268,33 @@ def free_ports() -> int:
             except OSError:
                 continue
             return port
+
+
+def test_a_host_waits_on_while_late_flows_of_others_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "ib_write_bw"
+    script.write_text(PERFTEST.format(python=sys.executable, log=str(tmp_path / "sent")))
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    port = free_ports()
+    flows = Flows(0, ["a", "b"], port, [], time.monotonic(), deque())
+    try:
+        assert not flows.step(flows.until_s)  # nothing of its own, and nobody has come
+        for _ in range(1200):
+            flows.step(time.monotonic())
+            if flows._waiting.visited_s > 0:
+                break
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port + 1)):
+                pass
+            time.sleep(0.05)
+        visited = flows._waiting.visited_s
+        assert visited >= flows.until_s
+        assert flows.step(visited + LINGER_S / 2)
+        flows.close()  # so that nobody comes again
+        assert not flows.step(flows._waiting.visited_s + LINGER_S)
+    finally:
+        flows.close()
 
 
 def test_a_port_that_is_taken_is_tried_again_with_a_pause(tmp_path: Path) -> None:
