@@ -403,6 +403,7 @@ Job random_job(std::uint64_t seed, std::uint64_t number, int generation) {
   Job job = Maker(seed, number).make();
   if (generation >= 2) add_options(job, seed, number);
   if (generation >= 3) add_traffic(job, seed, number);
+  if (generation >= 4) add_probes(job, seed, number);
   return job;
 }
 

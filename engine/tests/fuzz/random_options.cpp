@@ -122,6 +122,15 @@ void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number) {
   if (reacting) react_to_arrivals(job, draws);
 }
 
+void add_probes(Job& job, std::uint64_t seed, std::uint64_t number) {
+  RandomStream draws(seed, Purpose::kMonitor, number);
+  if (draws.below(3) != 0) return;
+  const std::string period = std::to_string(1 + draws.below(200'000'000));
+  for (std::string& line : job.scenario) {
+    if (line.rfind("transport ", 0) == 0) line += " rtt_probe_ps=" + period;
+  }
+}
+
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number) {
   RandomStream draws(seed, Purpose::kArrivals, number);
   const bool acks = draws.below(2) == 0;

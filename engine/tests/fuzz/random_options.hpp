@@ -13,4 +13,7 @@ void add_options(Job& job, std::uint64_t seed, std::uint64_t number);
 // several connections of each pair of hosts, and workloads that react to arrivals.
 void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number);
 
+// The same of the fourth: round trips of probes.
+void add_probes(Job& job, std::uint64_t seed, std::uint64_t number);
+
 }  // namespace dcqcn::fuzz
