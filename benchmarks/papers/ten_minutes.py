@@ -1,8 +1,8 @@
 """The page for a reader with ten minutes: prose in ``ten_minutes.md``, numbers from the results.
 
-A place ``{{FIGURE|PART|VERDICT}}`` of the prose is the finding of that figure's claim PART, or of the
-one whose text holds PART; VERDICT is what the sentence around it takes for granted. ``{{table}}``,
-``{{counts}}``, ``{{acks}}`` and ``{{ns3}}`` stand for what all results say together.
+A place ``{{FIGURE|PART|VERDICT}}`` of the prose is the finding of that figure's claim PART, or of
+the one whose text holds PART; VERDICT is what the sentence around it takes for granted.
+``{{table}}``, ``{{counts}}``, ``{{acks}}`` and ``{{ns3}}`` stand for what all results say together.
 """
 
 from __future__ import annotations
