@@ -95,9 +95,7 @@ def rerun(
         typer.Argument(metavar="FIGURE", help="Default: the two cheapest of each paper."),
     ] = None,
     size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
-    keep: Annotated[
-        Path | None, typer.Option(help="Where results are kept; default: those of the package.")
-    ] = None,
+    keep: Annotated[Path | None, typer.Option(help="Default: what the package keeps.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -126,14 +124,19 @@ def rerun(
     found = _again(figures or cheapest(kept, size), size, kept, out, jobs, quiet)
     table = table_of_reruns(found)
     print_tables([table])
-    differing = [f"{one.figure}: {cell}" for one in found for cell in one.differing]
-    for words in differing[:10]:
-        typer.echo(f"differs: {words}", err=True)
-    if differing:
+    if _tell_what_differs(found):
         raise typer.Exit(2)
     if write is not None:
         insert(write, "papers-rerun", f"{table.title}:\n\n{table.markdown()}")
         typer.echo(write, err=True)
+
+
+def _tell_what_differs(found: list[Rerun]) -> bool:
+    """Name the first ten cells whose results differ; return whether there are any."""
+    differing = [f"{one.figure}: {cell}" for one in found for cell in one.differing]
+    for words in differing[:10]:
+        typer.echo(f"differs: {words}", err=True)
+    return bool(differing)
 
 
 def _again(
