@@ -102,12 +102,18 @@ def pages(
     from dcqcn_gym.benchmarks.markdown_page import insert
     from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_checks, kept_results
     from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
+    from dcqcn_gym.benchmarks.papers.ten_minutes import write_ten_minutes
 
     for folder in results or ():
         typer.echo(keep_results(folder, keep))
     found = kept_results(keep)
-    for path in write_pages(docs, found, kept_checks(keep)):
+    checks = kept_checks(keep)
+    for path in write_pages(docs, found, checks):
         typer.echo(path)
+    path, stale = write_ten_minutes(docs, found, checks)
+    typer.echo(path)
+    for words in stale:
+        typer.echo(f"{path}: the prose is out of date: {words}", err=True)
     if readme is not None:
         insert(readme, "papers", by_paper(found, docs.as_posix()).markdown())
         typer.echo(readme)
