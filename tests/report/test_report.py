@@ -194,6 +194,7 @@ def test_collectives_are_compared_round_by_round(tmp_path: Path) -> None:
     assert ours is not None
     assert (ours["rounds"], ours["time_ns_mean"], ours["time_ns_max"]) == (2, 4e6, 5e6)
     # 8 MB in 4 ms are 2 GB/s; each of 8 ranks sends 7/8 of it; 2 rounds and pauses in 10 ms
+    assert ours["algbw_gbytes_per_s"] == pytest.approx(2)
     assert ours["busbw_gbytes_per_s"] == pytest.approx(1.75)
     assert ours["iterations_per_s"] == pytest.approx(200)
     assert during["paraleon"].against_default == paired_change([4.0], [4.0], relative=True)
@@ -205,6 +206,12 @@ def test_collectives_are_compared_round_by_round(tmp_path: Path) -> None:
     assert fresh["expert"].against_default is None
     page = text_of(run)
     assert "<h2>Collectives</h2>" in page
+    head = page.split('class="collectives sortable"')[1].split("</tr>")[0]
+    columns = re.findall(r'<th scope="col">([^<]+)</th>', head)
+    assert columns[4:6] == ["algbw, GB/s", "busbw, GB/s"]
+    body = page.split('class="collectives sortable"')[1]
+    row = body.split('<th scope="row">paraleon</th>')[1].split("</tr>")[0]
+    assert re.findall(r"<td>([^<]*)</td>", row)[3:5] == ["2", "1.75"]
     assert "Collectives" not in text_of(write_run(tmp_path / "plain", intervals=5))
 
 
