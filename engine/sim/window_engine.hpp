@@ -119,8 +119,15 @@ class WindowEngine final : public Engine {
   void send_replies(Nic& nic, const Replies& replies, Time now);
   void forget(Nic& nic, std::uint32_t place);
   void arm_rto(Nic& nic, const Qp& q);
-  void transmit(Port& port, const Packet& p, Time now);
   Time host_wake(std::uint32_t host, const Nic& nic) const;
+
+  // put a packet on the wire
+  static void transmit(Port& port, const Packet& p, Time now) {
+    Packet& w = port.wire.push_slot();
+    w = p;
+    port.busy = now + p.bytes * port.ps_per_byte;
+    w.arrival = port.busy + port.delay;
+  }
 
   // ---- window_fast.cpp ----
   bool pfc_cannot_fire(const Switch& sw, Time end) const;

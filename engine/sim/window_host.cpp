@@ -69,13 +69,6 @@ bool WindowEngine::take_ready(Nic& nic, std::uint32_t& place) {
   return false;
 }
 
-void WindowEngine::transmit(Port& port, const Packet& p, Time now) {
-  Packet& w = port.wire.push_slot();
-  w = p;
-  port.busy = now + p.bytes * port.ps_per_byte;
-  w.arrival = port.busy + port.delay;
-}
-
 void WindowEngine::send_from(Nic& nic, std::uint32_t place, Time now) {
   TransportLayer& transport = world_.transport;
   Qp& q = transport.qp(nic.qps[place]);
