@@ -18,7 +18,7 @@ from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, TIMING_FILE, Resul
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.log import write_atomically
 
-__all__ = ["keep_results", "kept_checks", "kept_results"]
+__all__ = ["keep_results", "kept_checks", "kept_file", "kept_results"]
 
 
 def keep_results(folder: Path, keep: Path) -> Path:
@@ -26,7 +26,8 @@ def keep_results(folder: Path, keep: Path) -> Path:
     results = read_results(folder / RESULTS_FILE)
     if not keep.is_dir():
         raise RunError(f"--keep {keep} is no folder; run this in a checkout, or make the folder")
-    path = _file(keep / FOLDER if has_data_acks(results) else keep, results)
+    place = keep / FOLDER if has_data_acks(results) else keep
+    path = kept_file(place, results.figure, results.size)
     path.parent.mkdir(exist_ok=True)
     timing = (folder / TIMING_FILE).read_bytes()
     write_atomically(path, (folder / RESULTS_FILE).read_bytes())
@@ -34,14 +35,15 @@ def keep_results(folder: Path, keep: Path) -> Path:
     return path
 
 
-def _file(folder: Path, results: Results) -> Path:
-    return folder / f"{results.figure}-{results.size}.jsonl"
+def kept_file(folder: Path, figure: str, size: str) -> Path:
+    """Return where the results of a figure at a size are kept."""
+    return folder / f"{figure}-{size}.jsonl"
 
 
 def kept_checks(keep: Path) -> Checks:
     """Return what was checked beside the figures; empty where nothing is kept."""
     data = [read_results(path) for path in sorted((keep / FOLDER).glob("*.jsonl"))]
-    both = {one.figure: (read_results(_file(keep, one)), one) for one in data}
+    both = {one.figure: (read_results(kept_file(keep, one.figure, one.size)), one) for one in data}
     confirmed = keep / CONFIRMED_FILE
     return Checks(both, read_confirmed(confirmed) if confirmed.exists() else {})
 

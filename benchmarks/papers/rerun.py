@@ -10,6 +10,7 @@ from typing import Any
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS, figure
+from dcqcn_gym.benchmarks.papers.keep import kept_file
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, TIMING_FILE, produce, size_of
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.sums import count
@@ -55,11 +56,7 @@ def _kept(keep: Path, size: str) -> dict[str, float]:
     """Return the CPU seconds of every figure that is kept at a size, by its name."""
     ending = f"-{size}.jsonl"
     names = [path.name.removesuffix(ending) for path in sorted(keep.glob(f"*{ending}"))]
-    return {name: _seconds(_file(keep, name, size)) for name in names}
-
-
-def _file(keep: Path, figure: str, size: str) -> Path:
-    return keep / f"{figure}-{size}.jsonl"
+    return {name: _seconds(kept_file(keep, name, size)) for name in names}
 
 
 def _seconds(path: Path) -> float:
@@ -75,7 +72,7 @@ def rerun(name: str, size: str, keep: Path, out: Path, **how: Any) -> Rerun:
     """
     found = figure(name)
     size_of(found, size)
-    path = _file(keep, found.name, size)
+    path = kept_file(keep, found.name, size)
     if not path.is_file():
         raise UnknownNameError(f"figure kept at size {size!r}", found.name, _kept(keep, size))
     produce(found, size, out, **how)
