@@ -13,7 +13,7 @@ from dcqcn_gym.benchmarks.board.compared import best_known, p_values
 from dcqcn_gym.benchmarks.board.details import course_details, row_details, suite_details
 from dcqcn_gym.benchmarks.board.kept_readings import open_readings
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
-from dcqcn_gym.benchmarks.board.ranking import aggregate, bands, improvement
+from dcqcn_gym.benchmarks.board.ranking import aggregate, bands, improvement, iqm
 from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.board.run_table import write_runs
 from dcqcn_gym.benchmarks.board.scoring import STAGES, RowScores, score_rows
@@ -49,8 +49,7 @@ def write_results(
     with open_readings(board, workers) as readings:
         rows = score_rows(board, readings)
     place = ranked(rows)
-    best = {name: i for i, name in enumerate(place)}
-    rows = sorted(rows, key=lambda row: (best.get(row.name, len(best)), not row.complete))
+    rows = sorted(rows, key=lambda row: _order(row, list(place)))
     known = best_known(rows, list(board.suite.scenarios))
     others = [row for row in rows if row.complete and row.name != BASELINE]
     chance = p_values({row.name: row.parts["final"].score for row in others})
@@ -82,6 +81,12 @@ def write_results(
         if row.missing
     ]
     return [table for table in tables if table.rows], remarks
+
+
+def _order(row: RowScores, by_rank: Sequence[str]) -> tuple[int, bool, float]:
+    """Rows with a rank come first, then the others by their final score, unfinished ones last."""
+    place = by_rank.index(row.name) if row.name in by_rank else len(by_rank)
+    return place, not row.complete, -iqm(row.parts["final"].score) if row.complete else 0.0
 
 
 def row_line(board: Board, row: RowScores, band: int | None) -> dict[str, Any]:
