@@ -12,8 +12,7 @@ import importlib
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
-from pydantic import Field, model_validator
-from typing_extensions import Self
+from pydantic import Field
 
 from dcqcn_gym.core.agents import Agent, agents_of, joint_setting
 from dcqcn_gym.core.clusters import Cluster, part_of
@@ -23,22 +22,16 @@ from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import terms, utility
+from dcqcn_gym.core.weights import UtilityWeights
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 
 __all__ = ["ClustersTuner"]
 
 
-class _Weights(StrictModel):
+class _Weights(UtilityWeights):
     tp: float = Field(default=0.2, ge=0, le=1)
     rtt: float = Field(default=0.5, ge=0, le=1)
     pfc: float = Field(default=0.3, ge=0, le=1)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        whole = self.tp + self.rtt + self.pfc
-        if abs(whole - 1.0) > 1e-9:
-            raise ConfigError(f"tp + rtt + pfc = {whole:g}; expected weights that add up to 1")
-        return self
 
 
 class _ClusterSettings(StrictModel):

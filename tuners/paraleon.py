@@ -26,7 +26,7 @@ side (on the scale of the action space); the temperature that is not relaxed goe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, cast
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from pydantic import Field, create_model
@@ -37,6 +37,7 @@ from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import utility
+from dcqcn_gym.core.weights import UtilityWeights
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.per_tier import groups_apart
@@ -53,15 +54,10 @@ __all__ = [
 ]
 
 
-class _Weights(NamedTuple):
-    """Weights of eq. 1 for throughput, round trip and pause."""
-
-    tp: float
-    rtt: float
-    pfc: float
-
-
-WEIGHTS: Mapping[bool, _Weights] = {True: _Weights(0.5, 0.2, 0.3), False: _Weights(0.2, 0.5, 0.3)}
+WEIGHTS: Mapping[bool, UtilityWeights] = {
+    True: UtilityWeights(tp=0.5, rtt=0.2, pfc=0.3),
+    False: UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3),
+}
 """By whether elephants dominate: the paper's weights for training and for FB_Hadoop."""
 
 

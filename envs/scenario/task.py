@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationInfo,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
-from typing_extensions import Self
+from pydantic import Field, ValidationInfo, field_validator
 
-from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.config import GrownModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.knob_names import by_knob_name, knob_name
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting
 from dcqcn_gym.core.optional_knobs import with_optional
 from dcqcn_gym.core.presets import PRESETS
+from dcqcn_gym.core.weights import UtilityWeights
 from dcqcn_gym.envs.scenario.choices import KnobChoice, checked_choices
 from dcqcn_gym.envs.scenario.scheme import SchemeModel
 from dcqcn_gym.envs.scenario.topology import us_to_ps
@@ -51,22 +44,7 @@ def _tuned(data: Mapping[str, Any]) -> tuple[str, ...]:
     return _table(data).tuned
 
 
-class UtilityWeights(StrictModel):
-    """Weights of throughput, round trip and pause in the utility (PARALEON eq. 1); sum 1."""
-
-    tp: float = Field(ge=0, le=1)
-    rtt: float = Field(ge=0, le=1)
-    pfc: float = Field(ge=0, le=1)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        total = self.tp + self.rtt + self.pfc
-        if abs(total - 1.0) > 1e-9:
-            raise ConfigError(f"tp + rtt + pfc = {total:g}; expected weights that add up to 1")
-        return self
-
-
-class Task(StrictModel):
+class Task(GrownModel):
     """What a tuner is asked, apart from the network it is asked on.
 
     ``knobs`` are those an action sets (the others stay as they start), as a list or as changes of
@@ -74,6 +52,8 @@ class Task(StrictModel):
     devices that a tuner which sets groups apart turns beside ``"cluster"``
     (:data:`dcqcn_gym.core.groups.DeviceSetting`). Keys ending in ``_us`` are microseconds.
     """
+
+    later: ClassVar[Collection[str]] = ("rtt_base",)
 
     monitor_interval_us: float = Field(default=1000.0, ge=1, le=1e9)
     intervals: int = Field(default=280, ge=1, description="budget in monitor intervals")
@@ -89,14 +69,6 @@ class Task(StrictModel):
         "default"
     )
     weights: UtilityWeights = UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3)
-
-    @model_serializer(mode="wrap")
-    def _without_later_keys(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out a key that came later and is not used: older logs do not have it."""
-        values: dict[str, Any] = dump(self)
-        if self.rtt_base == "two-way":
-            values.pop("rtt_base", None)
-        return values
 
     @field_validator("knobs", mode="before")
     @classmethod
