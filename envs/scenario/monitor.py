@@ -6,22 +6,20 @@ written in Python (:mod:`dcqcn_gym.envs.monitors`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BeforeValidator,
     Discriminator,
     Field,
-    SerializerFunctionWrapHandler,
     Tag,
     field_validator,
-    model_serializer,
     model_validator,
 )
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import StrictModel, validate
+from dcqcn_gym.core.config import GrownModel, StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.envs.monitors import MONITORS
 from dcqcn_gym.envs.scenario.tables import Cdf, CdfField
@@ -114,8 +112,10 @@ class _States(Monitor):
         return self.sizes_cdf
 
 
-class _Sketch(Monitor):
+class _Sketch(Monitor, GrownModel):
     """An Elastic Sketch: sizes of its parts, and what a counter counts."""
+
+    later: ClassVar[Collection[str]] = ("hash_seed",)
 
     heavy_bytes: int = Field(default=153_600, ge=1, le=2**26)
     light_bytes: int = Field(default=460_800, ge=1, le=2**26)
@@ -123,14 +123,6 @@ class _Sketch(Monitor):
     hash_seed: int = Field(
         default=0, ge=0, le=2**31 - 1, description="other hash functions: other flows collide"
     )
-
-    @model_serializer(mode="wrap")
-    def _without_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out an option that came later and is not used: older logs do not have it."""
-        values: dict[str, Any] = dump(self)
-        if self.hash_seed == 0:
-            values.pop("hash_seed", None)
-        return values
 
     @model_validator(mode="after")
     def _check_sketch(self) -> Self:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from collections.abc import Collection
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationInfo,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.config import GrownModel, StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.scenario.alpha import computed_alpha
@@ -91,12 +84,14 @@ class Switch(StrictModel):
         return value
 
 
-class Transport(StrictModel):
+class Transport(GrownModel):
     """Acknowledgement, window and recovery of the hosts. ``window_bytes = 0`` is no window.
 
     With ``rtt_probe_us`` round trips are those of probes: of the first data packet that a queue
     pair starts so long after its last probe; 0: of every acknowledged packet.
     """
+
+    later: ClassVar[Collection[str]] = ("rtt_probe_us",)
 
     ack_every: int = Field(default=1, ge=1, le=1024)
     window_bytes: int = Field(default=0, ge=0, le=2**40)
@@ -104,14 +99,6 @@ class Transport(StrictModel):
     rto_us: float = Field(default=4000.0, gt=0, le=1e9)
     dispatch_delay_us: float = Field(default=0.0, ge=0, le=1e6)
     rtt_probe_us: float = Field(default=0.0, ge=0, le=1e9)
-
-    @model_serializer(mode="wrap")
-    def _without_later_keys(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out a key that came later and is not used: older logs do not have it."""
-        values: dict[str, Any] = dump(self)
-        if self.rtt_probe_us == 0:
-            values.pop("rtt_probe_us", None)
-        return values
 
     def check(self, payload_bytes: int) -> None:
         """Raise :class:`ConfigError` if a window could wait for an ACK that never comes."""

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
@@ -22,6 +29,7 @@ from dcqcn_gym.core.toml_text import parse_toml
 
 __all__ = [
     "CONFIGS",
+    "GrownModel",
     "StrictModel",
     "describe",
     "export_schemas",
@@ -52,6 +60,23 @@ class StrictModel(BaseModel):
                     meaning = f", {field.description}" if field.description else ""
                     raise ConfigError(f"{key} = {quote(value)}: expected no true or false{meaning}")
         return data
+
+
+class GrownModel(StrictModel):
+    """A model whose ``later`` keys stay out of dumps while unused: older logs do not have them.
+
+    They are keys with a default that came after logs had been written.
+    """
+
+    later: ClassVar[Collection[str]] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_later_keys(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = dump(self)
+        for key in self.later:
+            if getattr(self, key) == type(self).model_fields[key].default:
+                values.pop(key, None)
+        return values
 
 
 def _holds_truth(value: Any) -> bool:
