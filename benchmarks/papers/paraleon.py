@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect, Sign
+from dcqcn_gym.benchmarks.papers.figure import Measure, Size
 from dcqcn_gym.core.statistics import SizeBin, paper_bins, slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -21,6 +22,7 @@ from dcqcn_gym.runs.rows import Row, changed_scenario
 __all__ = [
     "ELEPHANTS",
     "FIVE",
+    "INFLUX",
     "MICE",
     "PARALEON",
     "by_name",
@@ -30,6 +32,7 @@ __all__ = [
     "lower",
     "means",
     "ran",
+    "through_influx",
 ]
 
 PARALEON = "PARALEON"
@@ -132,3 +135,27 @@ def influx(hosts: int, begin_ms: float, influx_ms: float) -> Scenario:
     other = {"kind": "poisson", "cdf": "FB_Hadoop", "load": 0.3, "start_us": begin_ms * 1e3,
              "stop_us": (begin_ms + influx_ms) * 1e3}  # fmt: skip
     return changed_scenario(base, {"workloads": [training, other]}, "influx")
+
+
+INFLUX = (
+    Measure("rtt", "round trip in the influx, us", 1e6, ".0f"),
+    Measure("tp", "O_TP in the influx", 1, ".3f"),
+    Measure("rtt after", "round trip after it, us", 1e6, ".0f"),
+    Measure("tp after", "O_TP after it", 1, ".3f"),
+)
+"""What figures 8 and 9 show of an influx."""
+
+
+def through_influx(row: Row, seed: int, size: Size) -> tuple[Series, dict[str, float]]:
+    """Run a row through an influx; return the log, and the figures of :data:`INFLUX`.
+
+    After it: from a sixth of its length on; there also ``rate after`` in bit/s.
+    """
+    begin, length = size.more["begin_ms"], size.more["influx_ms"]
+    run = ran(influx(int(size.more["hosts"]), begin, length), row, seed, size.length_ms)
+    end = begin + length
+    during, after = means(run, begin, end), means(run, end + length / 6)
+    return run, {
+        "rtt": during["rtt"], "tp": during["tp"], "rtt after": after["rtt"],
+        "tp after": after["tp"], "rate after": after["rate"],
+    }  # fmt: skip

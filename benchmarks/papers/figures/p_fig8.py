@@ -9,11 +9,12 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, Cause, Change, Claim, Sign
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Over, Size
+from dcqcn_gym.benchmarks.papers.paraleon import INFLUX, influx
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.benchmarks.papers.tuned import Tuned, tuned
 from dcqcn_gym.core.utility import terms
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.rows import changed_scenario
 
 PLACE = "section IV-B, Fig. 8"
@@ -31,13 +32,8 @@ LATER = ", later"
 
 
 def _scenario(size: Size, changes: Mapping[str, Any]) -> Scenario:
-    begin = size.more["begin_ms"] * 1e3
-    name = "influx" if size.more["hosts"] == 128 else "mini-llm-alltoall"
-    base = load_scenario(name)
-    training = base.workloads[0].model_dump(mode="json")
-    influx = {"kind": "poisson", "cdf": "FB_Hadoop", "load": 0.3, "start_us": begin,
-              "stop_us": begin + size.more["influx_ms"] * 1e3}  # fmt: skip
-    return changed_scenario(base, {"workloads": [training, influx], **changes}, "P-fig8")
+    base = influx(int(size.more["hosts"]), size.more["begin_ms"], size.more["influx_ms"])
+    return changed_scenario(base, changes, "P-fig8")
 
 
 def measure(cell: Cell, size: Size) -> Measured:
@@ -133,12 +129,7 @@ FIGURE = Figure(
         ),
     },
     measure=measure,
-    measures=(
-        Measure("rtt", "round trip in the influx, us", 1e6, ".0f"),
-        Measure("tp", "O_TP in the influx", 1, ".3f"),
-        Measure("rtt after", "round trip after it, us", 1e6, ".0f"),
-        Measure("tp after", "O_TP after it", 1, ".3f"),
-    ),
+    measures=INFLUX,
     claims=(*map(_lowest_trip, OTHERS), *map(_highest_tp, OTHERS)),
     plots=(
         Over("rtt", "Mean round trip, us", "ms", tuple((row, "influx") for row in ROWS), 1e6, 1e3),

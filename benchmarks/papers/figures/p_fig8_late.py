@@ -9,7 +9,7 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.paraleon import FIVE, by_name, hops, influx, lower, means, ran
+from dcqcn_gym.benchmarks.papers.paraleon import FIVE, INFLUX, by_name, hops, lower, through_influx
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.rows import Row
@@ -29,19 +29,15 @@ ROWS = by_name((
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run the all-to-all; figures in the influx and after it, and whether the search was over."""
-    begin, influx_ms = size.more["begin_ms"], size.more["influx_ms"]
-    scenario = influx(int(size.more["hosts"]), begin, influx_ms)
-    run = ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
-    end = begin + influx_ms
-    during, after = means(run, begin, end), means(run, end + influx_ms / 6)
+    run, figures = through_influx(ROWS[cell.row], cell.seed, size)
+    begin = size.more["begin_ms"]
     start = run.column("start_ps") * 1e-12
-    near = run.busy & (start >= (begin - influx_ms) * 1e-3)
+    near = run.busy & (start >= (begin - size.more["influx_ms"]) * 1e-3)
     return Measured(
-        {"rtt": during["rtt"], "tp": during["tp"], "rtt after": after["rtt"],
-         "tp after": after["tp"], "moves": moves(run, begin)},
+        {**{one.name: figures[one.name] for one in INFLUX}, "moves": moves(run, begin)},
         {"rtt": thinned(start[near], run.column("rtt_mean_ps")[near] * 1e-12)},
         hops(run),
-    )  # fmt: skip
+    )
 
 
 def moves(run: Series, begin_ms: float) -> float:
@@ -75,10 +71,7 @@ FIGURE = Figure(
     },
     measure=measure,
     measures=(
-        Measure("rtt", "round trip in the influx, us", 1e6, ".0f"),
-        Measure("tp", "O_TP in the influx", 1, ".3f"),
-        Measure("rtt after", "round trip after it, us", 1e6, ".0f"),
-        Measure("tp after", "O_TP after it", 1, ".3f"),
+        *INFLUX,
         Measure("moves", "intervals before it that began with a move, %", 1e2, ".0f"),
     ),
     claims=(

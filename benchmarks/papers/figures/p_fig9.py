@@ -5,13 +5,12 @@ from __future__ import annotations
 from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
+    INFLUX,
     PARALEON,
     by_name,
     hops,
-    influx,
     lower,
-    means,
-    ran,
+    through_influx,
 )
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.runs.rows import Row
@@ -30,18 +29,10 @@ OTHERS = (FIRST, SECOND)
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run the all-to-all with an influx; figures in the influx, and from a sixth of it after."""
-    begin, influx_ms = size.more["begin_ms"], size.more["influx_ms"]
-    scenario = influx(int(size.more["hosts"]), begin, influx_ms)
-    run = ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
-    end = begin + influx_ms
-    during, after = means(run, begin, end), means(run, end + influx_ms / 6)
+    run, values = through_influx(ROWS[cell.row], cell.seed, size)
     time = run.column("start_ps") * 1e-12
-    return Measured(
-        {"rtt": during["rtt"], "tp": during["tp"], "rtt after": after["rtt"],
-         "tp after": after["tp"], "rate after": after["rate"]},
-        {"rtt": thinned(time[run.busy], run.column("rtt_mean_ps")[run.busy] * 1e-12)},
-        hops(run),
-    )  # fmt: skip
+    trips = thinned(time[run.busy], run.column("rtt_mean_ps")[run.busy] * 1e-12)
+    return Measured(values, {"rtt": trips}, hops(run))
 
 
 CAUSE = Cause(
@@ -67,10 +58,7 @@ FIGURE = Figure(
     },
     measure=measure,
     measures=(
-        Measure("rtt", "round trip in the influx, us", 1e6, ".0f"),
-        Measure("tp", "O_TP in the influx", 1, ".3f"),
-        Measure("rtt after", "round trip after it, us", 1e6, ".0f"),
-        Measure("tp after", "O_TP after it", 1, ".3f"),
+        *INFLUX,
         Measure("rate after", "delivered after it, Gb/s", 1e-9, ".1f"),
     ),
     claims=(
