@@ -279,8 +279,7 @@ class Controller:
 
     def undo(self, name: str, why: str) -> list[str]:
         """Undo a confirmed transaction on every device where it is the newest; name those."""
-        states = self.ask_all("Status", pb.Nothing())
-        chosen = [device for device, status in states.items() if status.confirmed == name]
+        chosen = self._where_newest(name)
         self._audit.write({"event": "undo", "transaction": name, "why": why, "devices": chosen})
         self.ask_all("Undo", self._named(name, why), chosen)
         return chosen
@@ -291,9 +290,8 @@ class Controller:
 
     def undoing(self, name: str) -> dict[str, list[Line]]:
         """Return device -> what :meth:`undo` would change; nothing changes."""
-        states = self.ask_all("Status", pb.Nothing())
-        chosen = [device for device, status in states.items() if status.confirmed == name]
         found = {}
+        chosen = self._where_newest(name)
         for device, events in self.ask_all("History", pb.Nothing(), chosen).items():
             records = [parse_json(event) for event in events.json]
             before = confirmed_before(records, name)["values"]
@@ -304,6 +302,11 @@ class Controller:
                 if held[place] != text
             ]
         return found
+
+    def _where_newest(self, name: str) -> list[str]:
+        """Return the devices whose newest confirmed transaction this is."""
+        states = self.ask_all("Status", pb.Nothing())
+        return [device for device, status in states.items() if status.confirmed == name]
 
     def stop(self, on: bool, why: str) -> None:
         """Send every device back and have it refuse changes, or allow them again."""

@@ -21,7 +21,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.commands import hw_tune
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
 from dcqcn_gym.core.toml_text import toml_text
-from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.agent.server import load_agent
 from dcqcn_gym.hw.certs import write_all
@@ -31,10 +31,8 @@ from dcqcn_gym.hw.placement import hops_to_all
 
 
 @pytest.fixture(scope="module")
-def fabric(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DigitalFabric]:
-    file = tmp_path_factory.mktemp("scenario") / "small-fabric.toml"
-    file.write_text(SMALL)
-    with fabric_of(load_scenario(file), shared_profiles=True) as fabric:
+def fabric(small: Scenario) -> Iterator[DigitalFabric]:
+    with fabric_of(small, shared_profiles=True) as fabric:
         yield fabric
 
 

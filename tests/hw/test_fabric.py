@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabrics import SMALL, fabric_of
+from fabrics import fabric_of
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, DeviceError
 from dcqcn_gym.envs.backends import Backend, make_backend
@@ -20,13 +20,6 @@ from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.fleet import load_fleet
 from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.testing.backend_case import BackendCase
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    file = tmp_path_factory.mktemp("scenario") / "small-fabric.toml"
-    file.write_text(SMALL)
-    return load_scenario(file)
 
 
 @pytest.fixture(scope="module")

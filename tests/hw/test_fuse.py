@@ -19,7 +19,7 @@ from fabrics import SMALL, fabric_of
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, MissingExtraError
 from dcqcn_gym.core.knobs import DCQCN, NIC_KNOBS, default_setting
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.fabric.mounted import FileCall, MountedFiles
@@ -48,13 +48,6 @@ def _need_fuse() -> None:
     finally:
         files.close()
         shutil.rmtree(files.mount.parent)
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    file = tmp_path_factory.mktemp("scenario") / "small-fabric.toml"
-    file.write_text(SMALL)
-    return load_scenario(file)
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from fabrics import SMALL, fabric_of
+from fabrics import fabric_of
 from fleets import controller_of, fleet_of, nic_fleet
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.envs.backends.hardware import HardwareBackend
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.client import AgentClient
 from dcqcn_gym.hw.clocks import AgentClock, Times
@@ -137,13 +137,6 @@ class _Delayed(AgentClient):
         if method == "Counters":
             world.now += world.slow.get(self.name, 0.0)
         return super().send(method, request)
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    file = tmp_path_factory.mktemp("scenario") / "small-fabric.toml"
-    file.write_text(SMALL)
-    return load_scenario(file)
 
 
 @pytest.fixture
