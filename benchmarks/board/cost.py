@@ -7,7 +7,7 @@ covers; results hold nothing of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "cost_of",
     "cost_tables",
     "efficiency",
+    "kept_cost",
     "write_cost",
 ]
 
@@ -110,6 +111,16 @@ def write_cost(board: Board, out: Path | None = None) -> list[RowCost]:
     }
     write_json((out or board.out) / COST_FILE, {"rows": rows, "campaigns": campaigns(board.out)})
     return costs
+
+
+def kept_cost(board: Board) -> list[RowCost] | None:
+    """Return what a kept board's ``cost.json`` says; None for a board that has its logs."""
+    path = board.out / COST_FILE
+    if board.has_logs or not path.exists():
+        return None
+    names = [field.name for field in fields(RowCost)]
+    rows = parse_json(read_text(path))["rows"].values()
+    return [RowCost(**{name: row[name] for name in names}) for row in rows]
 
 
 def campaigns(out: Path) -> list[Mapping[str, Any]]:

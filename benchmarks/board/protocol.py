@@ -130,6 +130,11 @@ class Board:
     share: tuple[int, int] = (0, 1)
     """(i, n): of the runs only every n-th, from the i-th on, is made here."""
 
+    @property
+    def has_logs(self) -> bool:
+        """Tell whether any run was made here; a kept board has none."""
+        return (self.out / "runs").is_dir()
+
     def repeated(self, row: str) -> int:
         """Return how often the row of a name runs on every scenario."""
         fewer = self.suite.file.slow_repetitions

@@ -74,6 +74,19 @@ def test_what_is_kept_has_results_and_no_logs(board: Board, kept: Path, tmp_path
     }
 
 
+def test_what_a_kept_board_costs_is_read_and_not_lost(kept: Path) -> None:
+    before = files(kept)
+    told = bench("status", kept, "--cost")
+    assert told.exit_code == 0, told.output
+    costs = json.loads(before["cost.json"])["rows"]
+    assert [row["runs"] for row in costs.values()] == [8, 8, 8]
+    for name in costs:
+        assert f"{name} " in told.output
+    assert "0 of 8" not in told.output
+    assert "8 of 8" in told.output
+    assert files(kept) == before
+
+
 def test_a_line_of_every_run_tells_its_setting_and_its_digests(board: Board, kept: Path) -> None:
     lines = [json.loads(line) for line in (kept / RUNS_FILE).read_text().splitlines()]
     assert len(lines) == 3 * 2 * 2

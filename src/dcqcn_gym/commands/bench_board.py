@@ -138,7 +138,7 @@ def _carry_out(board: Board, jobs: int | None, quiet: bool, dask: str | None = N
 def status(
     out: Out,
     cost: Annotated[
-        bool, typer.Option("--cost", help="CPU minutes instead; writes DIR/cost.json.")
+        bool, typer.Option("--cost", help="CPU minutes instead; writes DIR/cost.json where logs are.")
     ] = False,
     serial: Annotated[
         Path | None,
@@ -163,10 +163,16 @@ def _print_progress(board: Board) -> None:
 
 
 def _print_cost(board: Board, serial: Path | None) -> None:
-    from dcqcn_gym.benchmarks.board.cost import campaigns, cost_tables, efficiency, write_cost
+    from dcqcn_gym.benchmarks.board.cost import (
+        campaigns,
+        cost_tables,
+        efficiency,
+        kept_cost,
+        write_cost,
+    )
     from dcqcn_gym.runs.table import print_tables
 
-    print_tables(cost_tables(write_cost(board), campaigns(board.out)))
+    print_tables(cost_tables(kept_cost(board) or write_cost(board), campaigns(board.out)))
     if serial is not None:
         typer.echo(f"parallel efficiency: {efficiency(board.out, serial):.2f}")
 
