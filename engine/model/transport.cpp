@@ -61,6 +61,7 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
     qps_.emplace_back();
     receivers_.emplace_back();
     flow_keys_.push_back(0);
+    if (transport_.rtt_probe > 0) probe_at_.push_back(0);
     qps_[slot].ref = slot;
   } else {
     slot = free_qps_.back();
@@ -69,11 +70,12 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   Qp& q = qps_[slot];
   const std::uint32_t ref = q.ref + (1u << kSlotBits);  // next generation
   q = Qp{};
+  if (transport_.rtt_probe > 0) probe_at_[slot] = 0;
   q.ref = ref;
   q.live = true;
   q.src = static_cast<std::uint16_t>(flow.src);
   q.dst = static_cast<std::uint16_t>(flow.dst);
-  q.priority = flow.priority;
+  q.priority = static_cast<std::uint8_t>(flow.priority);
   q.entropy = topology_.entropy(flow.src, flow.dst, ordinal, false);
   flow_keys_[slot] = flow_key_of(static_cast<std::uint32_t>(flow.src), ordinal);
   const bool kept = transport_.qp_per_pair || flow.bytes == kUnlimited;
@@ -127,11 +129,7 @@ void TransportLayer::tell_ack(Qp& q, const Packet& p, Time now) {
 
 bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
   if (hears_acks_) tell_ack(q, p, now);
-  if (const Time sent = static_cast<Time>(p.sent); p.type() == Kind::kAck && sent >= q.probe_at) {
-    q.rtt_sum += now - sent;
-    ++q.rtt_count;
-    if (transport_.rtt_probe > 0) q.probe_at = sent + transport_.rtt_probe;
-  }
+  if (p.type() == Kind::kAck) take_rtt(q, static_cast<Time>(p.sent), now);
   // sequence numbers wrap: compare by signed distance
   if (static_cast<std::int32_t>(p.seq - q.unacked) > 0) {
     q.unacked = p.seq;
@@ -239,7 +237,7 @@ void TransportLayer::add_cnp(const QpReceiver& r, Time now, Replies& replies) {
                                                  bool in_order, bool may_answer, Time now) {
   const Arrived arrived{payload_of(p), p.ecn != 0, in_order, r.complete};
   const Time key = static_cast<Time>(p.sent);
-  const Answer answer = schemes_.of(host).on_data(slot_of(p.qp), arrived, may_answer, key,
+  const Answer answer = schemes_.of(host).on_data(slot_of(p.qp), host, arrived, may_answer, key,
                                                   wire_.cnp_in_ack ? key : now, now);
   r.quiet_until = answer.quiet_until;
   log_.totals.cnps += answer.cnp;
@@ -315,6 +313,16 @@ void TransportLayer::tick(int host, Time now, Replies& replies) {
   }
   refresh_senders(host);
   note_tick(host, now);
+}
+
+void TransportLayer::take_rtt(Qp& q, Time sent, Time now) {
+  if (!probe_at_.empty()) {
+    Time& next = probe_at_[slot_of(q.ref)];
+    if (sent < next) return;
+    next = sent + transport_.rtt_probe;
+  }
+  q.rtt_sum += now - sent;
+  ++q.rtt_count;
 }
 
 void TransportLayer::flush_rtt(Qp& q) {

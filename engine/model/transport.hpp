@@ -9,6 +9,7 @@
 #include "model/metrics.hpp"
 #include "model/nic_schemes.hpp"
 #include "model/packet.hpp"
+#include "model/prefetch.hpp"
 #include "model/queue_pair.hpp"
 #include "model/scenario.hpp"
 #include "model/topology.hpp"
@@ -46,6 +47,9 @@ enum class Then : std::uint8_t {
 // packets by which a flow without an end is ahead of what it has sent, at least one
 inline constexpr std::uint32_t kStretch = 1u << 16;
 
+// so many queue pairs, of about 500 bytes with both ends, are more than the nearer caches hold
+inline constexpr std::size_t kCrowd = 1000;
+
 class TransportLayer {
  public:
   TransportLayer(const Scenario& scenario, const Topology& topology, FlowSource& source,
@@ -82,7 +86,8 @@ class TransportLayer {
   bool on_ack(Qp& q, const Packet& p, Time now);
   void on_cnp(Qp& q, const Packet& p, Time now) {
     q.resting = false;
-    set_pace(q, schemes_.of(q.src).on_cnp(slot_of(q.ref), static_cast<Time>(p.sent), now));
+    const Time key = static_cast<Time>(p.sent);
+    set_pace(q, schemes_.of(q.src).on_cnp(slot_of(q.ref), q.src, key, now));
   }
   // retransmission timer (only where packets can be lost)
   bool lossy() const { return lossy_; }
@@ -92,6 +97,18 @@ class TransportLayer {
   bool on_rto(Qp& q, Time now);
   // the armed timer ran out
   Then on_timer(Qp& q, Time now);
+
+  bool crowded() const { return qps_.size() > kCrowd; }
+  // fetch what the arrival of this packet will touch
+  void prefetch(const Packet& p) const {
+    const std::uint32_t slot = slot_of(p.qp);
+    if (p.is_data()) {
+      prefetch_all(receivers_[slot]);
+      return;
+    }
+    prefetch_all(qps_[slot]);
+    if (p.type() == Kind::kCnp) schemes_.of(p.dst).prefetch(slot);
+  }
 
   // ---- receiver ----
   void on_data(const Packet& p, int host, Time now, Replies& replies);
@@ -151,6 +168,7 @@ class TransportLayer {
   void stretch(Qp& q) { q.end_seq = q.message_end = messages_[q.send_message].end_seq += kStretch; }
   void complete(Qp& q, Message& m, Time now);
   void go_back(Qp& q);
+  void take_rtt(Qp& q, Time sent, Time now);
   void flush_rtt(Qp& q);
   std::uint32_t tag_of_arrived(const QpReceiver& r) const;
   void accept(QpReceiver& r, const Packet& p, int host, Time now);
@@ -178,6 +196,8 @@ class TransportLayer {
   bool hears_pauses_;
   bool hears_ends_;
   std::vector<std::uint32_t> flow_keys_;  // same slots; what monitors know flows by, never 0
+  std::vector<Time>
+      probe_at_;  // same slots; packets from there on are the next probe; may be empty
   std::vector<std::uint32_t> free_qps_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;
@@ -200,9 +220,9 @@ template <class Ask>
   const Bytes bytes = payload + wire_.data_overhead;
   const Pace pace = ask(Sent{payload, q.next_seq + 1 == m.end_seq, q.next_seq != q.sent_seq});
   set_pace(q, pace);
-  if (pace.pacing != q.gap_rate || bytes != q.gap_bytes) {
+  if (pace.pacing != q.gap_rate || bytes != Bytes{q.gap_bytes}) {
     q.gap_rate = pace.pacing;
-    q.gap_bytes = bytes;
+    q.gap_bytes = static_cast<std::uint16_t>(bytes);
     q.gap = pacing_gap(bytes, pace.pacing);
   }
   q.next_send = now + q.gap;

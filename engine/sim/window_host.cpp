@@ -238,6 +238,9 @@ Time WindowEngine::host_wake(std::uint32_t host, const Nic& nic) const {
   return wake;
 }
 
+// among many queue pairs that of a packet is fetched so many packets before it is its turn
+inline constexpr std::uint32_t kAhead = 3;
+
 template <bool ticking>
 void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
   Nic& nic = nics_[host];
@@ -245,6 +248,10 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
   Ring<PfcFrame>& pfc = nic.from->pfc_wire;
   const Time& tick = world_.transport.next_tick(static_cast<int>(host));
   Time changed = begin;
+  const bool crowded = world_.transport.crowded();
+  for (std::uint32_t i = 0; crowded && i < std::min(in.size(), kAhead); ++i) {
+    world_.transport.prefetch(in[i]);
+  }
   while (true) {
     const Time arrival = in.empty() ? kNever : in.front().arrival;
     const Time pause = pfc.empty() ? kNever : pfc.front().arrival;
@@ -265,6 +272,7 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
     changed = late;
     if (arrival == late) {
       ++world_.log.totals.hops;
+      if (crowded && in.size() > kAhead) world_.transport.prefetch(in[kAhead]);
       host_packet(host, nic, in.front(), late);
       in.drop();
     } else {

@@ -161,14 +161,15 @@ class Scheme {
   virtual Pace change_setting(std::uint32_t slot, const SchemeSettings& next, Time now) = 0;
   virtual void put_in_force(const SchemeSettings& settings) = 0;
 
-  // ---- sender, by slot of its queue pair ----
+  // ---- sender, by slot of its queue pair; `host` is the NIC that it sends from ----
   // fresh states at both ends; the NIC of each end has to hear of it, once if they share a scheme
   virtual void open(std::uint32_t slot, const Connection& connection) = 0;
   virtual Pace start(std::uint32_t slot, Time now) = 0;
   virtual void end(std::uint32_t slot) = 0;
   // TransportLayer::send_asking this scheme
   virtual Packet send(TransportLayer& transport, Qp& q, Time now) = 0;
-  virtual Pace on_cnp(std::uint32_t slot, Time key, Time now) = 0;
+  virtual Pace on_cnp(std::uint32_t slot, int host, Time key, Time now) = 0;
+  virtual void prefetch(std::uint32_t slot) const = 0;  // what on_cnp will touch
   virtual Pace on_ack(std::uint32_t slot, const Acked& acked, Time key, Time now) = 0;
   virtual Pace on_message(std::uint32_t slot, const MessageDone& done, Time now) = 0;
   virtual Pace pace(std::uint32_t slot) const = 0;
@@ -179,10 +180,10 @@ class Scheme {
   // what would pace it if all timers before `now` had run; changes nothing
   virtual Pace pace_at(std::uint32_t slot, Time now) const = 0;
 
-  // ---- receiver ----
+  // ---- receiver; `host` is the NIC where it is ----
   // the CNP has `cnp_key`; there is none if `may_answer` is false
-  virtual Answer on_data(std::uint32_t slot, const Arrived& arrived, bool may_answer, Time key,
-                         Time cnp_key, Time now) = 0;
+  virtual Answer on_data(std::uint32_t slot, int host, const Arrived& arrived, bool may_answer,
+                         Time key, Time cnp_key, Time now) = 0;
   virtual void on_reply(std::uint32_t slot, Time key, Time now) = 0;
   virtual void on_complete(std::uint32_t slot, Time now) = 0;
 

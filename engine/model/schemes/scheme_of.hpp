@@ -28,7 +28,6 @@
 
 #include <algorithm>
 
-#include "model/queue_pair.hpp"
 #include "model/schemes/lane.hpp"
 #include "model/schemes/scheme.hpp"
 #include "model/transport.hpp"
@@ -207,12 +206,13 @@ class SchemeOf final : public Scheme {
                                    return scheme_.pace(sender, settings_[q.src]);
                                  });
   }
-  Pace on_cnp(std::uint32_t slot, Time key, Time now) override {
+  Pace on_cnp(std::uint32_t slot, int host, Time key, Time now) override {
     Sender& sender = senders_[slot];
-    const Here<S> h = at_sender(slot, now);
+    const Here<S> h = here(slot, host, now);
     if constexpr (kHearsCnps) scheme_.on_cnp(sender, cnps_.take(slot, key), h);
     return scheme_.pace(sender, h.setting);
   }
+  void prefetch(std::uint32_t slot) const override { prefetch_all(senders_[slot]); }
   Pace on_ack(std::uint32_t slot, const Acked& acked, Time key, Time now) override {
     if constexpr (kHearsAcks) {
       scheme_.on_ack(senders_[slot], acked, acks_.take(slot, key), at_sender(slot, now));
@@ -254,9 +254,9 @@ class SchemeOf final : public Scheme {
   }
 
   // ---- receiver ----
-  Answer on_data(std::uint32_t slot, const Arrived& arrived, bool may_answer, Time key,
+  Answer on_data(std::uint32_t slot, int host, const Arrived& arrived, bool may_answer, Time key,
                  Time cnp_key, Time now) override {
-    const Here<S> h = here(slot, connections_[slot].dst, now);
+    const Here<S> h = here(slot, host, now);
     if constexpr (kHearsData) {
       const bool known = connections_[slot].same_ends;
       scheme_.on_data(receivers_[slot], arrived, known ? data_.take(slot, key) : DataFields{}, h);
@@ -265,7 +265,9 @@ class SchemeOf final : public Scheme {
       if (!arrived.marked || !may_answer) return {};
       CnpFields fields{};
       const bool cnp = scheme_.on_mark(receivers_[slot], arrived, fields, h);
-      if (cnp && h.connection.same_ends) cnps_.put(slot, cnp_key, fields);
+      if constexpr (!std::is_same_v<CnpFields, NoFields>) {
+        if (cnp && h.connection.same_ends) cnps_.put(slot, cnp_key, fields);
+      }
       if constexpr (kQuiet) return {cnp, scheme_.quiet_until(receivers_[slot], h)};
       return {cnp, 0};
     }
