@@ -138,7 +138,7 @@ def _carry_out(board: Board, jobs: int | None, quiet: bool, dask: str | None = N
 def status(
     out: Out,
     cost: Annotated[
-        bool, typer.Option("--cost", help="CPU minutes instead; writes DIR/cost.json where logs are.")
+        bool, typer.Option("--cost", help="CPU minutes instead; writes DIR/cost.json.")
     ] = False,
     serial: Annotated[
         Path | None,
