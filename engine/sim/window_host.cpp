@@ -241,6 +241,10 @@ Time WindowEngine::host_wake(std::uint32_t host, const Nic& nic) const {
 // among many queue pairs that of a packet is fetched so many packets before it is its turn
 inline constexpr std::uint32_t kAhead = 3;
 
+inline void fetch_first(const TransportLayer& transport, const Ring<Packet>& in) {
+  for (std::uint32_t i = 0; i < std::min(in.size(), kAhead); ++i) transport.prefetch(in[i]);
+}
+
 template <bool ticking>
 void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
   Nic& nic = nics_[host];
@@ -249,9 +253,7 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
   const Time& tick = world_.transport.next_tick(static_cast<int>(host));
   Time changed = begin;
   const bool crowded = world_.transport.crowded();
-  for (std::uint32_t i = 0; crowded && i < std::min(in.size(), kAhead); ++i) {
-    world_.transport.prefetch(in[i]);
-  }
+  if (crowded) fetch_first(world_.transport, in);
   while (true) {
     const Time arrival = in.empty() ? kNever : in.front().arrival;
     const Time pause = pfc.empty() ? kNever : pfc.front().arrival;
