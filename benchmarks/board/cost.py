@@ -25,6 +25,7 @@ __all__ = [
     "RowCost",
     "campaigns",
     "cost_of",
+    "cost_rows",
     "cost_tables",
     "efficiency",
     "kept_cost",
@@ -115,12 +116,15 @@ def write_cost(board: Board, out: Path | None = None) -> list[RowCost]:
 
 def kept_cost(board: Board) -> list[RowCost] | None:
     """Return what a kept board's ``cost.json`` says; None for a board that has its logs."""
-    path = board.out / COST_FILE
-    if board.has_logs or not path.exists():
-        return None
+    rows = {} if board.has_logs else cost_rows(board.out)
     names = [field.name for field in fields(RowCost)]
-    rows = parse_json(read_text(path))["rows"].values()
-    return [RowCost(**{name: row[name] for name in names}) for row in rows]
+    return [RowCost(**{name: row[name] for name in names}) for row in rows.values()] or None
+
+
+def cost_rows(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what a folder's ``cost.json`` says of each row; empty where there is none."""
+    path = folder / COST_FILE
+    return dict(parse_json(read_text(path))["rows"]) if path.exists() else {}
 
 
 def campaigns(out: Path) -> list[Mapping[str, Any]]:

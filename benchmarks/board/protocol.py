@@ -48,6 +48,7 @@ BASELINE = "default"
 """The row that every other is scored against; it always runs."""
 
 BOARD_FILE = "board.json"
+RUNS_FOLDER = "runs"
 CAMPAIGNS_FILE = "timing-campaigns.json"
 """Seconds of each call that made runs; no promise covers it."""
 
@@ -133,7 +134,7 @@ class Board:
     @property
     def has_logs(self) -> bool:
         """Tell whether any run was made here; a kept board has none."""
-        return (self.out / "runs").is_dir()
+        return (self.out / RUNS_FOLDER).is_dir()
 
     def repeated(self, row: str) -> int:
         """Return how often the row of a name runs on every scenario."""
@@ -145,7 +146,7 @@ class Board:
 
         They come repetition by repetition, so that a board cut short is balanced.
         """
-        runs = self.out / "runs"
+        runs = self.out / RUNS_FOLDER
         return [
             Attempt(
                 self.suite, entry, row, repetition, runs / row.name / entry.name, self.salt,
@@ -282,8 +283,8 @@ def start_board(
     unique("row", [(row.tuner, row.name, (row.tuner, row.changes)) for row in board.rows])
     for row in board.rows:
         Attempt(found, found.file.scenarios[0], row, 0, out).online.spec.check()
-    if force and (out / "runs").is_dir():
-        shutil.rmtree(out / "runs")
+    if force and (out / RUNS_FOLDER).is_dir():
+        shutil.rmtree(out / RUNS_FOLDER)
     try:
         out.mkdir(parents=True, exist_ok=True)
         write_json(out / BOARD_FILE, board.header())

@@ -4,11 +4,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/prefetch.hpp"
+
 namespace dcqcn {
 
 namespace {
 
-constexpr std::size_t kLine = 64;
 constexpr std::uint32_t kNowhere = ~0u;
 
 }  // namespace
@@ -31,7 +32,7 @@ ElasticSketch::ElasticSketch(std::int64_t heavy_bytes, std::int64_t light_bytes,
   (light == Light::kBits8) ? light8_.resize(counters) : light32_.resize(counters);
   // sized once, so that no packet ever allocates
   touched_.reserve(heavy_.size());
-  light_dirty_.resize(counters * static_cast<std::size_t>(width) / kLine + 1);
+  light_dirty_.resize(counters * static_cast<std::size_t>(width) / kCacheLine + 1);
   light_lines_.reserve(light_dirty_.size());
 }
 
@@ -119,9 +120,9 @@ void ElasticSketch::light_raise(std::uint32_t key, std::uint32_t value) {
 }
 
 void ElasticSketch::light_store(std::size_t i, std::uint32_t value) {
-  std::size_t line = i / kLine;
+  std::size_t line = i / kCacheLine;
   if (light8_.empty()) {
-    line = i * sizeof(std::uint32_t) / kLine;
+    line = i * sizeof(std::uint32_t) / kCacheLine;
     light32_[i] = value;
   } else {
     light8_[i] = static_cast<std::uint8_t>(value);
@@ -144,14 +145,14 @@ void ElasticSketch::reset() {
   for (const std::uint32_t line : light_lines_) {
     light_dirty_[line] = 0;
     if (light8_.empty()) {
-      const std::size_t per_line = kLine / sizeof(std::uint32_t);
+      const std::size_t per_line = kCacheLine / sizeof(std::uint32_t);
       const std::size_t from = line * per_line;
       const std::size_t to = std::min(from + per_line, light32_.size());
       std::fill(light32_.begin() + static_cast<std::ptrdiff_t>(from),
                 light32_.begin() + static_cast<std::ptrdiff_t>(to), 0u);
     } else {
-      const std::size_t from = line * kLine;
-      const std::size_t to = std::min(from + kLine, light8_.size());
+      const std::size_t from = line * kCacheLine;
+      const std::size_t to = std::min(from + kCacheLine, light8_.size());
       std::fill(light8_.begin() + static_cast<std::ptrdiff_t>(from),
                 light8_.begin() + static_cast<std::ptrdiff_t>(to), std::uint8_t{0});
     }

@@ -1,6 +1,7 @@
 // The two halves of a queue pair, and the messages that it carries.
 #pragma once
 
+#include "model/prefetch.hpp"
 #include "model/units.hpp"
 
 namespace dcqcn {
@@ -14,7 +15,7 @@ constexpr std::uint32_t slot_of(std::uint32_t ref) { return ref & kSlotMask; }
 
 // the sender's half; of its scheme it shows when it may send, its rate and its window. Two lines of
 // the cache, since with thousands of queue pairs the time goes into fetching them.
-struct alignas(64) Qp {
+struct alignas(kCacheLine) Qp {
   Time next_send = 0;  // pacing: no packet may start before
   std::uint32_t next_seq = 0;
   std::uint32_t end_seq = 0;      // one past the last packet of all queued messages
@@ -48,10 +49,10 @@ struct alignas(64) Qp {
   // may it start a packet, leaving pacing and pauses aside?
   bool may_send() const { return has_bytes() && next_seq - unacked < window; }
 };
-static_assert(sizeof(Qp) == 128);
+static_assert(sizeof(Qp) == 2 * kCacheLine);
 
 // the receiver's half; what it does depends on nothing but what has arrived
-struct alignas(64) QpReceiver {
+struct alignas(kCacheLine) QpReceiver {
   std::uint32_t ref = 0;
   std::uint32_t expected = 0;
   std::uint32_t nack_seq = kNone;
@@ -64,7 +65,7 @@ struct alignas(64) QpReceiver {
   Time nack_again = 0;
   Time quiet_until = 0;  // no mark is answered before
 };
-static_assert(sizeof(QpReceiver) == 64);
+static_assert(sizeof(QpReceiver) == kCacheLine);
 
 struct Message {
   Bytes bytes = 0;

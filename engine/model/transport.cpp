@@ -61,7 +61,6 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
     qps_.emplace_back();
     receivers_.emplace_back();
     flow_keys_.push_back(0);
-    if (transport_.rtt_probe > 0) probe_at_.push_back(0);
     qps_[slot].ref = slot;
   } else {
     slot = free_qps_.back();
@@ -70,7 +69,10 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   Qp& q = qps_[slot];
   const std::uint32_t ref = q.ref + (1u << kSlotBits);  // next generation
   q = Qp{};
-  if (transport_.rtt_probe > 0) probe_at_[slot] = 0;
+  if (transport_.rtt_probe > 0) {
+    probe_at_.resize(qps_.size());
+    probe_at_[slot] = 0;
+  }
   q.ref = ref;
   q.live = true;
   q.src = static_cast<std::uint16_t>(flow.src);
@@ -316,7 +318,7 @@ void TransportLayer::tick(int host, Time now, Replies& replies) {
 }
 
 void TransportLayer::take_rtt(Qp& q, Time sent, Time now) {
-  if (!probe_at_.empty()) {
+  if (transport_.rtt_probe > 0) {
     Time& next = probe_at_[slot_of(q.ref)];
     if (sent < next) return;
     next = sent + transport_.rtt_probe;

@@ -196,8 +196,7 @@ class TransportLayer {
   bool hears_pauses_;
   bool hears_ends_;
   std::vector<std::uint32_t> flow_keys_;  // same slots; what monitors know flows by, never 0
-  std::vector<Time>
-      probe_at_;  // same slots; packets from there on are the next probe; may be empty
+  std::vector<Time> probe_at_;  // same slots: when the next probe may start; empty without probes
   std::vector<std::uint32_t> free_qps_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_messages_;

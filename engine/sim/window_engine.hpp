@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/pause.hpp"
+#include "model/prefetch.hpp"
 #include "model/ring.hpp"
 #include "model/shared_buffer.hpp"
 #include "sim/engine.hpp"
@@ -33,7 +34,7 @@ class WindowEngine final : public Engine {
  private:
   // One egress port of a switch or NIC. Every window looks at all ports, so what tells whether one
   // has something to do lies on its first two cache lines.
-  struct alignas(64) Port {
+  struct alignas(kCacheLine) Port {
     Time busy = 0;                 // free from this instant on
     Ring<Packet> wire;             // what is on its way to the peer, by arrival
     Ring<Packet> control;          // ACK and CNP, strict priority

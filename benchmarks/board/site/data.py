@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.board.compared import p_values, regret
+from dcqcn_gym.benchmarks.board.cost import cost_rows
 from dcqcn_gym.benchmarks.board.protocol import BASELINE
 from dcqcn_gym.benchmarks.board.ranking import bands
 from dcqcn_gym.benchmarks.board.submission import ABOUT, CODE, RESULT, open_submission
@@ -181,7 +182,7 @@ def _read(folder: Path) -> SiteSuite:
         data = parse_json(text)
         if data["kind"] != "board":
             raise ValueError(f"its kind is {quote(data['kind'])}")
-        figures, costs = data["figures"], _costs(folder)
+        figures, costs = data["figures"], cost_rows(folder)
         rows = [
             SiteRow(
                 name=line["row"],
@@ -204,15 +205,6 @@ def _read(folder: Path) -> SiteSuite:
             f"{path} is not the file of a board's results: {quote(str(error))}; "
             f"dcqcn-gym bench report {folder} makes it anew from the logs"
         ) from None
-
-
-def _costs(folder: Path) -> dict[str, dict[str, float]]:
-    """Return the seconds of the rows, which are kept apart from the results; none where unknown."""
-    path = folder / "cost.json"
-    if not path.exists():
-        return {}
-    data = parse_json(read_text(path))
-    return dict(data["rows"])
 
 
 def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:

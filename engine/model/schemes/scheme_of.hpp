@@ -28,6 +28,7 @@
 
 #include <algorithm>
 
+#include "model/queue_pair.hpp"
 #include "model/schemes/lane.hpp"
 #include "model/schemes/scheme.hpp"
 #include "model/transport.hpp"
@@ -265,9 +266,7 @@ class SchemeOf final : public Scheme {
       if (!arrived.marked || !may_answer) return {};
       CnpFields fields{};
       const bool cnp = scheme_.on_mark(receivers_[slot], arrived, fields, h);
-      if constexpr (!std::is_same_v<CnpFields, NoFields>) {
-        if (cnp && h.connection.same_ends) cnps_.put(slot, cnp_key, fields);
-      }
+      if (cnp && h.connection.same_ends) cnps_.put(slot, cnp_key, fields);
       if constexpr (kQuiet) return {cnp, scheme_.quiet_until(receivers_[slot], h)};
       return {cnp, 0};
     }
