@@ -217,20 +217,24 @@ inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Tim
   }
 }
 
-inline Packet TransportLayer::reply_to(const QpReceiver& r) const {
-  Packet reply{};
+// a reply of `bytes` to what the queue pair sent, written in its place: a copy would wait for the
+// stores of all its fields, which is seen in every job
+inline Packet& TransportLayer::add_reply(const QpReceiver& r, Kind kind, Bytes bytes,
+                                         std::uint64_t sent, Replies& replies) const {
+  Packet& reply = replies.packets[replies.count++];
+  reply = Packet{};
+  reply.sent = sent;
+  reply.kind = static_cast<std::uint64_t>(kind);
+  reply.priority = r.priority;
   reply.qp = r.ref;
   reply.dst = r.src;
+  reply.bytes = static_cast<std::uint16_t>(bytes);
   reply.entropy = r.entropy;
-  reply.priority = r.priority;
   return reply;
 }
 
 void TransportLayer::add_cnp(const QpReceiver& r, Time now, Replies& replies) {
-  Packet& cnp = replies.packets[replies.count++] = reply_to(r);
-  cnp.kind = static_cast<std::uint64_t>(Kind::kCnp);
-  cnp.bytes = static_cast<std::uint16_t>(wire_.cnp);
-  cnp.sent = static_cast<std::uint64_t>(now);
+  add_reply(r, Kind::kCnp, wire_.cnp, static_cast<std::uint64_t>(now), replies);
   replies.cnp_delayed = transport_.cnp_delay > 0;
 }
 
@@ -260,23 +264,19 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
   const bool cnp = heard && wants_cnp(r, p, host, in_order, !(silent && wire_.cnp_in_ack), now);
   if (cnp && !wire_.cnp_in_ack) add_cnp(r, now, replies);
   if (silent) return;
-  Packet reply = reply_to(r);
-  reply.cnp = cnp && wire_.cnp_in_ack;
+  const bool rides = cnp && wire_.cnp_in_ack;
   if (ahead) {
     r.nack_seq = r.expected;
     r.nack_again = now + kNackAgain;
-    reply.kind = static_cast<std::uint64_t>(Kind::kNack);
   } else {
     const bool due =
         p.last || !in_order || transport_.ack_every == 1 || r.expected % transport_.ack_every == 0;
-    if (!due && !reply.cnp) return;
-    reply.kind = static_cast<std::uint64_t>(Kind::kAck);
+    if (!due && !rides) return;
   }
-  reply.bytes = static_cast<std::uint16_t>(wire_.ack);
+  Packet& reply = add_reply(r, ahead ? Kind::kNack : Kind::kAck, wire_.ack, p.sent, replies);
+  reply.cnp = rides;
   reply.seq = r.expected;
-  reply.sent = p.sent;
   if (writes_acks_) schemes_.of(host).on_reply(slot_of(p.qp), static_cast<Time>(p.sent), now);
-  replies.packets[replies.count++] = reply;
   ++log_.totals.acks;
 }
 

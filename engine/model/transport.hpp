@@ -174,7 +174,8 @@ class TransportLayer {
   void accept(QpReceiver& r, const Packet& p, int host, Time now);
   bool wants_cnp(QpReceiver& r, const Packet& p, int host, bool in_order, bool may_answer,
                  Time now);
-  Packet reply_to(const QpReceiver& r) const;
+  Packet& add_reply(const QpReceiver& r, Kind kind, Bytes bytes, std::uint64_t sent,
+                    Replies& replies) const;
   void add_cnp(const QpReceiver& r, Time now, Replies& replies);
   Bytes payload_of(const Packet& p) const { return p.bytes - wire_.data_overhead; }
 
