@@ -21,6 +21,7 @@ __all__ = [
     "by_paper",
     "came_out",
     "claims_by_verdict",
+    "claims_table",
     "figure_text",
     "overall",
     "page",
@@ -40,10 +41,10 @@ def came_out(row: Row, found: Found) -> str:
     """Return what became of a figure or table: its verdicts, or why it has none."""
     if row.state != "built":
         return row.state + (f": {row.impossible}" if row.impossible else "")
-    return "; ".join(
-        overall(judge(figure(part).claims, found[part][0])) if part in found else MISSING
-        for part in row.files
-    )
+    there = [part for part in row.files if part in found]
+    judged = [one for part in there for one in judge_all(found[part][0])]
+    words = [overall(judged)] if there else []
+    return "; ".join(words + [MISSING] * (len(row.files) - len(there)))
 
 
 def claims_by_verdict(found: Found) -> str:
@@ -82,18 +83,33 @@ def overall(judged: list[Judged]) -> str:
     return f"{count_of(len(judged), 'claim')}: {', '.join(said)}"
 
 
+def claims_table(judged: list[Judged]) -> Table:
+    """Return claims and verdicts by number, for a terminal, where sentences take much room."""
+    columns = ["#", "the paper says", "verdict", "found"]
+    rows = [
+        [f"{n}", one.claim.text, one.verdict.value, _found(one)] for n, one in enumerate(judged, 1)
+    ]
+    if any(one.cause for one in judged):
+        columns.append("cause")
+        rows = [[*row, one.cause or ""] for row, one in zip(rows, judged, strict=True)]
+    return Table(columns, rows, words=3)
+
+
+def _found(one: Judged) -> str:
+    claim = one.claim
+    return with_interval(one.found, claim.form, claim.scale, unit=claim.unit, style="brackets")
+
+
 def verdict_table(judged: list[Judged]) -> Table:
     """Return claims, what was found, and the verdicts."""
     rows = []
     for one in judged:
-        claim = one.claim
-        found = with_interval(one.found, claim.form, claim.scale, unit=claim.unit, style="brackets")
         verdict = one.verdict.value
         if one.cause is not None:
             verdict += f": {one.cause}"
         elif one.verdict is Verdict.NOT:
             verdict += ", cause open"
-        rows.append([claim.text, claim.place, found, verdict])
+        rows.append([one.claim.text, one.claim.place, _found(one), verdict])
     return Table(("the paper says", "where", "found", "verdict"), rows, words=2)
 
 

@@ -16,11 +16,13 @@ from dcqcn_gym.tuners import TUNERS
 NARROW = {"COLUMNS": "80", "FORCE_COLOR": "1", "TERM": "xterm"}
 
 
-def said(*words: str) -> list[str]:
-    """What a command prints on a terminal of 80 columns, without its colours."""
+def said(*words: str, after: str = "") -> list[str]:
+    """What a command prints on a terminal of 80 columns, without its colours and a last line."""
     done = CliRunner().invoke(app, list(words), env=NARROW)
     assert done.exit_code == 0, done.output
     lines = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout).splitlines()
+    assert after in lines[-1]
+    lines = lines[:-1] if after else lines
     assert max(map(len, lines)) <= 80
     assert not any("…" in line for line in lines)
     return lines
@@ -63,6 +65,29 @@ def test_a_table_that_fits_stays_whole() -> None:
         (["a", "b"], "title"),
         (["a", "c"], ""),
     ]
+
+
+def test_sentences_in_front_leave_room_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in NARROW.items():
+        monkeypatch.setenv(name, value)
+    claim = "a longer timer slows recovery, which takes milliseconds for each of the flows"
+    print_tables([Table(("said", "verdict", "found"), [(claim, "reproduced", "-90.7 %")])])
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert any("reproduced" in line and "-90.7 %" in line for line in lines)
+    rest = " ".join(lines[3:]).replace("reproduced", "").replace("-90.7 %", "")
+    assert " ".join(rest.split()) == claim
+
+
+def test_the_papers_tables_fit(tmp_path: Path) -> None:
+    lines = said("paper", "list", after="41 figures and tables.")
+    sizes = [line for line in lines if line.split()[:2] == ["P-fig8", "full,"]]
+    assert len(sizes) == 1
+    assert "16 claims" in sizes[0]
+    of = ["paper", "run", "D-fig5", "--size", "smoke", "--quiet", "--out", str(tmp_path)]
+    text = "\n".join(said(*of))
+    assert len(re.findall("(?m)^  [123] .*(reproduced|direction only|not conclusive)", text)) == 3
 
 
 def test_a_pipe_gets_whole_rows(capsys: pytest.CaptureFixture[str]) -> None:

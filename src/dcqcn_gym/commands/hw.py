@@ -146,13 +146,11 @@ def fabric(
 @app.command()
 def drivers() -> None:
     """List the ways to a device."""
-    from rich.console import Console
-
     from dcqcn_gym.hw.drivers import DRIVERS
-    from dcqcn_gym.runs.table import Table
+    from dcqcn_gym.runs.table import Table, print_tables
 
     rows = [(n, (d := DRIVERS.load(n)).kind, d.summary) for n in DRIVERS.names()]
-    Console().print(Table(("driver", "kind", "what it does"), rows, "drivers").text())
+    print_tables([Table(("driver", "kind", "what it does"), rows, "drivers")])
 
 
 @app.command()
@@ -290,17 +288,15 @@ def discover(
     rows: Annotated[int, typer.Option(min=1, help="How many hosts to show.")] = 5,
 ) -> None:
     """Propose where the controller should run: the hosts with the fewest hops to all devices."""
-    from rich.console import Console
-
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.placement import hops_to_all
-    from dcqcn_gym.runs.table import Table
+    from dcqcn_gym.runs.table import Table, print_tables
 
     fabric = load_scenario(scenario).fabric
     hops = hops_to_all(fabric.n_nodes, [(x.a, x.b) for x in fabric.links], range(fabric.n_hosts))
     best = sorted(hops, key=lambda host: (hops[host], host))[:rows]
     table = [(str(host), str(hops[host])) for host in best]
-    Console().print(Table(("host", "hops to all devices"), table, "controller").text())
+    print_tables([Table(("host", "hops to all devices"), table, "controller")])
 
 
 @app.command()
@@ -319,11 +315,9 @@ def stop(
 @app.command()
 def status(fleet: _Fleet) -> None:
     """Show how every device stands; exit 1 if one is not at a confirmed setting."""
-    from rich.console import Console
-
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
-    from dcqcn_gym.runs.table import Table
+    from dcqcn_gym.runs.table import Table, print_tables
 
     with open_fleet(fleet) as controller:
         found = controller.ask_all("Status", pb.Nothing())
@@ -332,7 +326,7 @@ def status(fleet: _Fleet) -> None:
             for name, s in found.items()
         ]
     columns = ("device", "driver", "state", "confirmed", "problem")
-    Console().print(Table(columns, rows, str(fleet)).text())
+    print_tables([Table(columns, rows, str(fleet))])
     if any(s.state in ("applied", "broken") for s in found.values()):
         raise typer.Exit(1)
 

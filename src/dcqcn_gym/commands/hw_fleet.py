@@ -82,9 +82,7 @@ def _recommended(best: Path) -> DeviceSetting:
 
 def show_plans(plans: Mapping[str, Any], columns: tuple[str, ...], none: str) -> int:
     """Print a table of places, or ``none``; return how many there are."""
-    from rich.console import Console
-
-    from dcqcn_gym.runs.table import Table
+    from dcqcn_gym.runs.table import Table, print_tables
 
     rows = []
     for device, lines in plans.items():
@@ -93,7 +91,7 @@ def show_plans(plans: Mapping[str, Any], columns: tuple[str, ...], none: str) ->
             notes += [f"shared by {', '.join(line.shared_by)}"] if line.shared_by else []
             rows.append((device, line.place, line.before, line.after, line.unit, "; ".join(notes)))
     if rows:
-        Console().print(Table(columns, rows, "what differs").text())
+        print_tables([Table(columns, rows, "what differs")])
     else:
         typer.echo(none)
     return len(rows)

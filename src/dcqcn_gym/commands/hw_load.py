@@ -118,10 +118,8 @@ def addresses(
 @app.command()
 def show(fleet: _Fleet, device: _Device) -> None:
     """Show whether load runs on a device, and the figures that it printed at its end."""
-    from rich.console import Console
-
     from dcqcn_gym.hw.load.jobs import results
-    from dcqcn_gym.runs.table import Table, number
+    from dcqcn_gym.runs.table import Table, number, print_tables
 
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
@@ -133,7 +131,7 @@ def show(fleet: _Fleet, device: _Device) -> None:
     rows = [asdict(row) for row in results(state.program, state.output)]
     cells = [[number(value) for value in row.values()] for row in rows]
     columns = [name.replace("_", " ") for name in rows[0]]
-    Console().print(Table(columns, cells, f"{device}: {state.program}", words=0).text())
+    print_tables([Table(columns, cells, f"{device}: {state.program}", words=0)])
 
 
 @app.command()

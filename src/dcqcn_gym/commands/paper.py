@@ -31,11 +31,13 @@ def list_rows() -> None:
     found = kept_results(results_folder())
     rows = [
         (row.name, row.paper, row.title, ", ".join(part for part in row.files if built(part)),
+         ", ".join(sorted({found[part][0].size for part in row.files if part in found})),
          came_out(row, found))
         for row in ROWS
     ]  # fmt: skip
-    columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run", "what came out")
-    print_tables([Table(columns, rows, words=5)])
+    columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run", "size",
+               "what came out")  # fmt: skip
+    print_tables([Table(columns, rows, words=6)])
     typer.echo(f"{len(ROWS)} figures and tables. {claims_by_verdict(found)}")
 
 
@@ -63,7 +65,7 @@ def run(
     from dcqcn_gym.benchmarks.papers import acks as data_acks
     from dcqcn_gym.benchmarks.papers import catalog
     from dcqcn_gym.benchmarks.papers.claims import judge
-    from dcqcn_gym.benchmarks.papers.page import table_of, verdict_table, write_pictures
+    from dcqcn_gym.benchmarks.papers.page import claims_table, table_of, write_pictures
     from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, size_of
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
@@ -82,7 +84,7 @@ def run(
     ):
         results = produce(found, size, folder, workers=jobs, progress=progress)
     pictures = write_pictures(found, results, folder)
-    print_tables([table_of(found, results), verdict_table(judge(found.claims, results))])
+    print_tables([table_of(found, results), claims_table(judge(found.claims, results))])
     typer.echo(f"results: {folder / RESULTS_FILE}", err=True)
     for name in pictures:
         typer.echo(f"plot: {folder / name}", err=True)

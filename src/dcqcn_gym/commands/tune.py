@@ -193,7 +193,7 @@ def _report(out: Path) -> Path | None:
 def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
     from rich.console import Console
 
-    from dcqcn_gym.runs.table import Table
+    from dcqcn_gym.runs.table import Table, print_tables
 
     fresh = best["utility_on_fresh_seeds"]
     tuning = best["utility_while_tuning"]
@@ -204,8 +204,8 @@ def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
     rows = [(f"{best['tuner']}, as it searched", _figure(tuning["tuned"]), "")]
     for name in ("recommended", "default", "expert"):
         rows.append((name, _figure(tuning.get(name)), _figure(fresh["mean"][name])))
+    print_tables([Table(columns, rows, f"{best['scenario']}: mean utility")], err=True)
     console = Console(stderr=True)
-    console.print(Table(columns, rows, f"{best['scenario']}: mean utility").text())
     _say(console, f"recommended setting: {out.best}")
     if page is not None:
         _say(console, f"report: {page}")

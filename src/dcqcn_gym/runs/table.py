@@ -36,7 +36,7 @@ __all__ = [
 MISSING = "–"
 """What stands in a cell without a value."""
 
-PROSE = 36
+PROSE = 30
 """Characters per line from which on a cell is read as a sentence, which may be folded."""
 GAP = 3
 """Characters between two columns on a terminal."""
@@ -61,9 +61,9 @@ class Table:
         """Return the table, or where ``width`` characters are too few, several side by side parts.
 
         Each part begins with the first column again and is as wide as fits; columns of sentences
-        may be folded down to :data:`PROSE` characters.
+        may be folded down to :data:`PROSE` characters, the first one down to its longest word.
         """
-        needed = [self._narrowest(i) + GAP for i in range(len(self.columns))]
+        needed = [low + GAP for low, _ in self._widths()]
         groups: list[list[int]] = [[]]
         room = width - 1 - needed[0]
         left = room
@@ -79,12 +79,26 @@ class Table:
             self._chosen([0, *group], "" if n else self.title) for n, group in enumerate(groups)
         ]
 
-    def _narrowest(self, column: int) -> int:
-        """Return how many characters a column needs so that no word and no figure is cut."""
-        words = [len(word) for word in self.columns[column].split()]
-        cells = [len(row[column]) for row in self.rows]
-        longest = max(cells, default=0)
-        return max([*words, longest if column == 0 or longest <= PROSE else PROSE])
+    def _widths(self) -> list[tuple[int, int]]:
+        """Return the fewest characters each column needs so that nothing is cut, and the most."""
+        widths = []
+        for i, column in enumerate(self.columns):
+            longest = max((len(row[i]) for row in self.rows), default=0)
+            words = [len(word) for word in column.split()]
+            if i == 0:  # names: a cut one would be another
+                words += [len(word) for row in self.rows for word in row[0].split()]
+            widths.append((max([*words, min(longest, PROSE)]), max(longest, len(column))))
+        return widths
+
+    def _fitted(self, width: int) -> list[int]:
+        """Return the width of each column in ``width`` characters; the first get what is left."""
+        least = [low for low, _ in self._widths()]
+        left = width - 1 - sum(least) - GAP * len(least)
+        for i, (low, most) in enumerate(self._widths()):
+            more = max(0, min(most - low, left))
+            least[i] += more
+            left -= more
+        return least
 
     def _chosen(self, columns: Sequence[int], title: str) -> Table:
         def pick(row: Sequence[str]) -> list[str]:
@@ -93,16 +107,15 @@ class Table:
         words = len([i for i in columns if i < self.words])
         return Table(pick(self.columns), [pick(row) for row in self.rows], title, words)
 
-    def text(self) -> rich.table.Table:
-        """Return the table for a terminal."""
+    def text(self, width: int) -> rich.table.Table:
+        """Return the table for a terminal of ``width`` characters."""
         from rich import box
         from rich.table import Table as TerminalTable
 
         table = TerminalTable(title=_shown(self.title), title_justify="left", box=box.SIMPLE_HEAD)
-        for i, column in enumerate(self.columns):
+        for i, wide in enumerate(self._fitted(width)):
             justify: Literal["left", "right"] = "left" if i < self.words else "right"
-            least = self._narrowest(i) if self.rows else None
-            table.add_column(_shown(column), justify=justify, no_wrap=not i, min_width=least)
+            table.add_column(_shown(self.columns[i]), justify=justify, width=wide)
         for row in self.rows:
             table.add_row(*map(_shown, row))
         return table
@@ -125,7 +138,7 @@ def print_tables(tables: Sequence[Table], *, err: bool = False) -> None:
         console = Console(stderr=err, width=300)
     for table in tables:
         for part in table.parts(console.width) if terminal else [table]:
-            console.print(part.text())
+            console.print(part.text(console.width))
 
 
 Style: TypeAlias = Literal["pm", "brackets", "words"]
