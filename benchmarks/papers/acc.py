@@ -107,7 +107,7 @@ def by_size(
 
 
 def websearch(cell: Cell, size: Size) -> Measured:
-    """Run WebSearch at the load ``cell.x`` of the host links, as figures 12 and 14 do."""
+    """Run WebSearch at the load ``cell.x`` of the host links, as figure 12 does."""
     return by_size(cell, size, steady("WebSearch", float(cell.x)))
 
 
