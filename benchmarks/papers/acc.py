@@ -106,9 +106,9 @@ def by_size(
     return Measured({**seen.by_size(), **reward}, {}, seen.hops)
 
 
-def websearch(cell: Cell, size: Size) -> Measured:
-    """Run WebSearch at the load ``cell.x`` of the host links, as figure 12 does."""
-    return by_size(cell, size, steady("WebSearch", float(cell.x)))
+def websearch(cell: Cell, size: Size, *, rewarded: bool = False) -> Measured:
+    """Run WebSearch at the load ``cell.x`` of the host links, as figures 12 and 14 do."""
+    return by_size(cell, size, steady("WebSearch", float(cell.x)), rewarded=rewarded)
 
 
 def _reward(scenario: Scenario, seen: Tuned) -> float:

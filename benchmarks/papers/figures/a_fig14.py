@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, REWARD, by_size, faster, points
+from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, REWARD, faster, points, websearch
 from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Size
-from dcqcn_gym.envs.scenario.acc_loads import steady
 
 PLACE = "section 5.3, Fig. 14"
 ROWS = ("ACC", "C-ACC", "SECN1", "SECN2")
@@ -14,8 +13,8 @@ MORE = ("20 / 80 KB", "40 / 160 KB", "160 / 640 KB")
 
 
 def measure(cell: Cell, size: Size) -> Measured:
-    """Run WebSearch at a load of the host links; with the reward."""
-    return by_size(cell, size, steady("WebSearch", float(cell.x)), rewarded=True)
+    """Run WebSearch at a load; figures by size and the reward."""
+    return websearch(cell, size, rewarded=True)
 
 
 def _reward(against: str) -> Cause:
