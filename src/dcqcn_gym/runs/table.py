@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dcqcn_gym.core.errors import printable
 from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.markdown import Marked, plain
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Table:
     def _fitted(self, width: int) -> list[int]:
         """Return the width of each column in ``width`` characters; the first get what is left."""
         least = [low for low, _ in self._widths()]
-        left = width - 1 - sum(least) - GAP * len(least)
+        left = width - 1 - count(least) - GAP * len(least)
         for i, (low, most) in enumerate(self._widths()):
             more = max(0, min(most - low, left))
             least[i] += more
