@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
-from dcqcn_gym.benchmarks.papers.claims import Between, Cause, Change, Claim
+from dcqcn_gym.benchmarks.papers.claims import Between, Cause, Change, Claim, Derived, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import ROWS, network
 from dcqcn_gym.benchmarks.papers.probe import probe
+from dcqcn_gym.benchmarks.papers.results import Results
 
 PLACE = "section V-E, Fig. 11"
 CDFS = {"DataMining": "DataMining_a", "WebSearch": "WebSearch"}
@@ -39,20 +42,40 @@ def measure(cell: Cell, size: Size) -> Measured:
     return Measured(values, {"histogram": share}, seen.hops)
 
 
-POINTS = {OLD: tuple(CDFS), NEW: tuple(CDFS), OLD_HALF: ("WebSearch",), NEW_HALF: ("WebSearch",)}
+POINTS = dict.fromkeys((OLD, NEW, OLD_HALF, NEW_HALF), tuple(CDFS))
 SAME = Between(-0.15, 0.02, (-0.3, 0.1))
-CAUSE = Cause(
+
+
+def by_load(workload: str, results: Results, seed: int) -> float:
+    """Return how much more DCQCN+ adds to the mean at load 0.8 than at load 0.5."""
+    full, old, half, old_half = (
+        results.value("mean", row, workload, seed) for row in (NEW, OLD, NEW_HALF, OLD_HALF)
+    )
+    return full / old - half / old_half
+
+
+FULL = (
     "at load 0.8 with frames' headers and ACKs the links are nearly full, and DCQCN+ uses about 5 "
-    "% less of them at 10 Gb/s (figure 8, also the paper's finding): flows queue for what is left. "
-    "At load 0.5 they take as long as under DCQCN (rows)",
-    Change("mean", NEW_HALF, OLD_HALF, "WebSearch"), Between(-0.15, 0.05),
-)  # fmt: skip
+    "% less of them at 10 Gb/s (figure 8, also the paper's finding): flows queue for what is left, "
+    "and the longer the load lasts the more. At load 0.5 "
+)
+CAUSES = {
+    "WebSearch": Cause(
+        f"{FULL}they take as long as under DCQCN (rows)",
+        Change("mean", NEW_HALF, OLD_HALF, "WebSearch"), Between(-0.15, 0.05),
+    ),
+    "DataMining": Cause(
+        f"{FULL}the mean grows by less than a third of that (rows)",
+        Derived(partial(by_load, "DataMining")), Sign(1),
+    ),
+}  # fmt: skip
 
 
-def _no_harm(workload: str, what: str, name: str, cause: Cause | None = None) -> Claim:
+def _no_harm(workload: str, what: str, name: str) -> Claim:
     return Claim(
         f"{workload}: DCQCN+ has only a slightly smaller {what} (-15 to +2 % counts)",
-        PLACE, Change(name, NEW, OLD, workload), SAME, 100, " %", "+.1f", cause,
+        PLACE, Change(name, NEW, OLD, workload), SAME, 100, " %", "+.1f",
+        CAUSES[workload],
     )  # fmt: skip
 
 
@@ -76,9 +99,9 @@ FIGURE = Figure(
     ),
     claims=(
         _no_harm("DataMining", "mean completion time", "mean"),
-        _no_harm("WebSearch", "mean completion time", "mean", CAUSE),
+        _no_harm("WebSearch", "mean completion time", "mean"),
         _no_harm("DataMining", "typical (geometric mean) one", "typical"),
-        _no_harm("WebSearch", "typical (geometric mean) one", "typical", CAUSE),
+        _no_harm("WebSearch", "typical (geometric mean) one", "typical"),
     ),
     plots=tuple(
         Over("histogram", f"{name}: share of flows by completion time, %",
