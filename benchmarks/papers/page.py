@@ -89,9 +89,10 @@ def claims_table(judged: list[Judged]) -> Table:
     rows = [
         [f"{n}", one.claim.text, one.verdict.value, _found(one)] for n, one in enumerate(judged, 1)
     ]
-    if any(one.cause for one in judged):
+    causes = [one.cause or ("open" if one.verdict is Verdict.NOT else "") for one in judged]
+    if any(causes):
         columns.append("cause")
-        rows = [[*row, one.cause or ""] for row, one in zip(rows, judged, strict=True)]
+        rows = [[*row, cause] for row, cause in zip(rows, causes, strict=True)]
     return Table(columns, rows, words=3)
 
 

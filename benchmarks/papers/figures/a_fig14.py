@@ -10,6 +10,7 @@ PLACE = "section 5.3, Fig. 14"
 ROWS = ("ACC", "C-ACC", "SECN1", "SECN2")
 MORE = ("20 / 80 KB", "40 / 160 KB", "160 / 640 KB")
 """Further rows: curves that the agent could have held."""
+POINTS = points((*ROWS, *MORE), (0.7,))
 
 
 def measure(cell: Cell, size: Size) -> Measured:
@@ -33,9 +34,9 @@ FIGURE = Figure(
     title="one agent for the fabric (C-ACC) against one per port (D-ACC, here ACC)",
     x="load",
     sizes={
-        "smoke": Size(points((*ROWS, *MORE), (0.7,)), 2, length_ms=2, more={"hosts": 16}),
-        "quick": Size(points((*ROWS, *MORE), (0.7,)), 5, length_ms=25, more={"hosts": 16}),
-        "full": Size(points((*ROWS, *MORE), (0.7,)), 5, length_ms=300, more={"hosts": 96}),
+        "smoke": Size(POINTS, 2, length_ms=2, more={"hosts": 16}),
+        "quick": Size(POINTS, 5, length_ms=25, more={"hosts": 16}),
+        "full": Size(POINTS, 5, length_ms=300, more={"hosts": 96}),
     },
     measure=measure,
     measures=(*BY_SIZE, REWARD),

@@ -93,9 +93,10 @@ class Table:
 
     def _fitted(self, width: int) -> list[int]:
         """Return the width of each column in ``width`` characters; the first get what is left."""
-        least = [low for low, _ in self._widths()]
+        widths = self._widths()
+        least = [low for low, _ in widths]
         left = width - 1 - count(least) - GAP * len(least)
-        for i, (low, most) in enumerate(self._widths()):
+        for i, (low, most) in enumerate(widths):
             more = max(0, min(most - low, left))
             least[i] += more
             left -= more
