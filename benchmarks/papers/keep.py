@@ -13,12 +13,25 @@ from pathlib import Path
 from dcqcn_gym.benchmarks.papers.acks import FOLDER, has_data_acks
 from dcqcn_gym.benchmarks.papers.checks import Checks
 from dcqcn_gym.benchmarks.papers.confirm import CONFIRMED_FILE, read_confirmed
-from dcqcn_gym.benchmarks.papers.figure import SIZES
-from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, TIMING_FILE, Results, read_results
+from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
+from dcqcn_gym.benchmarks.papers.results import (
+    RESULTS_FILE,
+    TIMING_FILE,
+    Results,
+    read_results,
+    size_of,
+)
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.log import write_atomically
 
-__all__ = ["keep_results", "kept_checks", "kept_file", "kept_results"]
+__all__ = [
+    "cost_in_words",
+    "keep_results",
+    "kept_checks",
+    "kept_file",
+    "kept_results",
+    "kept_seconds",
+]
 
 
 def keep_results(folder: Path, keep: Path) -> Path:
@@ -31,7 +44,7 @@ def keep_results(folder: Path, keep: Path) -> Path:
     path.parent.mkdir(exist_ok=True)
     timing = (folder / TIMING_FILE).read_bytes()
     write_atomically(path, (folder / RESULTS_FILE).read_bytes())
-    write_atomically(path.with_suffix(".timing.json"), timing)
+    write_atomically(_timing(path), timing)
     return path
 
 
@@ -51,9 +64,30 @@ def kept_checks(keep: Path) -> Checks:
 def kept_results(keep: Path) -> Mapping[str, tuple[Results, float | None]]:
     """Return the results of every figure at its largest size, and the CPU seconds they took."""
     best: dict[str, tuple[Results, float | None]] = {}
-    found = [(read_results(path), path) for path in sorted(keep.glob("*.jsonl"))]
-    for results, path in sorted(found, key=lambda pair: SIZES.index(pair[0].size)):
-        timing = path.with_suffix(".timing.json")
-        spent = json.loads(timing.read_bytes())["cpu_s"] if timing.exists() else None
-        best[results.figure] = results, spent
+    found = [read_results(path) for path in sorted(keep.glob("*.jsonl"))]
+    for results in sorted(found, key=lambda one: SIZES.index(one.size)):
+        best[results.figure] = results, kept_seconds(keep, results.figure, results.size)
     return best
+
+
+def kept_seconds(keep: Path, figure: str, size: str) -> float | None:
+    """Return the CPU seconds that the kept results of a figure at a size took; None if unknown."""
+    timing = _timing(kept_file(keep, figure, size))
+    return float(json.loads(timing.read_bytes())["cpu_s"]) if timing.exists() else None
+
+
+def cost_in_words(keep: Path, figure: Figure, size: str) -> str:
+    """Say how many cells a size has, and what they cost when their results were kept.
+
+    Raises UnknownNameError for a size that the figure does not have.
+    """
+    cells = len(list(size_of(figure, size).cells()))
+    spent = {name: kept_seconds(keep, figure.name, name) for name in figure.sizes}
+    known = {name: f"{seconds:,.0f} s of CPU time" for name, seconds in spent.items() if seconds}
+    cost = f"{known[size]} when they were kept" if size in known else "cost not known"
+    others = [f"; {name} took {words}" for name, words in known.items() if size not in known]
+    return f"{figure.name} at size {size}: {cells} cells, {cost}{''.join(others)}"
+
+
+def _timing(kept: Path) -> Path:
+    return kept.with_suffix(f".{TIMING_FILE}")

@@ -25,6 +25,7 @@ __all__ = [
     "figure_text",
     "overall",
     "page",
+    "size_and_cost",
     "table_of",
     "verdict_table",
     "write_pages",
@@ -45,6 +46,11 @@ def came_out(row: Row, found: Found) -> str:
     judged = [one for part in there for one in judge_all(found[part][0])]
     words = [overall(judged)] if there else []
     return "; ".join(words + [MISSING] * (len(row.files) - len(there)))
+
+
+def size_and_cost(results: Results, cpu_s: float | None) -> str:
+    """Return the size of kept results and the CPU seconds they took."""
+    return results.size if cpu_s is None else f"{results.size} ({cpu_s:,.0f})"
 
 
 def claims_by_verdict(found: Found) -> str:

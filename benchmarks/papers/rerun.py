@@ -10,8 +10,8 @@ from typing import Any
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS, figure
-from dcqcn_gym.benchmarks.papers.keep import kept_file
-from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, TIMING_FILE, produce, size_of
+from dcqcn_gym.benchmarks.papers.keep import kept_file, kept_seconds
+from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, size_of
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.table import Table
@@ -56,12 +56,8 @@ def _kept(keep: Path, size: str) -> dict[str, float]:
     """Return the CPU seconds of every figure that is kept at a size, by its name."""
     ending = f"-{size}.jsonl"
     names = [path.name.removesuffix(ending) for path in sorted(keep.glob(f"*{ending}"))]
-    return {name: _seconds(kept_file(keep, name, size)) for name in names}
-
-
-def _seconds(path: Path) -> float:
-    timing = path.with_suffix(f".{TIMING_FILE}")
-    return float(json.loads(timing.read_bytes())["cpu_s"]) if timing.exists() else float("inf")
+    spent = {name: kept_seconds(keep, name, size) for name in names}
+    return {name: float("inf") if cost is None else cost for name, cost in spent.items()}
 
 
 def rerun(name: str, size: str, keep: Path, out: Path, **how: Any) -> Rerun:

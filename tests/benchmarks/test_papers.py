@@ -18,7 +18,7 @@ from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS
 from dcqcn_gym.benchmarks.papers.claims import Verdict, judge
 from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
-from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_checks, kept_results
+from dcqcn_gym.benchmarks.papers.keep import cost_in_words, keep_results, kept_checks, kept_results
 from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.rerun import cheapest, rerun
@@ -311,9 +311,28 @@ def test_a_rerun_without_names_takes_the_two_cheapest_of_each_paper() -> None:
     assert by_paper["acc"][0] == "A-fig11"
 
 
+def test_a_run_says_before_it_starts_what_it_cost_when_it_was_kept(tmp_path: Path) -> None:
+    keep = tmp_path / "keep"
+    keep.mkdir()
+    figure = catalog.figure("D-fig5")
+    assert cost_in_words(keep, figure, "smoke") == "D-fig5 at size smoke: 8 cells, cost not known"
+    (keep / "D-fig5-quick.timing.json").write_text('{"cpu_s": 1234.5}')
+    assert cost_in_words(keep, figure, "smoke").endswith(
+        "cost not known; quick took 1,234 s of CPU time"
+    )
+    (keep / "D-fig5-smoke.timing.json").write_text('{"cpu_s": 2.0}')
+    assert cost_in_words(keep, figure, "smoke").endswith(
+        "8 cells, 2 s of CPU time when they were kept"
+    )
+    first = command("run", "D-fig5", "--size", "smoke", cwd=tmp_path).stderr.splitlines()[0]
+    assert first == cost_in_words(KEPT, figure, "smoke")
+
+
 def test_the_list_says_what_came_out_of_every_row() -> None:
     found = command("list")
     assert found.returncode == 0
+    results, spent = kept_results(KEPT)["P-fig12"]
+    assert f"{results.size} ({spent:,.0f})" in found.stdout
     lines = [line.split() for line in found.stdout.splitlines()]
     for row in catalog.ROWS:
         (line,) = (words for words in lines if words[:1] == [row.name])

@@ -25,18 +25,18 @@ def list_rows() -> None:
     """List every figure and table of the papers, what came out, and which can be run."""
     from dcqcn_gym.benchmarks.papers.catalog import ROWS, built, results_folder
     from dcqcn_gym.benchmarks.papers.keep import kept_results
-    from dcqcn_gym.benchmarks.papers.page import came_out, claims_by_verdict
+    from dcqcn_gym.benchmarks.papers.page import came_out, claims_by_verdict, size_and_cost
     from dcqcn_gym.runs.table import Table, print_tables
 
     found = kept_results(results_folder())
     rows = [
         (row.name, row.paper, row.title, ", ".join(part for part in row.files if built(part)),
-         ", ".join(sorted({found[part][0].size for part in row.files if part in found})),
+         ", ".join(size_and_cost(*found[part]) for part in row.files if part in found),
          came_out(row, found))
         for row in ROWS
     ]  # fmt: skip
-    columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run", "size",
-               "what came out")  # fmt: skip
+    columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run",
+               "kept at size (CPU s)", "what came out")  # fmt: skip
     print_tables([Table(columns, rows, words=6)])
     typer.echo(f"{len(ROWS)} figures and tables. {claims_by_verdict(found)}")
 
@@ -65,15 +65,20 @@ def run(
     from dcqcn_gym.benchmarks.papers import acks as data_acks
     from dcqcn_gym.benchmarks.papers import catalog
     from dcqcn_gym.benchmarks.papers.claims import judge
+    from dcqcn_gym.benchmarks.papers.keep import cost_in_words
     from dcqcn_gym.benchmarks.papers.page import claims_table, table_of, write_pictures
-    from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, size_of
+    from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
 
     found = catalog.figure(figure)
-    found = data_acks.with_data_acks(found) if acks == "data" else found
-    size_of(found, size)
+    keep = catalog.results_folder()
+    if acks == "data":
+        found, keep = data_acks.with_data_acks(found), keep / data_acks.FOLDER
+    cost = cost_in_words(keep, found, size)
+    if not quiet:
+        typer.echo(cost, err=True)
     name = f"{size}-acks" if acks == "data" else size
     folder = Path("runs") / "papers" / found.name / name if out is None else out
     go_on = f"{folder} holds what is finished: the same command continues it"
