@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -83,7 +84,10 @@ def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> st
 
 
 def _link(found: re.Match[str], at: Path, files: Files) -> str:
-    """Return a link for a page of the site; ``at``: the folder that its target counts from."""
+    """Return a link for a page of the site; ``at``: the folder that its target counts from.
+
+    Raises PluginError, which ends the build, for a target that is nowhere.
+    """
     picture, label, target = found.groups()
     path, _, anchor = target.partition("#")
     if "://" in target or not path or target.startswith("mailto:"):
@@ -99,4 +103,6 @@ def _link(found: re.Match[str], at: Path, files: Files) -> str:
         if at != ROOT:
             name = os.path.relpath(name, at.relative_to(ROOT / "docs"))
         return f"{picture}[{label}]({name}{'#' + anchor if anchor else ''})"
+    if not full.exists():
+        raise PluginError(f"[{label}]({target}): there is no {inside}")
     return f"`{inside}`" if label.strip("`") in (inside, path) else f"{label} (`{inside}`)"

@@ -33,6 +33,7 @@ __all__ = [
     "Tuner",
     "TunerContext",
     "TunerSettings",
+    "argument_text",
     "check_class",
     "parse_argument",
     "parse_settings",
@@ -179,6 +180,11 @@ def parse_settings(
     if arguments and not tuner_class.Settings.model_fields:
         raise ConfigError(f"tuner {name!r} takes no arguments; got {', '.join(arguments)}")
     return validate(arguments, tuner_class.Settings, source=f"tuner {name!r}")
+
+
+def argument_text(value: object) -> str:
+    """Return a setting of a tuner as ``--tuner-arg`` takes it: :func:`parse_argument` reads it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def parse_argument(text: str) -> tuple[str, object]:

@@ -99,7 +99,8 @@ class ExpertScaledTuner(StaticTuner):
         printed = expert_setting(rate, table)
         scale = rate / TABLE_I_RATE_BPS
         scaled = {name: printed[name] * scale for name in SCALED if name in table.knobs}
-        return printed.replace(scaled).check(rate, f"tuner {self.name!r}")
+        found = printed.replace(scaled).check(rate, f"tuner {self.name!r}")
+        return keeping_optional(found, context.base)
 
 
 class DoNothingTuner(StaticTuner):

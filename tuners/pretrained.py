@@ -15,7 +15,8 @@ from pydantic import Field
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
+from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, knob_table
+from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.tuners.base import TunerContext, TunerSettings
 from dcqcn_gym.tuners.fixed import StaticTuner
 
@@ -54,21 +55,22 @@ class PretrainedFile(StrictModel):
 def pretrained_setting(path: Path, line_rate_bps: float, table: KnobTable = DCQCN) -> Setting:
     """Return the setting of a file for a line rate; knobs newer than the file have their default.
 
-    Raises ConfigError for a bad file and for one of another scheme.
+    A file of a search without the optional knobs of ``table`` gives one without them. Raises ConfigError for a bad file and for one of another scheme.
     """
     file = load_toml(path, PretrainedFile)
-    if file.search.scheme != table.scheme:
+    if file.search.scheme not in (table.scheme, table.scheme.partition("+")[0]):
         raise ConfigError(
             f"{path} holds knobs of scheme {file.search.scheme!r}, not of {table.scheme!r}; "
             "search again on a scenario of that scheme: dcqcn-gym pretrain"
         )
-    found = Setting.from_nvidia(file.setting, table, file.search.table_version)
+    own = table if file.search.scheme == table.scheme else knob_table(file.search.scheme)
+    found = Setting.from_nvidia(file.setting, own, file.search.table_version)
     found.check(file.search.line_rate_bps, str(path))
     ratio = line_rate_bps / file.search.line_rate_bps
     if ratio == 1.0:
         return found
     changed: dict[str, float] = {}
-    for row in table.rows:
+    for row in own.rows:
         value = row.to_nvidia(found[row.name])
         if row.off is not None and value == row.off:
             continue
@@ -91,7 +93,9 @@ class PretrainedTuner(StaticTuner):
     def _choose(self, context: TunerContext) -> Setting:
         given = cast(_FileSettings, self.settings).file
         path = Path(given) if given else FOLDER / self.built_in
-        return pretrained_setting(path, context.space.line_rate_bps, context.space.table)
+        table = context.space.table
+        found = pretrained_setting(path, context.space.line_rate_bps, table)
+        return found if found.table == table else keeping_optional(found, context.base)
 
 
 class PretrainedAlltoallTuner(PretrainedTuner):

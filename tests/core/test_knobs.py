@@ -11,13 +11,13 @@ from typing import Any, get_args
 import pytest
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.knob_groups import GROUP_TITLES, Group
 from dcqcn_gym.core.knobs import (
     DCQCN,
     ECN_KNOBS,
     KNOBS,
     NIC_KNOBS,
     TUNED_KNOBS,
-    Group,
     KnobTable,
     Scaling,
     Setting,
@@ -149,6 +149,10 @@ def test_rows_are_well_formed(scheme: str) -> None:
         assert row.observed or not row.tuned_by_default
         assert row.help
         assert row.source
+
+
+def test_every_group_has_a_heading() -> None:
+    assert list(GROUP_TITLES) == list(get_args(Group))
 
 
 def test_equal_tables_are_the_same_whoever_made_them() -> None:

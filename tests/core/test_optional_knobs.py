@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.config import CONFIGS
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import setting_of
-from dcqcn_gym.core.knobs import DCQCN
-from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, keeping_optional, named_table
-from dcqcn_gym.core.scheme_tables import table_of_schemes
+from dcqcn_gym.core.knobs import DCQCN, Setting, default_setting
+from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, keeping_optional
+from dcqcn_gym.core.scheme_tables import named_table, table_of_schemes
+from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.observation import layout
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.hw.emit import emit
 from dcqcn_gym.runs.rows import changed_scenario
-from dcqcn_gym.tuners import make_tuner
+from dcqcn_gym.simulate.difference import AGAINST, other_setting
+from dcqcn_gym.tuners import TunerContext, make_tuner
 
 
 def _mini(**changes: Any) -> Scenario:
@@ -55,6 +61,48 @@ def test_it_starts_as_the_switches_do() -> None:
     given = _mini(knobs={"pfc_alpha": "tuned"}, initial={"pfc_alpha": 0.25})
     assert given.initial_setting()["pfc_alpha"] == 0.25
     assert keeping_optional(WITH.default_setting(), other.initial_setting())["pfc_alpha"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "tuner", ["default", "expert", "expert-scaled", "pretrained-alltoall", "pretrained-fbhadoop"]
+)
+def test_settings_that_know_nothing_of_it_leave_it_as_it_is(tuner: str) -> None:
+    scenario = _mini(knobs={"pfc_alpha": "tuned"}, switch={"alpha": 0.25})
+    rate, base = scenario.line_rate_bps, scenario.initial_setting()
+    found = make_tuner(tuner)
+    found.start(TunerContext(KnobSpace(scenario.turned, rate, base.table), base, 1, 9))
+    setting = found.ask()
+    assert isinstance(setting, Setting)
+    assert setting.table == scenario.table
+    assert setting["pfc_alpha"] == 0.25
+    own = make_tuner(tuner)
+    own.start(TunerContext(KnobSpace(line_rate_bps=rate), default_setting(rate), 1, 9))
+    without = own.ask()
+    assert isinstance(without, Setting)
+    assert {n: v for n, v in setting.items() if n != "pfc_alpha"} == dict(without.items())
+
+
+def test_a_simulation_is_compared_with_settings_that_keep_it() -> None:
+    scenario = _mini(knobs={"pfc_alpha": "tuned"}, switch={"alpha": 0.25})
+    for name in AGAINST:
+        assert other_setting(name, scenario)["pfc_alpha"] == 0.25
+    timely = _mini(scheme="timely")
+    assert other_setting("default", timely) == timely.default_setting()
+    with pytest.raises(ConfigError, match="knob of scheme 'dcqcn'; expected one of scheme 'timely"):
+        other_setting("dcqcn-paper", timely)
+
+
+def test_a_run_that_turns_it_has_a_report(tmp_path: Path) -> None:
+    text = (CONFIGS / "scenarios" / "mini-fb-hadoop.toml").read_text(encoding="utf-8")
+    path = tmp_path / "own.toml"
+    path.write_text(f"{text}\n[knobs]\npfc_alpha = [0.0625, 0.5]\n", encoding="utf-8")
+    words = ["tune", "--scenario", str(path), "--tuner", "random", "--intervals", "2", "--quiet"]
+    words += ["--backend", "fake", "--eval-seeds", "1", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "Switch: PFC" in page
+    assert "pfc_alpha" in page
 
 
 def test_tables_are_found_again() -> None:

@@ -30,7 +30,7 @@ def hooks() -> ModuleType:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("mkdocs")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     return folder
@@ -70,6 +70,8 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
 
 
 def test_links_out_of_the_folder_become_pages_or_names(hooks: ModuleType) -> None:
+    from mkdocs.exceptions import PluginError
+
     class Pages:
         def get_file_from_path(self, name: str) -> object | None:
             return object() if name in ("readme.md", "rl.md") else None
@@ -83,6 +85,15 @@ def test_links_out_of_the_folder_become_pages_or_names(hooks: ModuleType) -> Non
         "core/knobs.py (`src/dcqcn_gym/core/knobs.py`)"
     )
     assert shown("[x](https://a.org/b)") == "[x](https://a.org/b)"
+    with pytest.raises(PluginError, match=r"\[gone\]\(nowhere.md\): there is no docs/nowhere.md"):
+        shown("[gone](nowhere.md)")
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    listed = set(re.findall(r"[\w/-]+\.md", nav))
+    pages = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
+    assert pages - listed == set()
 
 
 def test_every_room_of_the_api_is_there(hooks: ModuleType) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from dcqcn_gym import _core
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.knob_groups import Group
 
 __all__ = [
     "DCQCN",
@@ -43,7 +44,6 @@ __all__ = [
 REFERENCE_RATE_BPS = 100e9
 """Line rate at which ECN defaults and ranges are stated; they scale with the line rate."""
 
-Group = Literal["rp_increase", "rp_decrease", "rp_alpha", "np", "ecn", "pfc"]
 Scaling = Literal["none", "rate", "line_fraction"]
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from dcqcn_gym import _core
-from dcqcn_gym.core.knobs import Knob, KnobTable, Setting, knob_table
+from dcqcn_gym.core.knobs import Knob, KnobTable, Setting
 
-__all__ = ["OPTIONAL_KNOBS", "keeping_optional", "named_table", "with_optional"]
+__all__ = ["OPTIONAL_KNOBS", "keeping_optional", "with_optional"]
 
 OPTIONAL_KNOBS: Mapping[str, Knob] = {
     row["name"]: Knob(**row) for row in _core.optional_knob_rows()
@@ -33,15 +33,10 @@ def _extended(table: KnobTable, names: tuple[str, ...]) -> KnobTable:
     return KnobTable("+".join((table.scheme, *names)), (*table.rows, *rows))
 
 
-def named_table(name: str) -> KnobTable:
-    """Return the table of a scheme, with the optional knobs that stand behind ``+`` in its name.
-
-    Raises :class:`~dcqcn_gym.core.errors.UnknownNameError` for a scheme that there is not.
-    """
-    scheme, *names = name.split("+")
-    return with_optional(knob_table(scheme), names)
-
-
 def keeping_optional(setting: Setting, base: Setting) -> Setting:
-    """Return ``setting`` with the optional knobs of ``base``: no preset says anything of them."""
-    return setting.replace({n: base[n] for n in OPTIONAL_KNOBS if n in setting.table.knobs})
+    """Return ``setting`` with the optional knobs of ``base``: no preset says anything of them.
+
+    ``setting`` may be of the scheme's own table or of that of ``base``. Raises ConfigError for one
+    of another scheme.
+    """
+    return base.replace({n: value for n, value in setting.items() if n not in OPTIONAL_KNOBS})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.knob_groups import GROUP_TITLES
 from dcqcn_gym.core.knobs import (
     DCQCN,
     REFERENCE_RATE_BPS,
@@ -29,6 +28,7 @@ from dcqcn_gym.report import figures, groups
 from dcqcn_gym.report.applications import application_tables, applications_of_run, grid_of
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables
+from dcqcn_gym.report.command import command_again
 from dcqcn_gym.report.data import ReportData, load_report_data
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
@@ -54,15 +54,6 @@ from dcqcn_gym.runs.table import four, number
 __all__ = ["build_report"]
 
 LABELS: Mapping[str, str] = {"default": "default", "expert": "expert"}
-GROUPS: Mapping[str, str] = {
-    "rp_increase": "NIC: rate increase",
-    "rp_decrease": "NIC: rate decrease",
-    "rp_alpha": "NIC: alpha",
-    "np": "NIC: notification point",
-    "ecn": "Switch: ECN marking",
-}
-
-
 TRAFFIC: Mapping[str, str] = {
     "tuning": "while tuning, on the same traffic",
     "fresh": "the recommended setting on fresh traffic",
@@ -290,7 +281,7 @@ def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
     found = data.recommended or {}
     groups: dict[str, list[KnobRow]] = {}
     for name, row in table.knobs.items():
-        groups.setdefault(GROUPS[row.group], []).append(
+        groups.setdefault(GROUP_TITLES[row.group], []).append(
             KnobRow(row, default[name], expert[name], found.get(name))
         )
     return list(groups.items())
@@ -343,7 +334,7 @@ def _facts(data: ReportData) -> list[tuple[str, str]]:
     if isinstance(versions, Mapping):
         facts += [(f"version of {k}", str(v)) for k, v in versions.items()]
     facts += _timing_facts(data.timing)
-    return [*facts, ("command", _command(data))]
+    return [*facts, ("command", command_again(header, data.directory.name or "out"))]
 
 
 def _timing_facts(timing: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -355,20 +346,3 @@ def _timing_facts(timing: Mapping[str, Any]) -> list[tuple[str, str]]:
             text = f"{number(float(wall), 3)} s, {number(float(cpu), 3)} s of CPU"
             facts.append((f"time: {name.replace('_', ' ')}", text))
     return facts
-
-
-def _command(data: ReportData) -> str:
-    header = data.run.header
-    if header.get("command"):
-        return str(header["command"])
-    words = [
-        "dcqcn-gym", "tune", "--scenario", str(_scenario(header)["name"]),
-        "--tuner", str(header.get("tuner")), "--seed", str(header.get("seed")),
-        "--intervals", str(header.get("intervals")),
-    ]  # fmt: skip
-    for name, value in (header.get("tuner_args") or {}).items():
-        words += ["--tuner-arg", f"{name}={json.dumps(value)}"]
-    if header.get("backend") != "native":
-        words += ["--backend", str(header.get("backend"))]
-    words += ["--out", data.directory.name or "out"]
-    return shlex.join(words)

@@ -18,20 +18,24 @@ import numpy as np
 
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.interval import FloatArray
-from dcqcn_gym.core.knobs import Setting, dcqcn_paper_setting, default_setting, expert_setting
+from dcqcn_gym.core.knobs import Setting, dcqcn_paper_setting
+from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.core.statistics import SIZE_BINS
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.figures import Line, lines_figure
+from dcqcn_gym.runs.rows import reference_settings
 from dcqcn_gym.runs.table import MISSING, Table, number
 from dcqcn_gym.simulate.run import simulate
 
 __all__ = ["AGAINST", "Against", "other_setting", "run_against"]
 
 AGAINST: Mapping[str, Callable[[Scenario], Setting]] = {
-    "default": lambda scenario: default_setting(scenario.line_rate_bps),
-    "expert": lambda scenario: expert_setting(scenario.line_rate_bps),
-    "dcqcn-paper": lambda scenario: dcqcn_paper_setting(scenario.line_rate_bps),
+    "default": lambda scenario: reference_settings(scenario)["default"],
+    "expert": lambda scenario: reference_settings(scenario)["expert"],
+    "dcqcn-paper": lambda scenario: keeping_optional(
+        dcqcn_paper_setting(scenario.line_rate_bps), scenario.initial_setting()
+    ),
     "initial": lambda scenario: scenario.initial_setting(),
 }
 """The settings that a simulation can be compared with, by name."""
@@ -41,7 +45,10 @@ Figure = tuple[str, str, float | None]
 
 
 def other_setting(name: str, scenario: Scenario) -> Setting:
-    """Return the setting to compare with; UnknownNameError if there is none of that name."""
+    """Return the setting to compare with; UnknownNameError if there is none of that name.
+
+    Raises ConfigError for one of another scheme than the scenario's.
+    """
     if name not in AGAINST:
         raise UnknownNameError("setting of --against", name, AGAINST)
     return AGAINST[name](scenario)
