@@ -23,7 +23,8 @@ from dcqcn_gym.core.sums import count
 __all__ = ["MOST_BYTES", "read_arrays"]
 
 MOST_BYTES = 2**26
-"""Of the file, and of all its arrays together: 64 MiB, 16 million weights."""
+"""Of the file, and of all its arrays together, unless another bound is given: 64 MiB, 16 million
+weights."""
 MOST_MEMBERS = 256
 
 
@@ -31,9 +32,12 @@ class _NoPolicyError(ValueError):
     """Says in words of ours what is wrong."""
 
 
-def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a policy file by name; raise ConfigError that begins with its path."""
-    data = read_file(path, MOST_BYTES)
+def read_arrays(path: Path, most: int = MOST_BYTES) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a policy file by name; raise ConfigError that begins with its path.
+
+    ``most`` bounds the bytes of the file, and those of all its arrays together.
+    """
+    data = read_file(path, most)
     if data[:6] == b"\x93NUMPY":
         raise ConfigError(
             f"{path} is not a policy file: it holds a single array (.npy); expected an .npz as "
@@ -42,29 +46,29 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             members = archive.infolist()
-            _check_sizes(members)
-            return {m.filename.removesuffix(".npy"): _array(archive, m) for m in members}
+            _check_sizes(members, most)
+            return {m.filename.removesuffix(".npy"): _array(archive, m, most) for m in members}
     except _NoPolicyError as error:
         raise ConfigError(f"{path} is not a policy file: {error}") from None
     except Exception as error:  # whatever damaged bytes make zipfile, zlib and numpy raise
         raise ConfigError(f"{path} is not a policy file: damaged ({in_one_line(error)})") from None
 
 
-def _check_sizes(members: list[zipfile.ZipInfo]) -> None:
+def _check_sizes(members: list[zipfile.ZipInfo], most: int) -> None:
     if len(members) > MOST_MEMBERS:
         raise _NoPolicyError(f"it has {len(members)} members; expected at most {MOST_MEMBERS}")
     total = count(member.file_size for member in members)
-    if total > MOST_BYTES:
-        raise _NoPolicyError(f"it unpacks to {total} bytes; expected at most {MOST_BYTES}")
+    if total > most:
+        raise _NoPolicyError(f"it unpacks to {total} bytes; expected at most {most}")
     names = [member.filename for member in members]
     if len(set(names)) < len(names):
         raise _NoPolicyError("a member is there twice")
 
 
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> npt.NDArray[Any]:
     name = quote(member.filename)
     with archive.open(member) as packed:
-        data = BytesIO(packed.read(MOST_BYTES + 1))  # a lying directory does not unpack more
+        data = BytesIO(packed.read(most + 1))  # a lying directory does not unpack more
     version = np.lib.format.read_magic(data)
     if version not in ((1, 0), (2, 0)):
         raise _NoPolicyError(f"{name} has version {version}; expected 1.0 or 2.0")

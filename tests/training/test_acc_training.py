@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from dcqcn_gym.training.acc import AccSpec, Episode, train
 from dcqcn_gym.training.acc_curve import draw_curve
 from dcqcn_gym.training.spec import TrainDir
 from dcqcn_gym.tuners.policy import load_policy
+from dcqcn_gym.tuners.policy_file import MOST_BYTES
 
 QUICK: dict[str, Any] = {"decisions": 24, "episode": 4, "seed": 3}
 MINI = ("mini-llm-alltoall",)
@@ -84,6 +86,66 @@ def test_what_cannot_be_trained_or_resumed(tmp_path: Path) -> None:
     (out.root / "checkpoint.npz").write_bytes(b"nonsense")
     with pytest.raises(RunError, match="is damaged"):
         train(spec, out, resume=True)
+
+
+SAME = ("policy.npz", "curve.csv", "train.json")
+OTHER = AccSpec(MINI, **{**QUICK, "seed": 4})
+
+
+def _cut_before_the_first_checkpoint(spec: AccSpec, out: TrainDir, **options: bool) -> None:
+    def stop(_: Episode) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(spec, out, watch=stop, **options)
+
+
+def test_a_replaced_training_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
+    out, whole = TrainDir(tmp_path / "out"), TrainDir(tmp_path / "whole")
+    train(AccSpec(MINI, **QUICK), out)
+    _cut_before_the_first_checkpoint(OTHER, out, force=True)
+    assert [path.name for path in out.root.iterdir()] == ["train.json"]
+    train(OTHER, out, resume=True)
+    train(OTHER, whole)
+    for name in SAME:
+        assert (out.root / name).read_bytes() == (whole.root / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_a_checkpoint_of_another_training_is_refused(header: bool, tmp_path: Path) -> None:
+    out, there = TrainDir(tmp_path / "out"), TrainDir(tmp_path / "there")
+    train(AccSpec(MINI, **QUICK), there)
+    _cut_before_the_first_checkpoint(OTHER, out)
+    shutil.copy(there.root / "checkpoint.npz", out.root)
+    if not header:
+        out.header.unlink()
+    with pytest.raises(RunError, match=r"checkpoint.npz .* another training .* give --force"):
+        train(OTHER, out, resume=True)
+
+
+def test_a_kill_between_checkpoint_and_network_is_repaired(tmp_path: Path) -> None:
+    spec = AccSpec(MINI, **QUICK)
+    whole, gone, stale = (TrainDir(tmp_path / name) for name in ("whole", "gone", "stale"))
+    train(spec, whole)
+    for out in (gone, stale):
+        _cut_before_the_first_checkpoint(spec, out)
+        shutil.copy(whole.root / "checkpoint.npz", out.root)
+    stale.policy.write_bytes(b"that of an earlier checkpoint")
+    for out in (gone, stale):
+        train(spec, out, resume=True)
+        for name in SAME:
+            assert (out.root / name).read_bytes() == (whole.root / name).read_bytes(), name
+
+
+def test_three_tiers_for_one_agent_are_resumed(tmp_path: Path) -> None:
+    """Its checkpoint is larger than a policy file of a stranger may be."""
+    spec = AccSpec(("fat-tree-1024",), central=True, decisions=1, episode=1)
+    out = TrainDir(tmp_path)
+    network = train(spec, out).to_bytes()
+    assert (out.root / "checkpoint.npz").stat().st_size > MOST_BYTES
+    assert train(spec, out, resume=True).to_bytes() == network == out.policy.read_bytes()
+    with pytest.raises(ConfigError, match=f"expected at most {MOST_BYTES}"):
+        load_policy(out.root / "checkpoint.npz")
 
 
 def test_the_curve_is_drawn(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pickle
 import shutil
 import signal
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,41 @@ def test_a_larger_budget_equals_one_training(tmp_path: Path, algo: str) -> None:
     go(parts, spec(algo, steps=96))
     go(parts, spec(algo), resume=True)
     assert_same(whole, parts)
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
+    there, here = tmp_path / "there", tmp_path / "here"
+    go(there, spec("ppo", steps=128))
+    other = replace(spec("ppo", steps=128), seed=4)
+    with pytest.raises(MemoryError):
+        go(here, other, Cut(20, ctrl_c=False))
+    shutil.copytree(there / "checkpoints", here / "checkpoints")
+    with pytest.raises(RunError, match=r"step-000000128 was left by another training"):
+        go(here, other, resume=True)
+
+
+def test_a_replaced_training_leaves_nothing_to_go_on_from(tmp_path: Path) -> None:
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    go(out, spec("ppo", steps=128))
+    other = replace(spec("ppo", steps=128), seed=4)
+    with pytest.raises(MemoryError):
+        train(other, TrainDir(out), Cut(20, ctrl_c=False), checkpoint_every=64, force=True)
+    assert not (out / "policy.npz").exists()
+    go(out, other, resume=True)
+    go(whole, other)
+    assert_same(whole, out)
+
+
+@pytest.mark.parametrize("how", ["gone", "stale"])
+def test_a_kill_between_checkpoint_and_policy_is_repaired(tmp_path: Path, how: str) -> None:
+    go(tmp_path, spec("ppo", steps=128))
+    policy = tmp_path / "policy.npz"
+    whole = policy.read_bytes()
+    policy.unlink()
+    if how == "stale":
+        policy.write_bytes(b"that of an earlier checkpoint")
+    assert go(tmp_path, spec("ppo", steps=128), resume=True).trained_steps == 0
+    assert policy.read_bytes() == whole
 
 
 def test_a_network_that_comes_out_differently_is_refused(tmp_path: Path) -> None:

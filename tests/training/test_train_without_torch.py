@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.training.algorithms import ALGORITHMS, hyperparameters
-from dcqcn_gym.training.spec import TrainDir, TrainSpec
+from dcqcn_gym.training.spec import TrainDir, TrainSpec, check_training, training_digest
 
 FAKE = TrainSpec("ppo", ("mini-fb-hadoop",), backend="fake")
 
@@ -94,6 +95,19 @@ def test_a_directory_with_a_training_is_not_replaced_by_accident(tmp_path: Path)
     other = TrainSpec("sac", ("mini-fb-hadoop",), backend="fake")
     with pytest.raises(RunError, match='trained with algo = "ppo", now it is "sac"'):
         out.check(other, resume=True, force=False)
+    out.header.unlink()
+    with pytest.raises(RunError, match=r"holds checkpoints without train\.json"):
+        out.check(FAKE, resume=True, force=False)
+    assert out.check(FAKE, resume=False, force=True) is None
+
+
+def test_a_checkpoint_names_its_training(tmp_path: Path) -> None:
+    more = replace(FAKE, steps=20_000)  # a training may go on with more steps
+    check_training(tmp_path, training_digest(FAKE), more)
+    for other in (replace(FAKE, seed=2), replace(FAKE, scenarios=("mini-llm-alltoall",))):
+        for recorded in (training_digest(other), None):
+            with pytest.raises(RunError, match="was left by another training than this one"):
+                check_training(tmp_path, recorded, FAKE)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.training.spec import TrainDir
+from dcqcn_gym.training.spec import TrainDir, check_training, training_digest
 from dcqcn_gym.tuners.acc_state import (
     CENTRAL,
     HISTORY,
@@ -40,7 +40,10 @@ from dcqcn_gym.tuners.policy_file import read_arrays
 
 __all__ = ["AccSpec", "Episode", "Training", "export", "train"]
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of ``train.json`` and the checkpoint; 2 since a checkpoint names its training."""
+MOST_BYTES = 2**30
+"""Of a checkpoint, whose replay memory is larger than any network: 91 MB for three tiers."""
 FINAL_EPSILON = 0.05
 
 
@@ -201,17 +204,22 @@ class Training:
     def save(self, path: Path) -> None:
         """Write everything that :meth:`load` needs; the file appears whole or not at all."""
         parts = self.brain.state()
-        rest = {"random": self.random.bit_generator.state, "curve": [asdict(e) for e in self.curve]}
+        rest = {
+            "training": training_digest(self.spec),
+            "random": self.random.bit_generator.state,
+            "curve": [asdict(e) for e in self.curve],
+        }
         parts["rest"] = np.frombuffer(json.dumps(rest).encode(), dtype=np.uint8)
         buffer = io.BytesIO()
         np.savez(buffer, **parts)  # type: ignore[arg-type]
         _replace(path, buffer.getvalue())
 
     def load(self, path: Path) -> None:
-        """Go on from a checkpoint; raise RunError if it is damaged."""
+        """Go on from a checkpoint; raise RunError if it is damaged or of another training."""
         try:
-            parts = read_arrays(path)
+            parts = read_arrays(path, MOST_BYTES)
             rest = json.loads(parts["rest"].tobytes())
+            check_training(path, rest["training"], self.spec)
             self.brain.restore(parts)
             self.random.bit_generator.state = rest["random"]
             self.curve = [Episode(**line) for line in rest["curve"]]
@@ -238,16 +246,31 @@ def train(
     checkpoint = out.root / "checkpoint.npz"
     if resume and checkpoint.exists():
         training.load(checkpoint)
+        _write_results(training, out)  # a kill may have come between the checkpoint and these
+    elif force:
+        _remove_old(out)
     out.root.mkdir(parents=True, exist_ok=True)
     _replace(out.header, json.dumps(spec.header(), indent=1).encode())
     while training.decisions < spec.decisions:
         watch(training.episode())
         if len(training.curve) % every == 0 or training.decisions >= spec.decisions:
             training.save(checkpoint)
-            _replace(out.policy, export(training.brain, spec, training.decisions).to_bytes())
-            _write_curve(training.curve, out.root / "curve.csv")
+            _write_results(training, out)
     training.close()
     return export(training.brain, spec, training.decisions)
+
+
+def _remove_old(out: TrainDir) -> None:
+    """Remove what a training that is replaced has left, before a header says whose it is."""
+    for name in ("checkpoint.npz", "policy.npz", "curve.csv", "curve.png"):
+        (out.root / name).unlink(missing_ok=True)
+
+
+def _write_results(training: Training, out: TrainDir) -> None:
+    """Write the network and the curve as they are after the checkpoint."""
+    network = export(training.brain, training.spec, training.decisions)
+    _replace(out.policy, network.to_bytes())
+    _write_curve(training.curve, out.root / "curve.csv")
 
 
 def export(brain: Ddqn, spec: AccSpec, decisions: int) -> Policy:

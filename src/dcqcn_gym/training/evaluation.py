@@ -102,18 +102,22 @@ def _jobs(plan: Plan, folder: Path) -> dict[tuple[str, str, int], RunJob]:
 def _forget_others(plan: Plan, folder: Path, todo: Mapping[tuple[str, str, int], RunJob]) -> None:
     """Remove logs that another policy, or other code, of the same name has left.
 
-    A log names the file of a policy and not what it held, so that is kept beside the logs.
+    A log names the file of a policy and not what it held, so that is kept beside the logs, for each
+    of them: this call may want a few of those that are there. Old logs go before the record says
+    what comes, so that one that is left by an interrupt is never taken for another's.
     """
     record = folder / "evaluate.json"
     try:
-        known = dict(parse_json(read_file(record))["tuners"])
+        known = dict(parse_json(read_file(record))["logs"])
     except (ValueError, KeyError, TypeError):  # a ConfigError is one
         known = {}
     now = {row.name: tuner_digest(row.tuner, row.tuner_args) for row in plan.contenders()}
     for (_, name, _), job in todo.items():
-        if now[name] is None or known.get(name) != now[name]:
+        log = job.path.relative_to(folder).as_posix()
+        if now[name] is None or known.get(log) != now[name]:
             job.path.unlink(missing_ok=True)
-    write_json(record, {"tuners": {**known, **now}})
+        known[log] = now[name]
+    write_json(record, {"logs": known})
 
 
 def _rows(plan: Plan, todo: Mapping[tuple[str, str, int], RunJob]) -> Rows:

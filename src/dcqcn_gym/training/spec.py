@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -11,16 +12,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import dcqcn_gym
-from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.envs.observation import OBSERVATION_VERSION
+from dcqcn_gym.core.errors import ConfigError, RunError, quote
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.training.algorithms import hyperparameters, is_discrete
 from dcqcn_gym.training.sampling import SampledEnv
 
-__all__ = ["Checkpoint", "TrainDir", "TrainSpec"]
+__all__ = ["Checkpoint", "HasHeader", "TrainDir", "TrainSpec", "check_training", "training_digest"]
 
-SCHEMA = 2
-"""Of ``train.json`` and the checkpoints; 2 since a checkpoint holds everything."""
+SCHEMA = 3
+"""Of ``train.json`` and the checkpoints; 2 since a checkpoint holds everything, 3 since it names
+its training."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,25 @@ class TrainSpec:
                 f"steps = {self.steps}: {self.algo} learns from rollouts of {self.rollout} steps "
                 f"({self.envs} environments); expected at least one"
             )
-        self._env(0).close()
+        self.space()
+
+    def space(self) -> KnobSpace:
+        """Return what an action of the policy sets: the space of the first scenario.
+
+        Raises ConfigError if another scenario needs another policy. Line rates may differ: actions
+        and observations are relative to them.
+        """
+        env = self._env(0)
+        env.close()
+        first = env.envs[0].space
+        for name, one in zip(self.scenarios, env.envs, strict=True):
+            difference = _difference(first, one.space)
+            if difference:
+                raise ConfigError(
+                    f"scenarios {quote(self.scenarios[0])} and {quote(name)} cannot train one "
+                    f"policy: they have {difference}; train one for each"
+                )
+        return first
 
     @property
     def rollout(self) -> int:
@@ -103,6 +124,20 @@ class TrainSpec:
             backend=self.backend,
             discrete=is_discrete(self.algo),
         )
+
+
+def _difference(a: KnobSpace, b: KnobSpace) -> str:
+    """Return in which way a policy for one space is none for another, or nothing."""
+    if a.table.scheme != b.table.scheme:
+        return f"the knob tables of {quote(a.table.scheme)} and {quote(b.table.scheme)}"
+    if a.knobs != b.knobs:
+        others = sorted(set(a.knobs) ^ set(b.knobs))
+        return f"other knobs to turn ({', '.join(others) or 'the same in another order'})"
+    if layout_name(a) == layout_name(b):
+        return ""
+    rows = [(a.row(name), b.row(name)) for name in a.knobs]
+    ranges = [x.name for x, y in rows if (x.tuned, x.scaling) != (y.tuned, y.scaling)]
+    return f"other ranges of {', '.join(ranges)}" if ranges else "other observations"
 
 
 @dataclass(frozen=True)
@@ -180,7 +215,14 @@ class TrainDir:
             raise RunError("--resume continues a training and --force replaces it; give one")
         if self.root.exists() and not self.root.is_dir():
             raise RunError(f"--out {self.root} is a file; give a directory")
-        if not self.header.exists() or force:
+        if force:
+            return None
+        if not self.header.exists():
+            if self.last() is not None:
+                raise RunError(
+                    f"{self.root} holds checkpoints without {self.header.name}, which says of "
+                    "what; replace them with --force, or give another --out"
+                )
             return None
         if not resume:
             raise RunError(
@@ -203,6 +245,23 @@ class TrainDir:
                     f"--resume: {self.root} was trained with {key} = {before}, now it is {after}; "
                     "give the same arguments (only --steps may differ), or --force to start again"
                 )
+
+
+def training_digest(spec: HasHeader) -> str:
+    """Return the SHA-256 of a training's header, by which a checkpoint names its training."""
+    return hashlib.sha256(json.dumps(spec.header(), sort_keys=True).encode()).hexdigest()
+
+
+def check_training(checkpoint: Path, recorded: object, spec: HasHeader) -> None:
+    """Raise RunError unless ``recorded`` in a checkpoint names this training.
+
+    ``train.json`` alone cannot tell: it may be newer than what else lies in the directory.
+    """
+    if recorded != training_digest(spec):
+        raise RunError(
+            f"--resume: {checkpoint} was left by another training than this one; remove it, or "
+            "give --force to start again"
+        )
 
 
 def _short(key: str, value: Any) -> str:

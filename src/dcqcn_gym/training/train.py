@@ -24,7 +24,13 @@ from dcqcn_gym.training.algorithms import algorithm_class, hyperparameters, make
 from dcqcn_gym.training.digests import digests, read_state
 from dcqcn_gym.training.export import export_policy
 from dcqcn_gym.training.extra import have_tensorboard, need_sb3
-from dcqcn_gym.training.spec import Checkpoint, TrainDir, TrainSpec
+from dcqcn_gym.training.spec import (
+    Checkpoint,
+    TrainDir,
+    TrainSpec,
+    check_training,
+    training_digest,
+)
 from dcqcn_gym.training.state import capture, restore
 from dcqcn_gym.training.vector import make_vec
 
@@ -93,7 +99,7 @@ def train(
     try:
         model = _model(spec, env, checkpoint)
         model.set_logger(_logger(out, start))
-        session = _Session(spec, out, viewer, model, checkpoint_every, start)
+        session = _Session(spec, spec.space(), out, viewer, model, checkpoint_every, start)
         viewer.begin(start, [*spec.notes(), *_notes()])
         return session.run()
     finally:
@@ -107,16 +113,25 @@ def _notes() -> list[str]:
 
 
 def _remove(out: TrainDir) -> None:
-    shutil.rmtree(out.checkpoints, ignore_errors=True)
-    shutil.rmtree(out.root / "tensorboard", ignore_errors=True)
-    for path in (out.header, out.policy, out.timing, *out.root.glob("progress-*.csv")):
-        path.unlink(missing_ok=True)
+    """Remove the training that is replaced, its header after its checkpoints.
+
+    So no checkpoint is ever left without a header, or under the next one.
+    """
+    try:
+        for folder in (out.checkpoints, out.root / "tensorboard"):
+            if folder.exists():
+                shutil.rmtree(folder)
+        for path in (out.policy, out.timing, *out.root.glob("progress-*.csv"), out.header):
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(f"--force: {out.root} cannot be emptied: {in_one_line(error)}") from error
 
 
 def _model(spec: TrainSpec, env: Any, checkpoint: Checkpoint | None) -> Any:
     if checkpoint is None:
         return make_model(spec.algo, env, hyperparameters(spec.algo, spec.changes), spec.seed)
     state = read_state(checkpoint)
+    check_training(checkpoint.folder, state.get("training"), spec)
     try:
         model = algorithm_class(spec.algo).load(
             checkpoint.model, env=env, device="cpu", force_reset=False
@@ -155,6 +170,7 @@ class _Session:
     """
 
     spec: TrainSpec
+    space: KnobSpace
     out: TrainDir
     viewer: TrainViewer
     model: Any
@@ -168,6 +184,8 @@ class _Session:
         wall, cpu = time.perf_counter(), time.process_time()
         self.saved = self.start
         left = self.spec.whole_steps() - self.start
+        if self.start:
+            self._export()  # a kill may have come between the checkpoint and its policy
         if left > 0:
             with _ctrl_c(self), suppress(_Stopped):
                 self.model.learn(
@@ -207,7 +225,7 @@ class _Session:
             self._save(done)
 
     def _save(self, done: int) -> None:
-        """Write a checkpoint and the policy, each as a whole or not at all."""
+        """Write a checkpoint and then the policy, each as a whole or not at all."""
         final = self.out.folder(done)
         draft = final.with_name(final.name + ".tmp")
         shutil.rmtree(draft, ignore_errors=True)
@@ -215,16 +233,24 @@ class _Session:
         self.model.save(draft / "model.zip")
         if hasattr(self.model, "save_replay_buffer"):
             self.model.save_replay_buffer(draft / "replay.pkl")
-        state = {**capture(self.model), "sha256": digests(Checkpoint(draft))}
+        state = {
+            "training": training_digest(self.spec),
+            **capture(self.model),
+            "sha256": digests(Checkpoint(draft)),
+        }
         write_atomically(draft / "state.json", json.dumps(state).encode())
         draft.rename(final)
         for old in sorted(self.out.checkpoints.glob("step-*[0-9]"))[:-KEPT]:
             shutil.rmtree(old)
-        names = [load_scenario(name).name for name in self.spec.scenarios]
-        space = KnobSpace()  # the tuned knobs; the policy's actions do not depend on the rate
-        policy = export_policy(self.model, self.spec.algo, space, names, self.spec.command())
-        write_atomically(self.out.policy, policy.to_bytes())
+        self._export()
         self.saved = done
+
+    def _export(self) -> None:
+        """Write the policy as the model is now."""
+        names = [load_scenario(name).name for name in self.spec.scenarios]
+        command = self.spec.command()
+        policy = export_policy(self.model, self.spec.algo, self.space, names, command)
+        write_atomically(self.out.policy, policy.to_bytes())
 
     def _write_timing(self, result: Result) -> None:
         value = {
