@@ -55,7 +55,8 @@ class PretrainedFile(StrictModel):
 def pretrained_setting(path: Path, line_rate_bps: float, table: KnobTable = DCQCN) -> Setting:
     """Return the setting of a file for a line rate; knobs newer than the file have their default.
 
-    A file of a search without the optional knobs of ``table`` gives one without them. Raises ConfigError for a bad file and for one of another scheme.
+    A file of a search without the optional knobs of ``table`` gives one without them. Raises
+    ConfigError for a bad file and for one of another scheme.
     """
     file = load_toml(path, PretrainedFile)
     if file.search.scheme not in (table.scheme, table.scheme.partition("+")[0]):

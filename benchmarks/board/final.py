@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import Field
 
 import dcqcn_gym
+from dcqcn_gym.benchmarks.board.blind import blind_scenarios
 from dcqcn_gym.benchmarks.board.make_suites import final_recipe, write_suite
 from dcqcn_gym.benchmarks.board.suite import load_suite
 from dcqcn_gym.core.config import StrictModel, load_json
@@ -27,6 +28,8 @@ __all__ = ["Commitment", "commit", "reveal"]
 
 SCHEMA = 1
 SALT_FILE = "salt.txt"
+MOST_SALTS = 300
+"""Salts that are tried: about one in twelve draws no scenario that tells no settings apart."""
 
 
 class Commitment(StrictModel):
@@ -42,12 +45,13 @@ class Commitment(StrictModel):
 def commit(salt_file: Path, out: Path) -> Commitment:
     """Write a new salt, which only its owner may read, and the commitment to it.
 
-    Raises RunError if one of the files is there already: a salt is used once.
+    Salts that draw a scenario on which no row can win or lose are left out. Raises RunError if one
+    of the files is there already: a salt is used once.
     """
     for path in (salt_file, out):
         if path.exists():
             raise RunError(f"{path} is there already; a salt is for one draw: give another name")
-    salt = secrets.token_hex(32)
+    salt = _new_salt()
     found = Commitment(
         schema=SCHEMA, suite=final_recipe(salt).name, version=dcqcn_gym.__version__,
         salt_sha256=hashlib.sha256(salt.encode()).hexdigest(), suite_digest=_suite_digest(salt),
@@ -57,6 +61,18 @@ def commit(salt_file: Path, out: Path) -> Commitment:
         file.write(salt + "\n")
     write_json(out, found.model_dump(mode="json", by_alias=True))
     return found
+
+
+def _new_salt() -> str:
+    """Return a salt all of whose scenarios tell settings apart."""
+    for _ in range(MOST_SALTS):
+        salt = secrets.token_hex(32)
+        if not blind_scenarios(final_recipe(salt).scenarios()):
+            return salt
+    raise RunError(
+        f"{MOST_SALTS} salts drew a scenario that tells no settings apart; the generator needs "
+        "another look"
+    )
 
 
 def reveal(commitment: Path, salt_file: Path, out: Path) -> Path:

@@ -39,9 +39,10 @@ RUNS_FILE = "runs.jsonl"
 def keep(board: Board, out: Path, workers: int | None = None) -> list[str]:
     """Write the committed form of a board's whole rows into ``out``; return the rows left out.
 
-    The same board gives the same bytes, but for ``cost.json``. Raises RunError if the default has
-    runs missing: without them no row has a score.
+    The same board gives the same bytes, but for ``cost.json``. Raises RunError if ``out`` holds a
+    board of another suite, or the default has runs missing: without them no row has a score.
     """
+    _refuse_another_suite(board, out)
     with open_readings(board, workers) as readings:
         lines = {row.name: _lines(board, row, readings) for row in board.rows}
     whole = [row for row in board.rows if lines[row.name] is not None]
@@ -66,6 +67,23 @@ def keep(board: Board, out: Path, workers: int | None = None) -> list[str]:
     if not any(cost.runs for cost in write_cost(kept, out)):
         (out / COST_FILE).unlink()
     return [row.name for row in board.rows if row not in whole]
+
+
+def _refuse_another_suite(board: Board, out: Path) -> None:
+    """Raise RunError rather than replace what somebody committed of another suite."""
+    path = out / BOARD_FILE
+    if not path.exists():
+        return
+    try:
+        old = dict(parse_json(read_text(path)))
+    except (TypeError, ValueError):
+        old = {}
+    if old.get("suite_digest") != board.suite.digest:
+        name = Path(str(old.get("suite", "none"))).name
+        raise RunError(
+            f"{out} holds a board of suite {quote(name)}, {board.out} one of "
+            f"{board.suite.file.name!r}; give another --out, or remove that folder first"
+        )
 
 
 def _lines(board: Board, row: Row, readings: Readings) -> list[dict[str, Any]] | None:

@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dcqcn_gym.benchmarks.board.blind import blind_scenarios
 from dcqcn_gym.benchmarks.board.generator import Drawn, draw_scenarios
+from dcqcn_gym.benchmarks.board.suite import suite_names
 from dcqcn_gym.core.config import CONFIGS, read_toml
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.log import write_atomically
 
-__all__ = ["PUBLIC", "Recipe", "final_recipe", "write_suite"]
+__all__ = ["PUBLIC", "Recipe", "check_new", "final_recipe", "write_suite"]
 
 POLICIES = (
     "none: dqn-mini, ppo-mini, sac-mini and td3-mini learned on mini-fb-hadoop and "
@@ -122,9 +125,25 @@ def _tables(value: Any) -> bool:
 
 
 def main(folder: Path) -> None:
-    """Write every public suite below ``folder``."""
+    """Write every public suite below ``folder``.
+
+    Raises ConfigError for a new one with a scenario that tells no settings apart; those that were
+    published before that rule stay as they are.
+    """
     for recipe in PUBLIC:
+        if recipe.name not in suite_names():
+            check_new(recipe)
         write_suite(recipe, folder / recipe.name)
+
+
+def check_new(recipe: Recipe) -> None:
+    """Raise ConfigError for a suite with a scenario on which no setting can win or lose."""
+    blind = blind_scenarios(recipe.scenarios())
+    if blind:
+        raise ConfigError(
+            f"suite {recipe.name!r}: {', '.join(blind)}: the experts' setting moves no flow that "
+            "the default's does not, so every row would score 0; give another salt"
+        )
 
 
 if __name__ == "__main__":

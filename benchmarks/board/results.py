@@ -24,15 +24,22 @@ from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import MISSING, Table, count_of
 
-__all__ = ["progress_table", "ranked", "row_line", "write_results"]
+__all__ = ["TOO_FEW", "progress_table", "ranked", "row_line", "write_results"]
+
+TOO_FEW = ", too few repetitions for a rank"
+"""What stands beside the flags of a row that ran less often than the others."""
 
 
 def ranked(rows: Sequence[RowScores]) -> dict[str, int]:
-    """Return the rank band of every complete row whose final setting raises no flag."""
+    """Return the rank band of every complete row whose final setting raises no flag.
+
+    One that ran less often than the others has none: its bounds are too wide for flags.
+    """
+    asked = max((row.repetitions for row in rows), default=0)
     clean = {
         row.name: row.parts["final"].score
         for row in rows
-        if row.complete and not row.parts["final"].raised
+        if row.complete and not row.parts["final"].raised and row.repetitions == asked
     }
     return bands(clean)
 
@@ -152,7 +159,7 @@ def _ranking(board: Board, lines: Sequence[dict[str, Any]]) -> Table:
                 f"{100 * final['improvement']:.0f} %",
                 f"{final['utility']:.3f}",
                 f"{online['utility']:.3f}",
-                f"{raised} up" if raised else "none",
+                f"{raised} up" if raised else f"none{TOO_FEW if fewer else ''}",
             )
         )
     file = board.suite.file

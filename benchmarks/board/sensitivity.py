@@ -104,7 +104,9 @@ def _judge(finals: Mapping[str, Finals], how: Judgement) -> dict[str, Standing]:
         )
         for name, runs in seen.items()
     }
-    ranks = bands({name: value for name, value in values.items() if not raised[name]})
+    most = values[BASELINE].shape[1]  # a row that ran less often has no rank
+    clean = (name for name, value in values.items() if not raised[name] and value.shape[1] == most)
+    ranks = bands({name: values[name] for name in clean})
     return {
         name: Standing(iqm(value), ranks.get(name), raised[name]) for name, value in values.items()
     }

@@ -1,8 +1,9 @@
 """A submission: a folder with a row's code, logs and result, listed file by file with their hashes.
 
-``files.json`` lists everything but itself and ``verification.json``. Nothing of a submission is
-read before its list is checked: names that leave the folder, links, files that are not listed,
-missing, too large or changed are refused with one sentence.
+``files.json`` lists everything but itself and a ``verification.json``, which counts for nothing.
+Nothing of a submission is read before its list is checked: names that leave the folder, links,
+files that are not listed, missing, too large or changed are refused with one sentence. So is a row
+that no board has.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dcqcn_gym.benchmarks.board.row_text import check_asked
 from dcqcn_gym.benchmarks.board.verification import FILES, VERIFICATION_FILE
 from dcqcn_gym.core.config import StrictModel, load_json, validate
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file, read_text
 from dcqcn_gym.core.toml_text import parse_toml
 from dcqcn_gym.runs.log import write_json
+from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.tuners import TUNERS
 
 __all__ = [
     "ABOUT",
@@ -75,7 +79,7 @@ class About(StrictModel):
     tuner_args: dict[str, Any] = Field(default_factory=dict)
     changes: dict[str, Any] = Field(
         default_factory=dict,
-        description="fields of scenarios that the row replaces: its scheme",
+        description="fields of scenarios that the row replaces: its scheme or nothing",
     )
     authors: list[str] = Field(min_length=1)
     licence: str = Field(min_length=1)
@@ -88,6 +92,11 @@ class About(StrictModel):
     suite_digest: str
     repetitions: int = Field(ge=1, le=999)
     training: Training = Field(default_factory=lambda: Training(intervals=0, data="none"))
+
+    @property
+    def row(self) -> Row:
+        """The row that was submitted."""
+        return Row(self.tuner, self.tuner_args, self.changes, self.name)
 
 
 class _Entry(StrictModel):
@@ -184,7 +193,21 @@ def open_submission(folder: Path) -> Submission:
             raise ConfigError(f"{folder / name}: {FILES} does not list this file; remove it")
     for name, entry in listed.files.items():
         _read(folder, name, entry)
-    return Submission(folder, _about(folder / ABOUT), tuple(sorted(listed.files)), listed.files)
+    found = Submission(folder, _about(folder / ABOUT), tuple(sorted(listed.files)), listed.files)
+    _check_row(found)
+    return found
+
+
+def _check_row(submission: Submission) -> None:
+    """Raise ConfigError for a row that is none of a board, or code beside a built-in tuner."""
+    tuner = submission.about.tuner
+    check_asked(submission.about.row, str(submission.folder / ABOUT))
+    for name in submission.names:
+        if name.startswith(f"{CODE}/") and tuner in TUNERS.builtin:
+            raise ConfigError(
+                f"{submission.folder / name}: tuner {tuner!r} is built in, so its submission holds "
+                "no code; remove it, or name the plug-in as the tuner"
+            )
 
 
 def _check_schema(path: Path, schema: int) -> None:

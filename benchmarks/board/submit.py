@@ -12,8 +12,10 @@ from typing import Any
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.board.plugin_code import plugin_files, requirements
-from dcqcn_gym.benchmarks.board.protocol import BASELINE, Board
+from dcqcn_gym.benchmarks.board.protocol import BASELINE, BOARD_FILE, Board
+from dcqcn_gym.benchmarks.board.repetitions import check_repetitions, check_slow
 from dcqcn_gym.benchmarks.board.results import row_line
+from dcqcn_gym.benchmarks.board.row_text import check_asked
 from dcqcn_gym.benchmarks.board.scoring import score_rows
 from dcqcn_gym.benchmarks.board.submission import (
     ABOUT,
@@ -74,6 +76,7 @@ def submit(
     files[ABOUT] = toml_text(about.model_dump(mode="json", by_alias=True)).encode()
     files[REQUIREMENTS] = requirements(row.tuner).encode()
     files[RESULT] = result_bytes(board, row)
+    check_slow(board, row, _named(board, row))
     draft = out.with_name(f"{out.name}.tmp-{os.getpid()}")
     try:
         for path, data in files.items():
@@ -111,7 +114,13 @@ def _row(board: Board, name: str) -> Row:
     found = rows.get(name) or next((row for row in rows.values() if row.tuner == name), None)
     if found is None:
         raise UnknownNameError(f"row of {board.out}", name, rows)
+    check_asked(found, _named(board, found))
+    check_repetitions(board.suite.file, board.repeated(found.name), _named(board, found))
     return found
+
+
+def _named(board: Board, row: Row) -> str:
+    return f"{board.out / BOARD_FILE}, row {row.name!r}"
 
 
 def _about(board: Board, row: Row, author: Author) -> About:

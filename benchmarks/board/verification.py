@@ -1,6 +1,7 @@
-"""``verification.json``: what a verifier says of a submission, beside it in its folder.
+"""Verdicts: what a maintainer's verifier says of a submission, in a folder of their own.
 
-It belongs to the files that were verified: it holds the digest of their list, and
+A verdict lies outside the submission, which its authors write: in ``VERDICTS/SUITE/ROW.json``. It
+belongs to the files that were verified: it holds the digest of their list, and
 :func:`read_verification` believes it for no others. Without one a row is ``self-reported``.
 docs/board.md tells how a row comes to each status.
 """
@@ -30,11 +31,13 @@ __all__ = [
     "checked_date",
     "files_digest",
     "read_verification",
+    "verdict_file",
     "write_verification",
 ]
 
 SCHEMA = 1
 VERIFICATION_FILE = "verification.json"
+"""What earlier versions wrote into a submission; its authors could as well, so it says nothing."""
 FILES = "files.json"
 """The list of a submission's files with their SHA-256; its own digest names the submission."""
 
@@ -113,9 +116,14 @@ def files_digest(folder: Path) -> str:
     return hashlib.sha256(read_file(folder / FILES, MOST_BYTES)).hexdigest()
 
 
-def write_verification(folder: Path, found: Verification) -> Path:
-    """Write ``verification.json`` into a submission; return its path."""
-    path = folder / VERIFICATION_FILE
+def verdict_file(verdicts: Path, suite: str, row: str) -> Path:
+    """Return where the verdict on a row of a suite lies."""
+    return verdicts / suite / f"{row}.json"
+
+
+def write_verification(path: Path, found: Verification) -> Path:
+    """Write a verdict to its file; return the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_json(
         path,
         {
@@ -134,17 +142,16 @@ def write_verification(folder: Path, found: Verification) -> Path:
     return path
 
 
-def read_verification(folder: Path) -> Verification:
-    """Return what is known of a submission; ``self-reported`` where nothing is.
+def read_verification(path: Path, digest: str) -> Verification:
+    """Return the verdict on a submission whose list has a digest; ``self-reported`` without one.
 
     The same with the finding ``changed`` if the submission is not the one that was verified.
     Raises ConfigError for a file that is none.
     """
-    path = folder / VERIFICATION_FILE
     if not path.exists():
         return Verification("self-reported")
     found = load_json(path, _File, MOST_BYTES)
-    if found.status != "withdrawn" and found.files_sha256 != files_digest(folder):
+    if found.status != "withdrawn" and found.files_sha256 != digest:
         text = f"the files are not those that were found {found.status} on {found.date}"
         return Verification("self-reported", findings=(Finding("changed", text),))
     return Verification(

@@ -24,9 +24,11 @@ from dcqcn_gym.benchmarks.board.drop import lower_elsewhere, lower_on_same
 from dcqcn_gym.benchmarks.board.plugin_code import differing_packages
 from dcqcn_gym.benchmarks.board.protocol import BASELINE, Attempt, Board
 from dcqcn_gym.benchmarks.board.ranking import aggregate
+from dcqcn_gym.benchmarks.board.repetitions import check_repetitions, check_slow
 from dcqcn_gym.benchmarks.board.replay import ReplayJob, difference
 from dcqcn_gym.benchmarks.board.scoring import RowScores, score_rows
 from dcqcn_gym.benchmarks.board.submission import (
+    ABOUT,
     REQUIREMENTS,
     RESULT,
     Submission,
@@ -40,6 +42,8 @@ from dcqcn_gym.benchmarks.board.verification import (
     Verification,
     checked_date,
     files_digest,
+    read_verification,
+    verdict_file,
     write_verification,
 )
 from dcqcn_gym.core.errors import ConfigError, RunError
@@ -64,7 +68,8 @@ class Verifier:
     with; each submission has its own in there. ``day`` is what the verdict is dated, and
     ``salt`` what fresh seeds follow from: nobody but the verifier knows it before. ``fresh`` is the
     number of repetitions on them. ``suite`` stands in for one that does not come with the package;
-    ``final`` is the folder of a final draw. A call of the plug-in takes at most ``deadline_s``.
+    ``final`` is the folder of a final draw, ``verdicts`` that of the maintainers' verdicts. A call
+    of the plug-in takes at most ``deadline_s``.
     """
 
     work: Path
@@ -78,20 +83,26 @@ class Verifier:
     executor: Executor | None = None
     progress: Progress | None = None
     problem: Callable[[], str | None] = field(default=sandbox_problem)
+    verdicts: Path | None = None
 
     def verify(self, folder: Path) -> Verification:
-        """Judge a submission, write its ``verification.json`` and return what that says.
+        """Judge a submission, write the verdict into ``verdicts``, if there are, and return it.
 
-        Raises ConfigError or RunError, one sentence, for a submission that is refused; nothing is
-        written then.
+        Raises ConfigError or RunError, one sentence, for a submission that is refused, or was
+        withdrawn; nothing is written then.
         """
         checked_date(self.day)
         submission = open_submission(folder)
+        verdict = None
+        if self.verdicts is not None:
+            verdict = _verdict_on(submission, self.verdicts)
+            _refuse_withdrawn(folder, read_verification(verdict, files_digest(folder)))
         case = _Case(self, submission, self._suite(submission), files_digest(folder))
         case.check_logs()
         case.repeat()
         found = case.verdict()
-        write_verification(folder, found)
+        if verdict is not None:
+            write_verification(verdict, found)
         return found
 
     def carry_out(self, jobs: Sequence[Any]) -> dict[Path, str]:
@@ -135,7 +146,7 @@ class _Case:
         self.suite = suite
         self.digest = digest
         self.work = verifier.work / digest[:16]
-        self.row = Row(about.tuner, about.tuner_args, about.changes, about.name)
+        self.row = about.row
         self.rows = [Row(BASELINE), self.row]
         self.findings: list[Finding] = []
         self.checked: dict[str, int] = {}
@@ -147,10 +158,11 @@ class _Case:
 
     def check_logs(self) -> None:
         """Replay every log, compute the result again; ConfigError or RunError if they differ."""
+        about, by = self.submission.about, self.by
+        check_repetitions(self.suite.file, about.repetitions, str(self.submission.folder / ABOUT))
         other = differing_packages(self.submission.read(REQUIREMENTS).decode("utf-8", "replace"))
         if other:
             self._note("other-packages", "; ".join(other))
-        about, by = self.submission.about, self.by
         given = Board(self.suite, [self.row], self.work / "submitted", about.repetitions)
         made = Board(self.suite, self.rows, self.work / "replayed", about.repetitions)
         self._unpack(given)
@@ -192,6 +204,7 @@ class _Case:
         self._same(own, work / "submitted", "is not what was submitted")
         if not self.reproduced:
             return
+        check_slow(own, self.row, str(self.submission.folder / ABOUT))
         fresh = Board(self.suite, self.rows, anew / "fresh", self.by.fresh, salt=salt, hosting=here)
         if self._scored_anew(fresh, "fresh"):
             second = replace(
@@ -312,11 +325,24 @@ def _aggregate(row: RowScores) -> dict[str, float]:
     return {"value": found.value, "low": found.low, "high": found.high}
 
 
-def withdraw(folder: Path, day: str, reason: str) -> Verification:
-    """Mark a submission as withdrawn, for a reason that the board shows."""
-    open_submission(folder)
+def _verdict_on(submission: Submission, verdicts: Path) -> Path:
+    return verdict_file(verdicts, submission.about.suite, submission.about.name)
+
+
+def _refuse_withdrawn(folder: Path, before: Verification) -> None:
+    if before.status == "withdrawn":
+        why = "; ".join(one.text for one in before.findings)
+        raise RunError(
+            f"{folder}: was withdrawn on {before.day} ({why}) and is not verified again; a better "
+            "row gets another name"
+        )
+
+
+def withdraw(folder: Path, verdicts: Path, day: str, reason: str) -> Verification:
+    """Mark a submission as withdrawn among the verdicts, for a reason that the board shows."""
+    submission = open_submission(folder)
     found = Verification(
         "withdrawn", day, files_digest(folder), findings=(Finding("withdrawn", reason),)
     )
-    write_verification(folder, found)
+    write_verification(_verdict_on(submission, verdicts), found)
     return found

@@ -8,9 +8,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 row=board/submissions/hill-climber
 
-"$BIN/dcqcn-gym" bench run smoke --tuners examples/03_own_tuner.py:HillClimber --repetitions 1 \
+"$BIN/dcqcn-gym" bench run smoke --tuners examples/03_own_tuner.py:HillClimber \
   --out "$work/board" --quiet
 rm -rf "$row"
 "$BIN/dcqcn-gym" bench submit "$work/board" --tuner 03_own_tuner-HillClimber \
   --author "The dcqcn-gym developers" --licence MIT --track online --out "$row"
-"$BIN/dcqcn-gym" bench verify "$row" --date "$(date +%F)" --fresh 1 --quiet
+"$BIN/dcqcn-gym" bench verify "$row" --date "$(date +%F)" --fresh 1 --verdicts board/verdicts --quiet

@@ -24,6 +24,19 @@ from dcqcn_gym.runs.tuner_host import sandbox_problem
 
 DAY = "2026-11-22"
 AUTHOR = Author(["A. Nonymous"], "MIT", "online")
+SCENARIO = "00-fast-uplinks-steady"
+"""The one of :func:`tiny_suite`."""
+
+SOURCE = """
+import gc, hashlib, os, socket, sys, time
+from pathlib import Path
+from dcqcn_gym.tuners.random_search import RandomTuner
+
+class Mine(RandomTuner):
+    name = summary = "mine"
+
+{body}
+"""
 
 
 class Here(Executor):
@@ -53,6 +66,12 @@ def need_sandbox() -> None:
 def tiny_suite(folder: Path, scenarios: int = 1, salt: str = "smoke") -> str:
     """Write a suite of some scenarios with six intervals; return its path."""
     write_suite(Recipe("tiny", "for tests", salt, scenarios, 6, 1, 1, 4), folder)
+    return str(folder)
+
+
+def twice_suite(folder: Path) -> str:
+    """Write a suite of one scenario with two repetitions, one for slow rows; return its path."""
+    write_suite(Recipe("tiny", "for tests", "smoke", 1, 6, 2, 1, 4), folder)
     return str(folder)
 
 
@@ -92,11 +111,24 @@ def submission_of(suite: str, tuner: str, folder: Path) -> Path:
 def verified(
     folder: Path, suite: str, *, problem: Callable[[], str | None] = sandbox_problem, **given: Any
 ) -> Verification:
-    """Return what a verifier finds; its runs lie beside the submission."""
-    given = {"fresh": 1, "deadline_s": 300.0, **given}
+    """Return what a verifier finds; its runs and the verdicts lie beside the submission."""
+    given = {"fresh": 1, "deadline_s": 300.0, "verdicts": verdicts(folder), **given}
     return Verifier(
         folder.parent / "work", DAY, "salt", suite=suite, executor=Here(), problem=problem, **given
     ).verify(folder)
+
+
+def verdicts(folder: Path) -> Path:
+    """Return the folder of verdicts of whoever verifies a submission here."""
+    return folder.parent / "verdicts"
+
+
+def plugin(folder: Path, body: str) -> str:
+    """Write a plug-in whose class has this body; return its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").splitlines())
+    (folder / "mine.py").write_text(SOURCE.format(body=lines))
+    return f"{folder}/mine.py:Mine"
 
 
 def edit_log(folder: Path, name: str, change: Callable[[list[dict[str, Any]]], object]) -> None:

@@ -1,15 +1,11 @@
-"""Every attack on the board that docs/board.md lists, and what it gets.
+"""Attacks on the board by files, rows, repetitions and verdicts: what docs/board.md says they get.
 
-Those on files need no plug-in. Those of plug-ins run in the sandbox; where an attack would work
-outside of it, the test shows that first, so that it cannot pass by an attack that does nothing.
+test_board_plugin_attacks.py holds those of code.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
-import socket
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,49 +13,33 @@ from typing import Any
 import pytest
 from submissions import (
     AUTHOR,
+    DAY,
+    SCENARIO,
     Here,
     board_of,
     edit_json,
     edit_log,
     need_sandbox,
-    steady_suite,
+    plugin,
     submission_of,
     tiny_suite,
+    twice_suite,
+    verdicts,
     verified,
 )
 
-from dcqcn_gym.benchmarks.board.protocol import Board
+from dcqcn_gym.benchmarks.board.protocol import Board, open_board, start_board
+from dcqcn_gym.benchmarks.board.results import write_results
+from dcqcn_gym.benchmarks.board.site.data import load_suites
+from dcqcn_gym.benchmarks.board.site.pages import write_site
 from dcqcn_gym.benchmarks.board.submission import write_list
 from dcqcn_gym.benchmarks.board.submit import submit
 from dcqcn_gym.benchmarks.board.suite import load_suite
 from dcqcn_gym.benchmarks.board.verification import VERIFICATION_FILE, Verification
-from dcqcn_gym.core.errors import DcqcnGymError, RunError, TunerError
-from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError
 from dcqcn_gym.runs.rows import Row
-from dcqcn_gym.runs.tuner_host import Enclosure, Hosting, sandbox_problem
 
-SCENARIO = "00-fast-uplinks-steady"
 ONLINE, FINAL = (f"logs/{SCENARIO}/{stage}-00.jsonl.gz" for stage in ("online", "final"))
-
-SOURCE = """
-import gc, hashlib, os, socket, sys, time
-from pathlib import Path
-from dcqcn_gym.tuners.random_search import RandomTuner
-
-class Mine(RandomTuner):
-    name = summary = "mine"
-
-{body}
-"""
-
-
-def plugin(folder: Path, body: str) -> str:
-    """Write a plug-in whose class has this body; return its name."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").splitlines())
-    (folder / "mine.py").write_text(SOURCE.format(body=lines))
-    return f"{folder}/mine.py:Mine"
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +123,7 @@ def test_an_edited_log_is_refused(suite: str, forged: Path, name: str) -> None:
         verified(forged, suite)
     assert log in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert not (forged / VERIFICATION_FILE).exists()
+    assert not verdicts(forged).exists()
 
 
 def test_an_edit_that_changes_nothing_else_is_found_by_the_tuner(suite: str, forged: Path) -> None:
@@ -181,348 +161,206 @@ def test_a_recommendation_out_of_range_is_refused(
         verified(forged, suite)
 
 
-# what a plug-in does in its process
+# a row that is none
 
 
-def in_process(tuner: str, log: Path, *, box: bool, suite: str, deadline_s: float = 300.0) -> Path:
-    """Run a plug-in as the board does, with its log under the scenario's name; return the log."""
-    code = Path(tuner.rpartition("/")[0])
-    hosting = Hosting(deadline_s, enclosure=Enclosure(code) if box else None)
-    scenario = load_suite(suite).scenarios[SCENARIO]
-    path = log / SCENARIO / "online-00.jsonl"
-    path.parent.mkdir(parents=True)
-    run(RunSpec(scenario, tuner, 5, 6, hosting=hosting, tuner_seed=7), path)
-    return path
+FORGED: dict[str, tuple[Row, str]] = {
+    "other traffic": (
+        Row("do-nothing", {}, {"workloads": [
+            {"kind": "poisson", "cdf": "Solar2022", "load": 0.03, "load_of": "host"}
+        ]}, "easy-load"),
+        r"changes\.workloads: all rows run on the suite's own scenarios",
+    ),
+    "an easier network": (
+        Row("do-nothing", {}, {"topology": {"host_gbps": 100}}, "easy-net"),
+        r"changes\.topology: all rows run on",
+    ),
+    "a scheme with options": (
+        Row("do-nothing", {}, {"scheme": {"name": "dcqcn"}}, "easy-scheme"),
+        r"changes\.scheme = {'name': 'dcqcn'}: unknown scheme",
+    ),
+    "a misspelt scheme": (
+        Row("do-nothing", {}, {"scheme": "timley"}, "typo"), ".* did you mean 'timely'"
+    ),
+    "settings": (
+        Row("fixed", {"kmin": 5}, {}, "mine"), r"tuner_args\.kmin: a row runs its tuner as it comes"
+    ),
+    "a file that is no shipped policy": (
+        Row("policy", {"file": "/tmp/mine.npz"}, {}, "mine"),
+        r"tuner_args\.file = '/tmp/mine\.npz': no policy of the package",
+    ),
+}  # fmt: skip
 
 
-CONNECTS = """
-def ask(self):
-    socket.create_connection(("127.0.0.1", {port}), timeout=5).send(b"hello")
-    return super().ask()
+def unchecked(
+    row: Row, suite: str, folder: Path, patch: pytest.MonkeyPatch, repetitions: int = 1
+) -> Path:
+    """Hand in a row as a forger would, who left the checks out of the program."""
+    board = Board(load_suite(suite), [Row("default"), row], folder / "board", repetitions)
+    assert board.carry_out(executor=Here()) == {}
+    with patch.context() as here:
+        for name in ("submit.check_asked", "submission.check_asked", "submit.check_repetitions",
+                     "submit.check_slow"):  # fmt: skip
+            here.setattr(f"dcqcn_gym.benchmarks.board.{name}", lambda *_: None)
+        return submit(board, row.name, folder / "submission", AUTHOR)
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_row_that_no_board_has_is_not_submitted(suite: str, tmp_path: Path, name: str) -> None:
+    row, words = FORGED[name]
+    board = Board(load_suite(suite), [Row("default"), row], tmp_path / "board", 1)
+    with pytest.raises(ConfigError, match=f"row '{row.name}': {words}") as caught:
+        submit(board, row.name, tmp_path / "submission", AUTHOR)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["other traffic", "an easier network"])
+def test_other_traffic_or_an_easier_network_is_not_verified(
+    suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    row, words = FORGED[name]
+    folder = unchecked(row, suite, tmp_path, monkeypatch)
+    with pytest.raises(ConfigError, match=rf"submission\.toml: {words}"):
+        verified(folder, suite)
+
+
+ESCAPES = """
+from pathlib import Path
+from dcqcn_gym.tuners.random_search import RandomTuner
+
+Path({path!r}).write_text("out of the sandbox")
+
+class Mine(RandomTuner):
+    name = summary = "mine"
 """
 
 
-def test_a_socket_is_blocked(suite: str, tmp_path: Path) -> None:
-    need_sandbox()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        tuner = plugin(tmp_path / "code", CONNECTS.format(port=server.getsockname()[1]))
-        in_process(tuner, tmp_path / "outside", box=False, suite=suite)
-        server.accept()[0].close()
-        with pytest.raises(TunerError, match=r"failed in ask.*(refused|unreachable)"):
-            in_process(tuner, tmp_path / "inside", box=True, suite=suite)
-
-
-LOOKS = """
-def ask(self):
-    name = bytes(reversed({name!r})).decode()
-    seen = [*sys.argv, *map(str, os.environ.items()), os.getcwd(), *os.listdir()]
-    for process in Path("/proc").iterdir():
-        links = [process / "cwd", process / "exe", *self.inside(process / "fd")]
-        seen += [self.target(link) for link in links]
-        for file in ("cmdline", "environ", "maps", "mountinfo", "comm"):
-            seen.append(self.text(process / file))
-    found = [text for text in seen if name in text]
-    assert not found, found
-    neighbours = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    assert len(neighbours) == 2, neighbours  # the sandbox's first process and this one
-    return super().ask()
-
-def inside(self, folder):
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
-
-def target(self, link):
-    try:
-        return os.readlink(link)
-    except OSError:
-        return ""
-
-def text(self, file):
-    try:
-        return file.read_bytes().decode("latin-1")
-    except OSError:
-        return ""
-"""
-
-
-def test_the_scenarios_name_is_nowhere_to_be_found(suite: str, tmp_path: Path) -> None:
-    need_sandbox()
-    tuner = plugin(tmp_path / "code", LOOKS.format(name=SCENARIO.encode()[::-1]))
-    with pytest.raises(TunerError, match=f"AssertionError.*{SCENARIO}"):  # the log that is open
-        in_process(tuner, tmp_path / "outside", box=False, suite=suite)
-    assert read_run(in_process(tuner, tmp_path / "inside", box=True, suite=suite)).complete
-
-
-def test_the_sandbox_clears_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever starts it: what is set outside is not set inside."""
-    need_sandbox()
-    monkeypatch.setenv("DCQCN_GYM_SECRET", SCENARIO)
-    words = Enclosure(Path("/"), "one").command()
-    words = [*words[: words.index("--")], "--", "/usr/bin/env"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    names = {line.partition("=")[0] for line in done.stdout.splitlines()}
-    assert names == {"PATH", "HOME", "LANG", "PWD"}
-
-
-def test_the_verifiers_environment_is_nowhere_to_be_found(
+def test_a_built_in_tuner_that_names_a_plug_in_is_refused(
     suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not in the first process of the sandbox either, whose memory still has what it began with."""
-    need_sandbox()
-    monkeypatch.setenv("DCQCN_GYM_SECRET", "of the verifier only")
-    tuner = plugin(tmp_path / "code", LOOKS.format(name=b"ylno reifirev eht fo"))
-    with pytest.raises(TunerError, match=r"AssertionError.*of the verifier only"):
-        in_process(tuner, tmp_path / "outside", box=False, suite=suite)
-    assert read_run(in_process(tuner, tmp_path / "inside", box=True, suite=suite)).complete
+    """What wraps another tuner would import it in the verifier's own process."""
+    (tmp_path / "mine.py").write_text(ESCAPES.format(path=str(tmp_path / "pwned")))
+    row = Row("safe", {"tuner": f"{tmp_path}/mine.py:Mine"}, {}, "safe-mine")
+    folder = unchecked(row, suite, tmp_path, monkeypatch)
+    assert (tmp_path / "pwned").exists()
+    (tmp_path / "pwned").unlink()
+    with pytest.raises(ConfigError, match=r"submission\.toml: tuner_args\.tuner: a row runs its"):
+        verified(folder, suite)
+    assert not (tmp_path / "pwned").exists()
 
 
-FILES = """
-def ask(self):
-    import dcqcn_gym
-    suites = Path(dcqcn_gym.__path__[-1]) / "configs" / "suites"
-    found = [*suites.rglob("*.toml"), *Path({folder!r}).rglob("*")]
-    assert not found, found
-    try:
-        Path(__file__).write_text("")
-    except OSError:
-        return super().ask()
-    raise AssertionError("its own code can be written")
-"""
+def test_code_beside_a_built_in_tuner_is_refused(suite: str, forged: Path) -> None:
+    (forged / "plugin").mkdir()
+    (forged / "plugin" / "mine.py").write_text("raise SystemExit\n")
+    write_list(forged)
+    with pytest.raises(ConfigError, match=r"mine\.py: tuner 'random' is built in, so .* no code"):
+        verified(forged, suite)
 
 
-def test_no_files_but_python_and_its_own_code(suite: str, tmp_path: Path) -> None:
-    need_sandbox()
-    tuner = plugin(tmp_path / "code", FILES.format(folder=str(tmp_path)))
-    with pytest.raises(TunerError, match=r"AssertionError.*suite\.toml"):
-        in_process(tuner, tmp_path / "outside", box=False, suite=suite)
-    assert read_run(in_process(tuner, tmp_path / "inside", box=True, suite=suite)).complete
-
-
-FORKS = """
-def ask(self):
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)  # the copy shall answer
-        os._exit(0)
-    return super().ask()
-"""
-
-
-def test_a_child_that_answers_ends_the_run(suite: str, tmp_path: Path) -> None:
-    need_sandbox()
-    tuner = plugin(tmp_path / "code", FORKS)
-    with pytest.raises(TunerError, match=r"answered something else|answered twice"):
-        in_process(tuner, tmp_path / "inside", box=True, suite=suite)
-
-
-SLOW = """
-def ask(self):
-    time.sleep(600)
-"""
-
-
-@pytest.mark.slow  # the deadline is for the start as well, which a busy machine makes long
-def test_a_decision_beyond_its_deadline_ends_the_run(suite: str, tmp_path: Path) -> None:
-    need_sandbox()
-    tuner = plugin(tmp_path / "code", SLOW)
-    with pytest.raises(TunerError, match=r"gave no answer to ask.* within 15 s and was stopped"):
-        in_process(tuner, tmp_path / "inside", box=True, suite=suite, deadline_s=15.0)
-
-
-HONEST = ""
-
-REACHES = """
-def start(self, context):
-    # more intervals, another network, a world that pays what it likes
-    from dataclasses import replace
-    from dcqcn_gym.core import measured, utility
-    from dcqcn_gym.envs.dcqcn import DcqcnEnv
-    from dcqcn_gym.tuners.guard import GuardedTuner
-    assert not [thing for thing in gc.get_objects() if isinstance(thing, DcqcnEnv)]
-    DcqcnEnv.run_interval = lambda *_, **__: 1 / 0
-    DcqcnEnv.done = False
-    measured.measure = utility.utility = lambda *_, **__: 1.0
-    GuardedTuner.tuning = property(lambda guard: True)
-    super().start(context)
-    object.__setattr__(context, "intervals", 10**6)
-
-def tell(self, outcome):
-    outcome.report.finished.fct_ps[:] = 1
-    super().tell(outcome)
-"""
-
-
-def test_the_environment_is_out_of_reach(suite: str, tmp_path: Path) -> None:
-    need_sandbox()
-    logs = [
-        in_process(plugin(tmp_path / "code", body), tmp_path / name, box=True, suite=suite)
-        for name, body in (("honest", HONEST), ("reaches", REACHES))
-    ]
-    assert logs[0].read_bytes() == logs[1].read_bytes()
-    assert len(read_run(logs[1]).intervals) == 6
-
-
-OUT_OF_RANGE = """
-def recommend(self):
-    from dcqcn_gym.core.knobs import Setting
-    base = self.context.base
-    return Setting(tuple(-1.0 for _ in base.values_si), base.table)
-"""
-
-
-def test_a_plug_in_that_recommends_what_is_out_of_range_is_stopped(
-    suite: str, tmp_path: Path
-) -> None:
-    need_sandbox()
-    tuner = plugin(tmp_path / "code", OUT_OF_RANGE)
-    with pytest.raises(TunerError, match=r"a setting it proposed|expected"):
-        in_process(tuner, tmp_path / "inside", box=True, suite=suite)
-
-
-def test_a_salt_draws_other_traffic_in_another_order(tmp_path: Path) -> None:
-    suite = load_suite(tiny_suite(tmp_path / "tiny", 6))
-    rows = [Row("default"), Row("expert")]
-    orders, seeds = [], []
-    for salt in ("", "one", "two"):
-        board = Board(suite, rows, tmp_path / f"board-{salt}", 1, salt=salt)
-        done: list[str] = []
-        board.carry_out(executor=Here(), progress=lambda d, done=done: done.append(d.job.name))  # type: ignore[misc]
-        orders.append([name for name in done if "final" not in name])
-        ours = [[a.online.spec for a in board.attempts(row)] for row in rows]
-        assert [one.seed for one in ours[0]] == [one.seed for one in ours[1]]
-        seeds += [one.seed for one in ours[0]] + [one.tuner_seed for one in ours[1]]
-    assert len(set(seeds)) == len(seeds)
-    assert sorted(orders[0]) == sorted(orders[1]) == sorted(orders[2])
-    assert orders[0] != orders[1] != orders[2] != orders[0]
-
-
-# what a plug-in answers
-
-
-DEPENDS = """
-def ask(self):
-    bit = int(hashlib.sha256(str({what}).encode()).hexdigest(), 16) % 997
-    return self.context.base.replace({{"pmax": 0.1 + bit / 2000}})
-"""
-
-
-def judged(suite: str, folder: Path, body: str, **given: Any) -> Verification:
-    need_sandbox()
-    tuner = plugin(folder / "code", body)
-    return verified(submission_of(suite, tuner, folder), suite, **given)
+# fewer repetitions, so that no flag is up
 
 
 @pytest.mark.parametrize(
-    "what",
+    ("repetitions", "words"),
     [
-        "time.time_ns()",
-        pytest.param("os.getpid()", marks=pytest.mark.slow),
-        pytest.param("socket.gethostname()", marks=pytest.mark.slow),
+        (1, r"1 of 2 repetitions, but its tuner needs .* ms a decision; .* more than 20 ms"),
+        (3, "3 repetitions; suite 'tiny' asks 2, or 1 of a tuner that needs more than 20 ms"),
     ],
 )
-def test_answers_by_clock_pid_or_host_are_irreproducible(
-    suite: str, tmp_path: Path, what: str
+def test_a_row_runs_as_often_as_its_suite_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repetitions: int, words: str
 ) -> None:
-    found = judged(suite, tmp_path, DEPENDS.format(what=what))
-    assert found.status == "irreproducible"
-    assert [one.name for one in found.findings] == ["irreproducible"]
-    assert f"{SCENARIO}, repetition 0: what the plug-in does is not what" in found.findings[0].text
-    assert "setting.pmax" in found.findings[0].text
+    suite = twice_suite(tmp_path / "tiny")
+    folder = unchecked(Row("random"), suite, tmp_path, monkeypatch, repetitions)
+    with pytest.raises(ConfigError, match=rf"submission\.toml: has {words}"):
+        verified(folder, suite)
+    board = Board(
+        load_suite(suite), [Row("default"), Row("random")], tmp_path / "board", repetitions
+    )
+    with pytest.raises(ConfigError, match="row 'random': has"):
+        submit(board, "random", tmp_path / "again", AUTHOR)
+    assert not (tmp_path / "again").exists()
 
 
-TABLE = """
+THINKS = """
 def ask(self):
-    return self.chosen()
+    end = time.process_time() + 0.03
+    while time.process_time() < end:
+        pass
+    return self.context.base
 
 def recommend(self):
-    return self.chosen()
-
-def chosen(self):
-    seen = hashlib.sha256(self.context.observation.tobytes()).hexdigest()
-    table = Path(__file__).with_name("table.txt")
-    if {learning}:
-        with table.open("a") as file:
-            file.write(seen + "\\n")
-    elif seen not in table.read_text():  # a run that was not handed in
-        return self.context.base.replace({{{elsewhere}}})
     return self.context.base
 """
 
 
-def learned_by_heart(suite: str, folder: Path, elsewhere: str) -> Path:
-    """Hand in a plug-in with a table of the first observations of its own runs."""
-    code = folder / "code"
-    tuner = plugin(code, TABLE.format(learning=True, elsewhere=""))
-    board = board_of(suite, tuner, folder / "board")
-    plugin(code, TABLE.format(learning=False, elsewhere=elsewhere))
-    include = [code / "table.txt"]
-    return submit(board, tuner, folder / "submission", AUTHOR, include=include)
-
-
-@pytest.mark.slow
-def test_a_table_of_first_observations_is_flagged(tmp_path: Path) -> None:
+def test_a_tuner_that_is_slow_runs_less_often_and_has_no_rank(tmp_path: Path) -> None:
     need_sandbox()
-    suite, final = (steady_suite(tmp_path / salts, salts) for salts in ("cgh", "afk"))
-    worse = "'rp_max_rate': 5e8, 'kmin': 1e3, 'kmax': 2e3, 'pmax': 1.0"
-    found = verified(learned_by_heart(suite, tmp_path, worse), suite, final=final)
-    assert found.status == "verified"  # it does answer the same each time
-    assert [one.name for one in found.findings] == ["below-on-fresh-seeds", "below-on-final"]
-    assert found.scores["reported"]["value"] == 0
-    assert found.scores["fresh"]["high"] < 0
-    assert found.scores["final"]["high"] < 0
+    suite = twice_suite(tmp_path / "tiny")
+    tuner = plugin(tmp_path / "code", THINKS)
+    board = start_board(suite, [tuner], tmp_path / "board", slow=[tuner])
+    assert board.carry_out(executor=Here()) == {}
+    folder = submit(board, tuner, tmp_path / "submission", AUTHOR)
+    assert verified(folder, suite).status == "verified"
+    write_results(board_of(suite, "do-nothing", tmp_path / "ours"))
+    (shown,) = load_suites([tmp_path / "ours", folder])
+    assert {"default", "do-nothing"} <= shown.ranks.keys()
+    row = shown.row("mine-Mine")
+    assert row is not None
+    assert (row.too_few, row.ranked) == (True, False)
+    page = write_site([tmp_path / "ours", folder], tmp_path / "site", DAY).parent
+    assert not row.flags
+    text = (page / "rows" / "tiny-mine-Mine.html").read_text()
+    assert "none: it has 1 of 2 repetitions" in text
+    assert "none, too few repetitions for a rank" in (page / "index.html").read_text()
 
 
-def test_a_table_that_hides_a_clock_is_irreproducible(suite: str, tmp_path: Path) -> None:
-    need_sandbox()
-    folder = learned_by_heart(suite, tmp_path, "'pmax': 0.1 + time.time_ns() % 997 / 2000")
-    found = verified(folder, suite)
-    assert found.status == "irreproducible"
-    assert "what the plug-in does differs from run to run" in found.findings[0].text
+# what its authors say that a verifier says
 
 
-@pytest.mark.slow
-def test_a_plug_in_that_fails_without_network_is_irreproducible(suite: str, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        found = judged(suite, tmp_path, CONNECTS.format(port=server.getsockname()[1]))
-    assert found.status == "irreproducible"
-    assert "ConnectionRefusedError" in found.findings[0].text
-
-
-@pytest.mark.slow
-def test_an_honest_plug_in_is_verified_without_a_word(tmp_path: Path) -> None:
-    suite = tiny_suite(tmp_path / "tiny", 3)
-    found = judged(suite, tmp_path, HONEST, final=tiny_suite(tmp_path / "final", 3, "secret"))
-    assert found.status == "verified"
-    assert not found.findings
-    assert found.checked == {"replayed": 6, "repeated": 6, "fresh": 3, "final": 3}
-
-
-def test_without_a_sandbox_a_row_stays_self_reported(suite: str, tmp_path: Path) -> None:
-    folder = submission_of(suite, plugin(tmp_path / "code", HONEST), tmp_path)
-    found = verified(folder, suite, problem=lambda: "there is no sandbox: nobody made one")
-    assert found.status == "self-reported"
-    assert found.findings[0].name == "no-sandbox"
-    assert found.findings[0].text.startswith("there is no sandbox: nobody made one; the plug-in")
-    assert found.checked == {"replayed": 2}
-
-
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [
-        (None, "bubblewrap is not installed"),
-        ("#!/bin/sh\necho No permissions >&2; exit 1\n", r"cannot make one .*\(No permissions\)"),
-        ("no program", "does not start"),
-    ],
-)
-def test_why_there_is_no_sandbox(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str | None, words: str
+def test_a_verdict_that_comes_with_a_submission_counts_for_nothing(
+    suite: str, honest: Path, forged: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    if program is not None:
-        (tmp_path / "bwrap").write_text(program)
-        (tmp_path / "bwrap").chmod(0o755)
-    said = sandbox_problem.__wrapped__()
-    assert str(said).startswith("there is no sandbox: bubblewrap")
-    assert re.search(words, str(said))
+    write_results(open_board(honest.parent / "board"))
+    verified(forged, suite, verdicts=tmp_path / "theirs")
+    shutil.copy(tmp_path / "theirs" / "tiny" / "random.json", forged / VERIFICATION_FILE)
+    for folder in (None, tmp_path / "ours"):
+        (shown,) = load_suites([honest.parent / "board", forged], folder)
+        row = shown.row("random")
+        assert row is not None
+        assert row.submitted
+        assert row.verification == Verification("self-reported")
+    verified(forged, suite, verdicts=tmp_path / "ours")
+    (shown,) = load_suites([honest.parent / "board", forged], tmp_path / "ours")
+    assert [row.verification.status for row in shown.rows if row.submitted] == ["verified"]
+
+
+Spoil = Callable[[dict[str, Any]], object]
+RESULTS: dict[str, tuple[Spoil, str]] = {
+    "a key": (lambda value: [value.pop(key) for key in list(value)], "schema: this key is missing"),
+    "another row": (lambda value: value.update(row=1), "row = 1: expected a valid string"),
+    "a stage": (lambda value: value.pop("final"), "final: this key is missing"),
+    "a name": (lambda value: value.update(row="expert"), "row = 'expert'; submission.toml says"),
+    "a scenario": (
+        lambda value: value["final"]["scores"].clear(), "final.scores has other scenarios than"
+    ),
+    "a run": (
+        lambda value: value["online"]["scores"][SCENARIO].append(1.0), "has 2 runs; expected 1"
+    ),
+    "a checkpoint": (
+        lambda value: value["course"]["anytime"]["score"].pop(), "anytime.score: expected 5 points"
+    ),
+    "a curve": (lambda value: value["course"]["utility"][SCENARIO].clear(), "has no values"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_that_is_none_is_one_sentence(honest: Path, forged: Path, name: str) -> None:
+    spoil, words = RESULTS[name]
+    write_results(open_board(honest.parent / "board"))
+    edit_json(forged / "results.json", spoil)
+    write_list(forged)
+    with pytest.raises(ConfigError, match=words) as caught:
+        load_suites([honest.parent / "board", forged])
+    assert str(caught.value).startswith(str(forged / "results.json"))
+    assert "\n" not in str(caught.value)

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from submissions import board_of, submission_of, tiny_suite, verified
+from submissions import board_of, submission_of, tiny_suite, verdicts, verified
 
 from dcqcn_gym.benchmarks.board.compared import best_known, p_values, recovery, regret
 from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.protocol import open_board, start_board
 from dcqcn_gym.benchmarks.board.reading import CHECKPOINTS
-from dcqcn_gym.benchmarks.board.results import write_results
+from dcqcn_gym.benchmarks.board.results import ranked, write_results
 from dcqcn_gym.benchmarks.board.scoring import Course, Part, RowScores
 from dcqcn_gym.benchmarks.board.sensitivity import VARIANTS, sensitivity_table, standings
 from dcqcn_gym.benchmarks.board.site.data import load_suites
@@ -151,6 +151,21 @@ def test_a_slow_row_has_fewer_repetitions(boards: Path) -> None:
     assert not (boards / "two/runs/random/01-four-racks-influx/online-01.jsonl").exists()
 
 
+def test_a_row_that_ran_less_often_has_no_rank(boards: Path) -> None:
+    """Its flags' bounds are too wide to say that it harms nobody."""
+    base, good = row("default", [[0, 0], [0, 0]]), row("good", [[1, 1], [1, 1]])
+    fewer = row("fewer", [[2], [2]])
+    assert ranked([base, good, fewer]).keys() == {"default", "good"}
+    found = standings(open_board(boards / "two"), VARIANTS)
+    assert all(rows["random"].band is None for rows in found.values())
+    (suite,) = load_suites([boards / "two"])
+    random = suite.row("random")
+    assert random is not None
+    assert (random.too_few, random.ranked) == (True, False)
+    assert "random" not in suite.ranks
+    assert "random" not in suite.in_track
+
+
 def test_boards_of_one_suite_are_joined_and_changes_are_noted(boards: Path, tmp_path: Path) -> None:
     one, two = boards / "one", boards / "two"
     write_site([one], tmp_path, "2026-11-20")
@@ -221,7 +236,7 @@ def test_a_submission_stands_beside_the_boards_of_its_suite(tmp_path: Path) -> N
             one["score"] for one in suite_shown.best_known.values()
         ) == 0  # fmt: skip
     verified(submission, suite, problem=lambda: "nobody needs it")
-    page = write_site([board, submission], tmp_path / "site", "2026-11-22")
+    page = write_site([board, submission], tmp_path / "site", "2026-11-22", verdicts(submission))
     text = (page.parent / "rows" / "tiny-random.html").read_text()
     assert "<b>verified</b>" in text
     assert "by A. Nonymous (MIT)" in text

@@ -10,10 +10,25 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.board import final
 from dcqcn_gym.benchmarks.board.final import commit, reveal
 from dcqcn_gym.benchmarks.board.suite import load_suite
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
+
+
+@pytest.fixture(autouse=True)
+def _first_salt(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the first salt, whatever it draws; to simulate those of a dozen takes long."""
+    if "salts" not in request.fixturenames:
+        monkeypatch.setattr(final, "blind_scenarios", lambda _: [])
+
+
+@pytest.fixture
+def salts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the generator of salts say what is known: the first one draws two blind scenarios."""
+    said = iter(["x0", "x4", "never asked"])
+    monkeypatch.setattr("secrets.token_hex", lambda _: next(said))
 
 
 @pytest.fixture
@@ -34,6 +49,18 @@ def test_commit_and_reveal(bound: tuple[Path, Path], tmp_path: Path) -> None:
     assert suite.digest == published["suite_digest"]
     assert len(suite.scenarios) == 12
     assert (tmp_path / "final" / "salt.txt").read_text().strip() == salt
+
+
+@pytest.mark.usefixtures("salts")
+def test_a_salt_with_a_scenario_that_tells_nothing_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(tmp_path / "salt", tmp_path / "commitment.json")
+    assert (tmp_path / "salt").read_text() == "x4\n"
+    monkeypatch.setattr(final, "MOST_SALTS", 0)
+    with pytest.raises(RunError, match="the generator needs another look"):
+        commit(tmp_path / "salt-2", tmp_path / "commitment-2.json")
+    assert not (tmp_path / "salt-2").exists()
 
 
 def test_two_draws_differ(bound: tuple[Path, Path], tmp_path: Path) -> None:

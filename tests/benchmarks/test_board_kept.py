@@ -183,6 +183,20 @@ def test_mistakes_get_one_sentence(kept: Path, tmp_path: Path) -> None:
         open_kept(copied)
 
 
+def test_a_folder_of_another_suite_is_not_replaced(board: Board, tmp_path: Path) -> None:
+    """The first commands of docs/board.md, typed as they stand, must not cost a committed board."""
+    copied = tmp_path / "test-v1"
+    shutil.copytree(COMMITTED, copied)
+    before = files(copied)
+    said = failure(bench("keep", board.out, "--out", copied, "--jobs", 1))
+    assert "test-v1 holds a board of suite 'test-v1'" in said
+    assert "one of 'tiny'; give another --out" in said
+    (copied / "board.json").write_text("{")
+    assert "holds a board of suite 'none'" in failure(bench("keep", board.out, "--out", copied))
+    assert {**files(copied), "board.json": before["board.json"]} == before
+    assert keep(board, tmp_path / "kept", 1) == keep(board, tmp_path / "kept", 1) == []
+
+
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "board" / "test-v1"
 

@@ -93,15 +93,17 @@ def test_run_submit_verify_site(tmp_path: Path) -> None:
     assert "stranger_tuner-1.2.dist-info/entry_points.txt" in names
     # the verifier has never seen the package
     words = ["--date", "2026-11-22", "--suite", suite, "--fresh", "1", *quiet]
+    words += ["--verdicts", "verdicts"]
     told = said([*here, "verify", "row", *words], tmp_path)
     assert told.startswith("verified: every run was repeated")
-    found = json.loads((tmp_path / "row" / "verification.json").read_text())
+    found = json.loads((tmp_path / "verdicts" / "tiny" / "stranger.json").read_text())
     assert found["status"] == "verified"
     assert found["findings"] == []
     assert found["checked"] == {"replayed": 2, "repeated": 2, "fresh": 1}
     # the maintainer's board has no row of it; the submission brings it
     said([*here, "run", suite, "--tuners", "expert", "--out", "ours", *quiet], tmp_path)
-    said([*here, "site", "ours", "row", "--out", "site", "--day", "2026-11-22"], tmp_path)
+    words = ["--out", "site", "--day", "2026-11-22", "--verdicts", "verdicts"]
+    said([*here, "site", "ours", "row", *words], tmp_path)
     index = (tmp_path / "site" / "index.html").read_text()
     (line,) = (line for line in index.splitlines() if 'data-name="stranger"' in line)
     assert 'data-track="online" data-status="verified"' in line

@@ -11,20 +11,36 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from submissions import AUTHOR, DAY, Here, board_of, edit_json, submission_of, tiny_suite, verified
+from submissions import (
+    AUTHOR,
+    DAY,
+    Here,
+    board_of,
+    edit_json,
+    submission_of,
+    tiny_suite,
+    verdicts,
+    verified,
+)
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.board import submission as module
-from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.board.plugin_code import (
     differing_packages,
     plugin_files,
     requirements,
 )
 from dcqcn_gym.benchmarks.board.protocol import open_board, start_board
+from dcqcn_gym.benchmarks.board.results import write_results
+from dcqcn_gym.benchmarks.board.site.pages import write_site
 from dcqcn_gym.benchmarks.board.submission import open_submission, write_list
 from dcqcn_gym.benchmarks.board.submit import submit
-from dcqcn_gym.benchmarks.board.verification import VERIFICATION_FILE, read_verification
+from dcqcn_gym.benchmarks.board.verification import (
+    VERIFICATION_FILE,
+    files_digest,
+    read_verification,
+    verdict_file,
+)
 from dcqcn_gym.benchmarks.board.verify import Verifier
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
@@ -66,13 +82,15 @@ def listed(folder: Path, name: str, size: int = 1) -> None:
 def test_a_submission_of_a_built_in_tuner_is_verified(suite: str, bad: Path) -> None:
     found = verified(bad, suite, problem=lambda: "nobody needs it")
     assert found.status == "verified"
-    assert found == read_verification(bad)
+    path = verdict_file(verdicts(bad), "tiny", "random")
+    assert found == read_verification(path, files_digest(bad))
     assert found.checked == {"replayed": 2, "repeated": 2, "fresh": 1}
     assert not found.findings
     assert set(found.scores) == {"reported", "fresh"}
-    before = (bad / VERIFICATION_FILE).read_bytes()
+    before = path.read_bytes()
     verified(bad, suite, problem=lambda: "nobody needs it")
-    assert (bad / VERIFICATION_FILE).read_bytes() == before
+    assert path.read_bytes() == before
+    assert not (bad / VERIFICATION_FILE).exists()
 
 
 def test_the_same_board_gives_the_same_submission(good: Path, tmp_path: Path) -> None:
@@ -220,7 +238,7 @@ def test_a_bad_submission_is_one_sentence(
         verified(bad, suite)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 600
-    assert not (bad / VERIFICATION_FILE).exists()
+    assert not verdicts(bad).exists()
 
 
 def test_no_folder_and_no_day(suite: str, good: Path, tmp_path: Path) -> None:
@@ -320,25 +338,41 @@ def test_a_row_that_cannot_be_submitted(suite: str, good: Path, tmp_path: Path) 
     assert {path.name for path in tmp_path.iterdir()} == {"board"}
 
 
-def test_a_row_on_another_scheme_that_runs_fewer_times(tmp_path: Path) -> None:
-    folder = tmp_path / "tiny"
-    write_suite(Recipe("tiny", "for tests", "smoke", 1, 6, 2, 1, 4), folder)
-    tuner = "do-nothing@timely"
-    board = start_board(str(folder), [tuner], tmp_path / "board", slow=[tuner])
+@pytest.mark.parametrize(
+    ("text", "row", "asked"),
+    [
+        ("do-nothing@timely", "do-nothing-on-timely", ({}, {"scheme": "timely"})),
+        ("sac-elastic-1", "sac-elastic-1", ({"file": "sac-elastic-1"}, {})),
+    ],
+)
+def test_a_row_on_another_scheme_and_a_shipped_policy(
+    suite: str, tmp_path: Path, text: str, row: str, asked: object
+) -> None:
+    board = start_board(suite, [text], tmp_path / "board")
     assert board.carry_out(executor=Here()) == {}
-    found = submit(board, "do-nothing-on-timely", tmp_path / "row", AUTHOR)
+    found = submit(board, row, tmp_path / "row", AUTHOR)
     about = open_submission(found).about
-    assert (about.changes, about.repetitions) == ({"scheme": "timely"}, 1)
-    assert verified(found, str(folder)).status == "verified"
+    assert (about.tuner_args, about.changes) == asked
+    assert verified(found, suite).status == "verified"
+    write_results(board)
+    page = write_site([board.out, found], tmp_path / "site", DAY).parent
+    text = (page / "rows" / f"tiny-{row}.html").read_text()
+    assert "changes of the scenarios" in text
+    assert all(f"{key} = {value}" in text for key, value in about.changes.items())
 
 
-def test_withdrawn(bad: Path) -> None:
+def test_withdrawn(suite: str, bad: Path) -> None:
     words = ["bench", "withdraw", str(bad), "--date", DAY, "--reason", "a bug in it"]
-    done = CliRunner().invoke(app, words)
+    done = CliRunner().invoke(app, [*words, "--verdicts", str(verdicts(bad))])
     assert done.exit_code == 0
     assert "withdrawn: taken back" in done.output
-    found = read_verification(bad)
+    path = verdict_file(verdicts(bad), "tiny", "random")
+    found = read_verification(path, files_digest(bad))
     assert (found.status, found.day, found.findings[0].text) == ("withdrawn", DAY, "a bug in it")
+    before = path.read_bytes()
+    with pytest.raises(RunError, match=rf"was withdrawn on {DAY} \(a bug in it\) and is not verif"):
+        verified(bad, suite)
+    assert path.read_bytes() == before
 
 
 def test_the_commands(suite: str, good: Path, tmp_path: Path) -> None:
@@ -354,4 +388,10 @@ def test_the_commands(suite: str, good: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*words, "--quiet", "--jobs", "1", "--salt", "x"])
     assert done.exit_code == 0, done.output
     assert "verified: every run was repeated" in done.output
-    assert json.loads((out / VERIFICATION_FILE).read_text())["salt"] == "x"
+    assert "verdict: not kept; maintainers give --verdicts" in done.output
+    assert not (out / VERIFICATION_FILE).exists()
+    told = ["--quiet", "--jobs", "1", "--salt", "x", "--verdicts", str(tmp_path / "verdicts")]
+    done = CliRunner().invoke(app, [*words, *told])
+    assert done.exit_code == 0, done.output
+    path = tmp_path / "verdicts" / "tiny" / "random.json"
+    assert json.loads(path.read_text())["salt"] == "x"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dcqcn_gym.benchmarks.board import make_suites
+from dcqcn_gym.benchmarks.board.blind import tells_apart
 from dcqcn_gym.benchmarks.board.draw import choose, number, shuffled
 from dcqcn_gym.benchmarks.board.generator import FABRICS, THIRDS, draw_scenarios
 from dcqcn_gym.benchmarks.board.make_suites import PUBLIC, Recipe, final_recipe, write_suite
@@ -74,6 +77,24 @@ def test_the_salt_alone_decides() -> None:
     one, two = (final_recipe(salt).scenarios() for salt in ("secret", "secret"))
     assert one == two
     assert one != final_recipe("Secret").scenarios()
+
+
+def test_a_scenario_that_tells_no_settings_apart_is_found() -> None:
+    scenarios = load_suite("test-v1").scenarios
+    found = {name: tells_apart(scenarios[name]) for name in list(scenarios)[9:12]}
+    assert [name for name, apart in found.items() if not apart] == ["11-fast-uplinks-alltoall"]
+
+
+def test_a_new_suite_with_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were published before stay: see the test of their files."""
+    new = Recipe("smoke-v2", "a new suite", "smoke", 3, 20, 2, 1, 10)
+    monkeypatch.setattr(make_suites, "PUBLIC", (new,))
+    with pytest.raises(ConfigError, match="suite 'smoke-v2': 02-fat-tree-alltoall: the experts'"):
+        make_suites.main(tmp_path)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(make_suites, "PUBLIC", (replace(new, name="smoke"),))
+    make_suites.main(tmp_path)
+    assert (tmp_path / "smoke" / "suite.toml").exists()
 
 
 def test_an_edited_scenario_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The file that says whether a row was verified: written, read, and believed for no other files."""
+"""Verdicts: written, read, and believed for no other files than those that were verified."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from dcqcn_gym.benchmarks.board.verification import (
     FILES,
     STATUSES,
-    VERIFICATION_FILE,
     Finding,
     Verification,
     checked_date,
     files_digest,
     read_verification,
+    verdict_file,
     write_verification,
 )
 from dcqcn_gym.core.errors import ConfigError
@@ -36,29 +36,38 @@ def found(folder: Path, status: str = "verified") -> Verification:
     )  # fmt: skip
 
 
+def read(folder: Path) -> Verification:
+    return read_verification(verdict(folder), files_digest(folder))
+
+
+def verdict(folder: Path) -> Path:
+    return verdict_file(folder / "verdicts", "tiny", "mine")
+
+
 def test_a_submission_without_the_file_is_self_reported(folder: Path) -> None:
-    assert read_verification(folder) == Verification("self-reported")
+    assert read(folder) == Verification("self-reported")
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_what_is_written_is_read(folder: Path, status: str) -> None:
-    write_verification(folder, found(folder, status))
-    assert read_verification(folder) == found(folder, status)
+    path = write_verification(verdict(folder), found(folder, status))
+    assert path == folder / "verdicts" / "tiny" / "mine.json"
+    assert read(folder) == found(folder, status)
 
 
 def test_it_holds_for_the_files_that_were_verified_alone(folder: Path) -> None:
-    write_verification(folder, found(folder))
+    write_verification(verdict(folder), found(folder))
     (folder / FILES).write_text('{"files": {"plugin/other.py": {}}}')
-    now = read_verification(folder)
+    now = read(folder)
     assert now.status == "self-reported"
     assert [one.name for one in now.findings] == ["changed"]
     assert "found verified on 2026-11-22" in now.findings[0].text
 
 
 def test_what_was_withdrawn_stays_so(folder: Path) -> None:
-    write_verification(folder, replace(found(folder, "withdrawn")))
-    (folder / FILES).unlink()
-    assert read_verification(folder).status == "withdrawn"
+    write_verification(verdict(folder), replace(found(folder, "withdrawn")))
+    (folder / FILES).write_text('{"files": {"plugin/other.py": {}}}')
+    assert read(folder).status == "withdrawn"
 
 
 @pytest.mark.parametrize("text", ["22.11.2026", "2026-13-01", "2026-1-1", "today", ""])
@@ -77,11 +86,11 @@ def test_a_day_is_a_day(text: str) -> None:
     ],
 )
 def test_a_bad_file_is_one_sentence(folder: Path, change: dict[str, object], words: str) -> None:
-    path = write_verification(folder, found(folder))
+    path = write_verification(verdict(folder), found(folder))
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(ConfigError, match=words) as caught:
-        read_verification(folder)
-    assert str(caught.value).startswith(str(folder / VERIFICATION_FILE))
+        read(folder)
+    assert str(caught.value).startswith(str(verdict(folder)))
     assert "\n" not in str(caught.value)
 
 
@@ -89,6 +98,7 @@ def test_a_bad_file_is_one_sentence(folder: Path, change: dict[str, object], wor
     ("text", "words"), [("{", "not valid JSON"), ("[]", "expected an object of JSON")]
 )
 def test_no_json_is_one_sentence(folder: Path, text: str, words: str) -> None:
-    (folder / VERIFICATION_FILE).write_text(text)
+    verdict(folder).parent.mkdir(parents=True)
+    verdict(folder).write_text(text)
     with pytest.raises(ConfigError, match=words):
-        read_verification(folder)
+        read(folder)

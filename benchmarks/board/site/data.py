@@ -15,9 +15,15 @@ from dcqcn_gym.benchmarks.board.compared import p_values, regret
 from dcqcn_gym.benchmarks.board.cost import cost_rows
 from dcqcn_gym.benchmarks.board.protocol import BASELINE
 from dcqcn_gym.benchmarks.board.ranking import bands
+from dcqcn_gym.benchmarks.board.result_file import check_fits, read_result
 from dcqcn_gym.benchmarks.board.submission import ABOUT, CODE, RESULT, open_submission
 from dcqcn_gym.benchmarks.board.tracks import TRACKS
-from dcqcn_gym.benchmarks.board.verification import Verification, files_digest, read_verification
+from dcqcn_gym.benchmarks.board.verification import (
+    Verification,
+    files_digest,
+    read_verification,
+    verdict_file,
+)
 from dcqcn_gym.core.errors import RunError, quote
 from dcqcn_gym.core.files import parse_json, read_text
 
@@ -34,7 +40,8 @@ class SiteRow:
     """One row of one suite. ``line`` and ``details`` are those of ``results.json``.
 
     ``tuner`` holds its name, arguments and digest, ``versions`` what it ran with, ``cost`` its
-    seconds where they are known, ``folder`` where it comes from.
+    seconds where they are known, ``folder`` where it comes from. ``asked`` is how often it has to
+    run for a rank: as often as the other rows of its board, or as the suite says.
     """
 
     name: str
@@ -46,9 +53,11 @@ class SiteRow:
     folder: Path
     cost: Mapping[str, float] = field(default_factory=dict)
     submitted: bool = False
+    asked: int = 1
+    changes: Mapping[str, Any] = field(default_factory=dict)
     link: str = ""
     code: Mapping[str, bytes] = field(default_factory=dict)
-    """Where a submission's code lives, and its files."""
+    """What a submission replaces of the scenarios, where its code lives, and its files."""
 
     @property
     def complete(self) -> bool:
@@ -76,9 +85,14 @@ class SiteRow:
         return [(stage.get("scores"), stage.get("utility")) for stage in stages]
 
     @property
+    def too_few(self) -> bool:
+        """True if the row ran too seldom for a rank: its flags' bounds are too wide."""
+        return int(self.line["repetitions"]) < self.asked
+
+    @property
     def ranked(self) -> bool:
         """True if the row can have a rank."""
-        out = self.track == "oracle" or self.verification.status in UNRANKED
+        out = self.track == "oracle" or self.verification.status in UNRANKED or self.too_few
         return self.complete and not self.flags and not out
 
 
@@ -111,11 +125,12 @@ class SiteSuite:
         return next((row for row in self.rows if row.name == name), None)
 
 
-def load_suites(folders: Sequence[Path]) -> list[SiteSuite]:
+def load_suites(folders: Sequence[Path], verdicts: Path | None = None) -> list[SiteSuite]:
     """Return the suites of some folders of results, rows of one suite together.
 
     A folder holds a board's results or is a submission, whose suite some board among the others
-    tells. Raises ConfigError or RunError: no results, two suites of one name, two rows of one name.
+    tells. ``verdicts`` are the maintainers'; without them all is self-reported. Raises ConfigError
+    or RunError: no results, two suites of one name, two rows of one name.
     """
     found: dict[str, SiteSuite] = {}
     submitted = [folder for folder in folders if (folder / ABOUT).exists()]
@@ -125,22 +140,28 @@ def load_suites(folders: Sequence[Path]) -> list[SiteSuite]:
             old = found.get(suite.name)
             found[suite.name] = suite if old is None else _joined(old, suite, folder)
     for folder in submitted:
-        name, digest, row = submitted_row(folder)
+        name, digest, row = submitted_row(folder, verdicts)
         if name not in found or found[name].digest != digest:
             raise RunError(
                 f"{folder} is a row of suite {name!r}; give a board of that suite as well "
                 f"(its digest begins with {digest[:12]})"
             )
+        check_fits(str(folder / RESULT), row.line, found[name].scenarios, found[name].checkpoints)
+        row = replace(row, asked=int(found[name].protocol["repetitions"]))
         alone = replace(found[name], rows=[row], best_known=_best_of(found[name], row))
         found[name] = _joined(found[name], alone, folder)
     return [_finished(suite) for suite in found.values()]
 
 
-def submitted_row(folder: Path) -> tuple[str, str, SiteRow]:
+def submitted_row(folder: Path, verdicts: Path | None) -> tuple[str, str, SiteRow]:
     """Return suite, its digest, and the row of a submission, checked against its list of files."""
     submission = open_submission(folder)
     about = submission.about
-    line = dict(parse_json(submission.read(RESULT)))
+    line = read_result(submission)
+    digest = files_digest(folder)
+    verification = Verification("self-reported")
+    if verdicts is not None:
+        verification = read_verification(verdict_file(verdicts, about.suite, about.name), digest)
     return (
         about.suite,
         about.suite_digest,
@@ -151,11 +172,12 @@ def submitted_row(folder: Path) -> tuple[str, str, SiteRow]:
             details={"summary": f"by {', '.join(about.authors)} ({about.licence})", "recovery": {},
                      **line.get("course", {})},
             tuner={"tuner": about.tuner, "arguments": about.tuner_args,
-                   "sha256": files_digest(folder)},
+                   "sha256": digest},
             versions={"dcqcn_gym": about.version},
-            verification=read_verification(folder),
+            verification=verification,
             folder=folder,
             submitted=True,
+            changes=about.changes,
             link=about.link,
             code={name: submission.read(name) for name in submission.names
                   if name.startswith(f"{CODE}/") and name.endswith(".py")},
@@ -183,6 +205,7 @@ def _read(folder: Path) -> SiteSuite:
         if data["kind"] != "board":
             raise ValueError(f"its kind is {quote(data['kind'])}")
         figures, costs = data["figures"], cost_rows(folder)
+        asked = max(int(line["repetitions"]) for line in data["rows"])
         rows = [
             SiteRow(
                 name=line["row"],
@@ -193,6 +216,7 @@ def _read(folder: Path) -> SiteSuite:
                 verification=Verification("self-reported"),
                 folder=folder,
                 cost=costs.get(line["row"], {}),
+                asked=asked,
             )
             for line in data["rows"]
         ]

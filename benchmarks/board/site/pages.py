@@ -30,13 +30,14 @@ FOLDERS = ("rows", "scenarios", "code")
 """What a build makes anew; everything else in the folder is left alone."""
 
 
-def write_site(folders: Sequence[Path], out: Path, day: str) -> Path:
+def write_site(folders: Sequence[Path], out: Path, day: str, verdicts: Path | None = None) -> Path:
     """Write the site of some folders of results; return the path of its first page.
 
-    ``day`` (YYYY-MM-DD) dates what is new in the changelog of rows. Raises ConfigError or
+    ``day`` (YYYY-MM-DD) dates what is new in the changelog of rows, ``verdicts`` is the folder of
+    those on submissions. Raises ConfigError or
     RunError; before everything could be read nothing is written.
     """
-    suites = load_suites(folders)
+    suites = load_suites(folders, verdicts)
     try:
         for name in FOLDERS:
             shutil.rmtree(out / name, ignore_errors=True)

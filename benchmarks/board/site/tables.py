@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.board.protocol import BASELINE
+from dcqcn_gym.benchmarks.board.results import TOO_FEW
 from dcqcn_gym.benchmarks.board.site.data import SiteRow, SiteSuite
 from dcqcn_gym.benchmarks.board.site.figures import scenario_estimate
 from dcqcn_gym.core.score import geometric_ratio
@@ -73,7 +74,7 @@ def _ranked_cells(suite: SiteSuite, row: SiteRow) -> list[str]:
         rank,
         "0" if default else _interval(final["score"]),
         f"{geometric_ratio(final['score']['value']):.2f}",
-        _flags(row) or "none",
+        _flags(row) or f"none{TOO_FEW if row.too_few else ''}",
         *where,
         "0" if default else _interval(online["score"]),
         _chance(line["p_default"]),
@@ -109,7 +110,7 @@ def _interval(score: Mapping[str, float]) -> str:
 def facts(suite: SiteSuite, row: SiteRow) -> list[tuple[str, str]]:
     """Return what is said first on a row's page, as name and value."""
     cells = dict(zip(RANKING, _ranked_cells(suite, row), strict=True))
-    given = ", ".join(f"{k} = {v}" for k, v in row.tuner["arguments"].items())
+    given = _pairs(row.tuner["arguments"])
     found = [
         ("rank", _place(row, cells)),
         ("S final", f"{cells['S final']} (slowdowns {cells['slowdown']} of the default's)"),
@@ -124,6 +125,7 @@ def facts(suite: SiteSuite, row: SiteRow) -> list[tuple[str, str]]:
         ("repetitions", cells["repetitions"]),
         ("safety flags", cells["flags"]),
         ("tuner", f"{row.tuner['tuner']}{f' ({given})' if given else ''}"),
+        *([("changes of the scenarios", _pairs(row.changes) or "none")] if row.submitted else []),
         ("code", f"SHA-256 {str(row.tuner['sha256'])[:12]}"),
         ("versions", ", ".join(f"{k} {v}" for k, v in row.versions.items())),
     ]  # fmt: skip
@@ -132,12 +134,18 @@ def facts(suite: SiteSuite, row: SiteRow) -> list[tuple[str, str]]:
     return found
 
 
+def _pairs(table: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in table.items())
+
+
 def _place(row: SiteRow, cells: Mapping[str, str]) -> str:
     """Return a row's ranks, or why it has none."""
     if cells["rank"] != MISSING:
         return f"{cells['rank']} of all, {cells['rank in track']} in its track ({row.track})"
     if row.flags:
         return "none: it raises the safety flags below"
+    if row.too_few:
+        return f"none: it has {row.line['repetitions']} of {row.asked} repetitions"
     return f"none: {'an oracle' if row.track == 'oracle' else row.verification.status}"
 
 

@@ -20,7 +20,7 @@ Dask = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler.")
 ]
 Slow = Annotated[
-    str, typer.Option(help="Those rows that need more than 20 ms a decision: fewer runs.")
+    str, typer.Option(help="Rows that need more than 20 ms a decision: fewer runs, no rank.")
 ]
 Repetitions = Annotated[
     int | None, typer.Option(min=1, max=999, help="Runs per scenario; default: the suite's.")
@@ -220,6 +220,13 @@ def site(
     day: Annotated[
         str | None, typer.Option(help="Day for the changelog of rows, YYYY-MM-DD; default: today.")
     ] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The maintainers' verdicts on submissions; default: all are self-reported.",
+        ),
+    ] = None,
 ) -> None:
     """Write the static site of some boards from their results.json alone.
 
@@ -232,7 +239,7 @@ def site(
     from dcqcn_gym.benchmarks.board.verification import checked_date
 
     today = datetime.now(timezone.utc).date().isoformat()
-    page = write_site(results, out, today if day is None else checked_date(day))
+    page = write_site(results, out, today if day is None else checked_date(day), verdicts)
     typer.echo(f"site: {page}", err=True)
 
 

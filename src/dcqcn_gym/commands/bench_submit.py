@@ -19,6 +19,7 @@ final = typer.Typer(
 )
 Day = Annotated[str, typer.Option("--date", metavar="YYYY-MM-DD", help="Date of the verdict.")]
 Dir = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a submission.")]
+VERDICTS = "Folder of the maintainers' verdicts"
 SaltFile = Annotated[
     Path, typer.Option(help="The file of the salt; keep it out of the repository.")
 ]
@@ -72,10 +73,14 @@ def verify(
     deadline: Annotated[
         float, typer.Option("--tuner-deadline", min=0.1, help="Seconds for one call.")
     ] = 60.0,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help=f"{VERDICTS}, to keep this one; default: print it."),
+    ] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    """Check a submission, replay its logs, run its plug-in again in a sandbox; write the verdict.
+    """Check a submission, replay its logs, run its plug-in again in a sandbox; give a verdict.
 
     Exit status 0 for a verified one, 2 for everything else.
     """
@@ -99,34 +104,36 @@ def verify(
     ):
         verifier = Verifier(
             Path(used), date, salt or secrets.token_hex(16), fresh, suite, final, deadline, jobs,
-            pool, progress,
+            pool, progress, verdicts=verdicts,
         )  # fmt: skip
         found = verifier.verify(folder)
-    _print(folder, found)
+    _print(found, verdicts)
     if found.status != "verified":
         raise typer.Exit(2)
 
 
-def _print(folder: Path, found: Verification) -> None:
-    from dcqcn_gym.benchmarks.board.verification import STATUSES, VERIFICATION_FILE
+def _print(found: Verification, verdicts: Path | None) -> None:
+    from dcqcn_gym.benchmarks.board.verification import STATUSES
 
     typer.echo(f"{found.status}: {STATUSES[found.status]}")
     for name, score in found.scores.items():
         typer.echo(f"S {name}: {score['value']:+.3f} [{score['low']:+.3f}, {score['high']:+.3f}]")
     for one in found.findings:
         typer.echo(f"{one.name}: {one.text}")
-    typer.echo(f"verdict: {folder / VERIFICATION_FILE}", err=True)
+    kept = "not kept; maintainers give --verdicts" if verdicts is None else f"kept in {verdicts}"
+    typer.echo(f"verdict: {kept}", err=True)
 
 
 def withdraw(
     folder: Dir,
     date: Day,
     reason: Annotated[str, typer.Option(help="One sentence that the board shows.")],
+    verdicts: Annotated[Path, typer.Option(metavar="FOLDER", help=f"{VERDICTS}.")],
 ) -> None:
     """Take a row back: its folder stays, its status becomes withdrawn."""
     from dcqcn_gym.benchmarks.board.verify import withdraw
 
-    _print(folder, withdraw(folder, date, reason))
+    _print(withdraw(folder, verdicts, date, reason), verdicts)
 
 
 @final.command()
