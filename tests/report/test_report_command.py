@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def test_the_arguments_of_every_tuner_are_read_as_they_are_written(tuner: str) -
     scenario = load_scenario("mini-fb-hadoop").model_dump(mode="json")
     first = {"scenario": scenario, "tuner": tuner, "seed": 1, "intervals": 1, "backend": "native"}
     words = shlex.split(command_again({**first, "tuner_args": arguments}, "again"))
-    given = [value for flag, value in zip(words, words[1:], strict=False) if flag == "--tuner-arg"]
+    given = [value for flag, value in itertools.pairwise(words) if flag == "--tuner-arg"]
     assert tuner_arguments(tuner, given) == arguments
 
 
