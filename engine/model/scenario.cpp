@@ -129,6 +129,13 @@ class Parser {
                  " links; a host has exactly one");
       }
     }
+    for (int n = scenario_.hosts; n < scenario_.nodes(); ++n) {
+      const int ports = degree_[static_cast<std::size_t>(n)];
+      if (ports > kMostPorts) {
+        end.fail("switch " + std::to_string(n) + " has " + std::to_string(ports) +
+                 " ports; expected at most " + std::to_string(kMostPorts));
+      }
+    }
   }
 
   void check_buffers(const Line& end) const {

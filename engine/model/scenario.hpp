@@ -65,6 +65,9 @@ struct CdfPoint {
 };
 using Cdf = std::vector<CdfPoint>;
 
+// of a switch: the window engine numbers them with 12 bits
+inline constexpr int kMostPorts = 4096;
+
 // the size of a flow that never ends
 inline constexpr Bytes kUnlimited = Bytes{1} << 60;
 

@@ -1,4 +1,5 @@
-// Whole simulations whose end is known: flows that lose packets in a lossless class.
+// Whole simulations whose end is known: flows that lose packets in a lossless class, and the
+// largest switch.
 #include "sim/simulation.hpp"
 
 #include "tests/check.hpp"
@@ -81,6 +82,17 @@ void test_acks_as_data_need_headroom() {
                 "ack_class = data needs a headroom of 5750 B for the link 0 33, which has 5749 B");
 }
 
+// the window engine numbers the ports of a switch with 12 bits
+void test_the_largest_switch() {
+  const std::string last = "workload flows\nflow 4095 0 3000 0\nflow 1 4095 3000 0\n";
+  for (const char* engine : {"window", "event"}) {
+    const std::string text = worlds::one_switch(4096, "pfc enabled=0\n" + last, 80, 100'000);
+    CHECK(end_of(text, engine).done);
+  }
+  CHECK_REFUSED(Scenario::parse(worlds::one_switch(4097, "pfc enabled=0\n" + last)),
+                "switch 4097 has 4097 ports; expected at most 4096");
+}
+
 }  // namespace
 }  // namespace dcqcn
 
@@ -89,5 +101,6 @@ int main() {
   test_flows_end_where_headroom_is_short();
   test_what_headroom_is_enough();
   test_acks_as_data_need_headroom();
+  test_the_largest_switch();
   return check::result("simulation");
 }
