@@ -1,5 +1,5 @@
-// Whole simulations whose end is known: flows that lose packets in a lossless class, and the
-// largest switch.
+// Whole simulations whose end is known: flows that lose packets in a lossless class, the largest
+// switch, and the end of time.
 #include "sim/simulation.hpp"
 
 #include "tests/check.hpp"
@@ -93,6 +93,22 @@ void test_the_largest_switch() {
                 "switch 4097 has 4097 ports; expected at most 4096");
 }
 
+// a packet that starts in the last picoseconds has its round trip right
+void test_the_end_of_time() {
+  const std::string start = std::to_string(kEndOfTime - 100 * kPicosPerMicro);
+  const std::string text =
+      worlds::one_switch(2, worlds::kPfc + "workload flows\nflow 0 1 3000 " + start + "\n");
+  for (const char* engine : {"window", "event"}) {
+    Simulation sim(text, 1, engine);
+    sim.advance(kEndOfTime);
+    CHECK(sim.done());
+    const IntervalData& report = sim.report();
+    CHECK_EQ(report.log.finished.size(), 1);
+    CHECK_EQ(report.log.finished[0].fct, report.log.finished[0].ideal);
+    CHECK_REFUSED(sim.advance(kEndOfTime + 1), "time ends at 36028797018963968 ps");
+  }
+}
+
 }  // namespace
 }  // namespace dcqcn
 
@@ -102,5 +118,6 @@ int main() {
   test_what_headroom_is_enough();
   test_acks_as_data_need_headroom();
   test_the_largest_switch();
+  test_the_end_of_time();
   return check::result("simulation");
 }
