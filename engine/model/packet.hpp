@@ -7,10 +7,14 @@ namespace dcqcn {
 
 enum class Kind : std::uint8_t { kData = 0, kAck = 1, kCnp = 2, kNack = 3 };
 
+// a packet knows when it was sent by so many bits: 36,028 s
+inline constexpr int kSentBits = 55;
+inline constexpr Time kEndOfTime = Time{1} << kSentBits;
+
 struct Packet {
-  Time arrival;             // when its last bit reaches the far end of the link it is on
-  std::uint64_t sent : 55;  // data: start on the sender's wire; ACK: the same, echoed
-  std::uint64_t last : 1;   // last packet of a message: always acknowledged
+  Time arrival;                    // when its last bit reaches the far end of the link it is on
+  std::uint64_t sent : kSentBits;  // data: start on the sender's wire; ACK: the same, echoed
+  std::uint64_t last : 1;          // last packet of a message: always acknowledged
   std::uint64_t kind : 2;
   std::uint64_t ecn : 1;       // congestion experienced
   std::uint64_t cnp : 1;       // ACK that carries a CNP (wire profile "hpcc")

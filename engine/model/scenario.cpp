@@ -1,6 +1,8 @@
 #include "model/scenario.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <optional>
 #include <set>
@@ -127,6 +129,13 @@ class Parser {
                  " links; a host has exactly one");
       }
     }
+    for (int n = scenario_.hosts; n < scenario_.nodes(); ++n) {
+      const int ports = degree_[static_cast<std::size_t>(n)];
+      if (ports > kMostPorts) {
+        end.fail("switch " + std::to_string(n) + " has " + std::to_string(ports) +
+                 " ports; expected at most " + std::to_string(kMostPorts));
+      }
+    }
   }
 
   void check_buffers(const Line& end) const {
@@ -169,6 +178,13 @@ class Parser {
                  std::to_string(w.priority) + " can lose packets, also ACKs");
       }
     }
+    const LinkSpec* link = scenario_.short_of_headroom();
+    if (link != nullptr && !scenario_.workloads.empty()) {
+      end.fail("ack_class = data needs a headroom of " +
+               std::to_string(scenario_.headroom_needed(*link)) + " B for the link " +
+               std::to_string(link->a) + " " + std::to_string(link->b) + ", which has " +
+               std::to_string(link->headroom) + " B: what comes before a pause acts could drop");
+    }
   }
 
   // the monitor's distribution, which may stand after its line
@@ -206,6 +222,31 @@ bool read_header(const Line& line) {
 }
 
 }  // namespace
+
+// The packet that makes the switch pause its peer may need headroom itself. The pause waits for the
+// frame on the wire and for pauses of the other priorities, takes its own time there and the delay
+// of the link. Until it acts the peer sends, and ends a frame that it has just begun; the last bit
+// comes a delay later. A pause of the same priority that still waits is not counted.
+Bytes Scenario::headroom_needed(const LinkSpec& link) const {
+  const Bytes frame = wire.payload + wire.data_overhead;
+  const Bytes ahead = std::max({frame, wire.ack, wire.cnp});
+  const Bytes pauses = std::popcount(pfc.lossless) * wire.pfc;
+  const Bytes flight = (2 * link.delay + link.ps_per_byte - 1) / link.ps_per_byte;
+  return frame + ahead + pauses + flight + frame;
+}
+
+const LinkSpec* Scenario::short_of_headroom() const {
+  if (!pfc.enabled || pfc.lossless == 0) return nullptr;
+  for (const LinkSpec& link : links) {
+    const bool at_switch = link.a >= hosts || link.b >= hosts;
+    if (at_switch && link.headroom < headroom_needed(link)) return &link;
+  }
+  return nullptr;
+}
+
+bool Scenario::can_lose(unsigned priority) const {
+  return !pfc.is_lossless(priority) || short_of_headroom() != nullptr;
+}
 
 Scenario Scenario::parse(const std::string& text) {
   std::istringstream in(text);

@@ -65,6 +65,9 @@ struct CdfPoint {
 };
 using Cdf = std::vector<CdfPoint>;
 
+// of a switch: the window engine numbers them with 12 bits
+inline constexpr int kMostPorts = 4096;
+
 // the size of a flow that never ends
 inline constexpr Bytes kUnlimited = Bytes{1} << 60;
 
@@ -137,6 +140,12 @@ struct Scenario {
   std::vector<WorkloadSpec> workloads;
 
   int nodes() const { return hosts + static_cast<int>(switches.size()); }
+  // bytes that a switch may have to keep for a lossless priority of a link, see scenario.cpp
+  Bytes headroom_needed(const LinkSpec& link) const;
+  // the first link whose switch has less; nullptr: none, or no PFC
+  const LinkSpec* short_of_headroom() const;
+  // can a packet of the priority be dropped?
+  bool can_lose(unsigned priority) const;
 
   bool operator==(const Scenario&) const = default;
 

@@ -9,7 +9,7 @@ namespace {
 
 bool can_lose(const Scenario& scenario) {
   for (const WorkloadSpec& w : scenario.workloads) {
-    if (!scenario.pfc.is_lossless(w.priority)) return true;
+    if (scenario.can_lose(w.priority)) return true;
   }
   return !scenario.pfc.enabled;
 }

@@ -55,6 +55,11 @@ void Simulation::put_in_force(const Change& change) {
 
 void Simulation::advance(Time until) {
   if (until < now_) throw std::invalid_argument("advance: time does not run backwards");
+  if (until > kEndOfTime) {
+    throw std::invalid_argument("advance: time ends at " + std::to_string(kEndOfTime) +
+                                " ps (36,028 s), which is as long as packets know when they left; "
+                                "expected at most that");
+  }
   while (!changes_.empty() && changes_.front().when < until) {
     engine_->run(changes_.front().when);
     put_in_force(changes_.front());

@@ -8,6 +8,8 @@ namespace dcqcn {
 
 namespace {
 
+static_assert(kMostPorts == 1 << ArrivalKey::kPortBits);
+
 // a link brings no more packets in one window than ArrivalKey can number
 Time longest_window(const World& world) {
   const Wire& wire = world.scenario.wire;

@@ -26,7 +26,9 @@ bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
     coming += bytes;
     most = std::max(most, sw.buffer.ingress(p, priority_).used + bytes);
   }
-  return most - pfc.reserve < sw.buffer.threshold_at(sw.buffer.shared_used() + coming);
+  // with a threshold of 0 every arrival pauses, one within the reserve too
+  const Bytes over = std::max<Bytes>(0, most - pfc.reserve);
+  return over < sw.buffer.threshold_at(sw.buffer.shared_used() + coming);
 }
 
 // packets that enter the fabric here, in the order of the contract, for the monitor

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 namespace dcqcn::check {
 
@@ -26,9 +27,18 @@ inline void between(double value, double low, double high, const char* what, con
     std::printf("    value %.17g, expected %.17g .. %.17g\n", value, low, high);
 }
 
-inline void equal(double value, double expected, const char* what, const char* file, int line) {
-  if (!that(value == expected, what, file, line))
-    std::printf("    value %.17g, expected %.17g\n", value, expected);
+// integers as integers: as doubles, times near kNever would all be the same
+template <class A, class B>
+void equal(const A& value, const B& expected, const char* what, const char* file, int line) {
+  if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) {
+    const auto a = static_cast<__int128>(value), b = static_cast<__int128>(expected);
+    if (that(a == b, what, file, line)) return;
+    std::printf("    value %s, expected %s\n", std::to_string(value).c_str(),
+                std::to_string(expected).c_str());
+  } else {
+    const double a = static_cast<double>(value), b = static_cast<double>(expected);
+    if (!that(a == b, what, file, line)) std::printf("    value %.17g, expected %.17g\n", a, b);
+  }
 }
 
 // `call` throws std::invalid_argument, with these words in its message
@@ -60,9 +70,8 @@ inline int result(const char* name) {
 #define CHECK(cond) ::dcqcn::check::that((cond), #cond, __FILE__, __LINE__)
 #define CHECK_BETWEEN(value, low, high) \
   ::dcqcn::check::between((value), (low), (high), #value, __FILE__, __LINE__)
-#define CHECK_EQ(value, expected)                                                          \
-  ::dcqcn::check::equal(static_cast<double>(value), static_cast<double>(expected), #value, \
-                        __FILE__, __LINE__)
+#define CHECK_EQ(value, expected) \
+  ::dcqcn::check::equal((value), (expected), #value, __FILE__, __LINE__)
 // the expression is refused
 #define CHECK_REFUSED(expression, words) \
   ::dcqcn::check::refuses([&] { (void)(expression); }, (words), #expression, __FILE__, __LINE__)

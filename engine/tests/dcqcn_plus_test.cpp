@@ -211,6 +211,29 @@ void test_pause() {
   CHECK_EQ(b.q.alpha, 0.5625);  // ticks at 55 and 110; that at 165 comes after the increase
 }
 
+// in the NIC a PFC frame comes before the timers of its picosecond, those at 55, 110, ...
+//    t   event                                   what ran since: increases, held
+//    0   CNP
+//   55   pause: the timer of now is held                         0          0
+//  110   resume: the timer of now increases                      0          1
+//  120   pause                                                   1          0
+void test_a_pause_comes_before_the_timers() {
+  Notifier n(100);
+  n.mark(0, us(0));
+  n.run(us(1));
+  n.transport.on_control(n.transport.qp(n.slots[0]), n.packets.at(0), 0);
+  const auto counted = [&n] {
+    const std::vector<std::uint64_t> c = n.counters();
+    return std::pair(c.at(DcqcnPlus::kIncreases), c.at(DcqcnPlus::kHeldIncreases));
+  };
+  n.transport.on_pause(0, 3, true, us(55));
+  CHECK(counted() == std::pair(0ul, 0ul));
+  n.transport.on_pause(0, 3, false, us(110));
+  CHECK(counted() == std::pair(0ul, 1ul));
+  n.transport.on_pause(0, 3, true, us(120));
+  CHECK(counted() == std::pair(1ul, 0ul));
+}
+
 void test_change_of_setting() {
   Bench b;
   b.cnp(0, 10);
@@ -388,6 +411,7 @@ int main(int argc, char** argv) {
   test_timers();
   test_cut_and_alpha();
   test_pause();
+  test_a_pause_comes_before_the_timers();
   test_change_of_setting();
   test_list();
   test_complete_flows_leave();

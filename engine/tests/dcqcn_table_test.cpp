@@ -157,6 +157,38 @@ void test_nic_table() {
   CHECK_EQ(seen[1].values[2], 258.53125);
 }
 
+// Alpha halves every 10 us, increases come every 25 us; what --trace tells of alpha at each.
+//    t   event                                          alpha
+//    0   first CNP                                      512
+//   10   cut; alpha has just fallen                     256
+//   35   increase: two ticks since, at 20 and 30        64
+//   60   increase: at 40, 50 and 60                     8
+//   65   setting: alpha falls to 1/4 from now on; the increase at 85 is after it
+//   85   increase: at 70 and 80                         1/2
+void test_alpha_of_the_trace() {
+  NicSetting s = plain();
+  s.byte_reset = 0;
+  s.reduce_period = us(10);
+  s.alpha_period = us(10);
+  s.time_reset = us(25);
+  s.g = 512;
+  s.decay = std::make_shared<DecayTable>(0.5);
+  Bench b(s, "nic");
+  b.notes.tracing = true;
+  b.cnp(0);
+  // everything is late: the setting's change runs what came before it
+  b.change(65, [](NicSetting& next) {
+    next.g = 256;
+    next.decay = std::make_shared<DecayTable>(0.25);
+  });
+  b.send(85, 1);
+  const double expected[] = {512, 256, 64, 8, 0.5};
+  CHECK_EQ(b.notes.events.size(), 5);
+  for (std::size_t i = 0; i < 5; ++i) CHECK_EQ(b.notes.events.at(i).values[2], expected[i]);
+  // looking changed nothing
+  CHECK_EQ(b.sender.alpha(b.setting), 8);
+}
+
 // F = 2, alpha halves every 80 us, the first CNP sets the rate to 80.
 //    t   event                                          R             T             stage  alpha
 //    0   setting before any CNP: nothing to bound       100           100           0
@@ -312,6 +344,7 @@ int main() {
   using namespace dcqcn;
   test_nic_table();
   test_paper_table();
+  test_alpha_of_the_trace();
   test_static_table();
   test_notification_table();
   return check::result("dcqcn_table");

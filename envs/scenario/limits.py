@@ -6,6 +6,8 @@ ports, the routes (4 bytes per switch and host), and the sketches of the monitor
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
@@ -15,13 +17,17 @@ __all__ = [
     "MAX_HOSTS",
     "MAX_LINKS",
     "MAX_MEMORY_BYTES",
+    "MAX_PORTS",
     "check_flow",
+    "check_ports",
     "check_size",
     "check_sketches",
 ]
 
 MAX_HOSTS = 65_535
 MAX_LINKS = 1_000_000
+MAX_PORTS = 4096
+"""Of a switch: the engine numbers them with 12 bits."""
 MAX_MEMORY_BYTES = 4 * 10**9
 MAX_SKETCH_BYTES = 10**9
 MAX_FLOW_PACKETS = 2**31 - 1
@@ -44,6 +50,15 @@ def check_size(hosts: int, switches: int, links: int) -> None:
         raise ConfigError(f"{size} of memory; expected at most {MAX_LINKS} links")
     if need > MAX_MEMORY_BYTES:
         raise ConfigError(f"{size} of memory; expected at most {_gigabytes(MAX_MEMORY_BYTES)}")
+
+
+def check_ports(hosts: int, ends: Iterable[int]) -> None:
+    """Raise :class:`ConfigError` for a switch with too many ports; ``ends``: of all links."""
+    for node, ports in Counter(ends).items():
+        if node >= hosts and ports > MAX_PORTS:
+            raise ConfigError(
+                f"switch {node - hosts} has {ports} ports; expected at most {MAX_PORTS}"
+            )
 
 
 def check_flow(size: int, messages: int, payload_bytes: int) -> None:

@@ -192,12 +192,12 @@ class Network(StrictModel):
                 raise ConfigError(f"workloads[{i}]: {error}") from None
         table = self.switch.ecmp_table
         check_next_hops(((f"switch.ecmp_table[{i}]", x) for i, x in enumerate(table)), net)
-        self._check_ack_class()
+        self._check_ack_class(net)
         self.transport.check(self.wire.payload_bytes)
         self._check_buffer(net)
         return self
 
-    def _check_ack_class(self) -> None:
+    def _check_ack_class(self, net: Fabric) -> None:
         if self.switch.ack_class == "control":
             return
         for i, workload in enumerate(self.workloads):
@@ -206,6 +206,14 @@ class Network(StrictModel):
                     f"switch.ack_class = 'data' with workloads[{i}], whose packets can be lost; "
                     "expected 'pfc = true' and its priority in 'lossless', because a completed "
                     "message is not acknowledged again"
+                )
+        for link in net.links:
+            room = self.headroom_bytes(link.ps_per_byte, link.delay_ps)
+            need = self.headroom_needed(link.ps_per_byte, link.delay_ps)
+            if room < need:
+                raise ConfigError(
+                    f"switch.ack_class = 'data' with a headroom of {room} bytes at a link that "
+                    f"needs {need}, so that ACKs can be lost; expected a larger headroom_factor"
                 )
 
     def _check_buffer(self, net: Fabric) -> None:
@@ -232,6 +240,13 @@ class Network(StrictModel):
         if not self.switch.pfc:
             return 0
         return math.ceil(self.switch.headroom_factor * delay_ps / ps_per_byte)
+
+    def headroom_needed(self, ps_per_byte: int, delay_ps: int) -> int:
+        """Return the headroom with which nothing drops (docs/model.md), as the engine counts it."""
+        sizes = self.wire.sizes()
+        frame = self.wire.payload_bytes + sizes["data"]
+        ahead = max(frame, sizes["ack"], sizes["cnp"]) + len(self.switch.lossless) * sizes["pfc"]
+        return 2 * frame + ahead - (-2 * delay_ps // ps_per_byte)
 
     @property
     def fabric(self) -> Fabric:

@@ -17,7 +17,7 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.scenario.limits import check_size
+from dcqcn_gym.envs.scenario.limits import check_ports, check_size
 from dcqcn_gym.envs.scenario.rates import (
     DelayUs,
     Gbps,
@@ -388,7 +388,10 @@ Topology = Annotated[
 def fabric(topology: SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph) -> Fabric:
     """Return the expanded network of a topology (cached; a network is immutable).
 
-    Raises :class:`ConfigError`, before it expands anything, if the network would be too large.
+    Raises :class:`ConfigError`, before it expands anything, if the network would be too large, and
+    if a switch has too many ports.
     """
     check_size(*topology.size())
-    return topology.expand()
+    net = topology.expand()
+    check_ports(net.n_hosts, (end for link in net.links for end in (link.a, link.b)))
+    return net

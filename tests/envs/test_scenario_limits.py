@@ -46,6 +46,24 @@ def test_a_topology_that_is_too_large(topology: dict[str, Any], says: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("topology", "says"),
+    [
+        ({"kind": "single-switch", "hosts": 4097}, "switch 0 has 4097 ports"),
+        ({"kind": "dumbbell", "left": 4095, "right": 4096}, "switch 1 has 4097 ports"),
+        (leaf_spine(2, 2, spines=64, links_per_spine=64), "switch 0 has 4098 ports"),
+    ],
+)
+def test_a_switch_with_too_many_ports(topology: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=f"^mine.toml: topology: .*{says}; expected at most 4096"):
+        scenario(topology)
+
+
+def test_the_widest_switch() -> None:
+    widest = {"kind": "single-switch", "hosts": 4096}
+    assert scenario(widest, switch={"pfc": False}).n_hosts == 4096
+
+
+@pytest.mark.parametrize(
     "topology",
     [leaf_spine(4, 3, spines=2, links_per_spine=3), leaf_spine(4, 4, oversubscription=2),
      {"kind": "fat-tree", "k": 4}, {"kind": "fat-tree", "k": 6, "hosts_per_edge": 5},

@@ -54,6 +54,12 @@ struct ReactionPoint {
   }
 
   double alpha(const NicSetting& s) const { return alpha_base * s.decay->power(alpha_idle); }
+  // with the ticks up to `when`, which the next cut or CNP will run
+  double alpha_at(const NicSetting& s, Time when) const {
+    ReactionPoint later = *this;
+    later.alpha_catch_up(s, when);
+    return later.alpha(s);
+  }
 
   // run every tick at or before `now`; mostly there is none, and that is told without a call
   template <class Watch = Unwatched>
@@ -261,15 +267,16 @@ class Dcqcn : public SchemeBase {
     rp.catch_up(at.setting, until);
   }
   void change_setting(ReactionPoint& rp, const NicSetting& before, const Here<Dcqcn>& at) {
-    rp.change_setting(before, at.setting, at.now, Watch{at});
+    rp.change_setting(before, at.setting, at.now, Watch{at, before});
   }
   void on_send(ReactionPoint& rp, const Sent& sent, NoFields&, const Here<Dcqcn>& at) {
-    rp.catch_up(at.setting, at.now, Watch{at});
-    rp.on_sent(at.setting, sent.payload, at.now, Watch{at});
+    const Watch watch{at, at.setting};
+    rp.catch_up(at.setting, at.now, watch);
+    rp.on_sent(at.setting, sent.payload, at.now, watch);
   }
   bool resting(const ReactionPoint& rp) const { return !rp.active; }
   void on_cnp(ReactionPoint& rp, NoFields, const Here<Dcqcn>& at) {
-    const Watch watch{at};
+    const Watch watch{at, at.setting};
     rp.on_cnp(at.setting, mode_, at.now, watch);
     watch.trace(rp, kCnp, at.now);
     if (mode_ == RpMode::kPaper) watch(rp, true, at.now);
@@ -291,6 +298,7 @@ class Dcqcn : public SchemeBase {
  private:
   struct Watch {
     const Here<Dcqcn>& at;
+    const NicSetting& setting;  // that the ticks run with
     void operator()(const ReactionPoint& rp, bool cut, Time when) const {
       at.notes.count(cut ? kCuts : kIncreases);
       trace(rp, cut ? kCut : kIncrease, when);
@@ -300,7 +308,7 @@ class Dcqcn : public SchemeBase {
       const double stage = std::max(rp.time_stage, rp.byte_stage);
       at.notes.trace(at.connection, when, what,
                      {static_cast<double>(rp.rate), static_cast<double>(rp.target),
-                      rp.alpha(at.setting), stage});
+                      rp.alpha_at(setting, when), stage});
     }
   };
 

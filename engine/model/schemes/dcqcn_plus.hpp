@@ -176,8 +176,9 @@ class DcqcnPlus : public SchemeBase {
     Watch{at}.trace(q, kCut, at.now);
   }
   void on_pause(unsigned priority, bool paused, Ends<DcqcnPlus>& ends) {
+    // timers of this instant come after the PFC frame
     ends.for_each_sender([&](Sender& q, const Here& at) {
-      if (at.connection.priority == priority) run_timers(q, at.setting, at.now, at);
+      if (at.connection.priority == priority) run_timers(q, at.setting, at.now - 1, at);
     });
     const auto bit = static_cast<std::uint8_t>(1u << priority);
     std::uint8_t& state = ends.nic().paused;

@@ -139,6 +139,23 @@ void test_random(const Case& c, std::uint64_t jobs) {
   }
 }
 
+// a reward is a share, of messages too whose bits in picoseconds need more than 64 bits
+void test_rewards_of_large_messages() {
+  const std::string row = row_of("dolce-rc-plus", {{"dolce_message", "1200000"}});
+  const Outcome o = same_everywhere(Job::parse(
+      worlds::one_switch(2, worlds::kPfc + "scheme name=dolce-rc-plus\nworkload flows\n" +
+                                "flow 0 1 20000000 0\n") +
+      "seed 1\n" + nic_rows("*", 1, row) + "apply\nrun 40000000000\nreport\n"));
+  CHECK_EQ(o.trace.size(), 17);
+  for (const std::string& line : o.trace) {  // name, event, time, two hosts; the reward is 4th of 5
+    std::istringstream in(line);
+    std::string word;
+    double rate = 0, time = 0, marked = 0, reward = -1;
+    in >> word >> word >> word >> word >> word >> rate >> time >> marked >> reward;
+    CHECK_BETWEEN(reward, 0.01, 1);
+  }
+}
+
 }  // namespace
 }  // namespace dcqcn
 
@@ -153,6 +170,9 @@ int main(int argc, char** argv) {
     }
     test_random(c, jobs);
   }
-  if (argc < 2) test_options();
+  if (argc < 2) {
+    test_options();
+    test_rewards_of_large_messages();
+  }
   return check::result("builtin_schemes");
 }

@@ -53,7 +53,8 @@ class FinishedFlows(_ComparesArrays):
     """Flows whose last ACK reached the sender in this interval, ordered by (finish, src, ordinal).
 
     ``ordinal`` counts the flows of one source; (src, ordinal) names a flow. ``ideal_fct_ps`` is
-    the exact completion time of the same flow in an idle network, so ``fct/ideal >= 1``.
+    the completion time of the same flow in an idle network, so ``fct/ideal >= 1``: exact with
+    ``ack_every = 1``, otherwise at times some nanoseconds early.
     ``workload`` is the index of the generator in the scenario.
     """
 
@@ -181,7 +182,8 @@ class IntervalReport(_ComparesArrays):
     rate_cuts: int
     """Cuts of a sending rate, as the schemes of the NICs count them (their counter ``cuts``)."""
     rate_increases: int
-    """Increases of a sending rate, likewise (``increases``); ticks at full rate are none."""
+    """Increases of a sending rate, likewise (``increases``). DCQCN's timer at full rate
+    makes none, but its byte counter does, though the rate stays."""
     active_flows: int
     """Flows that exist at the end of the interval and will finish."""
     fsd: FlowSizeDistribution
