@@ -6,6 +6,7 @@ import getpass
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,19 +35,39 @@ class AuditLog:
             ) from None
 
     def newest(self) -> str:
-        """Return the newest confirmed transaction that was not undone; or empty."""
-        names: list[str] = []
+        """Return the newest confirmed transaction that was not undone; or empty.
+
+        Changes of a tuning run whose fleet was put back are over: none of them is offered.
+        """
+        found: list[tuple[str, str]] = []
+        for record in self._records():
+            event, name = record["event"], record.get("transaction", "")
+            run = ("run", record.get("run", ""))
+            if event == "confirmed" and record.get("devices"):
+                found.append(("confirmed", name))
+            elif event == "undo" and ("confirmed", name) in found:
+                found.remove(("confirmed", name))
+            elif event == "run":
+                found.append(run)
+            elif event == "put back" and run in found:
+                del found[found.index(run) :]
+        return next((name for kind, name in reversed(found) if kind == "confirmed"), "")
+
+    def devices_of(self, name: str) -> list[str]:
+        """Return the devices that a transaction changed; none if it is not known here."""
+        for record in self._records():
+            if (record["event"], record.get("transaction")) == ("apply", name):
+                return list(record["changes"])
+        return []
+
+    def _records(self) -> Iterator[dict[str, Any]]:
         for line in read_text(self._path).splitlines() if self._path.exists() else []:
             try:
                 record = parse_json(line)
-                event, name = record["event"], record.get("transaction", "")
-            except (ValueError, TypeError, KeyError):
+            except ValueError:
                 continue
-            if event == "confirmed" and record.get("devices"):
-                names.append(name)
-            elif event == "undo" and name in names:
-                names.remove(name)
-        return names[-1] if names else ""
+            if isinstance(record, dict) and "event" in record:
+                yield record
 
 
 def _account() -> str:

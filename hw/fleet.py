@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
@@ -12,7 +13,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.hw.freeze import window_of
 from dcqcn_gym.hw.tls import Address, Dscp, Tls
 
-__all__ = ["Fleet", "Member", "load_fleet"]
+__all__ = ["Fleet", "Member", "SwitchMember", "load_fleet"]
 
 
 class Member(StrictModel):
@@ -22,6 +23,14 @@ class Member(StrictModel):
     address: Address
 
 
+class SwitchMember(Member):
+    """The agent of a switch."""
+
+    tier: Literal["tor", "spine", "core"] | None = Field(
+        default=None, description="where it stands; settings per tier need it"
+    )
+
+
 class Fleet(StrictModel):
     """All agents of a network. Paths are relative to the folder of the file."""
 
@@ -29,7 +38,7 @@ class Fleet(StrictModel):
     nics: tuple[Member, ...] = Field(
         min_length=1, description="one per host, in the order of the scenario's hosts"
     )
-    switches: tuple[Member, ...] = Field(
+    switches: tuple[SwitchMember, ...] = Field(
         default=(), description="one per switch, in the order of the scenario's"
     )
     trial_s: float = Field(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,11 @@ class Journal:
             self._rewrite()
 
     def append(self, record: Record) -> None:
-        """Add an event; it is on the disk when this returns. Raises DeviceError if it is not."""
+        """Add an event; it is on the disk when this returns. Raises DeviceError if it is not.
+
+        A journal that cannot be shortened then stays long until the next event: to raise would
+        deny an event that is on the disk.
+        """
         line = _line(record)
         try:
             with open(self._path, "r+b" if self._path.exists() else "xb") as file:
@@ -69,7 +74,8 @@ class Journal:
         self._size += len(line)
         self.records.append(record)
         if self._size > self._most_bytes:
-            self._rewrite()
+            with suppress(DeviceError):
+                self._rewrite()
 
     def last(self, event: str) -> Record | None:
         """Return the newest event of a kind."""
@@ -90,14 +96,16 @@ class Journal:
                 file.write(data)
                 _flushed(file)
             os.replace(fresh, self._path)
+            self.records, self._size = kept, len(data)  # from here on this is the file
             folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(folder)
             finally:
                 os.close(folder)
         except OSError as error:
+            with suppress(OSError):
+                fresh.unlink()  # a full disk needs the room
             raise self._failed("written", error) from None
-        self.records, self._size = kept, len(data)
 
     def _failed(self, word: str, error: OSError) -> DeviceError:
         return DeviceError(

@@ -29,6 +29,8 @@ Clock = Callable[[], float]
 """Seconds that never jump; ``time.monotonic`` but for tests."""
 
 State = Literal["idle", "staged", "applied", "broken", "stopped"]
+Stopper = Literal["operator", "file"]
+"""Who has stopped a device; each takes back only a stop of its own."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class GuardStatus:
     left_s: float
     """Seconds until a change on trial is taken back; 0 if none is."""
     confirmed: str
-    """The transaction that was confirmed last."""
+    """The transaction whose setting the device is to hold: confirmed last, or restored since."""
     problem: str
     """Why the device is not at a confirmed setting, if it is broken."""
 
@@ -61,6 +63,8 @@ class _Open:
     name: str
     after: dict[str, str]
     who: Who
+    restores: str = ""
+    """The transaction whose setting this is again, on the way back from a tuning run."""
     deadline: float | None = None
     """None until it is applied."""
 
@@ -75,7 +79,7 @@ class Guard:
         self._lock = threading.RLock()
         self._open: _Open | None = None
         self._problem = ""
-        self._stopped = False
+        self._stoppers: set[Stopper] = set()
         self._confirmed: Record = {}
 
     def start(self) -> None:
@@ -92,11 +96,18 @@ class Guard:
                 )
                 return
             self._confirmed = found
-            stop = self._journal.last("stopped")
-            self._stopped = stop is not None and bool(stop["on"])
+            if self._stopped_by_operator():
+                self._stoppers.add("operator")  # whether the file still exists, its reader tells
             wrong = self._driver.read_back(found["values"])
             if wrong:
                 self._take_back("", Who("agent", "not at the confirmed setting when it started"))
+
+    def _stopped_by_operator(self) -> bool:
+        stops = (r for r in reversed(self._journal.records) if r.get("event") == "stopped")
+        # journals of before this was kept apart tell the file by its name alone
+        own = (r for r in stops if r.get("by", r.get("who")) not in ("file", "stop file"))
+        last = next(own, None)
+        return last is not None and bool(last["on"])
 
     @property
     def kind(self) -> str:
@@ -112,13 +123,14 @@ class Guard:
             state: State = "idle"
             if self._problem:
                 state = "broken"
-            elif self._stopped:
+            elif self._stoppers:
                 state = "stopped"
             elif opened is not None:
                 state = "staged" if trial is None else "applied"
             left = max(trial - self._clock(), 0.0) if trial is not None else 0.0
             name = opened.name if opened is not None else ""
-            return GuardStatus(state, name, left, str(self._confirmed.get("name")), self._problem)
+            confirmed = self._confirmed.get("restores") or self._confirmed.get("name")
+            return GuardStatus(state, name, left, str(confirmed), self._problem)
 
     @property
     def history(self) -> list[Record]:
@@ -138,8 +150,16 @@ class Guard:
             wanted, held = self._confirmed["values"], self._driver.read()
             return self._driver.diff(wanted, {p: held.get(p, "") for p in wanted})
 
-    def stage(self, name: str, targets: Targets, who: Who) -> list[Line]:
-        """Begin the transaction ``name``; a staged one that was not applied is forgotten."""
+    def stage(self, name: str, targets: Targets, who: Who, restores: str = "") -> list[Line]:
+        """Begin the transaction ``name``; a staged one that was not applied is forgotten.
+
+        ``restores`` names the earlier one whose setting this is again. If the journal still holds
+        it, every place goes to exactly what was confirmed then, also one that ``targets`` cannot
+        say (colours of a profile that differ); to undo that one is possible afterwards.
+
+        Raises StateError if somebody else changed the device: what it holds by chance, as wanted
+        or not, was never confirmed.
+        """
         with self._lock:
             self._ready()
             if self._open is not None and self._open.deadline is not None:
@@ -149,9 +169,21 @@ class Guard:
                     f"transaction {self._open.name} of {self._open.who.name} is on trial for "
                     f"{self.status.left_s:.1f} s more; confirm it or roll it back first"
                 )
-            before, after = self._driver.read(), self._driver.stage(targets)
-            self._open = _Open(name, after, who)
+            before = self._driver.read()
+            self._refuse_a_hands_work(before, name)
+            after = self._confirmed_as(restores, before) if restores else None
+            if after is None:
+                after = self._driver.stage(targets)
+            self._open = _Open(name, after, who, restores)
             return self._driver.diff(before, after)
+
+    def _confirmed_as(self, name: str, held: dict[str, str]) -> dict[str, str] | None:
+        """Return what must change to hold what a transaction confirmed; None if not known."""
+        for record in reversed(self._journal.records):
+            own = (record.get("name"), record.get("restores"))
+            if record.get("event") == "confirmed" and name in own:
+                return {p: text for p, text in record["values"].items() if held.get(p) != text}
+        return None
 
     def apply(self, name: str, revert_after_s: float) -> None:
         """Write a staged change and start its timer; a failure takes everything back and raises."""
@@ -164,9 +196,7 @@ class Guard:
             opened = self._opened(name, "stage")
             if opened.deadline is not None:
                 return
-            before = self._driver.read()
-            if any(before.get(p) != text for p, text in self._confirmed["values"].items()):
-                self._adopt(before, opened)
+            self._refuse_a_hands_work(self._driver.read(), name)
             self._note("applying", name, opened.who, after=opened.after, trial_s=revert_after_s)
             opened.deadline = self._clock() + revert_after_s
             try:
@@ -179,15 +209,16 @@ class Guard:
                 self._take_back(name, Who("agent", f"read back {wrong}"))
                 raise DeviceError(f"the device does not hold what was written: {wrong}")
 
-    def _adopt(self, held: dict[str, str], opened: _Open) -> None:
+    def _refuse_a_hands_work(self, held: dict[str, str], name: str) -> None:
         """Refuse a device that somebody else changed meanwhile; say what differs."""
         wanted = self._confirmed["values"]
         differ = [f"{p} = {held.get(p)!r}" for p, text in wanted.items() if held.get(p) != text]
-        self._open = None
-        raise StateError(
-            f"somebody changed the device beside the agent ({', '.join(differ[:3])}); roll back to "
-            f"the confirmed setting before {opened.name} is applied"
-        )
+        if differ:
+            self._open = None
+            raise StateError(
+                f"somebody changed the device beside the agent ({', '.join(differ[:3])}); roll "
+                f"back to the confirmed setting before {name} is applied"
+            )
 
     def confirm(self, name: str, who: Who) -> None:
         """Keep a change for good; if the device no longer holds it, take it back and raise."""
@@ -205,7 +236,8 @@ class Guard:
                 wrong = self._driver.read_back(opened.after)
                 if wrong:
                     raise DeviceError(f"the device does not hold what was written: {wrong}")
-                self._confirm(name, {**self._confirmed["values"], **opened.after}, who)
+                values = {**self._confirmed["values"], **opened.after}
+                self._confirm(name, values, who, opened.restores)
             except DeviceError as error:
                 self._take_back(name, Who("agent", str(error)))
                 raise
@@ -224,27 +256,35 @@ class Guard:
         """Go back to the setting before the confirmed transaction ``name``.
 
         Nothing happens if another one is the confirmed one: it was undone already, or never came
-        here. Raises ConfigError if the journal no longer holds what was before.
+        here. One whose setting was restored since counts as the confirmed one. Raises ConfigError
+        if the journal no longer holds what was before.
         """
         with self._lock:
-            if self._confirmed.get("name") != name:
+            if name not in (self._confirmed.get("name"), self._confirmed.get("restores")):
                 return
             self._ready()
             if self._open is not None and self._open.deadline is not None:
                 raise StateError(f"transaction {self._open.name} is on trial; roll it back first")
             before = confirmed_before(self._journal.records, name)
-            self._confirm(before["name"], dict(before["values"]), who)
+            restores = before.get("restores", "")
+            self._confirm(before["name"], dict(before["values"]), who, restores)
             self._take_back("", who)
             if self._problem:
                 raise DeviceError(self._problem)
 
-    def stop(self, on: bool, who: Who) -> None:
-        """Go back to the confirmed setting and refuse every change, or allow changes again."""
+    def stop(self, on: bool, who: Who, by: Stopper = "operator") -> None:
+        """Go back to the confirmed setting and refuse every change, or allow changes again.
+
+        Changes are refused until every stopper allows them. A device that cannot go back is
+        ``broken`` in :attr:`status`, and is tried again.
+        """
         with self._lock:
-            self._stopped = on
             if on:
+                self._stoppers.add(by)
                 self._take_back(self._open.name if self._open else "", who)
-            self._note_or_go_on("stopped", "", who, on=on)
+            else:
+                self._stoppers.discard(by)
+            self._note_or_go_on("stopped", "", who, on=on, by=by)
 
     def tick(self) -> None:
         """Do what time demands: take back what was not confirmed, try again what failed."""
@@ -256,9 +296,18 @@ class Guard:
             elif self._problem:
                 self._take_back("", Who("agent", "tried again"))
 
+    def refuse_if_stopped(self) -> None:
+        """Raise StateError while the device is stopped; it says what would end that."""
+        with self._lock:
+            if "file" in self._stoppers:
+                raise StateError(
+                    "this device was stopped by hand: its stop file exists; delete the file first"
+                )
+            if self._stoppers:
+                raise StateError("this device was stopped by hand; allow changes again first")
+
     def _ready(self) -> None:
-        if self._stopped:
-            raise StateError("this device was stopped by hand; allow changes again first")
+        self.refuse_if_stopped()
         if self._problem:
             raise DeviceError(f"the device is not at its confirmed setting: {self._problem}")
 
@@ -267,8 +316,9 @@ class Guard:
             raise StateError(f"transaction {name} is not open here; {missing} it first")
         return self._open
 
-    def _confirm(self, name: str, values: dict[str, str], who: Who) -> None:
-        self._confirmed = self._note("confirmed", name, who, values=values)
+    def _confirm(self, name: str, values: dict[str, str], who: Who, restores: str = "") -> None:
+        more = {"restores": restores} if restores else {}
+        self._confirmed = self._note("confirmed", name, who, values=values, **more)
 
     def _take_back(self, name: str, who: Who) -> None:
         """Put the device at the confirmed setting; the device comes first, the journal after."""

@@ -221,13 +221,15 @@ class Trial(_message.Message):
     def __init__(self, transaction: _Optional[str] = ..., revert_after_s: _Optional[float] = ...) -> None: ...
 
 class Wanted(_message.Message):
-    __slots__ = ["targets", "transaction", "who", "why"]
+    __slots__ = ["restores", "targets", "transaction", "who", "why"]
+    RESTORES_FIELD_NUMBER: _ClassVar[int]
     TARGETS_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
     WHO_FIELD_NUMBER: _ClassVar[int]
     WHY_FIELD_NUMBER: _ClassVar[int]
+    restores: str
     targets: _containers.RepeatedCompositeFieldContainer[Target]
     transaction: str
     who: str
     why: str
-    def __init__(self, transaction: _Optional[str] = ..., targets: _Optional[_Iterable[_Union[Target, _Mapping]]] = ..., who: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+    def __init__(self, transaction: _Optional[str] = ..., targets: _Optional[_Iterable[_Union[Target, _Mapping]]] = ..., who: _Optional[str] = ..., why: _Optional[str] = ..., restores: _Optional[str] = ...) -> None: ...

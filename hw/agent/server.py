@@ -132,11 +132,12 @@ class Agent:
         self.address = config.listen
 
     def start(self, *, keep_time: bool = True) -> None:
-        """Take up the confirmed setting, then listen.
+        """Take up the confirmed setting, look for the stop file, then listen.
 
         Without ``keep_time`` somebody else calls the guard's ``tick``, at times of theirs.
         """
         self.guard.start()
+        self.look_for_stop_file()
         config = self._config
         self._server, self.address = secure_server(
             config.tls, self._folder, config.listen, config.dscp, self._add_services
@@ -177,7 +178,7 @@ class Agent:
             self._held = wanted
             if wanted:
                 self.loads.stop()
-            self.guard.stop(wanted, Who("stop file", str(self._config.stop_file)))
+            self.guard.stop(wanted, Who("stop file", str(self._config.stop_file)), "file")
 
     def wait(self) -> None:
         """Return when the server ends."""

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dcqcn_gym import __version__
-from dcqcn_gym.core.errors import ConfigError, StateError, quote
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.drivers import Driver, Line, Targets
 from dcqcn_gym.hw.load.jobs import LoadJobs
@@ -19,10 +19,9 @@ from dcqcn_gym.hw.transaction import Clock, Guard, Who
 
 __all__ = ["METHODS", "PROTOCOL", "SERVICE", "AgentService", "targets_of", "wanted_targets"]
 
-PROTOCOL = 2
+PROTOCOL = 3
 SERVICE = "dcqcn_gym.hw.v1.Agent"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
-_MOST_EVENTS = 100
 
 METHODS: Mapping[str, tuple[Any, Any]] = {
     "Describe": (pb.Nothing, pb.Description),
@@ -97,9 +96,9 @@ class AgentService:
     def Stage(self, request: pb.Wanted) -> pb.Plan_:  # noqa: N802
         """Begin a transaction."""
         who = _who(request.who, request.why)
-        return _plan(
-            self._guard.stage(_named(request.transaction), targets_of(request.targets), who)
-        )
+        restores = _named(request.restores) if request.restores else ""
+        name, targets = _named(request.transaction), targets_of(request.targets)
+        return _plan(self._guard.stage(name, targets, who, restores))
 
     def Apply(self, request: pb.Trial) -> pb.Status_:  # noqa: N802
         """Write it, on trial."""
@@ -135,7 +134,7 @@ class AgentService:
 
     def History(self, request: pb.Nothing) -> pb.Events:  # noqa: N802
         """Say what happened, oldest first."""
-        events = self._guard.history[-_MOST_EVENTS:]
+        events = self._guard.history  # all of a bounded journal: far below MOST_REPLY
         return pb.Events(json=[json.dumps(event, sort_keys=True) for event in events])
 
     def Read(self, request: pb.Nothing) -> pb.Setting:  # noqa: N802
@@ -152,8 +151,7 @@ class AgentService:
 
     def StartLoad(self, request: pb.LoadJob) -> pb.LoadState:  # noqa: N802
         """Begin load that the agent's file permits."""
-        if self._guard.status.state == "stopped":
-            raise StateError("this device was stopped by hand; allow changes again first")
+        self._guard.refuse_if_stopped()
         schedule = None
         if request.HasField("flows"):
             flows = request.flows

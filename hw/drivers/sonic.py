@@ -116,7 +116,10 @@ class SonicDriver(SwitchDriver):
         return found
 
     def read(self) -> dict[str, str]:
-        """Return the thresholds and probabilities of every profile that the ports use."""
+        """Return the thresholds and probabilities of every profile that the ports use.
+
+        A field that the profile lacks is empty text, and is deleted again where that is put back.
+        """
         found = {}
         for profile in sorted(set(self._profiles().values())):
             held = self._db.profile(profile)
@@ -194,8 +197,9 @@ class SonicDriver(SwitchDriver):
             held = self._db.profile(profile)
             knobs: dict[str, float] = {}
             for field, knob in self._fields(profile, held).items():
-                value = number(held.get(field, ""), f"WRED_PROFILE|{profile}/{field}")
-                knobs.setdefault(knob, from_device(DCQCN[knob], value))
+                if knob not in knobs:  # a colour further on may lack the field
+                    value = number(held.get(field, ""), f"WRED_PROFILE|{profile}/{field}")
+                    knobs[knob] = from_device(DCQCN[knob], value)
             found[port] = knobs
         return found
 

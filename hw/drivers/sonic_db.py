@@ -54,7 +54,8 @@ class Databases:
     def write_profiles(self, changes: Mapping[str, Mapping[str, str]]) -> None:
         """Write fields of WRED profiles that exist, all or none.
 
-        If a profile changes meanwhile, nothing is written: DeviceError.
+        Empty text deletes a field: SONiC knows absent ones, not empty ones. If a profile changes
+        meanwhile, nothing is written: DeviceError.
         """
         import redis
 
@@ -67,7 +68,12 @@ class Databases:
                         raise DeviceError(f"{key} has gone from CONFIG_DB; nothing was written")
                 pipe.multi()
                 for key, fields in keys.items():
-                    pipe.hset(key, mapping=fields)
+                    absent = [field for field, text in fields.items() if not text]
+                    if absent:
+                        pipe.hdel(key, *absent)
+                    given = {field: text for field, text in fields.items() if text}
+                    if given:
+                        pipe.hset(key, mapping=given)
                 pipe.execute()
             except redis.WatchError:
                 raise DeviceError(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.groups import TIERS, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.toml_text import toml_text
@@ -119,11 +119,13 @@ class DigitalFabric:
             if self.mounted is not None:
                 self.mounted.start()
             members = [self._agent(name, "mlx5", PlayedNic.settings) for name in nics]
+            tiers = [TIERS[min(t, len(TIERS) - 1)] for _, t in sorted(devices.tiers.items())]
             uplinks = [
                 self._agent(
                     name, "sonic", {"socket": str(s.socket), "queue": QUEUE, "ports": s.ports}
                 )
-                for name, s in zip(switches, self._switches, strict=True)
+                | {"tier": tier}
+                for name, s, tier in zip(switches, self._switches, tiers, strict=True)
             ]
             self._write_fleet(members, uplinks, self._serve())
         except BaseException:

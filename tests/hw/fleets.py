@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from devices import NIC, nic_tree
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.config import validate
+from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.controller import Controller
+from dcqcn_gym.hw.drivers import Values
 from dcqcn_gym.hw.fleet import Fleet
 
 TLS = 'ca = "../certs/ca.pem"\ncert = "../certs/{0}.pem"\nkey = "../certs/{0}.key"\n'
@@ -34,14 +40,19 @@ def nic_agent_file(folder: Path, name: str, more: str = "") -> Path:
 
 
 @contextmanager
-def nic_fleet(folder: Path, count: int, clock: Any = None) -> Iterator[dict[str, Agent]]:
-    """Run agents of NICs ``nic-0``, ``nic-1``, ... until the block ends."""
+def nic_fleet(
+    folder: Path, count: int, clock: Any = None, more: str = ""
+) -> Iterator[dict[str, Agent]]:
+    """Run agents of NICs ``nic-0``, ``nic-1``, ... until the block ends.
+
+    ``more`` is added to their files.
+    """
     names = [f"nic-{i}" for i in range(count)]
     write_all(folder / "certs", names, ["controller"])
     agents: dict[str, Agent] = {}
     try:
         for name in names:
-            agents[name] = load_agent(nic_agent_file(folder, name), "nic", clock)
+            agents[name] = load_agent(nic_agent_file(folder, name, more), "nic", clock)
             agents[name].start()
         yield agents
     finally:
@@ -65,3 +76,43 @@ def controller_of(folder: Path, fleet: Fleet) -> Iterator[Controller]:
         yield controller
     finally:
         controller.close()
+
+
+def restarted(folder: Path, agent: Agent, name: str) -> Agent:
+    """End an agent and start it again where it listened; return the new one."""
+    agent.close()
+    file = folder / name / "agent.toml"
+    file.write_text(file.read_text().replace("127.0.0.1:0", agent.address))
+    again = load_agent(file)
+    again.start()
+    return again
+
+
+def rates(folder: Path) -> list[int]:
+    """Return the rp_ai_rate that the NICs hold, in their order."""
+    places = "nic-*/root/sys/kernel/debug/mlx5/*/cc_params/rp_ai_rate"
+    return [int(file.read_text()) for file in sorted(folder.glob(places))]
+
+
+def strike(agent: Agent, *at: str, error: bool = False) -> None:
+    """Have a real driver be met by Ctrl-C, or by an error, at its writes of these rates in turn."""
+    driver, left = agent.guard._driver, list(at)
+    write = driver.apply
+
+    def apply(values: Values) -> None:
+        struck = values.get("rp_ai_rate") in left[:1]
+        if struck:
+            left.pop(0)
+        if struck and error:
+            raise DeviceError("rp_ai_rate: the device said no")
+        write(values)
+        if struck:
+            os.kill(os.getpid(), signal.SIGINT)  # it reaches the main thread
+
+    driver.apply = apply  # type: ignore[method-assign]
+
+
+def typed(*words: str) -> tuple[int, str]:
+    """Type a command of `dcqcn-gym hw`; return its status and what it said, errors too."""
+    done = CliRunner().invoke(app, ["hw", *words], env={"COLUMNS": "200"})
+    return done.exit_code, f"{done.output}{done.exception or ''}"

@@ -23,7 +23,7 @@ from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import UnreachableError
-from dcqcn_gym.hw.controller import Controller
+from dcqcn_gym.hw.controller import Began, Controller
 from dcqcn_gym.hw.freeze import window_of
 
 WANTED = {"": {"rp_ai_rate": 50e6, "np_min_time_between_cnps": 96e-6}}
@@ -309,12 +309,12 @@ def test_a_lost_agent_does_not_keep_the_others_from_going_back(
         controller.open(lenient=True)
         assert set(controller.descriptions) == {"nic-0", "nic-2"}
         with pytest.raises(DeviceError, match="1 devices could not be put back; first: agent nic"):
-            controller.put_back(dict.fromkeys(agents, WANTED), "the others")
+            controller.put_back(Began(dict.fromkeys(agents, WANTED)), "the others")
         assert [held(folder, name) for name in agents] == ["50\n", before["nic-1"], "50\n"]
     finally:
         controller.close()
     with controller_of(folder, fleet) as whole:
-        whole.put_back({name: {"": {"rp_ai_rate": 5e6}} for name in agents}, "clean up")
+        whole.put_back(Began({name: {"": {"rp_ai_rate": 5e6}} for name in agents}), "clean up")
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_a_frozen_fleet_takes_back_but_does_not_change(
         clock[0] = datetime(2026, 11, 21, 9, 0, tzinfo=timezone.utc)  # Saturday
         controller.carry_out({"nic-1": WANTED}, "after it")
         clock[0] = datetime(2026, 11, 23, 9, 0, tzinfo=timezone.utc)
-        controller.put_back({"nic-1": {"": {"rp_ai_rate": 5e6}}}, "clean up")
+        controller.put_back(Began({"nic-1": {"": {"rp_ai_rate": 5e6}}}), "clean up")
         assert held(folder, "nic-1") == "5\n"
     finally:
         controller.close()
@@ -386,9 +386,9 @@ def test_an_agent_of_another_version_is_named_and_nothing_changes(
 ) -> None:
     folder, agents = running
     before = held(folder, "nic-0")
-    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", 3)
+    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", 4)
     controller = Controller(fleet_of(agents), folder)
-    with pytest.raises(ConfigError, match=r"agent nic-0 speaks version 3 .*, this controller ver"):
+    with pytest.raises(ConfigError, match=r"agent nic-0 speaks version 4 .*, this controller ver"):
         controller.open()
     controller.close()
     assert held(folder, "nic-0") == before

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from dcqcn_gym.cli import app
 from dcqcn_gym.commands import hw_tune
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
-from dcqcn_gym.core.toml_text import toml_text
+from dcqcn_gym.core.toml_text import parse_toml, toml_text
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.agent.server import load_agent
@@ -252,6 +252,15 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
             text = text.replace("mini-fb-hadoop --intervals 20", f"{small} --intervals 3")
             text = text.replace("runs/fleet", str(tmp_path / "run"))
             assert typed(*shlex.split(text)[2:]), line
+
+
+def test_the_page_reaches_every_agent_where_it_listens() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text()
+    files = [parse_toml(block.split("```")[0], "page") for block in page.split("```toml\n")[1:]]
+    listen = {f["device"]: f.get("listen", "127.0.0.1:7443") for f in files if "device" in f}
+    (fleet,) = (file for file in files if "nics" in file)
+    members = [*fleet["nics"], *fleet["switches"]]
+    assert {member["name"]: member["address"] for member in members} == listen
 
 
 @pytest.mark.slow

@@ -16,7 +16,9 @@ from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.drivers import DRIVERS, Driver, Surroundings, Targets, make_driver
 from dcqcn_gym.hw.drivers.mlx5_counters import ethtool_statistics, queue_pairs, rdma_statistics
 from dcqcn_gym.hw.drivers.sonic import members
+from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.runner import RecordedRunner, recorded_name
+from dcqcn_gym.hw.transaction import Guard, Who
 from dcqcn_gym.testing.driver_case import DriverCase
 
 EXPERT = expert_setting()
@@ -230,6 +232,25 @@ def test_a_profile_is_written_whole_so_that_kmin_never_passes_kmax(redis_socket:
         assert {"green_min_threshold", "green_max_threshold"} <= set(fields[::2])
         values = dict(zip(fields[::2], map(int, fields[1::2]), strict=True))
         assert values["green_min_threshold"] < values["green_max_threshold"]
+
+
+def test_a_field_that_was_absent_is_absent_again(redis_socket: str, tmp_path: Path) -> None:
+    import redis
+
+    load_sonic(redis_socket, "sonic-older")
+    client: Any = redis.Redis(unix_socket_path=redis_socket, db=4, decode_responses=True)
+    key = "WRED_PROFILE|AZURE_LOSSLESS"
+    client.hdel(key, "yellow_drop_probability", "red_drop_probability")
+    before = client.hgetall(key)
+    guard = Guard(sonic(redis_socket), Journal(tmp_path / "journal"))
+    guard.start()
+    guard.stage("t1", {"": {name: EXPERT[name] for name in ECN_KNOBS}}, Who("test"))
+    guard.apply("t1", 5.0)
+    assert client.hget(key, "red_drop_probability")
+    guard.confirm("t1", Who("test"))
+    guard.undo("t1", Who("test"))
+    assert client.hgetall(key) == before
+    assert guard.status.state == "idle"
 
 
 def test_a_profile_that_does_not_mark_is_refused(redis_socket: str) -> None:

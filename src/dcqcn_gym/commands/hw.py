@@ -14,6 +14,7 @@ from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_fleet import chosen_targets, open_fleet, show_plans
 from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
+from dcqcn_gym.commands.hw_trial import whole_trial
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.commands.interrupt import undisturbed
 from dcqcn_gym.hw.extra import require_grpc
@@ -222,25 +223,17 @@ def confirm(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be kept.")] = False,
 ) -> None:
     """Keep what is on trial, on every device or on none."""
-    from dcqcn_gym.core.errors import StateError
-
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
     with open_fleet(fleet) as controller:
         states = controller.ask_all("Status", pb.Nothing())
-        trials = {n: s.transaction for n, s in states.items() if s.state == "applied"}
-        names = sorted(set(trials.values()))
-        if len(names) != 1:
-            raise StateError(
-                f"{len(names)} transactions are on trial ({', '.join(names)}); expected one: it "
-                "may have ended already, see `dcqcn-gym hw history`"
-            )
+        name, devices = whole_trial(controller, states, dry_run)
         if dry_run:
-            _show_differences(controller, trials, ("confirmed", "on trial"))
+            _show_differences(controller, devices, ("confirmed", "on trial"))
             return
-        controller.confirm(names[0], trials, why)
-        typer.echo(f"{len(trials)} devices confirmed (transaction {names[0]})")
+        controller.confirm(name, devices, why)
+        typer.echo(f"{len(devices)} devices confirmed (transaction {name})")
 
 
 @app.command()
@@ -305,11 +298,26 @@ def stop(
     release: Annotated[bool, typer.Option("--release", help="Allow changes again.")] = False,
     why: _Why = "by hand",
 ) -> None:
-    """Take back what is on trial everywhere and refuse every change, until --release."""
-    with open_fleet(fleet) as controller:
-        controller.stop(not release, why)
-        word = "allow changes again" if release else "refuse every change"
-        typer.echo(f"{len(controller.descriptions)} devices {word}")
+    """Take back what is on trial everywhere and refuse every change, until --release.
+
+    Exit 1 if a device did not answer, could not go back, or is still stopped by its stop file.
+    """
+    with open_fleet(fleet, lenient=True) as controller:
+        states, failed = controller.stop(not release, why)
+    wrong = [str(error) for error in failed.values()]
+    held = [name for name, s in states.items() if release and s.state == "stopped"]
+    wrong += [f"{name} refuses changes still: its stop file exists; delete it" for name in held]
+    wrong += [
+        f"{name} is not at its confirmed setting, and its agent tries again: {s.problem}"
+        for name, s in states.items()
+        if s.problem
+    ]
+    word = "allow changes again" if release else "refuse every change"
+    typer.echo(f"{len(states) - len(held)} devices {word}")
+    for sentence in wrong:
+        typer.echo(sentence, err=True)
+    if wrong:
+        raise typer.Exit(1)
 
 
 @app.command()

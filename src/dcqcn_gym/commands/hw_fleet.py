@@ -12,11 +12,17 @@ import typer
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
-    from dcqcn_gym.core.groups import DeviceSetting
+    from dcqcn_gym.core.groups import Devices, DeviceSetting
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.drivers import Targets
 
-__all__ = ["chosen_targets", "open_fleet", "show_plans", "targets_of_setting"]
+__all__ = [
+    "chosen_targets",
+    "open_fleet",
+    "show_plans",
+    "targets_of_groups",
+    "targets_of_setting",
+]
 
 
 @contextmanager
@@ -39,22 +45,33 @@ def chosen_targets(
 ) -> dict[str, Targets]:
     """Return device -> what it is to get: from --set, from --best, or from both."""
     from dcqcn_gym.core.errors import ConfigError
-    from dcqcn_gym.core.groups import cluster_setting
+
+    wanted = _assigned(assign or [])
+    if best is None:
+        if not wanted:
+            raise ConfigError("no setting was given; use --set KNOB=VALUE or --best FILE")
+        return targets_of_setting(controller, wanted)
+    setting = _recommended(best)
+    found = targets_of_groups(controller, setting, _devices(controller, setting))
+    for device, own in targets_of_setting(controller, wanted).items():
+        found[device] = {port: {**knobs, **own[""]} for port, knobs in found[device].items()}
+    return found
+
+
+def _assigned(assign: list[str]) -> dict[str, float]:
+    """Return the knobs of ``KNOB=VALUE``, in SI units."""
+    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.knobs import DCQCN
 
     wanted: dict[str, float] = {}
-    if best is not None:
-        wanted |= cluster_setting(_recommended(best))
-    for text in assign or []:
+    for text in assign:
         name, _, value = text.partition("=")
         row = DCQCN[name]
         try:
             wanted[name] = row.to_si(float(value))
         except ValueError:
             raise ConfigError(f"--set {text!r}: expected KNOB=NUMBER") from None
-    if not wanted:
-        raise ConfigError("no setting was given; use --set KNOB=VALUE or --best FILE")
-    return targets_of_setting(controller, wanted)
+    return wanted
 
 
 def targets_of_setting(controller: Controller, wanted: Mapping[str, float]) -> dict[str, Targets]:
@@ -67,6 +84,56 @@ def targets_of_setting(controller: Controller, wanted: Mapping[str, float]) -> d
     }
     found = controller.descriptions.items()
     return {name: {"": own[d.kind]} for name, d in found if own[d.kind]}
+
+
+def targets_of_groups(
+    controller: Controller, setting: DeviceSetting, devices: Devices
+) -> dict[str, Targets]:
+    """Return device -> its knobs of a setting per group; ``devices`` tells who is in which.
+
+    Raises ConfigError if a group names no device, or if switches have other ports than ``devices``.
+    """
+    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.core.groups import cluster_setting, resolve
+
+    table = cluster_setting(setting).table
+    nic, ecn = resolve(setting, devices, table)
+    found: dict[str, Targets] = {
+        name: {"": dict(zip(table.nic, row.tolist(), strict=True))}
+        for name, row in zip(controller.nics, nic, strict=True)
+    }
+    rows = iter(ecn[devices.n_hosts :].tolist())
+    for name, node in zip(controller.switches, sorted(devices.tiers), strict=True):
+        ports = list(controller.descriptions[name].ports)
+        if len(ports) != list(devices.port_node).count(node):
+            raise ConfigError(f"switch {name} has other ports in its agent's file than the network")
+        own = {port: dict(zip(table.ecn, next(rows), strict=True)) for port in ports}
+        first = own[ports[0]]
+        found[name] = {"": first} if all(knobs == first for knobs in own.values()) else own
+    return found
+
+
+def _devices(controller: Controller, setting: DeviceSetting) -> Devices:
+    """Return the devices of a fleet, as far as its file tells; raise if it does not tell enough.
+
+    Which ports lead up it never does, so that groups such as tor-uplinks are refused later.
+    """
+    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.core.groups import TIERS, Devices, by_group
+
+    asked = [group for group, _ in by_group(setting) if group in TIERS]
+    hosts = range(len(controller.nics))
+    owners, numbers, tiers = [*hosts], [0 for _ in hosts], {}
+    for node, (name, tier) in enumerate(controller.tiers.items(), len(hosts)):
+        if asked and tier is None:
+            raise ConfigError(
+                f"the setting is one per tier ({', '.join(asked)}), and the fleet's file does not "
+                f'say the tier of {name}; add tier = "tor", "spine" or "core" to each switch'
+            )
+        tiers[node] = TIERS.index(tier or TIERS[0])
+        ports = range(len(controller.descriptions[name].ports))
+        owners, numbers = [*owners, *(node for _ in ports)], [*numbers, *ports]
+    return Devices(len(hosts), owners, numbers, tiers)
 
 
 def _recommended(best: Path) -> DeviceSetting:

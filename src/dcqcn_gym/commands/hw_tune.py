@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.commands.interrupt import undisturbed
 from dcqcn_gym.commands.tune import tuner_arguments
 from dcqcn_gym.commands.tune_options import (
     IntervalsOption,
@@ -21,7 +22,6 @@ from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
-    from dcqcn_gym.hw.drivers import Targets
     from dcqcn_gym.runs.log import Line, RunDir
     from dcqcn_gym.runs.spec import RunSpec
 
@@ -91,31 +91,42 @@ def tune(
 def _carry_out(
     spec: RunSpec, run_dir: RunDir, fleet: Path, rules: AbortRules, keep: bool
 ) -> dict[str, Any]:
-    """Run, and put the fleet back whatever happens; return what best.json holds."""
-    from dcqcn_gym.commands.hw_fleet import open_fleet, targets_of_setting
-    from dcqcn_gym.core.groups import cluster_setting, setting_of
-    from dcqcn_gym.hw.agent import agent_pb2 as pb
-    from dcqcn_gym.hw.agent.service import targets_of
+    """Run, and put the fleet back whatever happens; return what best.json holds.
+
+    What is kept comes after the way back, as a change of its own, so that its undo leads to the
+    setting before the run and not to the last one that the tuner tried.
+    """
+    from dcqcn_gym.commands.hw_fleet import open_fleet
     from dcqcn_gym.runs.log import write_json
     from dcqcn_gym.runs.loop import run
     from dcqcn_gym.runs.recorded import end_of
 
     with open_fleet(fleet) as controller:
-        read = controller.ask_all("Read", pb.Nothing())
-    after: dict[str, Targets] = {name: targets_of(s.targets) for name, s in read.items()}
+        began = controller.begin_run(f"tuned by {spec.tuner}")
     run_dir.create(fresh=True)
     try:
         run(spec, run_dir.log, watch=lambda line, state, _: _judge(line, state, rules))
         best = _best(spec, end_of(run_dir.log))
         write_json(run_dir.best, best)
-        if keep:
-            with open_fleet(fleet) as controller:
-                setting = cluster_setting(setting_of(best["recommended"]))
-                after = targets_of_setting(controller, setting)
     finally:
-        with open_fleet(fleet, lenient=True) as controller:
-            controller.put_back(after, "the end of a tuning run")
+        # a second Ctrl-C must not end the way back
+        with undisturbed(), open_fleet(fleet, lenient=True) as controller:
+            controller.put_back(began, "the end of a tuning run")
+    if keep:
+        _keep(spec, fleet, best)
     return best
+
+
+def _keep(spec: RunSpec, fleet: Path, best: dict[str, Any]) -> None:
+    """Give every device what the tuner recommends for its group."""
+    from dcqcn_gym.commands.hw_fleet import open_fleet, targets_of_groups
+    from dcqcn_gym.core.groups import setting_of
+    from dcqcn_gym.envs.backends.shape import shape_of
+
+    setting, devices = setting_of(best["recommended"]), shape_of(spec.scenario).devices
+    with open_fleet(fleet) as controller:
+        targets = targets_of_groups(controller, setting, devices)
+        controller.carry_out(targets, f"recommended by {spec.tuner}")
 
 
 def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:

@@ -1,0 +1,160 @@
+"""A controller's connections to all agents of a fleet, and what is asked of all of them at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
+from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE
+from dcqcn_gym.hw.client import AgentClient, Call, UnreachableError, channel_credentials
+from dcqcn_gym.hw.fleet import Fleet
+from dcqcn_gym.hw.gather import Gathered, Gatherer
+from dcqcn_gym.hw.unbroken import unbroken
+
+__all__ = ["AT_ONCE", "Connections", "all_of", "each_of"]
+
+AT_ONCE = 128
+"""Calls that are under way at a time; every one has threads of its own."""
+
+
+class Connections:
+    """Talks to every agent of a fleet at once: created -> open -> closed."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        folder: Path,
+        connect: Callable[..., AgentClient] = AgentClient,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``connect`` makes the connection to an agent; tests put a network's faults there.
+
+        ``clock`` tells seconds that never jump.
+        """
+        self._fleet, self._folder = fleet, folder
+        self._connect, self._clock = connect, clock
+        self._gatherer = Gatherer(self._begin)
+        self._clients: dict[str, AgentClient] = {}
+        self.descriptions: dict[str, Any] = {}
+
+    @property
+    def nics(self) -> list[str]:
+        """Names of the NICs, in the order of the scenario's hosts."""
+        return [member.name for member in self._fleet.nics]
+
+    @property
+    def switches(self) -> list[str]:
+        """Names of the switches, in the order of the scenario's."""
+        return [member.name for member in self._fleet.switches]
+
+    @property
+    def tiers(self) -> dict[str, str | None]:
+        """Switch -> its tier, where the fleet's file tells it."""
+        return {member.name: member.tier for member in self._fleet.switches}
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Device -> where its agent listens."""
+        return {m.name: m.address for m in (*self._fleet.nics, *self._fleet.switches)}
+
+    @property
+    def message_bytes(self) -> dict[str, tuple[int, int]]:
+        """Device -> bytes of messages sent and received so far."""
+        return {name: (c.sent, c.received) for name, c in self._clients.items()}
+
+    def open(self, *, lenient: bool = False) -> None:
+        """Connect to all agents and ask who they are; raise if one is not what the file says.
+
+        ``lenient`` goes on without those that do not answer; ``descriptions`` has the others.
+        """
+        credentials = channel_credentials(self._fleet.tls, self._folder)
+        for member in (*self._fleet.nics, *self._fleet.switches):
+            self._clients[member.name] = self._connect(
+                member, SERVICE, METHODS, credentials, dscp=self._fleet.dscp,
+                timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts, clock=self._clock,
+            )  # fmt: skip
+        calls = self._begin("Describe", dict.fromkeys(self._clients, pb.Nothing()))
+        self.descriptions, failed = each_of(calls)
+        for error in failed.values():
+            if not (lenient and isinstance(error, UnreachableError)):
+                raise error
+        for name, found in self.descriptions.items():
+            self._check(name, found, "nic" if name in set(self.nics) else "switch")
+
+    def _check(self, name: str, found: Any, kind: str) -> None:
+        if found.protocol != PROTOCOL:
+            raise ConfigError(
+                f"agent {name} speaks version {found.protocol} of the protocol (package "
+                f"{found.version}), this controller version {PROTOCOL}; install the same package"
+            )
+        if found.dscp in self._fleet.lossless_dscp:
+            raise ConfigError(
+                f"agent {name} sends with dscp = {found.dscp}, one of lossless_dscp: its packets "
+                "would share the queue that is tuned; give it another one in its file"
+            )
+        if (found.device, found.kind) != (name, kind):
+            raise ConfigError(
+                f"agent {name} has the {found.kind} {found.device!r}; expected the {kind} {name!r}"
+            )
+
+    def ask_all(
+        self, method: str, request: Any, names: Iterable[str] | None = None
+    ) -> dict[str, Any]:
+        """Make a call to all agents (or ``names``) at once; raise the first error if one fails."""
+        chosen = list(self._clients) if names is None else list(names)
+        return all_of(self._begin(method, dict.fromkeys(chosen, request)))
+
+    def start_loads(self, jobs: Mapping[str, Any]) -> None:
+        """Begin load on devices, on all or on none; raise the first error."""
+        started, failed = each_of(self._begin("StartLoad", jobs))
+        for error in failed.values():
+            each_of(self._begin("StopLoad", dict.fromkeys(started, pb.Nothing())))
+            raise error
+
+    def gather(self, interval: int = 0) -> Gathered:
+        """Return the figures of now; ``interval`` is the number of the one that ends."""
+        with unbroken():
+            return self._gatherer.gather(self._clients, interval)
+
+    def close(self) -> None:
+        """Close every connection; allowed in every state."""
+        for client in self._clients.values():
+            client.close()
+        self._clients = {}
+
+    def _begin(self, method: str, requests: Mapping[str, Any]) -> Iterator[tuple[str, Call]]:
+        """Yield every device and its call, :data:`AT_ONCE` of them under way at a time.
+
+        Whoever takes one waits for its answer before the next.
+        """
+        names = list(requests)
+        begun: list[Call] = []
+        for i, name in enumerate(names):
+            for ahead in names[len(begun) : i + AT_ONCE]:
+                begun.append(self._clients[ahead].call(method, requests[ahead]))
+            yield name, begun[i]
+
+
+def all_of(calls: Iterable[tuple[str, Call]]) -> dict[str, Any]:
+    """Wait for all; raise the first error, once none is under way any more."""
+    found, failed = each_of(calls)
+    for error in failed.values():
+        raise error
+    return found
+
+
+def each_of(calls: Iterable[tuple[str, Call]]) -> tuple[dict[str, Any], dict[str, DcqcnGymError]]:
+    """Wait for all; return the answers and the errors."""
+    found: dict[str, Any] = {}
+    failed: dict[str, DcqcnGymError] = {}
+    with unbroken():
+        for name, call in calls:
+            try:
+                found[name] = call.result()
+            except DcqcnGymError as error:
+                failed[name] = error
+    return found, failed
