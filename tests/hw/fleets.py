@@ -90,7 +90,7 @@ def restarted(folder: Path, agent: Agent, name: str) -> Agent:
 
 def rates(folder: Path) -> list[int]:
     """Return the rp_ai_rate that the NICs hold, in their order."""
-    places = "nic-*/root/sys/kernel/debug/mlx5/*/cc_params/rp_ai_rate"
+    places = "nic-*/*/sys/kernel/debug/mlx5/*/cc_params/rp_ai_rate"
     return [int(file.read_text()) for file in sorted(folder.glob(places))]
 
 
