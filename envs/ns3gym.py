@@ -32,8 +32,9 @@ class GymFace:
 
     def spaces(self, scenario: Scenario) -> tuple[pb.SpaceDescription, pb.SpaceDescription]:
         """Return the observation and the action space."""
-        low, high = bounds()
-        seen = codec.box_space("observation", low, high, [slot.name for slot in layout()])
+        low, high = bounds(scenario.table)
+        slots = [slot.name for slot in layout(scenario.table)]
+        seen = codec.box_space("observation", low, high, slots)
         space = KnobSpace(scenario.turned, scenario.line_rate_bps, scenario.table, scenario.ranges)
         ones = np.ones(space.n)
         return seen, codec.box_space("action", -ones, ones, space.knobs)

@@ -25,7 +25,7 @@ from dcqcn_gym.core.errors import (
 )
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.knobs import KnobTable, Setting
 from dcqcn_gym.core.port_view import FIGURES, Past, PortView
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean
@@ -109,8 +109,7 @@ class AgentsEnv:
         self.members = agents_of(agents, self.scenario.fabric.devices, knobs, table)
         self.view = PortView(self.members, throughput_weight)
         self.templates = self._settings(templates)
-        rate = self.scenario.line_rate_bps
-        self._space = {a.knobs: KnobSpace(a.knobs, rate, table) for a in self.members}
+        self._space = {} if self.templates else self._spaces_of(table)
         self.possible_agents = [a.name for a in self.members]
         self.agents: list[str] = []
         self._row = {name: i for i, name in enumerate(self.possible_agents)}
@@ -118,6 +117,12 @@ class AgentsEnv:
         self._make_spaces()
         self._episode: _Episode | None = None
         self._random: np.random.Generator | None = None
+
+    def _spaces_of(self, table: KnobTable) -> dict[tuple[str, ...], KnobSpace]:
+        """Return the space of every list of knobs that an agent has, as parts of the scenario's."""
+        scenario = self.scenario
+        whole = KnobSpace(scenario.turned, scenario.line_rate_bps, table, scenario.ranges)
+        return {agent.knobs: whole.part(agent.knobs) for agent in self.members}
 
     def _set_time(self, intervals: int, decision_us: float | None) -> None:
         """Fix how long a step is, after how long the network reports, how many steps there are."""

@@ -66,12 +66,7 @@ class _SettingAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorAr
 
         By default the base is the initial setting.
         """
-        base, values = base or self._inner.initial_setting, self.space.clip(values)
-        if "kmin" in values and "kmax" not in values:
-            values["kmin"] = min(values["kmin"], base["kmax"])
-        if "kmax" in values and "kmin" not in values:
-            values["kmax"] = max(values["kmax"], base["kmin"])
-        return base.replace(values)
+        return self.space.moved(values, base or self._inner.initial_setting)
 
 
 class DictAction(_SettingAction):
@@ -139,7 +134,7 @@ class KnobSubset(_SettingAction):
         for name in knobs:
             if name not in self.space.knobs:
                 raise UnknownNameError("knob of this environment", name, self.space.knobs)
-        self.space = KnobSpace(tuple(knobs), self.space.line_rate_bps, self.space.table)
+        self.space = self.space.part(tuple(knobs))
         self.action_space = spaces.Box(-1.0, 1.0, (self.space.n,), np.float32)
 
     def _setting(self, action: npt.ArrayLike) -> Setting:
@@ -181,15 +176,15 @@ class DictObservation(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstru
     def __init__(self, env: Env) -> None:
         RecordConstructorArgs.__init__(self)
         gymnasium.ObservationWrapper.__init__(self, env)
-        _dcqcn(env)
-        low, high = bounds()
+        self._table = _dcqcn(env).space.table
+        low, high = bounds(self._table)
         self.observation_space = spaces.Dict(
-            {g: spaces.Box(low[a:b], high[a:b]) for g, (a, b) in group_slices().items()}
+            {g: spaces.Box(low[a:b], high[a:b]) for g, (a, b) in group_slices(self._table).items()}
         )
 
     def observation(self, observation: npt.NDArray[np.float32]) -> dict[str, Any]:
         """Return the vector's groups."""
-        return dict(as_groups(observation))
+        return dict(as_groups(observation, self._table))
 
 
 class NumericInfo(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):

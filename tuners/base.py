@@ -23,7 +23,7 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.needs import NEEDS, check_needs
 from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.utility import Terms
+from dcqcn_gym.core.utility import PfcOver, RttBase, Terms
 
 __all__ = [
     "NEEDS",
@@ -58,7 +58,9 @@ class TunerContext:
     network looked like at the end of the warm-up; ``observation_version`` and
     ``observation_layout`` say what its numbers mean (0 and "": unknown). ``groups`` are the groups
     of devices that the scenario has set apart, ``devices`` what the network has, so that a
-    proposal's groups can be named (None: not known).
+    proposal's groups can be named (None: not known). ``active_share``, ``pfc_over`` and
+    ``rtt_base`` are the scenario's rules for the terms of a utility, for a tuner that judges parts
+    of the network itself (:func:`dcqcn_gym.core.utility.terms`).
     """
 
     space: KnobSpace
@@ -72,6 +74,9 @@ class TunerContext:
     observation_layout: str = ""
     groups: tuple[str, ...] = ()
     devices: Devices | None = None
+    active_share: float = 0.05
+    pfc_over: PfcOver = "all"
+    rtt_base: RttBase = "two-way"
 
     def generator(self, stream: int = 0) -> np.random.Generator:
         """Return the tuner's own random stream; the same seed and number, the same draws."""
@@ -108,13 +113,16 @@ class Tuner(ABC, Generic[P]):
     the same proposal stays in force until something was sent. A tuner draws random numbers only
     from ``context.generator()`` and reads no clock, so that a run can be repeated and resumed.
     :mod:`dcqcn_gym.tuners.random_search` is the smallest one that searches: copy it. One that
-    recommends a setting per group of devices is a ``Tuner[Proposal]``.
+    recommends a setting per group of devices is a ``Tuner[Proposal]``. ``holds`` names the settings
+    that name tuners inside it, each with the setting that holds that one's arguments
+    (:mod:`dcqcn_gym.tuners.inside`).
     """
 
     name: ClassVar[str] = ""
     summary: ClassVar[str] = ""
     needs: ClassVar[frozenset[str]] = frozenset()
     Settings: ClassVar[type[TunerSettings]] = TunerSettings
+    holds: ClassVar[Mapping[str, str]] = {}
 
     context: TunerContext
 

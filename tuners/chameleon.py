@@ -10,8 +10,9 @@ holds the throughput, RTT and PFC of the poster.
 Ours, because the poster gives no number: beta 0.01, patience 3 (rounds of small gain per
 parameter, not necessarily in a row), the first step is one step of the knob table, the first
 direction the throughput-friendly one, the order that of the knob table; integers move by at least
-1; at the end of its range a parameter turns round. The poster uploads every 100 ms: ``chameleon``
-acts on every proposal's outcome, ``chameleon-100`` on the mean of 100.
+1; at the end of its range a parameter turns round; an ECN threshold takes the other one along, or
+turns round there if that is not searched. The poster uploads every 100 ms: ``chameleon`` acts on
+every proposal's outcome, ``chameleon-100`` on the mean of 100.
 
 With ``trigger = "kl"`` it begins with the first data, and a changed distribution starts the
 traversal again from the setting in force.
@@ -19,11 +20,13 @@ traversal again from the setting in force.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from pydantic import Field
 
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.space import bounded_threshold
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.steps import moved, whole_step
 
@@ -138,11 +141,21 @@ class ChameleonTuner(Tuner):
         row = space.row(name)
         by = self._direction * whole_step(row, self._step)
         values = {name: moved(row, self._setting, by, space.line_rate_bps)}
-        if name == "kmin":  # a threshold that passes the other one takes it along
-            values["kmax"] = max(self._setting["kmax"], values["kmin"])
-        elif name == "kmax":
-            values["kmin"] = min(self._setting["kmin"], values["kmax"])
-        return self._setting.replace(values)
+        if {"kmin", "kmax"} <= set(space.knobs):
+            values |= self._both(values)
+        return self._setting.replace(bounded_threshold(values, self._setting))
+
+    def _both(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Return both thresholds: one that passes the other takes it along, within its range."""
+        held, space = self._setting, self.context.space
+        if "kmin" in values:
+            return {"kmin": values["kmin"], "kmax": max(held["kmax"], values["kmin"])}
+        if "kmax" not in values:
+            return {}
+        row = space.row("kmin")
+        lowest = min(row.to_si(row.tuned_at(space.line_rate_bps)[0]), held["kmin"])
+        kmax = max(values["kmax"], lowest)
+        return {"kmax": kmax, "kmin": min(held["kmin"], kmax)}
 
     @property
     def tuning(self) -> bool:

@@ -8,7 +8,7 @@ has one controller for everything. ``per-group`` is the same with one utility fo
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
@@ -20,10 +20,10 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.utility import terms, utility
+from dcqcn_gym.core.utility import PfcOver, RttBase, judge
 from dcqcn_gym.core.weights import UtilityWeights
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.inside import tuner_inside
 
 __all__ = ["ClustersTuner"]
 
@@ -57,12 +57,27 @@ class _ClustersSettings(TunerSettings):
     )
 
 
+@dataclass(frozen=True)
+class _Rules:
+    """A cluster's own weights, and the scenario's rules for the three terms."""
+
+    weights: UtilityWeights
+    active_share: float
+    pfc_over: PfcOver
+    rtt_base: RttBase
+
+    @classmethod
+    def of(cls, weights: UtilityWeights, context: TunerContext) -> _Rules:
+        """Return the rules of one cluster."""
+        return cls(weights, context.active_share, context.pfc_over, context.rtt_base)
+
+
 @dataclass
 class _Controller:
     agent: Agent
     part: Cluster
     tuner: Tuner[Any]
-    weights: _Weights
+    rules: _Rules
     setting: Setting
     fsd: FlowSizeDistribution = field(default_factory=lambda: FlowSizeDistribution(known=False))
     utility: float = 0.0
@@ -80,6 +95,7 @@ class ClustersTuner(Tuner[Proposal]):
     name = "clusters"
     summary = "any tuner, once per cluster of devices, each by its own traffic and weights"
     Settings: ClassVar[type[TunerSettings]] = _ClustersSettings
+    holds: ClassVar[Mapping[str, str]] = {"tuner": "arguments"}
 
     def start(self, context: TunerContext) -> None:
         """Start every copy with a seed of its own; clusters that share a device are refused."""
@@ -89,7 +105,6 @@ class ClustersTuner(Tuner[Proposal]):
             raise ConfigError(f"tuner {self.name!r} has to know the network's devices")
         if options.tuner in (self.name, "per-group"):
             raise ConfigError(f"tuner {self.name!r}: tuner = {quote(options.tuner)} has no end")
-        make = importlib.import_module("dcqcn_gym.tuners").make_tuner
         given = options.clusters or {
             "hosts": _ClusterSettings(groups=("hosts",)),
             "switches": _ClusterSettings(groups=("switches",)),
@@ -98,14 +113,13 @@ class ClustersTuner(Tuner[Proposal]):
         agents = agents_of(named, context.devices, context.space.knobs, context.space.table)
         self._controllers = []
         for i, agent in enumerate(agents):
-            whole = context.space
-            space = KnobSpace(agent.knobs, whole.line_rate_bps, whole.table, whole.ranges)
+            space = context.space.part(agent.knobs)
             seed = int(context.generator(1 + i).integers(2**31))
-            tuner = make(options.tuner, dict(options.arguments))
+            tuner = tuner_inside(self)
             tuner.start(replace(context, space=space, seed=seed, groups=(), devices=None))
             part = Cluster.of(agent, context.devices.port_node)
-            weights = given[agent.name].weights
-            self._controllers.append(_Controller(agent, part, tuner, weights, context.base))
+            rules = _Rules.of(given[agent.name].weights, context)
+            self._controllers.append(_Controller(agent, part, tuner, rules, context.base))
 
     def ask(self) -> Proposal | None:
         """Return what all copies propose, together; None if none of them wants a change."""
@@ -122,10 +136,10 @@ class ClustersTuner(Tuner[Proposal]):
         super().tell(outcome)
         for c in self._controllers:
             report = c.seen(outcome.report)
-            value = terms(report)
-            c.utility = utility(value, c.weights)
-            own = replace(outcome, setting=c.setting, utility=c.utility, terms=value, report=report)
-            c.tuner.tell(own)
+            found = judge(report, c.rules)
+            c.utility = found.utility
+            own = replace(outcome, setting=c.setting, utility=c.utility, terms=found.terms)
+            c.tuner.tell(replace(own, report=report))
 
     @property
     def tuning(self) -> bool:

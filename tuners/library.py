@@ -51,7 +51,7 @@ def _rung(start: Setting, steps: int, space: KnobSpace) -> Setting:
         row = space.row(name)
         by = steps * row.direction * row.step_at(space.line_rate_bps)
         values[name] = moved(row, start, by, space.line_rate_bps)
-    return start.replace(space.clip(values))
+    return space.moved(values, start)
 
 
 def load_library(path: str, context: TunerContext) -> dict[str, Setting]:

@@ -174,7 +174,7 @@ class ParaleonTuner(Tuner[Proposal]):
             towards_throughput = dominant == fsd.elephants_dominate
             sign = row.direction if towards_throughput else -row.direction
             values[name] = moved(row, origin, sign * step, rate)
-        return origin.replace(space.clip(values))
+        return space.moved(values, origin)
 
     def _leap(self, origin: DeviceSetting) -> DeviceSetting:
         """Return a candidate of naive annealing; two draws per knob, distance first."""

@@ -7,7 +7,7 @@ groups together. Ours.
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
@@ -17,6 +17,7 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.group_space import GroupSpace
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.inside import tuner_inside
 from dcqcn_gym.tuners.per_tier import groups_apart
 
 __all__ = ["PerGroupTuner"]
@@ -46,6 +47,7 @@ class PerGroupTuner(Tuner[Proposal]):
     summary = "any tuner, once per group of devices, each on its own"
     needs = frozenset({"fsd"})
     Settings: ClassVar[type[TunerSettings]] = _PerGroupSettings
+    holds: ClassVar[Mapping[str, str]] = {"tuner": "arguments"}
 
     def start(self, context: TunerContext) -> None:
         """Start every copy with a seed of its own; a nested ``per-group`` is refused."""
@@ -53,12 +55,11 @@ class PerGroupTuner(Tuner[Proposal]):
         options = cast(_PerGroupSettings, self.settings)
         if options.tuner == self.name:
             raise ConfigError(f"tuner {self.name!r}: tuner = {quote(self.name)} has no end")
-        make = importlib.import_module("dcqcn_gym.tuners").make_tuner
         groups = options.groups or groups_apart(context)
         self._space = GroupSpace(context.space, groups, context.devices)
         self._controllers: list[_Controller] = []
         for i, (group, space) in enumerate(self._space.parts):
-            tuner = make(options.tuner, dict(options.arguments))
+            tuner = tuner_inside(self)
             seed = int(context.generator(1 + i).integers(2**31))
             tuner.start(replace(context, space=space, seed=seed, groups=(), devices=None))
             self._controllers.append(_Controller(group, tuner, context.base))

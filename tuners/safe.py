@@ -10,8 +10,8 @@ The same wrapper serves in simulation and on a fleet; docs/hardware.md says what
 
 from __future__ import annotations
 
-import importlib
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, cast
 
@@ -23,6 +23,7 @@ from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.hw.abort import AbortRules, Seen
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.canary import Canary, canary_of, lowest_change, spread
+from dcqcn_gym.tuners.inside import tuner_inside
 from dcqcn_gym.tuners.safe_settings import CanaryTable, Safety, bounded
 
 __all__ = ["SafeTuner"]
@@ -49,14 +50,14 @@ class SafeTuner(Tuner[Proposal]):
     name = "safe"
     summary = "any tuner behind limits, freeze windows, a canary and abort rules"
     Settings: ClassVar[type[TunerSettings]] = _SafeSettings
+    holds: ClassVar[Mapping[str, str]] = {"tuner": "arguments"}
 
     def __init__(self, settings: TunerSettings | None = None) -> None:
         super().__init__(settings)
         self._options = cast(_SafeSettings, self.settings)
         if self._options.tuner == self.name:
             raise ConfigError(f"tuner {self.name!r}: tuner = {quote(self.name)} has no end")
-        make = importlib.import_module("dcqcn_gym.tuners").make_tuner
-        self._inner: Tuner[Any] = make(self._options.tuner, dict(self._options.arguments))
+        self._inner = tuner_inside(self)
         vars(self)["needs"] = self._inner.needs  # it sees what the tuner inside has to see
 
     def start(self, context: TunerContext) -> None:

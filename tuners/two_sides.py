@@ -7,7 +7,7 @@ network's utility and reports. Ours.
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
@@ -17,8 +17,8 @@ from dcqcn_gym.core.agents import Agent, agents_of
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.groups import Devices, members
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
+from dcqcn_gym.tuners.inside import tuner_inside
 
 __all__ = ["TwoSidesTuner"]
 
@@ -65,6 +65,10 @@ class TwoSidesTuner(Tuner[Proposal]):
     summary = "one tuner for the switches, another for the NICs: ACC beside PARALEON"
     needs = frozenset({"fsd", "per_switch"})
     Settings: ClassVar[type[TunerSettings]] = _TwoSidesSettings
+    holds: ClassVar[Mapping[str, str]] = {
+        "switches": "switch_arguments",
+        "hosts": "host_arguments",
+    }
 
     def start(self, context: TunerContext) -> None:
         """Start both with a seed of their own; raise ConfigError for a tuner inside itself."""
@@ -74,17 +78,12 @@ class TwoSidesTuner(Tuner[Proposal]):
             raise ConfigError(f"tuner {self.name!r} has to know the network's devices")
         if self.name in (options.switches, options.hosts):
             raise ConfigError(f"tuner {self.name!r}: {quote(self.name)} inside it has no end")
-        make = importlib.import_module("dcqcn_gym.tuners").make_tuner
-        given = (
-            (options.switches, options.switch_arguments),
-            (options.hosts, options.host_arguments),
-        )
         whole = context.space
         agents = agents_of(SIDES, context.devices, whole.knobs, whole.table)
         self._sides: list[_Side] = []
-        for i, (agent, (name, arguments)) in enumerate(zip(agents, given, strict=True)):
-            tuner = make(name, dict(arguments))
-            space = KnobSpace(agent.knobs, whole.line_rate_bps, whole.table, whole.ranges)
+        for i, (agent, side) in enumerate(zip(agents, SIDES, strict=True)):
+            tuner = tuner_inside(self, side)
+            space = whole.part(agent.knobs)
             seed = int(context.generator(1 + i).integers(2**31))
             tuner.start(replace(context, space=space, seed=seed, groups=()))
             self._sides.append(_Side(agent, tuner, {agent.name: context.base}))

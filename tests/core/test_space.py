@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-from dcqcn_gym.core.knobs import KNOBS, TUNED_KNOBS, default_setting, expert_setting, knob
+from dcqcn_gym.core.knobs import (
+    KNOBS,
+    TUNED_KNOBS,
+    default_setting,
+    expert_setting,
+    knob,
+    knob_table,
+)
 from dcqcn_gym.core.space import KnobSpace
 
 RATES = (10e9, 25e9, 40e9, 100e9, 200e9, 400e9, 800e9)
@@ -95,6 +102,28 @@ def test_a_single_threshold_is_bounded_by_the_base(alone: str, edge: float) -> N
     setting = KnobSpace((alone,)).setting([edge], base)
     assert setting["kmin"] <= setting["kmax"]
     setting.check(100e9)
+
+
+@pytest.mark.parametrize(("alone", "value"), [("kmin", 900.0), ("kmax", 90.0)])
+def test_a_moved_threshold_is_bounded_as_an_action_is(alone: str, value: float) -> None:
+    base = default_setting().replace_nvidia({"kmin": 500, "kmax": 600})
+    moved = KnobSpace((alone, "pmax")).moved({alone: value * 1e3, "pmax": 0.3}, base)
+    assert moved == base.replace_nvidia({alone: {"kmin": 600, "kmax": 500}[alone], "pmax": 0.3})
+    both = KnobSpace(("kmin", "kmax")).moved({"kmin": 900e3, "kmax": 90e3}, base)
+    assert both == base.replace_nvidia({"kmin": 900, "kmax": 900})
+    with pytest.raises(ConfigError, match="scheme 'dcqcn-plus'"):
+        KnobSpace(("kmin",), table=knob_table("dcqcn-plus")).moved({"kmin": 1e5}, base)
+
+
+def test_a_part_of_a_space_has_its_rate_table_and_ranges() -> None:
+    table = knob_table("dcqcn-plus")
+    ranges = {"kmin": (50.0, 100.0), "pmax": (0.1, 0.2)}
+    whole = KnobSpace(("kmin", "kmax", "pmax"), 25e9, table, ranges)
+    part = whole.part(("pmax", "kmin"))
+    assert (part.knobs, part.line_rate_bps, part.table) == (("pmax", "kmin"), 25e9, table)
+    assert part.ranges == ranges
+    assert part.decode([1.0, 1.0]) == {"pmax": 0.2, "kmin": 100e3}
+    assert whole.part(("kmax",)).ranges == {}
 
 
 def test_setting_changes_only_the_tuned_knobs() -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.groups import by_group, resolve
 from dcqcn_gym.core.knobs import TUNED_KNOBS
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import layout_name
+from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.wrappers import GroupAction, KnobSubset
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.rows import changed_scenario
 
 REST = """
 [topology]
@@ -68,6 +74,83 @@ def test_tuners_stay_in_the_ranges(tmp_path: Path, tuner: str) -> None:
     assert all(50 <= s["kmin"] <= 80 for s in tried if s != settings[0])
     assert all(100 <= s["kmax"] <= 200 for s in tried if s != settings[0])
     assert any(s != settings[0] for s in tried)
+
+
+RANGES: dict[str, tuple[float, float]] = {
+    "kmin": (50, 100),
+    "kmax": (200, 300),
+    "rp_ai_rate": (5, 10),
+}
+
+
+def ranged() -> Scenario:
+    """Return a fabric of two tiers with ranges of its own."""
+    knobs = {name: list(bounds) for name, bounds in RANGES.items()}
+    return changed_scenario(load_scenario("mini-fb-hadoop"), {"knobs": knobs}, "test")
+
+
+def largest(face: Any, own: Scenario) -> dict[str, float]:
+    """Return the largest values on any device where every number of every action is 1."""
+    face.reset(seed=0)
+    if isinstance(face, AgentsEnv):
+        face.step({agent.name: np.ones(len(agent.knobs)) for agent in face.members})
+        setting = face.setting
+    else:
+        setting = face.step(np.ones(face.action_space.shape))[4]["setting"]
+    devices, table = own.fabric.devices, own.table
+    nic, ecn = resolve(setting, devices, table)
+    ports = ecn[list(devices.port_names.values())]
+    found = {name: nic[:, table.nic.index(name)].max() for name in RANGES if name in table.nic}
+    found |= {name: ports[:, table.ecn.index(name)].max() for name in RANGES if name in table.ecn}
+    return {name: table[name].to_nvidia(value) for name, value in found.items()}
+
+
+@pytest.mark.parametrize(
+    "face",
+    [
+        lambda own: DcqcnEnv(own, "fake"),
+        lambda own: DcqcnEnv(own, "fake", knobs=tuple(RANGES)),
+        lambda own: KnobSubset(DcqcnEnv(own, "fake"), tuple(RANGES)),
+        lambda own: GroupAction(DcqcnEnv(own, "fake"), ("tor", "spine")),
+        lambda own: AgentsEnv(own, agents=["hosts", "tor", "spine"]),
+    ],
+    ids=["whole", "knobs", "subset", "groups", "agents"],
+)
+def test_every_face_of_a_scenario_has_its_ranges(face: Callable[[Scenario], Any]) -> None:
+    own = ranged()
+    assert largest(face(own), own) == {"kmin": 100, "kmax": 300, "rp_ai_rate": 10}
+
+
+INSIDE: dict[str, dict[str, Any]] = {
+    "paraleon-tiers": {},
+    "cmaes-tiers": {},
+    "per-group": {"tuner": "random"},
+    "clusters": {"tuner": "random"},
+    "two-sides": {"switches": "random", "hosts": "random"},
+}
+
+
+@pytest.mark.parametrize("tuner", INSIDE)
+def test_tuners_of_groups_stay_in_the_ranges(tmp_path: Path, tuner: str) -> None:
+    spec = RunSpec(ranged(), tuner, 1, 12, "fake", INSIDE[tuner])
+    run(spec, tmp_path / "run.jsonl")
+    lines = read_run(tmp_path / "run.jsonl").intervals
+    start = lines[0]["setting"].get("cluster", lines[0]["setting"])
+    tried = {n: {own[n] for line in lines for own in line["setting"].values()
+                 if isinstance(own, dict)} - {start[n]} for n in RANGES}  # fmt: skip
+    for name, (low, high) in RANGES.items():
+        assert tried[name]
+        assert all(low <= value <= high for value in tried[name])
+
+
+def test_templates_are_settings_that_are_given_as_they_are() -> None:
+    knobs = {"kmin": "fixed", "kmax": [50, 90]}
+    own = changed_scenario(load_scenario("mini-fb-hadoop"), {"knobs": knobs}, "test")
+    templates = [{"kmin": 100, "kmax": 400}, {"kmin": 200, "kmax": 800}]
+    env = AgentsEnv(own, templates=templates)
+    env.reset(seed=0)
+    env.step(dict.fromkeys(env.agents, 1))
+    assert {s.to_nvidia()["kmax"] for g, s in by_group(env.setting) if g != "cluster"} == {800}
 
 
 def test_a_list_is_written_as_before_and_a_table_comes_back(tmp_path: Path) -> None:

@@ -8,13 +8,18 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.core.knobs import KNOBS, schemes
+from dcqcn_gym.envs.backends.fake import FakeBackend
+from dcqcn_gym.envs.backends.ns3_bridge import codec
+from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import PlainInfo
-from dcqcn_gym.envs.observation import as_groups
+from dcqcn_gym.envs.ns3gym import GymFace
+from dcqcn_gym.envs.observation import as_groups, layout
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.wrappers import (
     DeltaAction,
@@ -23,6 +28,7 @@ from dcqcn_gym.envs.wrappers import (
     KnobSubset,
     NumericInfo,
 )
+from dcqcn_gym.runs.rows import changed_scenario
 
 ALL = [
     DictAction,
@@ -152,6 +158,32 @@ def test_wrappers_stack() -> None:
     info = env.step(np.array([1.0, 0.0], np.float32))[4]
     assert info["setting"]["kmin"] > before["kmin"]
     assert set(observation) == set(as_groups(np.zeros(67)))
+
+
+@pytest.mark.parametrize("scheme", schemes())
+def test_every_scheme_has_its_own_layout_in_every_face(scheme: str) -> None:
+    own = changed_scenario(load_scenario("mini-fb-hadoop"), {"scheme": scheme}, "test")
+    env = DictObservation(DcqcnEnv(own, "fake"))
+    assert isinstance(env.observation_space, spaces.Dict)
+    n = DcqcnEnv(own, "fake").observation_space.shape
+    observation, _ = env.reset(seed=0)
+    for _ in range(2):
+        assert env.observation_space.contains(observation)
+        assert (sum(len(part) for part in observation.values()),) == n
+        assert len(observation["setting"]) == len(own.table.observed)
+        observation, *_ = env.step(env.action_space.sample())
+    said: list[pb.EnvStateMsg] = []
+
+    def stop(state: bytes) -> bytes:
+        said.append(codec.decode(pb.EnvStateMsg, state))
+        return codec.encode(pb.EnvActMsg(stopSimReq=True))
+
+    face, box = GymFace(), pb.BoxSpace()
+    face.serve(stop, FakeBackend(), own, 0)
+    assert face.spaces(own)[0].space.Unpack(box)
+    assert tuple(box.shape) == (len(box.lows),) == n
+    assert codec.decode_box(said[0].obsData, len(box.lows)).shape == n
+    assert list(box.names) == [slot.name for slot in layout(own.table)]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

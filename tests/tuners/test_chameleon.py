@@ -105,6 +105,17 @@ def test_a_threshold_takes_the_other_along() -> None:
     assert [now["kmin"], now["kmax"]] == pytest.approx([490, 490])
 
 
+def test_a_threshold_takes_the_other_along_within_its_range() -> None:
+    tuner = make_tuner("chameleon")
+    space = KnobSpace(("kmax", "kmin"), ranges={"kmin": (300, 400), "kmax": (100, 900)})
+    base = default_setting().replace_nvidia({"kmin": 350, "kmax": 500})
+    tuner.start(TunerContext(space, base, 0, 280))
+    steps = [step(cast(ChameleonTuner, tuner), utility) for utility in (0.5, 0.4, 0.5)]
+    # kmax goes up to 900, is worse there, and comes back by 380, then by 361
+    assert [now["kmax"] for now in steps] == pytest.approx([900, 520, 300])
+    assert [now["kmin"] for now in steps] == pytest.approx([350, 350, 300])
+
+
 def test_other_knobs_stay_where_they_are() -> None:
     tuner = started(("rp_ai_rate", "rp_rate_to_set_on_first_cnp"))
     now = step(tuner, 0.5)

@@ -18,6 +18,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.tuners import make_tuner
 
 
@@ -75,6 +76,33 @@ def test_each_cluster_is_judged_by_its_own_traffic_and_weights(tmp_path: Path) -
     assert _played(tmp_path / "b")[0] == first
     other = {**RACKS, "rpc": {**RACKS["rpc"], "weights": {"tp": 1.0, "rtt": 0.0, "pfc": 0.0}}}
     assert _played(tmp_path / "c", other)[1][-1]["rpc"]["utility"] != last["rpc"]["utility"]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [{}, {"rtt_base": "one-way"}, {"pfc_over": "paused"}, {"active_share": 0.3},
+     {"rtt_base": "one-way", "pfc_over": "paused", "active_share": 0.3}],
+    ids=lambda rules: "+".join(rules) or "usual",
+)  # fmt: skip
+def test_a_cluster_is_judged_by_the_rules_of_the_scenario(
+    tmp_path: Path, rules: dict[str, Any]
+) -> None:
+    storm = changed_scenario(load_scenario("mini-storm"), {"warmup_us": 0, **rules}, "test")
+    everything = {"hosts": [0, storm.fabric.n_hosts - 1], "groups": ["switches"],
+                  "weights": storm.weights.model_dump()}  # fmt: skip
+    arguments = {"tuner": "do-nothing", "clusters": {"all": everything}}
+    for hosting in (Hosting(), Hosting(apart=True)):
+        seen: list[tuple[float, float]] = []
+        spec = RunSpec(storm, "clusters", 1, 3, tuner_args=arguments, hosting=hosting)
+        run(
+            spec, tmp_path / str(hosting.apart),
+            watch=lambda line, state, _, seen=seen: seen.append(  # type: ignore[misc]
+                (line["utility"], state["all"]["utility"])
+            ),
+        )  # fmt: skip
+        assert len(seen) == 3
+        for network, cluster in seen:
+            assert cluster == pytest.approx(network, rel=1e-12)
 
 
 def test_a_part_of_a_report() -> None:

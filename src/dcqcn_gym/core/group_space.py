@@ -61,7 +61,7 @@ class GroupSpace:
     def _part(self, nics: bool, ports: bool) -> KnobSpace | None:
         table = self.whole.table
         knobs = [k for k in self.whole.knobs if (ports if table[k].is_ecn else nics)]
-        return KnobSpace(knobs, self.whole.line_rate_bps, table) if knobs else None
+        return self.whole.part(knobs) if knobs else None
 
     @property
     def names(self) -> tuple[str, ...]:

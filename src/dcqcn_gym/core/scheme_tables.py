@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.knobs import Knob, KnobTable, knob_table, schemes
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, with_optional
 
-__all__ = ["table_of", "table_of_schemes"]
+__all__ = ["named_table", "table_of", "table_of_schemes"]
 
 
 def table_of_schemes(names: Sequence[str]) -> KnobTable:
@@ -36,6 +36,19 @@ def _joint(names: tuple[str, ...]) -> KnobTable:
                     "is one for all of them; expected schemes that can run side by side"
                 )
     return KnobTable(",".join(names), (*rows.values(), *(tables[0][n] for n in tables[0].ecn)))
+
+
+def named_table(name: str) -> KnobTable:
+    """Return the table of this name: of a scheme, or of several with a comma between.
+
+    Behind each ``+`` stands an optional knob. Raises
+    :class:`~dcqcn_gym.core.errors.UnknownNameError` for a scheme or a knob that there is not.
+    """
+    names, *optional = name.split("+")
+    for other in optional:
+        if other not in OPTIONAL_KNOBS:
+            raise UnknownNameError("optional knob", other, OPTIONAL_KNOBS)
+    return with_optional(table_of_schemes(names.split(",")), optional)
 
 
 def table_of(knobs: Iterable[str]) -> KnobTable:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import DCQCN, REFERENCE_RATE_BPS, Knob, KnobTable, Setting
 
-__all__ = ["KnobSpace"]
+__all__ = ["KnobSpace", "bounded_threshold"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -82,6 +82,19 @@ class _Axis:
         return self.snap(min(max(value, self.low), self.high))
 
 
+def bounded_threshold(values: Mapping[str, float], base: Mapping[str, float]) -> dict[str, float]:
+    """Return SI values in which an ECN threshold that comes alone does not pass that of ``base``.
+
+    The other one is not turned, so it stays where it is and Kmin <= Kmax is up to this one.
+    """
+    found = dict(values)
+    if "kmin" in found and "kmax" not in found:
+        found["kmin"] = min(found["kmin"], base["kmax"])
+    if "kmax" in found and "kmin" not in found:
+        found["kmax"] = max(found["kmax"], base["kmin"])
+    return found
+
+
 class KnobSpace:
     """The tuned knobs in a fixed order, and the maps between unit actions and SI values.
 
@@ -132,6 +145,10 @@ class KnobSpace:
 
     def __hash__(self) -> int:
         return hash((self.knobs, self.line_rate_bps, self.table))
+
+    def part(self, knobs: Sequence[str]) -> KnobSpace:
+        """Return the space of other knobs at this line rate: within the ranges that hold here."""
+        return KnobSpace(knobs, self.line_rate_bps, self.table, self.ranges)
 
     def row(self, name: str) -> Knob:
         """Return a knob's row of the table, with the tuned range that holds in this space."""
@@ -192,13 +209,16 @@ class KnobSpace:
         knob table raises :class:`ConfigError`.
         """
         self.table.require(base, "a space of knobs")
-        values = self.decode(unit)
-        if not self._paired:
-            if "kmin" in values:
-                values["kmin"] = min(values["kmin"], base["kmax"])
-            if "kmax" in values:
-                values["kmax"] = max(values["kmax"], base["kmin"])
-        return base.replace(values)
+        return base.replace(bounded_threshold(self.decode(unit), base))
+
+    def moved(self, values: Mapping[str, float], base: Setting) -> Setting:
+        """Return ``base`` with these SI values, brought into their ranges as by :meth:`clip`.
+
+        An ECN threshold without the other one is bounded as in :meth:`setting`. Raises
+        :class:`ConfigError` as both do.
+        """
+        self.table.require(base, "a space of knobs")
+        return base.replace(bounded_threshold(self.clip(values), base))
 
     def clip(self, values: Mapping[str, float]) -> dict[str, float]:
         """Return SI values brought into the tuned range, whole units, Kmin <= Kmax.

@@ -78,6 +78,9 @@ class RunSpec:
             groups=self.scenario.groups,
             devices=self.scenario.fabric.devices,
             observation_layout=layout_name(env.space),
+            active_share=self.scenario.active_share,
+            pfc_over=self.scenario.pfc_over,
+            rtt_base=self.scenario.rtt_base,
         )
 
     def offers(self, env: DcqcnEnv) -> frozenset[str]:

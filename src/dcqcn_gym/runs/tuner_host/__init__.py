@@ -2,13 +2,14 @@
 
 :mod:`.protocol` is what goes over the pipe and :mod:`.values` how settings and measurements are
 written there; :mod:`.server` is the program at the far end, :mod:`.process` the near end,
-:mod:`.tuner` what the main path sees of it, and :mod:`.enclosure` the sandbox around the far end.
-docs/tuner-host.md is the protocol for people.
+:mod:`.tuner` what the main path sees of it, :mod:`.plugins` tells who has a process of its own, and
+:mod:`.enclosure` is the sandbox around the far end. docs/tuner-host.md is the protocol for people.
 """
 
 from __future__ import annotations
 
 from dcqcn_gym.runs.tuner_host.enclosure import Enclosure, sandbox_problem
+from dcqcn_gym.runs.tuner_host.plugins import plugins_of
 from dcqcn_gym.runs.tuner_host.tuner import Hosting, described, guarded_tuner, hosted_digest
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "described",
     "guarded_tuner",
     "hosted_digest",
+    "plugins_of",
     "sandbox_problem",
 ]

@@ -40,7 +40,7 @@ __all__ = [
     "shown",
 ]
 
-VERSION = 1
+VERSION = 2
 """Rises when a field changes; the far end refuses another one."""
 
 MOST_ANSWER_BYTES = 2**24

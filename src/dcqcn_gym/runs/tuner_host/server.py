@@ -15,6 +15,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from dcqcn_gym.core.errors import (
@@ -25,6 +26,7 @@ from dcqcn_gym.core.errors import (
     printable,
     quote,
 )
+from dcqcn_gym.runs.tuner_host.plugins import plugins_of
 from dcqcn_gym.runs.tuner_host.protocol import (
     PIPE_CLOSED,
     VERSION,
@@ -37,8 +39,8 @@ from dcqcn_gym.runs.tuner_host.values import (
     outcome_from,
     proposal_plain,
 )
-from dcqcn_gym.tuners import make_tuner
-from dcqcn_gym.tuners.guard import GuardedTuner
+from dcqcn_gym.tuners import TUNERS, make_tuner
+from dcqcn_gym.tuners.guard import GuardedTuner, place_of
 
 __all__ = ["Server", "main"]
 
@@ -70,7 +72,7 @@ class Server:
             answer["value"] = self._calls[question["call"]](question)
         except BaseException as error:  # plug-ins end in every way there is
             known = error if isinstance(error, DcqcnGymError) else self._failed(error)
-            answer["error"] = error_of(known, _traceback(error))
+            answer["error"] = error_of(self._placed(known), _traceback(error))
         answer["cpu_s"] = 0.0 if self._guard is None else self._guard.cpu_s
         return answer
 
@@ -102,6 +104,20 @@ class Server:
 
     def _failed(self, error: BaseException) -> TunerError:
         return TunerError(f"tuner {self._name!r} failed: {in_one_line(error)}")
+
+    def _placed(self, error: DcqcnGymError) -> DcqcnGymError:
+        """Return an error with the failing line of a plug-in that is inside a built-in tuner.
+
+        The supervision knows the line of the outer tuner's own file alone.
+        """
+        cause = error.__cause__
+        if not isinstance(error, TunerError) or cause is None or self._name not in TUNERS.builtin:
+            return error
+        for name in plugins_of(self._name, self._arguments):
+            with suppress(DcqcnGymError):  # its file may be gone by now
+                if place := place_of(cause, TUNERS.load(name)):
+                    return TunerError(f"{place}{error}")
+        return error
 
 
 def shown_state(value: object) -> Any:

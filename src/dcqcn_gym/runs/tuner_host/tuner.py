@@ -1,4 +1,7 @@
-"""What the main path sees of a hosted tuner, and who is hosted: every one that is not built in."""
+"""What the main path sees of a hosted tuner, and who is hosted: whoever is not built in.
+
+A built-in tuner with a plug-in inside it is hosted as a whole, so that its log has the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, TunerError, quote
 from dcqcn_gym.core.needs import NEEDS
 from dcqcn_gym.runs.tuner_host.enclosure import Enclosure
+from dcqcn_gym.runs.tuner_host.plugins import plugins_of
 from dcqcn_gym.runs.tuner_host.process import HostProcess
 from dcqcn_gym.runs.tuner_host.protocol import VERSION
 from dcqcn_gym.runs.tuner_host.values import context_plain, outcome_plain, proposal_from
@@ -45,7 +49,8 @@ class Hosting:
 
     ``deadline_s`` is the longest that one call of a hosted tuner may take (default: 300 s, or the
     environment variable). ``apart`` True gives every tuner a process of its own, False none; None
-    hosts those that are not built in. ``enclosure`` is the sandbox for those, and holds their code.
+    hosts those that are not built in or have such a one inside. ``enclosure`` is the sandbox for
+    those, and holds their code.
     """
 
     deadline_s: float = field(default_factory=_deadline)
@@ -58,17 +63,23 @@ class Hosting:
                 f"a deadline of {self.deadline_s:g} s per decision; expected a positive number"
             )
 
-    def hosts(self, tuner: str) -> bool:
-        """Return whether a tuner runs in a process of its own; raise if the name is unknown."""
-        apart = tuner not in TUNERS.builtin if self.apart is None else self.apart
-        if apart and self.enclosure is None:
-            TUNERS.check_name(tuner)
-        return apart
+    def hosts(self, tuner: str, arguments: Mapping[str, Any] | None = None) -> bool:
+        """Return whether a tuner runs in a process of its own.
+
+        Raises ConfigError for an unknown name, also of a tuner that its arguments name.
+        """
+        if self.apart is False:
+            return False
+        found = plugins_of(tuner, arguments or {})
+        if self.enclosure is None:
+            for name in found:
+                TUNERS.check_name(name)
+        return bool(found) or self.apart is True
 
 
 def guarded_tuner(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> GuardedTuner:
     """Return a fresh tuner under supervision, in a process of its own where ``hosting`` says so."""
-    if not hosting.hosts(name):
+    if not hosting.hosts(name, arguments):
         return GuardedTuner(name, make_tuner(name, dict(arguments)))
     return _HostedGuard(name, _HostedTuner(name, arguments, hosting))
 
@@ -78,7 +89,7 @@ def described(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> dict
 
     Raises ConfigError as :func:`~dcqcn_gym.tuners.parse_settings` does.
     """
-    if not hosting.hosts(name):
+    if not hosting.hosts(name, arguments):
         typed = parse_settings(name, TUNERS.load(name), arguments)
         return dict(typed.model_dump(mode="json", exclude_unset=True))
     with closing(_HostedTuner(name, arguments, hosting)) as tuner:
@@ -96,12 +107,13 @@ class _HostedTuner(Tuner[Proposal]):
 
     def __init__(self, name: str, arguments: Mapping[str, Any], hosting: Hosting) -> None:
         super().__init__()
-        self._title = name
+        inner = [plugin for plugin in plugins_of(name, arguments) if plugin != name]
+        self._title = f"{name} ({', '.join(inner)})" if inner else name
         self.offers: frozenset[str] = frozenset(NEEDS)
         box = hosting.enclosure
         inside = name if box is None else box.name_inside(name)
         command = None if box is None else box.command()
-        self.process = HostProcess(name, hosting.deadline_s, command, bare=box is not None)
+        self.process = HostProcess(self._title, hosting.deadline_s, command, bare=box is not None)
         try:
             found = self.process.call(
                 "open", version=VERSION, tuner=inside, arguments=dict(arguments)

@@ -3,13 +3,14 @@
 A setting is ``{"scheme", "si"}``, its values in the order of the scheme's knob table; a setting per
 group ``{"groups": {NAME: setting}}``; none at all is null. An observation is the list of its
 numbers, a report what :func:`~dcqcn_gym.envs.backends.report_dict.report_to_dict` makes of it.
+Contexts and outcomes are written field by field, so that one that is new goes over as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.observation import Observation
-from dcqcn_gym.core.optional_knobs import named_table
+from dcqcn_gym.core.scheme_tables import named_table
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.envs.backends.report_dict import report_from_dict, report_to_dict
@@ -32,8 +33,10 @@ __all__ = [
     "proposal_plain",
 ]
 
-_SAME = ("seed", "intervals", "cadence", "trigger", "observation_version", "observation_layout")
-"""Fields of a context that are plain as they are."""
+T = TypeVar("T")
+
+Codecs: TypeAlias = Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]
+"""How fields are written and read; one that is not there is plain data as it is."""
 
 
 def proposal_plain(proposal: Proposal | None) -> dict[str, Any] | None:
@@ -64,60 +67,42 @@ def _setting(value: object) -> Setting:
 
 def context_plain(context: TunerContext) -> dict[str, Any]:
     """Return a context as plain data; ConfigError if its knob table belongs to no scheme."""
-    scheme = context.space.table.scheme
-    named_table(scheme).require(context.base, "a tuner in a process of its own")
-    return {
-        **{name: getattr(context, name) for name in _SAME},
-        "scheme": scheme,
-        "knobs": list(context.space.knobs),
-        "line_rate_bps": context.space.line_rate_bps,
-        "base": proposal_plain(context.base),
-        "observation": _numbers(context.observation),
-        "groups": list(context.groups),
-        "devices": _devices_plain(context.devices),
-    }
+    named_table(context.space.table.scheme).require(context.base, "a tuner in a process of its own")
+    return _written(context, TunerContext, _CONTEXT)
 
 
 def context_from(value: Mapping[str, Any]) -> TunerContext:
     """Return the context that :func:`context_plain` wrote."""
-    return TunerContext(
-        **{name: value[name] for name in _SAME},
-        space=KnobSpace(value["knobs"], value["line_rate_bps"], named_table(value["scheme"])),
-        base=_setting(value["base"]),
-        observation=_observation(value["observation"]),
-        groups=tuple(value["groups"]),
-        devices=_devices(value["devices"]),
-    )
+    return _read(value, TunerContext, _CONTEXT)
 
 
 def outcome_plain(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as plain data."""
-    terms = outcome.terms
-    return {
-        "setting": proposal_plain(outcome.setting),
-        "utility": outcome.utility,
-        "terms": [terms.tp, terms.rtt, terms.pfc],
-        "observation": _numbers(outcome.observation),
-        "report": report_to_dict(outcome.report),
-        "intervals": outcome.intervals,
-        "triggered": outcome.triggered,
-    }
+    return _written(outcome, Outcome, _OUTCOME)
 
 
 def outcome_from(value: Mapping[str, Any]) -> Outcome:
     """Return the outcome that :func:`outcome_plain` wrote."""
-    setting = proposal_from(value["setting"])
-    if setting is None:
-        raise ConfigError("an outcome belongs to a setting; got none")
-    return Outcome(
-        setting=setting,
-        utility=value["utility"],
-        terms=Terms(*value["terms"]),
-        observation=_observation(value["observation"]),
-        report=report_from_dict(value["report"]),
-        intervals=value["intervals"],
-        triggered=value["triggered"],
-    )
+    return _read(value, Outcome, _OUTCOME)
+
+
+def _written(value: T, kind: type[T], codecs: Codecs) -> dict[str, Any]:
+    """Return a dataclass field by field; a subclass is written as ``kind``."""
+    return {name: write(getattr(value, name)) for name, write, _ in _fields(kind, codecs)}
+
+
+def _read(value: Mapping[str, Any], kind: type[T], codecs: Codecs) -> T:
+    return kind(**{name: read(value[name]) for name, _, read in _fields(kind, codecs)})
+
+
+def _fields(
+    kind: Any, codecs: Codecs
+) -> Iterable[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]]:
+    return ((field.name, *codecs.get(field.name, (_same, _same))) for field in fields(kind))
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _numbers(observation: Observation) -> list[float]:
@@ -129,18 +114,61 @@ def _observation(numbers: list[float]) -> Observation:
     return np.array(numbers, dtype=np.float32)
 
 
-def _devices_plain(devices: Devices | None) -> dict[str, Any] | None:
-    if devices is None:
-        return None
+def _space_plain(space: KnobSpace) -> dict[str, Any]:
     return {
-        "n_hosts": devices.n_hosts,
-        "port_node": [int(node) for node in devices.port_node],
-        "port_index": [int(index) for index in devices.port_index],
-        "tiers": [[int(node), int(tier)] for node, tier in devices.tiers.items()],
+        "scheme": space.table.scheme,
+        "knobs": list(space.knobs),
+        "line_rate_bps": space.line_rate_bps,
+        "ranges": {name: list(bounds) for name, bounds in space.ranges.items()},
     }
 
 
+def _space(value: Mapping[str, Any]) -> KnobSpace:
+    ranges = {name: (low, high) for name, (low, high) in value["ranges"].items()}
+    table = named_table(value["scheme"])
+    return KnobSpace(value["knobs"], value["line_rate_bps"], table, ranges)
+
+
+def _whole(numbers: Iterable[Any]) -> list[int]:
+    return [int(number) for number in numbers]
+
+
+def _tiers_plain(tiers: Mapping[int, int]) -> list[list[int]]:
+    return [_whole(pair) for pair in tiers.items()]  # the keys of JSON's objects are texts
+
+
+def _devices_plain(devices: Devices | None) -> dict[str, Any] | None:
+    return None if devices is None else _written(devices, Devices, _DEVICES)
+
+
 def _devices(value: Mapping[str, Any] | None) -> Devices | None:
-    if value is None:
-        return None
-    return replace(Devices(**value), tiers=dict(value["tiers"]))
+    return None if value is None else _read(value, Devices, _DEVICES)
+
+
+def _told(value: object) -> Proposal:
+    setting = proposal_from(value)
+    if setting is None:
+        raise ConfigError("an outcome belongs to a setting; got none")
+    return setting
+
+
+_DEVICES: Codecs = {
+    "port_node": (_whole, tuple),
+    "port_index": (_whole, tuple),
+    "tiers": (_tiers_plain, dict),
+    "nic_knobs": (lambda rows: [list(row) for row in rows], lambda rows: tuple(map(tuple, rows))),
+    "port_up": (lambda sides: [bool(up) for up in sides], tuple),
+}
+_CONTEXT: Codecs = {
+    "space": (_space_plain, _space),
+    "base": (proposal_plain, _setting),
+    "observation": (_numbers, _observation),
+    "groups": (list, tuple),
+    "devices": (_devices_plain, _devices),
+}
+_OUTCOME: Codecs = {
+    "setting": (proposal_plain, _told),
+    "terms": (lambda terms: [terms.tp, terms.rtt, terms.pfc], lambda three: Terms(*three)),
+    "observation": (_numbers, _observation),
+    "report": (report_to_dict, report_from_dict),
+}
