@@ -37,7 +37,8 @@ class _BanditTuner(Tuner):
         """Load the library; nothing was measured yet."""
         super().start(context)
         path = cast(_BanditSettings, self.settings).library
-        arms = load_library(path, context) if path else default_library(context.space)
+        space, base = context.space, context.base
+        arms = load_library(path, context) if path else default_library(space, base)
         self._names, self._arms = list(arms), list(arms.values())
         self._pulls = [0.0] * len(self._arms)
         self._sums = [0.0] * len(self._arms)

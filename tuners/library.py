@@ -14,6 +14,7 @@ from pathlib import Path
 from dcqcn_gym.core.config import read_toml
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import DCQCN, Setting, default_setting, expert_setting
+from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import TunerContext
 from dcqcn_gym.tuners.pretrained import FOLDER, pretrained_setting
@@ -33,13 +34,19 @@ LADDER: Mapping[str, int] = {
 """Table steps of each rung; positive is throughput-friendly."""
 
 
-def default_library(space: KnobSpace) -> dict[str, Setting]:
-    """Return the built-in arms for a knob space, by name, in a fixed order."""
+def default_library(space: KnobSpace, base: Setting | None = None) -> dict[str, Setting]:
+    """Return the built-in arms for a knob space, by name, in a fixed order.
+
+    Optional knobs, of which they say nothing, are those of ``base``; the ladder moves from there.
+    """
     rate, table = space.line_rate_bps, space.table
     start = default_setting(rate, table)
+    base = start if base is None else base
     arms = {"default": start, "expert": expert_setting(rate, table)}
-    for name in PRETRAINED if table.scheme == DCQCN.scheme else ():
+    for name in PRETRAINED if table.scheme.partition("+")[0] == DCQCN.scheme else ():
         arms[name] = pretrained_setting(FOLDER / f"{name}.toml", rate, table)
+    arms = {name: keeping_optional(arm, base) for name, arm in arms.items()}
+    start = arms["default"]
     for name, steps in LADDER.items():
         arms[name] = _rung(start, steps, space)
     return arms

@@ -23,6 +23,7 @@ from dcqcn_gym.hw.emit import emit
 from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.simulate.difference import AGAINST, other_setting
 from dcqcn_gym.tuners import TunerContext, make_tuner
+from dcqcn_gym.tuners.library import LADDER, PRETRAINED, default_library
 
 
 def _mini(**changes: Any) -> Scenario:
@@ -80,6 +81,14 @@ def test_settings_that_know_nothing_of_it_leave_it_as_it_is(tuner: str) -> None:
     without = own.ask()
     assert isinstance(without, Setting)
     assert {n: v for n, v in setting.items() if n != "pfc_alpha"} == dict(without.items())
+
+
+def test_arms_of_bandits_leave_it_as_it_is_and_the_ladder_moves_it() -> None:
+    scenario = _mini(knobs={"pfc_alpha": "tuned"}, switch={"alpha": 0.25})
+    rate, base = scenario.line_rate_bps, scenario.initial_setting()
+    arms = default_library(KnobSpace(scenario.turned, rate, base.table), base)
+    assert {arms[name]["pfc_alpha"] for name in ("default", "expert", *PRETRAINED)} == {0.25}
+    assert {arms[name]["pfc_alpha"] for name in LADDER} - {0.25} != set()
 
 
 def test_a_simulation_is_compared_with_settings_that_keep_it() -> None:
