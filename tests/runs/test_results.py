@@ -63,15 +63,17 @@ def test_digests_follow_the_content(tmp_path: Path) -> None:
     assert scenario_digest(MINI) == scenario_digest(MINI.model_dump(mode="json"))
     assert scenario_digest(MINI) != scenario_digest(other)
     file = tmp_path / "mine.py"
-    found = []
+    found, around = [], []
     for comment in ("", "# another word\n"):
         file.write_text(
             f"{comment}from dcqcn_gym.tuners import Tuner\n"
             "class Mine(Tuner):\n    name = summary = 'mine'\n    ask = lambda self: None\n"
         )
         found.append(tuner_digest(f"{file}:Mine"))
-    assert None not in found
-    assert found[0] != found[1]
+        around.append(tuner_digest("safe", {"tuner": f"{file}:Mine"}))
+    assert None not in (*found, *around)
+    assert len({*found, *around, tuner_digest("safe")}) == 5
+    assert tuner_digest("safe", {"tuner": f"{tmp_path}/gone.py:Mine"}) is None
     assert tuner_digest("nobody") is None
     assert tuner_digest("paraleon") != tuner_digest("random")
 

@@ -27,7 +27,7 @@ from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, write_atomically, write_json
-from dcqcn_gym.runs.tuner_host import hosted_digest
+from dcqcn_gym.runs.tuner_host import hosted_digest, plugins_of
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
 from dcqcn_gym.tuners.acc import AccTuner, load_network
 from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
@@ -124,15 +124,21 @@ def scenario_digest(scenario: Scenario | Mapping[str, Any]) -> str:
 def tuner_digest(tuner: str, arguments: Mapping[str, Any] | None = None) -> str | None:
     """Return the sha256 of the files that hold a tuner's class and those it inherits from.
 
-    A trained policy's numbers count as its code; other modules that the class imports do not. None
-    if the tuner cannot be loaded here.
+    A trained policy's numbers count as its code, and so does a plug-in inside a built-in tuner;
+    other modules that the class imports do not. None if the tuner cannot be loaded here.
     """
+    given = arguments or {}
     try:
-        if tuner in TUNERS.builtin:
-            return digest_here(tuner, arguments)
-        return hosted_digest(tuner, arguments or {})  # its code is not loaded here
+        if tuner not in TUNERS.builtin:
+            return hosted_digest(tuner, given)  # its code is not loaded here
+        inside = [hosted_digest(name, {}) for name in plugins_of(tuner, given)]
+        parts = [digest_here(tuner, given), *inside]
     except DcqcnGymError:
         return None
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return known[0] if len(known) == 1 else hashlib.sha256(" ".join(known).encode()).hexdigest()
 
 
 def digest_here(tuner: str, arguments: Mapping[str, Any] | None = None) -> str | None:
