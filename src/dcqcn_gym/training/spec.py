@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import dcqcn_gym
-from dcqcn_gym.core.errors import ConfigError, RunError, quote
+from dcqcn_gym.core.errors import ConfigError, RunError, printable, quote
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -61,12 +61,13 @@ class TrainSpec:
         env = self._env(0)
         env.close()
         first = env.envs[0].space
-        for name, one in zip(self.scenarios, env.envs, strict=True):
-            difference = _difference(first, one.space)
+        for name, made in zip(self.scenarios, env.envs, strict=True):
+            difference = _difference(first, made.space)
             if difference:
+                one, other = printable(self.scenarios[0]), printable(name)  # paths, shown whole
                 raise ConfigError(
-                    f"scenarios {quote(self.scenarios[0])} and {quote(name)} cannot train one "
-                    f"policy: they have {difference}; train one for each"
+                    f"scenarios '{one}' and '{other}' cannot train one policy: they have "
+                    f"{difference}; train one for each"
                 )
         return first
 
