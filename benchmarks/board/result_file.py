@@ -8,9 +8,8 @@ from typing import Any
 from pydantic import Field
 
 from dcqcn_gym.benchmarks.board.submission import RESULT, SCHEMA, Submission
-from dcqcn_gym.core.config import StrictModel, validate
+from dcqcn_gym.core.config import StrictModel, json_object, validate
 from dcqcn_gym.core.errors import ConfigError, quote
-from dcqcn_gym.core.files import parse_json
 
 __all__ = ["check_fits", "read_result"]
 
@@ -59,13 +58,7 @@ class _Result(StrictModel):
 def read_result(submission: Submission) -> dict[str, Any]:
     """Return the result of a submission; ConfigError, in one sentence, if it is none."""
     path, about = submission.folder / RESULT, submission.about
-    text = submission.read(RESULT)
-    try:
-        data = parse_json(text)
-    except ValueError as error:
-        raise ConfigError(f"{path}: not valid JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: expected an object of JSON, got {quote(data)}")
+    data = json_object(submission.read(RESULT), str(path))
     found = validate(data, _Result, source=str(path))
     for key, said, wanted in (
         ("row", found.row, about.name),

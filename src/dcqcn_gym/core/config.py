@@ -33,6 +33,7 @@ __all__ = [
     "StrictModel",
     "describe",
     "export_schemas",
+    "json_object",
     "load_json",
     "load_toml",
     "read_toml",
@@ -108,14 +109,18 @@ def load_toml(
 
 def load_json(path: Path, model: type[Model], most: int = MOST_BYTES) -> Model:
     """Read a JSON file that a program wrote into ``model``; raises :class:`ConfigError`."""
-    text = read_text(path, most)
+    return validate(json_object(read_text(path, most), str(path)), model, source=str(path))
+
+
+def json_object(text: str | bytes, source: str) -> dict[str, Any]:
+    """Return the object of a JSON text; errors are ConfigErrors that begin with ``source``."""
     try:
         data = parse_json(text)
     except ValueError as error:
-        raise ConfigError(f"{path}: not valid JSON: {error}") from None
+        raise ConfigError(f"{source}: not valid JSON: {error}") from None
     if not isinstance(data, dict):
-        raise ConfigError(f"{path}: expected an object of JSON, got {quote(data)}")
-    return validate(data, model, source=str(path))
+        raise ConfigError(f"{source}: expected an object of JSON, got {quote(data)}")
+    return data
 
 
 def validate(
