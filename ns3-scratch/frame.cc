@@ -6,6 +6,8 @@
 
 #include "dcqcn-node.h"
 #include "ns3/ethernet-header.h"
+#include "ns3/node-list.h"
+#include "rdma-host.h"
 #include "roce-headers.h"
 
 namespace ns3 {
@@ -33,11 +35,12 @@ Ptr<Packet> PauseFrame(const Flight& flight, Mac48Address from) {
   return frame;
 }
 
-uint8_t Opcode(const ::dcqcn::Packet& p) {
+uint8_t Opcode(const ::dcqcn::Packet& p, const MessageEnds& messages) {
   switch (p.type()) {
     case ::dcqcn::Kind::kData:
-      if (p.last) return p.seq == 0 ? BthHeader::kSendOnly : BthHeader::kSendLast;
-      return p.seq == 0 ? BthHeader::kSendFirst : BthHeader::kSendMiddle;
+      if (messages.Begins(p.qp, p.seq))
+        return p.last ? BthHeader::kSendOnly : BthHeader::kSendFirst;
+      return p.last ? BthHeader::kSendLast : BthHeader::kSendMiddle;
     case ::dcqcn::Kind::kCnp:
       return BthHeader::kCnp;
     default:
@@ -65,7 +68,7 @@ Ptr<Packet> CnpContent(const ::dcqcn::CnpBits& bits) {
 
 // payload, and the extended header of the kind
 Ptr<Packet> Content(const ::dcqcn::Packet& p, const ::dcqcn::Wire& wire,
-                    const ::dcqcn::CnpBits& bits) {
+                    const ::dcqcn::CnpBits& bits, const MessageEnds& messages) {
   if (p.is_data()) {
     const uint32_t payload = p.bytes - static_cast<uint32_t>(wire.data_overhead);
     return Create<Packet>(payload);
@@ -74,7 +77,7 @@ Ptr<Packet> Content(const ::dcqcn::Packet& p, const ::dcqcn::Wire& wire,
   Ptr<Packet> content = Create<Packet>();
   AethHeader aeth;
   aeth.negative = p.type() == ::dcqcn::Kind::kNack;
-  aeth.msn = p.seq & 0xffffff;
+  aeth.msn = messages.Before(p.qp, p.seq) & 0xffffff;
   content->AddHeader(aeth);
   return content;
 }
@@ -88,14 +91,18 @@ Ptr<Packet> MakeFrame(const Flight& flight, const DcqcnNode& sender, uint32_t po
   const ::dcqcn::World& world = sender.World();
   const ::dcqcn::Qp& qp = world.transport.qp(::dcqcn::slot_of(p.qp));
 
+  // a node's number in ns-3 is that in the scenario
+  const auto source = DynamicCast<RdmaHost>(NodeList::GetNode(qp.src));
+  const MessageEnds& messages = source->Messages();
+
   ::dcqcn::CnpBits bits;
   if (p.type() == ::dcqcn::Kind::kCnp) {
     bits = world.transport.schemes().of(qp.dst).cnp_bits(::dcqcn::slot_of(p.qp),
                                                          static_cast<::dcqcn::Time>(p.sent));
   }
-  Ptr<Packet> frame = Content(p, world.scenario.wire, bits);
+  Ptr<Packet> frame = Content(p, world.scenario.wire, bits, messages);
   BthHeader bth;
-  bth.opcode = Opcode(p);
+  bth.opcode = Opcode(p, messages);
   bth.becn = p.type() == ::dcqcn::Kind::kCnp || p.cnp;
   bth.ack_request = p.is_data();
   bth.reserved = bits.seven;

@@ -11,7 +11,7 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
-CNP = 0x81
+FIRST, MIDDLE, LAST, ONLY, ACKNOWLEDGE, CNP = 0x00, 0x01, 0x02, 0x04, 0x11, 0x81
 BTH = 14 + 20 + 8
 
 
@@ -68,3 +68,72 @@ def test_a_cnp_of_dolce_rc_has_its_count(tmp_path: Path) -> None:
 def test_other_cnps_are_empty(scheme: str, tmp_path: Path) -> None:
     sent, _ = cnps(tmp_path, scheme)
     assert {(tau_ns(frame), count(frame)) for frame in sent} == {(0, 0)}
+
+
+def word(frame: Frame, at: int) -> int:
+    """Return the low 24 bits of a word of the headers after UDP: QP (4), PSN (8), MSN (12)."""
+    return int.from_bytes(frame.data[BTH + at + 1 : BTH + at + 4], "big")
+
+
+def between(scenario: Scenario, folder: Path, length_ps: int) -> tuple[list[Frame], list[Frame]]:
+    """Return the data that host 1 sends and the ACKs that host 0 returns, of 17 hosts or fewer."""
+    backend = Ns3Backend(pcap=folder / "run")
+    backend.open(scenario, 1)
+    backend.apply(scenario.initial_setting())
+    backend.advance(length_ps)
+    backend.close()
+    address = [bytes([11, 0, 0, host + 1]) for host in (0, 1)]
+    sent = [
+        f
+        for f in read(folder / "run-1-0.pcap")
+        if f.opcode in (FIRST, MIDDLE, LAST, ONLY) and f.data[30:34] == address[0]
+    ]
+    acks = [
+        f
+        for f in read(folder / "run-0-0.pcap")
+        if f.opcode == ACKNOWLEDGE and f.data[30:34] == address[1]
+    ]
+    assert len(sent) > 50 < len(acks)
+    return sent, acks
+
+
+def by_pair(frames: list[Frame]) -> dict[int, list[Frame]]:
+    pairs: dict[int, list[Frame]] = {}
+    for frame in frames:
+        pairs.setdefault(word(frame, 4), []).append(frame)
+    return pairs
+
+
+def check_messages(sent: list[Frame], acks: list[Frame], packets: int) -> None:
+    """Check every opcode and MSN of a queue pair whose messages have so many packets each."""
+    place = {0: FIRST, packets - 1: LAST} if packets > 1 else {0: ONLY}
+    assert [f.opcode for f in sent] == [place.get(word(f, 8) % packets, MIDDLE) for f in sent]
+    # a NAK asks for the packet of its PSN, an ACK has all up to it
+    had = [word(f, 8) + (f.data[BTH + 12] & 0x60 == 0) for f in acks]
+    assert [word(f, 12) for f in acks] == [n // packets for n in had]
+
+
+@pytest.mark.parametrize(("bytes_", "packets"), [(3000, 3), (1000, 1)])
+def test_the_messages_of_a_kept_queue_pair_are_told_apart(
+    bytes_: int, packets: int, tmp_path: Path
+) -> None:
+    values = load_scenario("osu-alltoall-16").model_dump(mode="json", exclude_unset=True)
+    [workload] = values["workloads"]
+    few = {**workload, "bytes": bytes_, "messages": 12, "connections": 2}
+    sent, acks = between(
+        Scenario.model_validate({**values, "workloads": [few]}), tmp_path, 200_000_000
+    )
+    pairs, answers = by_pair(sent), by_pair(acks)
+    assert len(pairs) == 2
+    for qp, frames in pairs.items():
+        assert max(word(f, 8) for f in frames) >= 6 * packets  # more than one round
+        check_messages(frames, answers[qp], packets)
+
+
+def test_a_packet_sent_again_keeps_its_opcode(tmp_path: Path) -> None:
+    sent, acks = between(load_scenario("lossy-incast"), tmp_path, 1_000_000_000)
+    for qp, frames in by_pair(sent).items():
+        numbers = [word(f, 8) for f in frames]
+        assert len(set(numbers)) < len(numbers)  # the switch dropped some
+        packets = 977  # 1 MB in packets of 1024 B
+        check_messages(frames, by_pair(acks)[qp], packets)
