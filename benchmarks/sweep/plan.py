@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -74,7 +74,8 @@ def parse_axis(text: str, scenario: Scenario, points: int = POINTS) -> Axis:
     """Return the axis of ``KNOB``, ``KNOB=1,2,3`` or ``KNOB=LOW..HIGH``, in NVIDIA's units.
 
     ``points`` values between two ends; ``KNOB`` alone goes over the range that tuners reach.
-    Raises ConfigError (form, range) or UnknownNameError with near names.
+    Raises ConfigError (form, the knob's own range) or UnknownNameError with near names; how knobs
+    stand to each other is for :meth:`Plan.check`, which knows all of them.
     """
     name, given, values = (part.strip() for part in text.partition("="))
     knob = scenario.table[knob_name(name, scenario.table.knobs)]
@@ -82,16 +83,30 @@ def parse_axis(text: str, scenario: Scenario, points: int = POINTS) -> Axis:
     if not given:
         return Axis(knob, values_over(knob, *knob.tuned_at(rate), points))
     low, between, high = values.partition("..")
-    found = (
+    found = sorted(
         values_over(knob, _number(text, low), _number(text, high), points)
         if between
-        else tuple(sorted(_number(text, value) for value in values.split(",")))
+        else (_number(text, value) for value in values.split(","))
     )
-    for twice in (v for v in found if found.count(v) > 1):
-        raise ConfigError(f"--knob {quote(text)}: {twice:g} is there twice; give it once")
+    for one, following in pairwise(found):
+        if _digits(one) == _digits(following):
+            raise ConfigError(
+                f"--knob {quote(text)}: {following:g} is there twice; give it once (values differ "
+                "in their first ten digits)"
+            )
+    least, most = knob.legal_at(rate)
     for value in found:
-        scenario.initial_setting().replace_nvidia({knob.name: value}).check(rate, "--knob")
-    return Axis(knob, found)
+        if not least <= value <= most:
+            raise ConfigError(
+                f"--knob: {knob.name} = {value:g} {knob.unit} is out of range; expected "
+                f"{least:g} to {most:g} {knob.unit}"
+            )
+    return Axis(knob, tuple(found))
+
+
+def _digits(value: float) -> str:
+    """Return a value as the folder of its runs has it."""
+    return f"{value:.10g}"
 
 
 def _number(text: str, value: str) -> float:
@@ -136,7 +151,15 @@ class Plan:
     def name(self, point: Point) -> str:
         """Return a point's name, which is that of its folder."""
         pairs = zip(self.axes, point, strict=True)
-        return "+".join(f"{axis.knob.name}-{value:.10g}" for axis, value in pairs)
+        return "+".join(f"{axis.knob.name}-{_digits(value)}" for axis, value in pairs)
+
+    def check(self) -> None:
+        """Raise ConfigError for a point that is no legal setting, before anything runs."""
+        for point in self.points:
+            try:
+                self.setting(point).check(self.scenario.line_rate_bps, "--knob")
+            except ConfigError as error:
+                raise ConfigError(f"{error} at every point of the sweep") from None
 
     def job(self, out: Path, point: Point, seed: int) -> RunJob:
         """Return the run of a point with one seed."""
@@ -179,6 +202,7 @@ def produce(
     Raises RunError if ``out`` holds a sweep of another scenario, base or length (unless ``force``),
     or naming what failed; what is finished stays.
     """
+    plan.check()
     jobs = plan.jobs(out)
     next(iter(jobs.values())).spec.check()
     if not force:

@@ -43,6 +43,7 @@ def sweep(*words: str) -> tuple[int, str]:
 def test_axes() -> None:
     assert parse_axis("kmax=400, 100", MINI).values == (100, 400)
     assert parse_axis("RPG_TIME_RESET=10..1000", MINI, 3).values == (10, 100, 1000)
+    assert parse_axis("kmax=800..200", MINI, 3).values == pytest.approx((200, 400, 800))
     assert values_over(KNOBS["rp_gd"], 10, 13, 8) == (10, 11, 12, 13)
     whole = parse_axis("kmax", MINI).values
     assert (whole[0], whole[-1]) == KNOBS["kmax"].tuned_at(25e9)
@@ -52,7 +53,8 @@ def test_axes() -> None:
         ("kmax=100..", "expected KNOB"),
         ("kmax=200,200", "200 is there twice"),
         ("rp_gd=99", "rp_gd"),
-        ("kmax=1..50", "kmin"),
+        ("kmax=400,400.00000000001", "400 is there twice"),
+        ("pmax=0.1,2", "pmax = 2 probability is out of range; expected 0 to 1"),
     ):
         with pytest.raises(ConfigError, match=said):
             parse_axis(text, MINI)
@@ -60,6 +62,18 @@ def test_axes() -> None:
         parse_axis("kmxa", MINI)
     with pytest.raises(UnknownNameError, match="did you mean 'rtt'"):
         metric("rt")
+
+
+def test_knobs_stand_to_each_other_as_at_the_points() -> None:
+    """What the scenario has of the other threshold does not count where a sweep sets it."""
+    base = MINI.initial_setting().replace_nvidia({"kmax": 3000})
+    low, high = (parse_axis(text, MINI) for text in ("kmin=1000,2000", "kmax=2000,4000"))
+    Plan(MINI, base, [low]).check()
+    Plan(MINI, MINI.initial_setting(), [low, high]).check()
+    with pytest.raises(ConfigError, match=r"kmin = 1000 KB is larger .* at every point"):
+        Plan(MINI, MINI.initial_setting(), [low]).check()
+    with pytest.raises(ConfigError, match=r"kmin = 2000 KB is larger than kmax = 1500 KB"):
+        Plan(MINI, base, [low, parse_axis("kmax=1500", MINI)]).check()
 
 
 def test_points_are_runs_of_their_settings_and_a_sweep_goes_on(tmp_path: Path) -> None:
@@ -141,6 +155,8 @@ def test_a_surface_shades_from_least_to_most_and_leaves_holes() -> None:
         (["--knob", "kmax", "--metric", "thruput"], "did you mean 'throughput'"),
         (["--knob", "kmax", "--scenario", "mini-fb"], "mini-fb"),
         (["--knob", "kmax", "--set", "tor:kmax=800"], "leave the group out"),
+        (["--knob", "kmax=1..50"], "kmin must be at most kmax at every point"),
+        (["--knob", "kmin", "--set", "kmax=150"], "kmin must be at most kmax at every point"),
     ],
 )
 def test_the_command_says_what_is_wrong(words: list[str], said: str, tmp_path: Path) -> None:

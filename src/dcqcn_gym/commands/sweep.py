@@ -97,4 +97,6 @@ def _plan(
     axes = [parse_axis(text, chosen, points) for text in knobs]
     if len({axis.knob.name for axis in axes}) < len(axes):
         raise ConfigError(f"--knob names {axes[0].knob.name} twice; give two knobs")
-    return Plan(chosen, base, axes, seeds, intervals, backend)
+    plan = Plan(chosen, base, axes, seeds, intervals, backend)
+    plan.check()
+    return plan
