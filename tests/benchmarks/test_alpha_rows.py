@@ -17,6 +17,13 @@ def test_places_and_their_agreement() -> None:
     assert rank_agreement([1, 1], [2, 2]) == 1.0
 
 
+def test_equal_figures_share_the_mean_of_their_ranks() -> None:
+    """By hand: ranks 1 2 3 4 and 1 3 3 3; their products 3, over the root of 5 times 3."""
+    assert rank_agreement([4, 3, 2, 1], [9, 5, 5, 5]) == pytest.approx(3 / 15**0.5)
+    assert rank_agreement([9, 5, 5, 5], [9, 5, 5, 5]) == pytest.approx(1.0)
+    assert rank_agreement([5, 5, 5, 9], [9, 5, 5, 5]) == pytest.approx(-1 / 3)
+
+
 def test_one_row_under_every_alpha(tmp_path: Path) -> None:
     plan = AlphaPlan(tmp_path, ("mini-storm",), ("default",), 1, 2)
     (table,) = measure(plan, 1)
