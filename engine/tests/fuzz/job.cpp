@@ -28,13 +28,10 @@ void assign_row(std::vector<double>& rows, std::size_t columns, const std::strin
   }
 }
 
-template <class T>
-void assign(std::vector<T>& rows, const std::string& which, const T& value) {
-  if (which == "*") {
-    rows.assign(rows.size(), value);
-  } else {
-    rows.at(std::stoul(which)) = value;
-  }
+template <class T, class Do>
+void for_each_row(std::vector<T>& rows, const std::string& which, Do&& act) {
+  if (which != "*") return act(rows.at(std::stoul(which)));
+  for (T& row : rows) act(row);
 }
 
 std::uint64_t hash_of(const std::string& text) {
@@ -106,7 +103,16 @@ bool Player::play(const std::string& line) {
     assign_row(nics_, columns, which, numbers(in, columns));
   } else if (word == "ecn") {
     in >> which;
-    assign(ecns_, which, EcnSetting::from_si(numbers(in, ecn_knobs().size()).data()));
+    const EcnSetting curve = EcnSetting::from_si(numbers(in, ecn_knobs().size()).data());
+    for_each_row(ecns_, which, [&](EcnSetting& row) {
+      const double alpha = row.pfc_alpha;
+      row = curve;
+      row.pfc_alpha = alpha;
+    });
+  } else if (word == "alpha") {
+    in >> which;
+    const double alpha = numbers(in, 1).front();
+    for_each_row(ecns_, which, [&](EcnSetting& row) { row.pfc_alpha = alpha; });
   } else if (word == "apply") {
     const std::size_t columns = simulation_->schemes().columns();
     simulation_->apply({nics_.data(), nics_.size() / columns, columns}, ecns_);

@@ -4,6 +4,7 @@
 //   seed N                 of the simulation (first line of the script)
 //   nic H|* v1 ... v17     SI values of one host or of all, in the order of the table
 //   ecn P|* kmin kmax pmax the same for one port or all
+//   alpha P|* value        PFC alpha of one port or all; 0: that of the scenario
 //   apply                  put the rows into force
 //   run T                  advance to T picoseconds
 //   report                 close the interval; here the engines are compared

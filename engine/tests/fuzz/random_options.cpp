@@ -1,10 +1,12 @@
 #include "random_options.hpp"
 
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
 #include "model/random_stream.hpp"
+#include "model/shared_buffer.hpp"
 #include "model/topology.hpp"
 
 namespace dcqcn::fuzz {
@@ -109,6 +111,53 @@ void react_to_arrivals(Job& job, RandomStream& draws) {
   job.scenario.insert(job.scenario.end() - 1, line);  // before `end`
 }
 
+// reserves and headrooms: a switch with no more than that has nothing to share
+Bytes kept_bytes(const Simulation& simulation, int node) {
+  const Topology& t = simulation.topology();
+  std::vector<Bytes> headrooms;
+  for (int p = t.first_port(node); p < t.first_port(node + 1); ++p) {
+    headrooms.push_back(t.port(p).headroom);
+  }
+  return -SharedBuffer(simulation.scenario().pfc, 0, headrooms).pool();
+}
+
+// what is left to share is below the size of most packets, or nothing
+void take_the_shared_buffer(Job& job, RandomStream& draws) {
+  const Simulation plain(job.compiled(), 1, "window");
+  Job changed = job;
+  for (std::string& line : changed.scenario) {
+    if (line.rfind("switch ", 0) != 0) continue;
+    std::istringstream in(line);
+    std::string word, out;
+    int node = 0;
+    in >> word >> node;
+    const Bytes shared = draws.below(2) == 0 ? 0 : draws.below(2000);
+    out = word + " " + std::to_string(node);
+    while (in >> word) {
+      const bool buffer = word.rfind("buffer=", 0) == 0;
+      out += " " + (buffer ? "buffer=" + std::to_string(kept_bytes(plain, node) + shared) : word);
+    }
+    line = out;
+  }
+  if (accepted(changed)) job = changed;
+}
+
+// before every second `apply`, all ports have one alpha and one of them another
+void move_alphas(Job& job, RandomStream& draws) {
+  const Simulation plain(job.compiled(), 1, "window");
+  const auto ports = static_cast<std::uint32_t>(plain.topology().port_count());
+  const auto alpha = [&draws] { return std::to_string(0.001 + 4 * draws.uniform()); };
+  std::vector<std::string> script;
+  for (const std::string& line : job.script) {
+    if (line == "apply" && draws.below(2) == 0) {
+      script.push_back("alpha * " + alpha());
+      script.push_back("alpha " + std::to_string(draws.below(ports)) + " " + alpha());
+    }
+    script.push_back(line);
+  }
+  job.script = script;
+}
+
 }  // namespace
 
 void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number) {
@@ -129,6 +178,15 @@ void add_probes(Job& job, std::uint64_t seed, std::uint64_t number) {
   for (std::string& line : job.scenario) {
     if (line.rfind("transport ", 0) == 0) line += " rtt_probe_ps=" + period;
   }
+}
+
+void change_buffers(Job& job, std::uint64_t seed, std::uint64_t number) {
+  RandomStream draws(seed, Purpose::kMarking, number);
+  const bool pools = draws.below(6) == 0;
+  const bool alphas = draws.below(3) == 0;
+  if (!accepted(job)) return;
+  if (pools) take_the_shared_buffer(job, draws);
+  if (alphas) move_alphas(job, draws);
 }
 
 void add_options(Job& job, std::uint64_t seed, std::uint64_t number) {

@@ -16,4 +16,8 @@ void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number);
 // The same of the fourth: round trips of probes.
 void add_probes(Job& job, std::uint64_t seed, std::uint64_t number);
 
+// The same of the fifth: switches with no or hardly any shared buffer, so that thresholds are 0,
+// and alphas of single ports that change in mid-run.
+void change_buffers(Job& job, std::uint64_t seed, std::uint64_t number);
+
 }  // namespace dcqcn::fuzz
