@@ -107,6 +107,17 @@ def test_a_change_is_paired_by_seed() -> None:
     assert one.found.mean == pytest.approx(-0.3, abs=0.001)
 
 
+def test_a_change_to_nothing_in_some_seeds_is_left_open() -> None:
+    """It is no evidence against a fall, which it was taken for when its interval was NaN."""
+    found = results(new=(0.0, 0.0, 4.0), old=(2.0, 3.0, 5.0))
+    for rule in (Sign(-1), Effect(-0.5), AtMost(-0.5)):
+        (one,) = judge([Claim("", "", Change("m", "new", "old", 1), rule)], found)
+        assert one.verdict is OPEN
+    gone = results(new=(0.0, 0.0, 0.0), old=(2.0, 3.0, 5.0))
+    (one,) = judge([Claim("", "", Change("m", "new", "old", 1), Sign(-1))], gone)
+    assert one.verdict is REPRODUCED
+
+
 def by_seed(found: Results, seed: int) -> float:
     return found.value("m", "a", 1, seed) - found.value("m", "b", 1, seed)
 

@@ -96,6 +96,22 @@ def test_relative_change_is_a_geometric_mean() -> None:
     assert paired_change([3.0], [4.0], relative=True).mean == pytest.approx(-0.25)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_pair_that_falls_to_nothing_has_no_interval() -> None:
+    """Its ratio is 0, which has no logarithm: the sign is known, how sure it is is not."""
+    fallen = paired_change([0.0, 0.0, 4.0], [2.0, 3.0, 5.0], relative=True)
+    assert (fallen.mean, fallen.low, fallen.high, fallen.constant) == (-1.0, None, None, False)
+    assert fallen.n == 3
+    risen = paired_change([2.0, 3.0, 4.0], [0.0, 0.0, 5.0], relative=True)
+    assert (risen.mean, risen.low, risen.high) == (math.inf, None, None)
+    gone = paired_change([0.0, 0.0], [2.0, 3.0], relative=True)
+    assert (gone.mean, gone.constant) == (-1.0, True)
+    both = paired_change([0.0, 2.0], [2.0, 0.0], relative=True)
+    assert math.isnan(both.mean)
+    assert not both.known
+    assert paired_change([0.0, 2.0, 2.0], [0.0, 4.0, 8.0], relative=True).n == 2
+
+
 def test_pairs_must_match() -> None:
     with pytest.raises(ConfigError, match="got 2 and 1"):
         paired_change([1.0, 2.0], [1.0])

@@ -112,8 +112,8 @@ class SlowdownRow:
 class Estimate:
     """A mean over seeds with a confidence interval; ``low``/``high`` are None if unknown.
 
-    They are unknown for a single value, and for values that are all the same (``constant``): seeds
-    that change nothing say nothing about other traffic.
+    They are unknown for a single value, where one of several values is infinite, and for values
+    that are all the same (``constant``): seeds that change nothing say nothing about other traffic.
     """
 
     mean: float
@@ -226,15 +226,19 @@ def estimate(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> 
     """Return the mean of one value per seed with a two-sided confidence interval.
 
     Student's t below :data:`BOOTSTRAP_FROM` values, the BCa bootstrap from there on. NaN values
-    (seeds without such a flow) are left out; values that are all the same have no interval.
+    (seeds without such a flow) are left out; values that are all the same have no interval, and
+    neither have values of which one is infinite.
     """
     x = np.asarray(values, dtype=np.float64)
     x = x[~np.isnan(x)]
     if not x.size:
         return Estimate(math.nan, None, None, 0)
-    mean = float(np.mean(x))
+    with np.errstate(invalid="ignore"):  # infinite both ways: not known
+        mean = float(np.mean(x))
     if x.size < 2 or np.all(x == x[0]):
         return Estimate(mean, None, None, int(x.size), constant=x.size > 1)
+    if not np.all(np.isfinite(x)):
+        return Estimate(mean, None, None, int(x.size))
     low, high = _interval(x, confidence)
     return Estimate(mean, low, high, int(x.size))
 
@@ -255,14 +259,16 @@ def paired_change(
     """Return the mean of ``values - reference`` over seeds, pair by pair.
 
     ``relative`` gives the geometric mean of ``values/reference`` minus 1 instead (-0.2: a fifth
-    less), with the interval computed on the logarithms. Lengths that differ raise ConfigError.
+    less), with the interval computed on the logarithms: a pair that falls to 0 or rises from it has
+    none, one of two zeros is left out. Lengths that differ raise ConfigError.
     """
     x, y = np.asarray(values, dtype=np.float64), np.asarray(reference, dtype=np.float64)
     if x.shape != y.shape:
         raise ConfigError(f"pairs need as many values as references; got {x.size} and {y.size}")
     if not relative:
         return estimate(x - y, confidence)
-    e = estimate(np.log(x) - np.log(y), confidence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        e = estimate(np.log(x) - np.log(y), confidence)
     low = None if e.low is None else _expm1(e.low)
     high = None if e.high is None else _expm1(e.high)
     return Estimate(_expm1(e.mean), low, high, e.n, e.constant)
