@@ -95,10 +95,11 @@ def schemes(
     """Packet-hops per CPU second under every scheme, on the same jobs, against DCQCN's."""
     from rich.console import Console
 
-    from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.speed.engine import JOBS
     from dcqcn_gym.benchmarks.speed.schemes import DEFAULT_JOBS, measure_schemes, table
 
+    check_page(write, "schemes")
     for name in job or ():
         if name not in JOBS:
             raise UnknownNameError("job", name, JOBS)
@@ -166,10 +167,11 @@ def recommended(
 ) -> None:
     """Tune, then judge what was recommended on fresh seeds against default and expert."""
     import dcqcn_gym.benchmarks.recommended as bench
-    from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
 
+    check_page(write, "recommended")
     plan = bench.Plan(
         scenarios=tuple(scenario or bench.SCENARIOS),
         tuners=tuple(tuner or bench.TUNERS),

@@ -58,12 +58,13 @@ def monitor(
     if explain:
         _explain(out, scenario, load, seeds, warmup, length, workers, write)
         return
-    from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.monitors.gates import gates
     from dcqcn_gym.benchmarks.monitors.page import build_page, markdown
     from dcqcn_gym.benchmarks.monitors.study import Plan, produce, rows
     from dcqcn_gym.runs.progress import open_progress
 
+    check_page(write, "bench monitor")
     standard = Plan()
     plan = Plan(
         loads=tuple(load or standard.loads),
@@ -102,12 +103,13 @@ def _explain(
     workers: int,
     write: Path | None,
 ) -> None:
-    from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.monitors.history import HistoryPlan, history_table
     from dcqcn_gym.benchmarks.monitors.study import produce, results
     from dcqcn_gym.benchmarks.monitors.worlds import WorldPlan, accounts, explanation
     from dcqcn_gym.runs.progress import open_progress
 
+    check_page(write, "bench monitor explained")
     plan = WorldPlan(
         loads=tuple(load or WorldPlan().loads),
         seeds=tuple(range(1, seeds + 1)),

@@ -122,11 +122,12 @@ def rerun(
 
     Exit status 2 if one differs: dynamics have changed, and its results have to be made anew.
     """
-    from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.papers.catalog import results_folder
     from dcqcn_gym.benchmarks.papers.rerun import cheapest, table_of_reruns
     from dcqcn_gym.runs.table import print_tables
 
+    check_page(write, "papers-rerun")
     kept = results_folder() if keep is None else keep
     found = _again(figures or cheapest(kept, size), size, kept, out, jobs, quiet)
     table = table_of_reruns(found)

@@ -1,0 +1,34 @@
+"""Tables between marks: commands look at the page before they measure what goes into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import RunError
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("directions",),
+        ("monitor",),
+        ("monitor", "--explain"),
+        ("recommended",),
+        ("schemes",),
+    ],
+    ids=" ".join,
+)
+def test_a_page_without_the_marks_is_refused_before_anything_runs(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n")
+    out = () if words == ("schemes",) else ("--out", str(tmp_path / "out"))
+    found = CliRunner().invoke(app, ["bench", *words, *out, "--write", str(page)])
+    assert isinstance(found.exception, RunError), found.output
+    assert "lacks the marks" in str(found.exception)
+    assert list(tmp_path.iterdir()) == [page]
