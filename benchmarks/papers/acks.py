@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Judged, Level, Verdict, judge
-from dcqcn_gym.benchmarks.papers.figure import Figure, Size
+from dcqcn_gym.benchmarks.papers.figure import DATA_ACKS, Figure, Size
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
@@ -23,13 +23,11 @@ __all__ = ["FOLDER", "as_asked", "both_ways", "has_data_acks", "what_changed", "
 
 FOLDER = "acks"
 """Where such results are kept, beside those of the figures as they are."""
-ASKED = "acks_as_data"
-"""The number in ``Size.more`` that asks for it, so that results tell how they were made."""
 
 
 def as_asked(scenario: Scenario, size: Size) -> Scenario:
     """Return the scenario with ACKs and CNPs in the class of their data if ``size`` asks for it."""
-    if not size.more.get(ASKED):
+    if not size.more.get(DATA_ACKS):
         return scenario
     return changed_scenario(scenario, {"switch": {"ack_class": "data"}}, scenario.name)
 
@@ -48,7 +46,7 @@ def with_data_acks(figure: Figure) -> Figure:
         name: replace(
             size,
             points={row: at for row, at in size.points.items() if row in figure.data_acks},
-            more={**size.more, ASKED: 1.0},
+            more={**size.more, DATA_ACKS: 1.0},
         )
         for name, size in figure.sizes.items()
     }
@@ -57,7 +55,7 @@ def with_data_acks(figure: Figure) -> Figure:
 
 def has_data_acks(results: Results) -> bool:
     """Return whether results were made in that way."""
-    return any(line["more"].get(ASKED) for line in results.lines)
+    return any(line["more"].get(DATA_ACKS) for line in results.lines)
 
 
 def both_ways(figure: Figure, usual: Results, data: Results) -> list[tuple[Judged, Judged]]:

@@ -27,6 +27,7 @@ from typing import TypeAlias
 from dcqcn_gym.benchmarks.papers.claims import Claim
 
 __all__ = [
+    "DATA_ACKS",
     "SIZES",
     "Against",
     "Cell",
@@ -40,6 +41,9 @@ __all__ = [
 ]
 
 SIZES = ("smoke", "quick", "full")
+DATA_ACKS = "acks_as_data"
+"""The number in ``Size.more`` that asks for ACKs in the class of their data (``acks.py``), so that
+results tell how they were made."""
 
 Place: TypeAlias = float | str
 """Where along x: a number, or a name such as a workload's."""

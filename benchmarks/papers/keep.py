@@ -10,7 +10,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from dcqcn_gym.benchmarks.papers.acks import FOLDER, has_data_acks
+from dcqcn_gym.benchmarks.papers.acks import FOLDER, has_data_acks, with_data_acks
+from dcqcn_gym.benchmarks.papers.catalog import figure as figure_of
 from dcqcn_gym.benchmarks.papers.checks import Checks
 from dcqcn_gym.benchmarks.papers.confirm import CONFIRMED_FILE, read_confirmed
 from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
@@ -35,8 +36,12 @@ __all__ = [
 
 
 def keep_results(folder: Path, keep: Path) -> Path:
-    """Copy the results of a run into ``keep``, with the time they took; return the file."""
+    """Copy the results of a run into ``keep``, with the time they took; return the file.
+
+    Raises RunError for results that are not of the figure as it is now.
+    """
     results = read_results(folder / RESULTS_FILE)
+    _check_current(folder, results)
     if not keep.is_dir():
         raise RunError(f"--keep {keep} is no folder; run this in a checkout, or make the folder")
     place = keep / FOLDER if has_data_acks(results) else keep
@@ -46,6 +51,24 @@ def keep_results(folder: Path, keep: Path) -> Path:
     write_atomically(path, (folder / RESULTS_FILE).read_bytes())
     write_atomically(_timing(path), timing)
     return path
+
+
+def _check_current(folder: Path, results: Results) -> None:
+    """Raise RunError if a figure's rows, length or revision are no longer those of its results."""
+    of = figure_of(results.figure)
+    if has_data_acks(results):
+        of = with_data_acks(of)
+    size = size_of(of, results.size)
+    now = [
+        (of.revision, size.length_ms, dict(size.more), cell.row, cell.x, cell.seed)
+        for cell in size.cells()
+    ]
+    keys = ("revision", "length_ms", "more", "row", "x", "seed")
+    if [tuple(line[key] for key in keys) for line in results.lines] != now:
+        raise RunError(
+            f"{folder} holds results of another state of {of.name}: its rows, length or revision "
+            f"have changed since; run dcqcn-gym paper run {of.name} --size {results.size} again"
+        )
 
 
 def kept_file(folder: Path, figure: str, size: str) -> Path:
@@ -71,9 +94,19 @@ def kept_results(keep: Path) -> Mapping[str, tuple[Results, float | None]]:
 
 
 def kept_seconds(keep: Path, figure: str, size: str) -> float | None:
-    """Return the CPU seconds that the kept results of a figure at a size took; None if unknown."""
+    """Return the CPU seconds that the kept results of a figure at a size took; None if unknown.
+
+    Raises RunError for a file that does not tell them.
+    """
     timing = _timing(kept_file(keep, figure, size))
-    return float(json.loads(timing.read_bytes())["cpu_s"]) if timing.exists() else None
+    if not timing.exists():
+        return None
+    try:
+        return float(json.loads(timing.read_bytes())["cpu_s"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(
+            f"{timing} does not hold the CPU time of a figure; remove it, or keep the results anew"
+        ) from error
 
 
 def cost_in_words(keep: Path, figure: Figure, size: str) -> str:

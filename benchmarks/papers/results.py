@@ -1,6 +1,7 @@
 """Results of a figure: one line of JSON per cell, made by jobs that a campaign carries out.
 
-A cell leaves a file of its own, so a run that is interrupted goes on with what is missing.
+A cell leaves a file of its own, so a run that is interrupted goes on with what is missing; files of
+another version are made again, and a folder of another figure or size is refused.
 ``results.jsonl`` holds all of them in the order of the plan: the same bytes whatever the number of
 workers. What it cost in time is in ``timing.json``, which alone differs from run to run.
 """
@@ -17,7 +18,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Place, Series, Size
+import dcqcn_gym
+from dcqcn_gym.benchmarks.papers.figure import (
+    DATA_ACKS,
+    SIZES,
+    Cell,
+    Figure,
+    Measured,
+    Place,
+    Series,
+    Size,
+)
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
@@ -78,18 +89,47 @@ class CellJob:
         begin = time.process_time()
         measured = self.figure.measure(self.cell, self.figure.sizes[self.size])
         spent = round(time.process_time() - begin, 2)
-        line = {**self.header(), **_kept(measured), "cpu_s": spent}
+        made = {"cpu_s": spent, "version": dcqcn_gym.__version__}
+        line = {**self.header(), **_kept(measured), **made}
         write_atomically(self.path, encode_line(line))
 
     def done(self) -> bool:
-        """Return whether the file holds this cell, measured in this way."""
-        try:
-            found = json.loads(self.path.read_bytes())
-        except (OSError, ValueError):
+        """Return whether the file holds this cell, measured in this way by this version.
+
+        Files of before the version was in them count as of this one.
+        """
+        found = _read_cell(self.path)
+        if found is None or not isinstance(found.get("cpu_s"), int | float):
             return False
-        if not isinstance(found, dict):
+        if found.get("version", dcqcn_gym.__version__) != dcqcn_gym.__version__:
             return False
         return {key: found.get(key) for key in self.header()} == self.header()
+
+
+def _read_cell(path: Path) -> dict[str, Any] | None:
+    """Return what a cell left; None for a file that is no cell."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if _is_line(found) else None
+
+
+_LINE: Mapping[str, type | tuple[type, ...]] = {
+    "figure": str, "revision": int, "size": str, "length_ms": (int, float), "more": dict,
+    "row": str, "x": (str, int, float), "seed": int, "values": dict, "series": dict, "hops": int,
+}  # fmt: skip
+"""What the results of a cell hold, and of which type."""
+
+
+def _is_line(found: Any) -> bool:
+    """Return whether this is what a cell leaves."""
+    return (
+        isinstance(found, dict)
+        and all(isinstance(found.get(key), kind) for key, kind in _LINE.items())
+        and found["size"] in SIZES
+        and all(v is None or isinstance(v, int | float) for v in found["values"].values())
+    )
 
 
 def _kept(measured: Measured) -> dict[str, Any]:
@@ -178,21 +218,42 @@ def produce(
 ) -> Results:
     """Measure every cell that is missing in ``out`` and write :data:`RESULTS_FILE`.
 
-    ``executor`` as in :func:`~dcqcn_gym.runs.campaign.carry_out`. Raises RunError that names what
-    failed; what is finished stays.
+    ``executor`` as in :func:`~dcqcn_gym.runs.campaign.carry_out`. Raises RunError if ``out`` holds
+    another figure or size, or naming what failed; what is finished stays.
     """
     cells = list(size_of(figure, size).cells())
     jobs = [CellJob(figure, size, cell, _path(out, cell)) for cell in cells]
+    _check_same(jobs[0].header(), out)
     (out / "cells").mkdir(parents=True, exist_ok=True)
     raise_failures(carry_out(jobs, workers=workers, executor=executor, progress=progress))
     lines = [json.loads(job.path.read_bytes()) for job in jobs]
     spent = total(float(line.pop("cpu_s")) for line in lines)
     for line in lines:
+        line.pop("version", None)
         if line["seed"] != 1:
             line["series"] = {}
     write_atomically(out / RESULTS_FILE, b"".join(encode_line(line) for line in lines))
     write_json(out / TIMING_FILE, {"cpu_s": round(spent, 1)})
     return Results(figure.name, size, lines)
+
+
+def _check_same(wanted: Mapping[str, Any], out: Path) -> None:
+    """Raise RunError if ``out`` holds cells of another figure or size, or with other ACKs.
+
+    Cells of one row, place and seed have one name, so that they would take each other's place.
+    """
+    for path in sorted((out / "cells").glob("*.json")):
+        found = _read_cell(path)
+        if found is not None and _whose(found) != _whose(wanted):
+            raise RunError(
+                f"{out} holds cells of {_whose(found)}, not of {_whose(wanted)}; give another --out"
+            )
+
+
+def _whose(header: Mapping[str, Any]) -> str:
+    """Return in words what has to be the same for all cells of a folder."""
+    acks = " with ACKs in their data's class" if header["more"].get(DATA_ACKS) else ""
+    return f"{header['figure']} at size {header['size']}{acks}"
 
 
 def _path(out: Path, cell: Cell) -> Path:
@@ -206,8 +267,10 @@ def read_results(path: Path) -> Results:
     """Return results on file; RunError for a file that holds none."""
     try:
         lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+        if not all(map(_is_line, lines)):
+            raise ValueError("a line that no cell leaves")
         names, sizes = ({line[key] for line in lines} for key in ("figure", "size"))
         (figure,), (size,) = names, sizes
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise RunError(f"{path} does not hold results of a figure of a paper") from error
     return Results(figure, size, lines)

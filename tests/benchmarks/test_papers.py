@@ -9,20 +9,19 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from paper_runs import command, smoke
 
 from dcqcn_gym.benchmarks.papers import catalog
-from dcqcn_gym.benchmarks.papers.catalog import PAPERS
+from dcqcn_gym.benchmarks.papers.acks import with_data_acks
 from dcqcn_gym.benchmarks.papers.claims import Verdict, judge
 from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
-from dcqcn_gym.benchmarks.papers.keep import cost_in_words, keep_results, kept_checks, kept_results
+from dcqcn_gym.benchmarks.papers.keep import cost_in_words, kept_checks, kept_results
 from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
 from dcqcn_gym.benchmarks.papers.plot import draw
-from dcqcn_gym.benchmarks.papers.rerun import cheapest, rerun
-from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, Results, produce, read_results
+from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, read_results
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,17 +29,6 @@ FIGURES = [figure for paper in catalog.PAPERS for figure in catalog.figures_of(p
 KEPT = catalog.results_folder()
 FIRST = list({figure.paper: figure for figure in reversed(FIGURES)}.values())
 """One figure of each paper: the quick tests run these, the slow ones all."""
-
-
-def command(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
-    every = [sys.executable, "-m", "dcqcn_gym", "paper", *words]
-    return subprocess.run(every, capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
-
-
-def smoke(figure: Figure, folder: Path) -> Results:
-    """Run a figure in this process, where it starts at once."""
-    with ThreadPoolExecutor(1) as pool:
-        return produce(figure, "smoke", folder, executor=pool)
 
 
 def run_twice(figure: Figure, folder: Path) -> None:
@@ -179,6 +167,43 @@ def test_a_cell_measured_in_another_way_is_made_again(tmp_path: Path) -> None:
     assert all(line["values"] for line in results.lines)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [{"version": "0.0.9"}, {"values": 3}, {"cpu_s": None}, {"hops": "many"}],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_cell_of_another_version_or_a_damaged_one_is_made_again(
+    changed: dict[str, object], tmp_path: Path
+) -> None:
+    figure = catalog.figure("R-fig3")
+    smoke(figure, tmp_path)
+    (cell, other, *_) = sorted((tmp_path / "cells").iterdir())
+    whole = (tmp_path / RESULTS_FILE).read_bytes()
+    assert b"version" not in whole
+    old, untouched = json.loads(cell.read_bytes()), other.stat().st_mtime_ns
+    cell.write_text(json.dumps({**old, "values": {}, **changed}))
+    smoke(figure, tmp_path)
+    assert json.loads(cell.read_bytes())["values"] == old["values"]
+    assert other.stat().st_mtime_ns == untouched
+    assert (tmp_path / RESULTS_FILE).read_bytes() == whole
+
+
+def test_a_folder_holds_one_figure_at_one_size(tmp_path: Path) -> None:
+    """A cell's file has row, place and seed in its name alone: another size would replace it."""
+    first = catalog.figure("D-fig13a")
+    smoke(first, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json*")}
+    for other, size in ((first, "quick"), (catalog.figure("R-fig3"), "smoke")):
+        said = f"holds cells of D-fig13a at size smoke, not of {other.name} at size {size}"
+        with pytest.raises(RunError, match=said):
+            produce(other, size, tmp_path)
+    acks = with_data_acks(catalog.figure("D-fig11"))
+    smoke(acks, tmp_path / "acks")
+    with pytest.raises(RunError, match="D-fig11 at size smoke with ACKs in their data's class"):
+        produce(catalog.figure("D-fig11"), "smoke", tmp_path / "acks")
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_results_that_lack_a_measure_say_so(tmp_path: Path) -> None:
     results = smoke(catalog.figure("D-fig5"), tmp_path)
     with pytest.raises(ConfigError, match="D-fig5: no 'bakc' of row"):
@@ -229,86 +254,6 @@ def test_the_readme_counts_the_verdicts_of_every_paper() -> None:
     table = by_paper(kept_results(KEPT), "docs/papers").markdown()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert table in readme, "dcqcn-gym paper pages --readme README.md writes it anew"
-
-
-def test_keeping_needs_a_folder(tmp_path: Path) -> None:
-    smoke(catalog.figure("D-fig5"), tmp_path / "a")
-    with pytest.raises(RunError, match="run this in a checkout"):
-        keep_results(tmp_path / "a", tmp_path / "nowhere")
-    (tmp_path / "kept").mkdir()
-    path = keep_results(tmp_path / "a", tmp_path / "kept")
-    assert read_results(path) == read_results(tmp_path / "a" / RESULTS_FILE)
-
-
-def kept_smoke(name: str, folder: Path) -> Path:
-    """Run a figure at smoke size and keep it in ``folder``; return the file."""
-    smoke(catalog.figure(name), folder / "first")
-    (folder / "kept").mkdir()
-    return keep_results(folder / "first", folder / "kept")
-
-
-def test_a_rerun_compares_with_what_is_kept(tmp_path: Path) -> None:
-    path = kept_smoke("D-fig13a", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("# Page\n<!-- papers-rerun: begin -->\n<!-- papers-rerun: end -->\nThe end.\n")
-    words = ["rerun", "D-fig13a", "--size", "smoke", "--jobs", "1", "--quiet",
-             "--keep", "kept", "--out", "again", "--write", "page.md"]  # fmt: skip
-    found = command(*words, cwd=tmp_path)
-    assert found.returncode == 0, found.stderr
-    assert "the same bytes" in found.stdout
-    written = page.read_text()
-    assert "| D-fig13a | dcqcn-plus | " in written
-    assert written.endswith("The end.\n")
-    lines = path.read_bytes().splitlines(keepends=True)
-    changed = json.loads(lines[1])
-    path.write_bytes(b"".join([lines[0], lines[1].replace(b'"hops":', b'"hops":1'), *lines[2:]]))
-    found = command(*words, cwd=tmp_path)
-    assert found.returncode == 2
-    cell = f"{changed['row']} at {changed['x']}, seed {changed['seed']}"
-    assert f"differs: D-fig13a: {cell}" in found.stderr
-    assert found.stderr.count("differs:") == 1
-    assert page.read_text() == written
-
-
-def test_a_rerun_goes_on_in_the_folder_that_is_named_and_measures_all_without(
-    tmp_path: Path,
-) -> None:
-    """What was measured by other code must not pass for a rerun unless it is asked for."""
-    kept_smoke("R-fig3", tmp_path)
-    words = ["rerun", "R-fig3", "--size", "smoke", "--keep", "kept", "--jobs", "1", "--quiet"]
-    assert command(*words, "--out", "again", cwd=tmp_path).returncode == 0
-    (cell, *_) = sorted((tmp_path / "again" / "R-fig3" / "cells").iterdir())
-    cell.write_bytes(cell.read_bytes().replace(b'"hops":', b'"hops":1'))
-    assert command(*words, "--out", "again", cwd=tmp_path).returncode == 2
-    assert command(*words, cwd=tmp_path).returncode == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"first", "kept", "again"}
-
-
-def test_a_rerun_tells_cells_that_are_missing_or_in_another_order(tmp_path: Path) -> None:
-    path = kept_smoke("R-fig3", tmp_path)
-    lines = path.read_bytes().splitlines(keepends=True)
-
-    def again() -> list[str]:
-        with ThreadPoolExecutor(1) as pool:
-            done = rerun("R-fig3", "smoke", path.parent, tmp_path / "again", executor=pool)
-        assert (done.paper, done.cells) == ("dolce-rc", len(lines))
-        return list(done.differing)
-
-    assert again() == []
-    path.write_bytes(b"".join(lines[:-1]))
-    last = json.loads(lines[-1])
-    assert again() == [f"{last['row']} at {last['x']}, seed {last['seed']}"]
-    path.write_bytes(b"".join(reversed(lines)))
-    assert again() == ["the order of the cells"]
-
-
-def test_a_rerun_without_names_takes_the_two_cheapest_of_each_paper() -> None:
-    names = cheapest(KEPT, "quick")
-    by_paper = {p.name: [n for n in names if catalog.figure(n).paper == p.name] for p in PAPERS}
-    assert {name: len(found) for name, found in by_paper.items()} == {
-        "paraleon": 2, "acc": 2, "chameleon": 1, "dolce-rc": 2, "dcqcn-plus": 2,
-    }  # fmt: skip
-    assert by_paper["acc"][0] == "A-fig11"
 
 
 def test_a_run_says_before_it_starts_what_it_cost_when_it_was_kept(tmp_path: Path) -> None:
