@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -93,6 +94,49 @@ def _same_actions(algo: str, model_file: Path, out: Path) -> None:
         if policy.actions is not None:
             expected = policy.actions[int(expected)]
         assert np.max(np.abs(policy.act(x) - expected)) <= 1e-5
+
+
+def test_rollouts_of_several_steps_keep_to_the_budget(tmp_path: Path) -> None:
+    changes = {**QUICK["sac"], "train_freq": 3}
+    budget = TrainSpec("sac", SCENARIOS, 2, 100, 1, 10, "fake", changes)
+    assert train(budget, TrainDir(tmp_path), SilentViewer()).steps == budget.whole_steps() == 96
+
+
+def test_a_longer_budget_is_in_the_header_and_a_shorter_one_is_refused(tmp_path: Path) -> None:
+    out = TrainDir(tmp_path)
+    quick("ppo", tmp_path, steps=64)
+    quick("ppo", tmp_path, steps=128, resume=True)
+    assert json.loads(out.header.read_text())["command"] == spec("ppo", 128).command()
+    before = out.policy.read_bytes()
+    with pytest.raises(RunError, match="has 128 steps already; give --steps 128 or more"):
+        quick("ppo", tmp_path, steps=64, resume=True)
+    assert out.policy.read_bytes() == before
+
+
+@pytest.mark.parametrize("algo", ["ppo", "sac"])
+def test_a_training_that_diverges_says_so_and_keeps_no_broken_checkpoint(
+    tmp_path: Path, algo: str
+) -> None:
+    changes = {"learning_rate": 1.0} | ({"learning_starts": 50} if algo == "sac" else {})
+    wild = TrainSpec(algo, SCENARIOS[:1], 2, 20_000, 1, 10, "fake", changes)
+    with pytest.raises(RunError, match=r"the training diverged: after .* a smaller learning_rate"):
+        train(wild, TrainDir(tmp_path), SilentViewer(), checkpoint_every=20_000)
+    assert TrainDir(tmp_path).last() is None
+
+
+def test_a_buffer_beyond_memory_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    quick("ppo", tmp_path, steps=64)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    changes = {**QUICK["sac"], "buffer_size": 10**9}
+    big = TrainSpec("sac", SCENARIOS, 2, 64, 1, 10, "fake", changes)
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (2**36, limits[1]))
+    try:
+        with pytest.raises(ConfigError, match="buffer_size = 1000000000 does not fit into memory"):
+            train(big, TrainDir(tmp_path), SilentViewer(), force=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
 
 def test_same_seed_same_policy(tmp_path: Path) -> None:

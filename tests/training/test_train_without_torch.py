@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -61,6 +62,44 @@ def test_hyperparameters_are_checked() -> None:
         hyperparameters("ppo", {"n_steps": "1.5"})
 
 
+@pytest.mark.parametrize(
+    ("algo", "name", "value", "expected"),
+    [
+        ("ppo", "n_steps", "0", "1 to 1e+09"),
+        ("ppo", "batch_size", "1", "2 to 1e+09"),
+        ("ppo", "n_epochs", "0", "1 to 1e+09"),
+        ("ppo", "learning_rate", "nan", "1e-12 to 1"),
+        ("ppo", "ent_coef", "inf", "0 to 1e+06"),
+        ("ppo", "gamma", "7", "0 to 1"),
+        ("sac", "buffer_size", "-3", "1 to 1e+09"),
+        ("sac", "train_freq", "0", "1 to 1e+09"),
+        ("sac", "gradient_steps", "-2", "-1 to 1e+09"),
+        ("sac", "tau", "0", "1e-12 to 1"),
+        ("td3", "noise", "-1", "0 to 1e+06"),
+        ("td3", "policy_delay", "0", "1 to 1e+09"),
+        ("dqn", "exploration_final_eps", "5", "0 to 1"),
+    ],
+)
+def test_a_hyperparameter_that_no_training_works_with_is_refused(
+    algo: str, name: str, value: str, expected: str
+) -> None:
+    message = re.escape(f"algorithm '{algo}': {name} = ") + ".*" + re.escape(f"expected {expected}")
+    with pytest.raises(ConfigError, match=message):
+        TrainSpec(algo, ("mini-fb-hadoop",), backend="fake", changes={name: value}).check()
+
+
+def test_every_default_is_in_its_range() -> None:
+    for algo, values in ALGORITHMS.items():
+        assert hyperparameters(algo, values) == dict(values)
+
+
+def test_a_hyperparameter_given_twice_is_refused(tmp_path: Path) -> None:
+    words = ["--algo-arg", "gamma=0.1", "--algo-arg", "gamma=0.2", "--out", "x"]
+    done = cli("train", "--algo", "ppo", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--algo-arg 'gamma' is given twice" in done.stderr
+
+
 def test_bad_arguments_are_named_before_anything_is_written() -> None:
     with pytest.raises(ConfigError, match="steps = 0: expected at least 1"):
         TrainSpec("ppo", ("mini-fb-hadoop",), steps=0).check()
@@ -68,6 +107,8 @@ def test_bad_arguments_are_named_before_anything_is_written() -> None:
         TrainSpec("ppo", ("mini-fb-hadop",)).check()
     with pytest.raises(ConfigError, match="at least one scenario"):
         TrainSpec("ppo", ()).check()
+    with pytest.raises(ConfigError, match="n_steps = 1: ppo learns from rollouts of at least 2"):
+        TrainSpec("ppo", ("mini-fb-hadoop",), 1, backend="fake", changes={"n_steps": 1}).check()
 
 
 def test_the_command_repeats_the_training() -> None:
@@ -117,12 +158,15 @@ def test_a_checkpoint_names_its_training(tmp_path: Path) -> None:
         ("ppo", 2, 1024, 1024),
         ("sac", 2, 101, 100),
         ("dqn", 1, 101, 101),
+        ("sac train_freq=3", 2, 101, 96),  # rollouts of 2 x 3
     ],
 )
 def test_a_training_never_takes_more_steps_than_it_was_given(
     algo: str, envs: int, steps: int, taken: int
 ) -> None:
-    spec = TrainSpec(algo, ("mini-fb-hadoop",), envs, steps, backend="fake")
+    algo, _, change = algo.partition(" ")
+    changes = dict([change.split("=")]) if change else {}
+    spec = TrainSpec(algo, ("mini-fb-hadoop",), envs, steps, backend="fake", changes=changes)
     assert spec.whole_steps() == taken
     assert bool(spec.notes()) == (taken != steps)
 

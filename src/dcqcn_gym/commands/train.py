@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -47,17 +47,20 @@ def train(
     from dcqcn_gym.training.spec import TrainDir, TrainSpec
     from dcqcn_gym.training.train import train as carry_out
 
-    changes = dict(_pair(text) for text in algo_arg or [])
+    changes = _pairs(algo_arg or [])
     names = [name.strip() for name in scenario.split(",") if name.strip()]
     spec = TrainSpec(algo, tuple(names), envs, steps, seed, episode, backend, changes)
     directory = TrainDir(out)
-    with (
-        claim(out, "train", force=force),
-        open_train_viewer(f"{algo} on {scenario}", steps, quiet=quiet) as viewer,
-    ):
-        result = carry_out(
-            spec, directory, viewer, checkpoint_every=checkpoint, resume=resume, force=force
-        )
+    try:
+        with (
+            claim(out, "train", force=force),
+            open_train_viewer(f"{algo} on {scenario}", steps, quiet=quiet) as viewer,
+        ):
+            result = carry_out(
+                spec, directory, viewer, checkpoint_every=checkpoint, resume=resume, force=force
+            )
+    except KeyboardInterrupt:  # the first one while it learns ends it as below
+        _cut(directory.header.exists(), force)
     if result.interrupted:
         typer.echo(
             f"interrupted after {result.steps} steps; a checkpoint is saved: the same command "
@@ -74,13 +77,25 @@ def train(
     typer.echo(directory.policy)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _cut(begun: bool, force: bool) -> NoReturn:
+    """End the command where Ctrl-C left no time to save."""
+    kept = f"the same command with {resume_words(force)} goes on from the last checkpoint, if any"
+    typer.echo(f"interrupted; {kept if begun else 'nothing was written'}", err=True)
+    raise typer.Exit(130)
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
     from dcqcn_gym.core.errors import ConfigError, quote
 
-    key, separator, value = text.partition("=")
-    if not separator or not key:
-        raise ConfigError(f"--algo-arg {quote(text)} is not of the form key=value")
-    return key, value
+    found: dict[str, str] = {}
+    for text in texts:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise ConfigError(f"--algo-arg {quote(text)} is not of the form key=value")
+        if key in found:
+            raise ConfigError(f"--algo-arg {quote(key)} is given twice; expected every one once")
+        found[key] = value
+    return found
 
 
 def evaluate(

@@ -61,6 +61,24 @@ ALGORITHMS: Mapping[str, Mapping[str, Number]] = MappingProxyType(
 """Algorithm to hyperparameters, by the names of Stable-Baselines3 (``noise``: TD3's sigma)."""
 
 
+MOST = 10**9
+"""Of whole numbers that have no other bound."""
+
+_RANGES: Mapping[str, tuple[Number, Number]] = {
+    "learning_rate": (1e-12, 1.0),
+    "gamma": (0.0, 1.0),
+    "gae_lambda": (0.0, 1.0),
+    "ent_coef": (0.0, 1e6),
+    "tau": (1e-12, 1.0),
+    "noise": (0.0, 1e6),
+    "exploration_fraction": (0.0, 1.0),
+    "exploration_final_eps": (0.0, 1.0),
+    "gradient_steps": (-1, MOST),  # -1: as many as steps were taken
+    "learning_starts": (0, MOST),
+}
+"""What a number may be, ends included; a whole number that is not here is 1 to :data:`MOST`."""
+
+
 def is_discrete(algo: str) -> bool:
     """Return True if the algorithm chooses among a few settings (DQN)."""
     return algo == "dqn"
@@ -69,7 +87,8 @@ def is_discrete(algo: str) -> bool:
 def hyperparameters(algo: str, changes: Mapping[str, object] | None = None) -> dict[str, Number]:
     """Return an algorithm's numbers with some changed (numbers or text).
 
-    Raises UnknownNameError for another algorithm, ConfigError for another name or no number.
+    Raises UnknownNameError for another algorithm, ConfigError for another name, for no number and
+    for one that no training works with.
     """
     if algo not in ALGORITHMS:
         raise UnknownNameError("algorithm", algo, ALGORITHMS)
@@ -86,7 +105,18 @@ def hyperparameters(algo: str, changes: Mapping[str, object] | None = None) -> d
             raise ConfigError(
                 f"algorithm {algo!r}: {name} = {quote(given)}: expected {expected}"
             ) from None
+        _check_range(algo, name, values[name])
     return values
+
+
+def _check_range(algo: str, name: str, value: Number) -> None:
+    low, high = _RANGES.get(name, (1, MOST))
+    if algo == "ppo" and name == "batch_size":
+        low = 2  # it divides by the spread of a batch
+    if not low <= value <= high:  # also catches NaN
+        raise ConfigError(
+            f"algorithm {algo!r}: {name} = {quote(value)}: expected {low:g} to {high:g}"
+        )
 
 
 def algorithm_class(algo: str) -> Any:
@@ -98,22 +128,31 @@ def algorithm_class(algo: str) -> Any:
 
 
 def make_model(algo: str, env: Any, values: Mapping[str, Number], seed: int) -> Any:
-    """Return a fresh model on the CPU; the seed also seeds torch and numpy's global stream."""
+    """Return a fresh model on the CPU; the seed also seeds torch and numpy's global stream.
+
+    Raises ConfigError for buffers that do not fit into memory.
+    """
     chosen = algorithm_class(algo)
     from torch import nn
 
     arguments: dict[str, Any] = dict(values)
     if algo == "td3":
         arguments["action_noise"] = _noise(env.action_space.shape[0], arguments.pop("noise"))
-    return chosen(
-        "MlpPolicy",
-        env,
-        seed=seed,
-        device="cpu",
-        verbose=0,
-        policy_kwargs={"net_arch": list(HIDDEN), "activation_fn": nn.ReLU},
-        **arguments,
-    )
+    try:
+        return chosen(
+            "MlpPolicy",
+            env,
+            seed=seed,
+            device="cpu",
+            verbose=0,
+            policy_kwargs={"net_arch": list(HIDDEN), "activation_fn": nn.ReLU},
+            **arguments,
+        )
+    except MemoryError as error:
+        name = "n_steps" if algo == "ppo" else "buffer_size"
+        raise ConfigError(
+            f"algorithm {algo!r}: {name} = {values[name]} does not fit into memory; give less"
+        ) from error
 
 
 def _noise(size: int, sigma: float) -> Any:

@@ -50,6 +50,11 @@ class TrainSpec:
                 f"steps = {self.steps}: {self.algo} learns from rollouts of {self.rollout} steps "
                 f"({self.envs} environments); expected at least one"
             )
+        if self.algo == "ppo" and self.rollout < 2:
+            raise ConfigError(
+                "n_steps = 1: ppo learns from rollouts of at least 2 steps; give more n_steps or "
+                "envs"
+            )
         self.space()
 
     def space(self) -> KnobSpace:
@@ -75,7 +80,7 @@ class TrainSpec:
     def rollout(self) -> int:
         """Steps from one update to the next, which are taken together or not at all."""
         values = hyperparameters(self.algo, self.changes)
-        return self.envs * int(values.get("n_steps", 1))
+        return self.envs * int(values.get("n_steps", values.get("train_freq", 1)))
 
     def whole_steps(self) -> int:
         """Return the steps that are taken: whole rollouts, and never more than ``steps``."""

@@ -88,16 +88,20 @@ def train(
 
     checkpoint = out.check(spec, resume=resume, force=force)
     spec.check()
-    if force:
-        _remove(out)
-    out.root.mkdir(parents=True, exist_ok=True)
-    if checkpoint is None:
-        write_json(out.header, {**spec.header(), "command": spec.command()})
     start = 0 if checkpoint is None else checkpoint.steps
+    if start > spec.steps:
+        raise RunError(
+            f"--resume: {out.root} has {start} steps already; give --steps {start} or more"
+        )
     torch.set_num_threads(1)  # the networks are small, and one thread is the same everywhere
     env = make_vec(spec.makers())
     try:
         model = _model(spec, env, checkpoint)
+        if force:
+            _remove(out)
+        out.root.mkdir(parents=True, exist_ok=True)
+        # again at each start: a training that goes on with more steps is that of another command
+        write_json(out.header, {**spec.header(), "command": spec.command()})
         model.set_logger(_logger(out, start))
         session = _Session(spec, spec.space(), out, viewer, model, checkpoint_every, start)
         viewer.begin(start, [*spec.notes(), *_notes()])
@@ -187,7 +191,7 @@ class _Session:
         if self.start:
             self._export()  # a kill may have come between the checkpoint and its policy
         if left > 0:
-            with _ctrl_c(self), suppress(_Stopped):
+            with _ctrl_c(self), suppress(_Stopped), _diverging(self.model):
                 self.model.learn(
                     left,
                     callback=_callback(self),
@@ -226,6 +230,8 @@ class _Session:
 
     def _save(self, done: int) -> None:
         """Write a checkpoint and then the policy, each as a whole or not at all."""
+        if not _finite(self.model):
+            raise _diverged(self.model)
         final = self.out.folder(done)
         draft = final.with_name(final.name + ".tmp")
         shutil.rmtree(draft, ignore_errors=True)
@@ -261,6 +267,31 @@ class _Session:
             "steps_per_s": result.rate,
         }
         write_json(self.out.timing, value)
+
+
+def _finite(model: Any) -> bool:
+    import torch
+
+    return all(bool(torch.isfinite(p).all()) for p in model.policy.parameters())
+
+
+def _diverged(model: Any) -> RunError:
+    return RunError(
+        f"the training diverged: after {model.num_timesteps} steps its networks hold numbers that "
+        "are not finite; earlier checkpoints are as they were; start again with other "
+        "hyperparameters, for example a smaller learning_rate"
+    )
+
+
+@contextmanager
+def _diverging(model: Any) -> Iterator[None]:
+    """Say what is the matter where torch, or an environment, meets NaN instead of a number."""
+    try:
+        yield
+    except ValueError as error:
+        if _finite(model):
+            raise
+        raise _diverged(model) from error
 
 
 def _callback(session: _Session) -> Any:
