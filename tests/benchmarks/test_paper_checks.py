@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.acks import FOLDER, as_asked, has_data_acks, with_data_acks
 from dcqcn_gym.benchmarks.papers.checks import acks_text
+from dcqcn_gym.benchmarks.papers.claims import Verdict
 from dcqcn_gym.benchmarks.papers.confirm import (
     CASES,
     CONFIRMED_FILE,
@@ -162,3 +163,30 @@ def test_the_scenario_says_where_acks_wait() -> None:
 def test_a_figure_without_such_rows_is_refused() -> None:
     with pytest.raises(ConfigError, match="D-fig5 is not measured with ACKs in the class"):
         with_data_acks(catalog.figure("D-fig5"))
+
+
+# A cause that says how much holds only if all of that is found: half of it, which is enough of a
+# paper's effect, is not.
+@pytest.mark.parametrize(
+    ("name", "part", "less"),
+    [
+        ("P-fig8", "PARALEON against ACC", -0.1),  # "by more than 15 %"
+        ("P-fig9", "than Pretrained 2", -0.3),  # "two fifths are missing"
+        ("P-fig10b", "elephants against NetFlow", -0.3),  # "several times as quick"
+        ("D-fig4", "40 Gb/s: likewise", 5.0),  # "ten times as long"
+        ("C-fig2", "25.1 % larger than the expert", -0.15),  # "as far as the experts' setting"
+    ],
+)
+def test_a_cause_that_says_how_much_is_held_to_it(name: str, part: str, less: float) -> None:
+    claims = [one for one in catalog.figure(name).claims if part in one.text and one.cause]
+    assert claims
+    assert claims[0].cause is not None
+    rule = claims[0].cause.rule
+    assert rule.verdict(less - 0.01, less, less + 0.01) is not Verdict.REPRODUCED
+
+
+def test_alpha_that_stays_where_it_is_does_not_grow_with_beta() -> None:
+    (claim,) = (
+        one for one in catalog.figure("R-fig3").claims if "alpha grows with beta" in one.text
+    )
+    assert claim.rule.verdict(0.0, 0.0, 0.0) is Verdict.NOT

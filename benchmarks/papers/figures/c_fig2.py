@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Effect, Level
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Change, Claim, Effect, Level
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops
 from dcqcn_gym.core.groups import setting_of
@@ -95,7 +95,7 @@ def _points() -> dict[str, tuple[str, ...]]:
 SLOW = Cause(
     "the greedy search is still under way after 200 rounds, one knob at a time; on the same rounds "
     "another search comes as far as the experts' setting, beyond which nothing was found here",
-    Change("rate", PARALEON, CHAMELEON, X), Effect(0.3),
+    Change("rate", PARALEON, "expert", X), AtLeast(-0.05),
 )  # fmt: skip
 NOISE = Cause(
     "two rounds of one setting differ by more than the 1 % that our beta asks for, so most rounds "

@@ -11,7 +11,6 @@ from dcqcn_gym.benchmarks.papers.claims import (
     Change,
     Claim,
     Derived,
-    Effect,
     Level,
 )
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Over, Size
@@ -77,7 +76,7 @@ CAUSE = Cause(
     "10 Gb/s, the queue of 240 flows is ten times as long, near what PFC holds. With the published "
     "40 Mb/s a flow's share is still several packets in a period of the timer, and CNPs are in "
     "time: the collapse comes later",
-    Change("queue", STEEP, FORTY, 240), Effect(9),
+    Change("queue", STEEP, FORTY, 240), AtLeast(9),
 )  # fmt: skip
 
 FIGURE = Figure(

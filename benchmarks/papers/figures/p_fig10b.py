@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Effect
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     ELEPHANTS,
@@ -47,7 +47,7 @@ COUNT = Cause(
     "a right distribution of flows is mostly mice, so it steers towards delay at the cost of large "
     "flows, and a fair coin does not; where the bytes of the same distribution decide, large flows "
     "are several times as quick",
-    Change(ELEPHANTS, BYTES, PARALEON, PLACES[0]), Effect(-0.5),
+    Change(ELEPHANTS, BYTES, PARALEON, PLACES[0]), AtMost(-0.5),
 )  # fmt: skip
 
 FIGURE = Figure(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
-from dcqcn_gym.benchmarks.papers.claims import AtLeast, Cause, Change, Claim, Effect, Sign
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import INFLUX, influx
 from dcqcn_gym.benchmarks.papers.probe import thinned
@@ -93,7 +93,7 @@ def _lowest_trip(row: str) -> Claim:
     return Claim(
         f"the lowest round trips in the influx: PARALEON against {row}",
         PLACE, Change("rtt", "PARALEON", row, "influx"), Sign(-1), 100, " %", "+.1f",
-        Cause(STARTS_LATE, Change("rtt", FOR_MICE, row, "influx"), Effect(-0.15)),
+        Cause(STARTS_LATE, Change("rtt", FOR_MICE, row, "influx"), AtMost(-0.15)),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect, Sign
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     INFLUX,
@@ -38,7 +38,7 @@ def measure(cell: Cell, size: Size) -> Measured:
 CAUSE = Cause(
     "the setting pretrained on FB_Hadoop has short round trips because it sends less: links are a "
     "third less busy in the influx, and after it two fifths of the throughput are missing",
-    Change("rate after", SECOND, PARALEON, "influx"), Effect(-0.4),
+    Change("rate after", SECOND, PARALEON, "influx"), AtMost(-0.4),
 )  # fmt: skip
 
 
