@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, MissingExtraError, StateError
-from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.envs.backends.base import SIMULATED, Look
@@ -134,6 +134,7 @@ class Ns3Backend:
         self._session: _Session | None = None
         self._table = DCQCN
         self._legal: list[tuple[float, float]] = []
+        self._interval_ps = 0
         self.busy_s = 0.0
         """Wall time that simulations spent in the simulator; the rest of a call is the bridge."""
 
@@ -159,7 +160,7 @@ class Ns3Backend:
             _check_files()
             session = _Session(self._transport, self._record)
         self._session = session
-        self._table = scenario.table
+        self._table, self._interval_ps = scenario.table, scenario.monitor_interval_ps
         self._legal = _legal_si(scenario.line_rate_bps, self._table)
         try:
             file = session.process.folder / "scenario.json"
@@ -187,6 +188,7 @@ class Ns3Backend:
         if isinstance(setting, Setting) and own and self._surely_legal(setting):
             session.waiting = setting  # no answer needed: spares a round trip per step
         else:
+            cluster_setting(setting)  # no groups at all would be no setting on the wire
             groups = codec.encode_setting(setting, self._table)
             self._ask(session, pb.EnvActMsg(setting=groups, apply_only=True))
         session.applied = True
@@ -196,7 +198,8 @@ class Ns3Backend:
         session = self._opened("advance")
         if not session.applied:
             raise StateError("advance() without a setting; call apply() first")
-        request = pb.EnvActMsg(duration_ps=duration_ps or 0)
+        span = self._interval_ps if duration_ps is None else duration_ps
+        request = pb.EnvActMsg(duration_ps=span)
         if session.waiting is not None:
             request.setting.extend(codec.encode_setting(session.waiting, self._table))
             session.waiting = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from bridge_helpers import toy_command
 from gymnasium.utils.env_checker import check_env
 
-from dcqcn_gym.core.errors import StateError
+from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import expert_setting
 from dcqcn_gym.envs.backends import make_backend
@@ -134,3 +136,36 @@ def test_agents_of_ports_see_and_get_on_ns3_what_the_native_engine_gives() -> No
         seen.append(np.concatenate(parts))
     assert seen[0].size > 1000
     assert np.array_equal(seen[0], seen[1])
+
+
+NATIVE_PEER = [sys.executable, str(Path(__file__).with_name("native_peer.py"))]
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[NativeBackend, Ns3Backend]]:
+    """Yield the engine itself and behind the bridge, open with the initial setting."""
+    scenario = load_scenario("mini-fb-hadoop")
+    backends = NativeBackend(), Ns3Backend(command=NATIVE_PEER)
+    for backend in backends:
+        backend.open(scenario, 1)
+        backend.apply(scenario.initial_setting())
+    yield backends
+    for backend in backends:
+        backend.close()
+
+
+def test_an_interval_without_length_is_one_on_both_sides(
+    pair: tuple[NativeBackend, Ns3Backend],
+) -> None:
+    ours, theirs = ([b.advance(1000), b.advance(0), b.advance(5_000_000)] for b in pair)
+    assert [report.end_ps for report in theirs] == [1000, 1000, 5_001_000]
+    assert ours == theirs
+
+
+def test_a_setting_of_no_group_is_refused_on_both_sides(
+    pair: tuple[NativeBackend, Ns3Backend],
+) -> None:
+    for backend in pair:
+        with pytest.raises(ConfigError, match="needs a Setting for the group 'cluster'"):
+            backend.apply({})
+        assert backend.advance(1000).end_ps == 1000

@@ -74,7 +74,7 @@ def serve_backend(
             if request.live_flows and (live := live_flows_of(world)) is not None:
                 state.live_flows = codec.encode_live(live)
             if not request.apply_only:
-                report = world.advance(request.duration_ps or None)
+                report = world.advance(request.duration_ps)
                 clock = report.end_ps
                 state.info = encode_counts(report)
         except DcqcnGymError as error:

@@ -18,7 +18,7 @@ __all__ = [
     "schema",
 ]
 
-PROTOCOL = (1, 3)
+PROTOCOL = (1, 4)
 """Major and minor version of our extra fields; another major is refused."""
 
 _DTYPES = {"IntArray": ("<i8", 1), "FloatArray": ("<f8", 1), "int": ("<i8", 0)} | {
