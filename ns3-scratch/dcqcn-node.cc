@@ -16,8 +16,9 @@ TypeId DcqcnNode::GetTypeId() {
   return tid;
 }
 
-void DcqcnNode::Attach(const ::dcqcn::World* world, bool alwaysCollect) {
+void DcqcnNode::Attach(const ::dcqcn::World* world, MessageEnds* messages, bool alwaysCollect) {
   m_world = world;
+  m_messages = messages;
   m_alwaysCollect = alwaysCollect;
 }
 

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "message-ends.h"
 #include "ns3/node.h"
 #include "pfc-device.h"
 #include "sim/engine.hpp"
@@ -20,10 +21,12 @@ class DcqcnNode : public Node {
  public:
   static TypeId GetTypeId();
 
-  void Attach(const ::dcqcn::World* world, bool alwaysCollect);
+  void Attach(const ::dcqcn::World* world, MessageEnds* messages, bool alwaysCollect);
   void AddPort(Ptr<PfcDevice> device);
   PfcDevice& Port(uint32_t index) { return *m_ports[index]; }
   const ::dcqcn::World& World() const { return *m_world; }
+  /// Of all queue pairs of the network.
+  const MessageEnds& Messages() const { return *m_messages; }
   virtual bool IsHost() const = 0;
 
   // ---- what is due, told by the ports ----
@@ -54,6 +57,7 @@ class DcqcnNode : public Node {
   void Collect();
 
   const ::dcqcn::World* m_world = nullptr;
+  MessageEnds* m_messages = nullptr;
   std::vector<Ptr<PfcDevice>> m_ports;
 
  private:

@@ -6,8 +6,6 @@
 
 #include "dcqcn-node.h"
 #include "ns3/ethernet-header.h"
-#include "ns3/node-list.h"
-#include "rdma-host.h"
 #include "roce-headers.h"
 
 namespace ns3 {
@@ -35,11 +33,10 @@ Ptr<Packet> PauseFrame(const Flight& flight, Mac48Address from) {
   return frame;
 }
 
-uint8_t Opcode(const ::dcqcn::Packet& p, const MessageEnds& messages) {
+uint8_t Opcode(const ::dcqcn::Packet& p, const MessageEnds::Pair& pair) {
   switch (p.type()) {
     case ::dcqcn::Kind::kData:
-      if (messages.Begins(p.qp, p.seq))
-        return p.last ? BthHeader::kSendOnly : BthHeader::kSendFirst;
+      if (pair.Begins(p.seq)) return p.last ? BthHeader::kSendOnly : BthHeader::kSendFirst;
       return p.last ? BthHeader::kSendLast : BthHeader::kSendMiddle;
     case ::dcqcn::Kind::kCnp:
       return BthHeader::kCnp;
@@ -68,7 +65,7 @@ Ptr<Packet> CnpContent(const ::dcqcn::CnpBits& bits) {
 
 // payload, and the extended header of the kind
 Ptr<Packet> Content(const ::dcqcn::Packet& p, const ::dcqcn::Wire& wire,
-                    const ::dcqcn::CnpBits& bits, const MessageEnds& messages) {
+                    const ::dcqcn::CnpBits& bits, const MessageEnds::Pair& pair) {
   if (p.is_data()) {
     const uint32_t payload = p.bytes - static_cast<uint32_t>(wire.data_overhead);
     return Create<Packet>(payload);
@@ -77,7 +74,7 @@ Ptr<Packet> Content(const ::dcqcn::Packet& p, const ::dcqcn::Wire& wire,
   Ptr<Packet> content = Create<Packet>();
   AethHeader aeth;
   aeth.negative = p.type() == ::dcqcn::Kind::kNack;
-  aeth.msn = messages.Before(p.qp, p.seq) & 0xffffff;
+  aeth.msn = pair.Before(p.seq) & 0xffffff;
   content->AddHeader(aeth);
   return content;
 }
@@ -89,20 +86,18 @@ Ptr<Packet> MakeFrame(const Flight& flight, const DcqcnNode& sender, uint32_t po
   if (flight.pfc != Flight::kNone) return PauseFrame(flight, from);
   const ::dcqcn::Packet& p = flight.packet;
   const ::dcqcn::World& world = sender.World();
-  const ::dcqcn::Qp& qp = world.transport.qp(::dcqcn::slot_of(p.qp));
-
-  // a node's number in ns-3 is that in the scenario
-  const auto source = DynamicCast<RdmaHost>(NodeList::GetNode(qp.src));
-  const MessageEnds& messages = source->Messages();
+  // the model's queue pair may be another one by now: a late CNP, a packet that was sent twice
+  const MessageEnds::Pair& pair = sender.Messages().Of(p.qp);
 
   ::dcqcn::CnpBits bits;
-  if (p.type() == ::dcqcn::Kind::kCnp) {
-    bits = world.transport.schemes().of(qp.dst).cnp_bits(::dcqcn::slot_of(p.qp),
-                                                         static_cast<::dcqcn::Time>(p.sent));
+  if (p.type() == ::dcqcn::Kind::kCnp && pair.src != pair.dst) {  // else it is forgotten
+    bits = world.transport.schemes()
+               .of(static_cast<int>(pair.dst))
+               .cnp_bits(::dcqcn::slot_of(p.qp), static_cast<::dcqcn::Time>(p.sent));
   }
-  Ptr<Packet> frame = Content(p, world.scenario.wire, bits, messages);
+  Ptr<Packet> frame = Content(p, world.scenario.wire, bits, pair);
   BthHeader bth;
-  bth.opcode = Opcode(p, messages);
+  bth.opcode = Opcode(p, pair);
   bth.becn = p.type() == ::dcqcn::Kind::kCnp || p.cnp;
   bth.ack_request = p.is_data();
   bth.reserved = bits.seven;
@@ -118,7 +113,7 @@ Ptr<Packet> MakeFrame(const Flight& flight, const DcqcnNode& sender, uint32_t po
   ip.dscp = p.is_data() ? kDataDscp : kControlDscp;
   ip.ecn = p.ecn ? 3 : (p.is_data() ? 2 : 0);
   ip.total_length = static_cast<uint16_t>(frame->GetSize() + 20 + 4);
-  ip.source = HostIp(p.dst == qp.dst ? qp.src : qp.dst);
+  ip.source = HostIp(p.is_data() ? pair.src : pair.dst);
   ip.destination = HostIp(p.dst);
   frame->AddHeader(ip);
   AddIcrc(frame);

@@ -60,7 +60,7 @@ void Ns3Engine::Build() {
       m_switches.push_back(CreateObject<PfcSwitch>());
       nodes.push_back(m_switches.back());
     }
-    nodes.back()->Attach(&m_world, collect);
+    nodes.back()->Attach(&m_world, &m_messages, collect);
     if (nodes.back()->GetId() != static_cast<uint32_t>(n)) {
       throw std::runtime_error("the scenario's network must be the only one in the process");
     }
@@ -173,15 +173,17 @@ void Ns3Engine::EnablePcap(const std::string& prefix) {
       wire.cnp != standard.cnp || wire.pfc != standard.pfc || wire.cnp_in_ack) {
     throw std::runtime_error("captures need the frame sizes of RoCEv2: wire profile \"rocev2\"");
   }
+  const std::string refused =
+      "captures need a prefix in a folder that can be written; cannot write the capture file ";
   for (const Ptr<PfcDevice>& port : m_ports) {
     const std::string name = prefix + "-" + std::to_string(port->GetNode()->GetId()) + "-" +
                              std::to_string(port->Index()) + ".pcap";
     Ptr<PcapFileWrapper> file =
         CreateObjectWithAttributes<PcapFileWrapper>("NanosecMode", BooleanValue(true));
     file->Open(name, std::ios::out | std::ios::binary);
-    if (file->Fail()) throw std::runtime_error("cannot write the capture file " + name);
+    if (file->Fail()) throw std::runtime_error(refused + name);
     file->Init(kDltEthernet);
-    if (file->Fail()) throw std::runtime_error("cannot write the capture file " + name);
+    if (file->Fail()) throw std::runtime_error(refused + name);
     port->EnablePcap(file);
   }
 }

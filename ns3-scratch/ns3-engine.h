@@ -49,6 +49,7 @@ class Ns3Engine : public ::dcqcn::Engine {
   void OnFlows();
 
   ::dcqcn::World m_world;
+  MessageEnds m_messages;
   std::vector<Ptr<RdmaHost>> m_hosts;
   std::vector<Ptr<PfcSwitch>> m_switches;
   std::vector<Ptr<PfcDevice>> m_ports;

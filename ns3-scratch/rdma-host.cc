@@ -55,7 +55,7 @@ bool RdmaHost::NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t&
     }
     m_lastServed = place;
     packet = transport.send(qp, now);
-    m_messages.Sent(packet);
+    m_messages->Sent(packet, GetId());
     if (transport.must_arm(qp)) ArmRto(qp);
     return true;
   }

@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "dcqcn-node.h"
-#include "message-ends.h"
 #include "model/schemes/dcqcn_knobs.hpp"
 
 namespace ns3 {
@@ -29,8 +28,6 @@ class RdmaHost : public DcqcnNode {
   void SettingsChanged(int64_t now) { m_ports[0]->Wake(now); }
   /// The attributes, in the order of the knob table.
   const KnobValues& Knobs() const { return m_knobs; }
-  /// Of the queue pairs that send from here.
-  const MessageEnds& Messages() const { return m_messages; }
 
   bool NextFromQueuePairs(int64_t now, ::dcqcn::Packet& packet, int64_t& next) override;
   void Departed(const ::dcqcn::Packet&, int64_t) override {}
@@ -57,7 +54,6 @@ class RdmaHost : public DcqcnNode {
 
   std::function<void()> m_onFinished;
   KnobValues m_knobs{};
-  MessageEnds m_messages;
   std::vector<uint32_t> m_slots;  // QP slot or kNone: the places of the round robin
   uint32_t m_lastServed = 0;
   ::dcqcn::Ring<::dcqcn::Packet> m_delayedCnps;

@@ -137,3 +137,29 @@ def test_a_packet_sent_again_keeps_its_opcode(tmp_path: Path) -> None:
         assert len(set(numbers)) < len(numbers)  # the switch dropped some
         packets = 977  # 1 MB in packets of 1024 B
         check_messages(frames, by_pair(acks)[qp], packets)
+
+
+def test_a_cnp_that_outlives_its_queue_pair_keeps_its_addresses(tmp_path: Path) -> None:
+    """A CNP of 200 us comes when its slot has been another pair's for rounds."""
+    values = load_scenario("incast").model_dump(mode="json", exclude_unset=True)
+    both = [{"kind": "incast", "bytes": 20_000, "dst": dst, "off_us": 1.0} for dst in (0, 1)]
+    scenario = Scenario.model_validate(
+        {**values, "topology": {"kind": "single-switch", "hosts": 9}, "workloads": both}
+        | {"cnp": {"delay_us": 200.0}}
+    )
+    backend = Ns3Backend(pcap=tmp_path / "run")
+    backend.open(scenario, 1)
+    backend.apply(
+        scenario.initial_setting().replace_nvidia({"kmin": 1.0, "kmax": 2.0, "pmax": 1.0})
+    )
+    backend.advance(600_000_000)
+    backend.close()
+    seen = 0
+    for host in range(9):
+        for frame in read(tmp_path / f"run-{host}-0.pcap"):
+            seen += frame.opcode == CNP
+            if frame.opcode >= 0:
+                leaves = frame.data[9] == host  # the MAC address of its sender
+                address = frame.data[26:30] if leaves else frame.data[30:34]
+                assert address == bytes([11, 0, 0, host + 1])
+    assert seen > 50

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built, import_module, load_module
 
@@ -23,7 +24,10 @@ class Ns3World(NativeBackend):
     def _simulate(self, compiled: str, seed: int) -> Any:
         simulation = self._module.Simulation(compiled, seed)
         if self._pcap is not None:
-            simulation.enable_pcap(self._pcap)
+            try:
+                simulation.enable_pcap(self._pcap)
+            except RuntimeError as error:
+                raise ConfigError(str(error)) from None
         return simulation
 
 
