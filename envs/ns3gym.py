@@ -48,7 +48,12 @@ class GymFace:
         for ever, gets isGameOver with ``{"error": ...}`` in info, then the error is raised here.
         """
         env = DcqcnEnv(scenario, backend=world)
-        observation, info = env.reset(seed=seed)
+        observation = np.zeros(len(bounds(scenario.table)[0]), np.float32)
+        try:
+            observation, info = env.reset(seed=seed)
+        except Exception as error:
+            ask(_failed(observation, error))
+            raise
         reward, terminated, truncated = 0.0, False, False
         while True:
             over = terminated or truncated
@@ -63,9 +68,14 @@ class GymFace:
                     np.clip(action, -1.0, 1.0)
                 )
             except Exception as error:
-                said = str(error) if isinstance(error, DcqcnGymError) else in_one_line(error)
-                ask(_state(observation, 0.0, True, True, json.dumps({"error": said})))
+                ask(_failed(observation, error))
                 raise
+
+
+def _failed(observation: npt.NDArray[np.float32], error: Exception) -> bytes:
+    """Return the message that ends an episode by an error."""
+    said = str(error) if isinstance(error, DcqcnGymError) else in_one_line(error)
+    return _state(observation, 0.0, True, True, json.dumps({"error": said}))
 
 
 def _state(

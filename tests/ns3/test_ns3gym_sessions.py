@@ -15,10 +15,13 @@ import pytest
 from test_ns3gym_client import ACTIONS, EPISODES, RECORDED, SCENARIO, _Client, client
 from test_ns3gym_client import simulation_command as command_of
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.ns3gym import GymFace
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 __all__ = ["client"]  # a fixture
 
@@ -114,3 +117,27 @@ def test_a_bad_action_is_answered_and_named(client: _Client, bad: bytes, says: s
     assert len(codec.decode_box(last.obsData, len(DcqcnEnv(SCENARIO, "fake").reset()[0]))) > 0
     assert found.status == 2
     assert says in found.words
+
+
+class Unbuilt(FakeBackend):
+    """A network that cannot be built."""
+
+    def open(self, scenario: Scenario, seed: int) -> None:
+        raise ConfigError("captures: no place for them")
+
+
+def test_a_network_that_cannot_be_built_is_told_to_the_client() -> None:
+    """It would wait for ever for the first state."""
+    told: list[pb.EnvStateMsg] = []
+
+    def ask(message: bytes) -> bytes:
+        told.append(codec.decode(pb.EnvStateMsg, message))
+        return STOP
+
+    scenario = load_scenario(SCENARIO)
+    with pytest.raises(ConfigError, match="no place"):
+        GymFace().serve(ask, Unbuilt(), scenario, 1)
+    [state] = told
+    assert (state.isGameOver, state.reason) == (True, pb.EnvStateMsg.GameOver)
+    assert json.loads(state.info) == {"error": "captures: no place for them"}
+    codec.decode_box(state.obsData, len(DcqcnEnv(SCENARIO, "fake").reset()[0]))
