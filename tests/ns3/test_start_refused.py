@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from bridge_helpers import toy_command
 
-from dcqcn_gym.core.errors import BackendError
+from dcqcn_gym.core.errors import BackendError, ConfigError
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
+SCENARIO = load_scenario("mini-fb-hadoop")
 AT_THE_LIMIT = """
 import os, sys
 from dcqcn_gym.core.errors import BackendError
@@ -66,7 +67,13 @@ def test_a_folder_for_scratch_files_that_is_full(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     with pytest.raises(BackendError, match=r"No space left on device \(/tmp/dcqcn-gym-x\); close"):
-        Ns3Backend(command=toy_command()).open(load_scenario("mini-fb-hadoop"), 1)
+        Ns3Backend(command=toy_command()).open(SCENARIO, 1)
+
+
+@pytest.mark.parametrize("place", ["none/x", "."])
+def test_a_recording_that_has_no_place(place: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^record = .*expected a file that can be written"):
+        Ns3Backend(command=toy_command(), record=tmp_path / place).open(SCENARIO, 1)
 
 
 def test_a_memory_that_cannot_grow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,12 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import BinaryIO, Literal, TypeVar
 
 import zmq
 from google.protobuf.message import Message
 
-from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.errors import ConfigError, StateError, quote
 from dcqcn_gym.envs.backends.ns3_bridge.codec import decode, encode
 from dcqcn_gym.envs.backends.ns3_bridge.errors import (
     SimulationCrashedError,
@@ -58,7 +58,7 @@ class Link:
     ) -> None:
         self._process = process
         self._owner = os.getpid()
-        self._record = open(record, "wb") if record else None  # noqa: SIM115 closed with the link
+        self._record = _recording(record) if record else None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         try:
             self._socket = self._context.socket(zmq.REP)
@@ -137,6 +137,17 @@ class Link:
                 "this ns-3 backend was opened before a fork and belongs to the parent process; "
                 "call open() in the process that uses it"
             )
+
+
+def _recording(path: Path) -> BinaryIO:
+    """Open the file of a recording; raise ConfigError for a place where none can be."""
+    try:
+        return open(path, "wb")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        raise ConfigError(
+            f"record = {quote(str(path))}: {error.strerror}; expected a file that can be written, "
+            "in a folder that is there"
+        ) from None
 
 
 def bind(socket_: zmq.Socket[bytes], path: Path, transport: Transport) -> str:
