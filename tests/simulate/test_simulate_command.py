@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from synthetic_run import write_run
 
 
@@ -76,3 +78,17 @@ def test_bench_as_json() -> None:
     (job, *_) = json.loads(done.stdout)["jobs"]
     assert job["job"] == "light"
     assert job["hops_per_s"] > 0
+
+
+def test_ctrl_c_says_that_nothing_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dcqcn_gym.simulate.run.simulate", cut)
+    words = ["simulate", "--scenario", "mini-fb-hadoop", "--out", str(tmp_path / "x")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 130
+    assert "interrupted; nothing was written" in done.stderr
+    assert not (tmp_path / "x").exists()

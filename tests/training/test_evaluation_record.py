@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.training.evaluation import Plan, evaluate
 from dcqcn_gym.tuners.policy import FOLDER
@@ -72,3 +73,16 @@ def test_the_same_policy_is_not_run_again(mine: Path, tmp_path: Path) -> None:
     before = {path: path.stat().st_ino for path in tmp_path.glob("*/*.jsonl")}
     evaluate(plan(mine, 2), tmp_path, 1)
     assert before == {path: path.stat().st_ino for path in tmp_path.glob("*/*.jsonl")}
+
+
+def test_seeds_that_a_training_may_have_seen_are_refused(mine: Path) -> None:
+    fresh = Plan((str(mine),), BOTH[:1], seed=2_146_483, seeds=648).fresh_seeds()
+    assert fresh[-1] == 2**31 - 1
+    with pytest.raises(ConfigError, match=r"seed = 2146483: .* from 2147483648 on they are those"):
+        evaluate(Plan((str(mine),), BOTH[:1], seed=2_146_483, seeds=649), None, 1)
+
+
+def test_an_evaluation_of_no_scenario_is_refused(mine: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="at least one scenario"):
+        evaluate(plan(mine, 1, ()), tmp_path / "ev", 1)
+    assert not (tmp_path / "ev").exists()

@@ -10,7 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.training.algorithms import ALGORITHMS, hyperparameters
 from dcqcn_gym.training.spec import TrainDir, TrainSpec, check_training, training_digest
@@ -98,6 +100,26 @@ def test_a_hyperparameter_given_twice_is_refused(tmp_path: Path) -> None:
     done = cli("train", "--algo", "ppo", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert "--algo-arg 'gamma' is given twice" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("begun", "said"),
+    [(False, "interrupted; nothing was written"), (True, "with --resume goes on from the last")],
+)
+def test_ctrl_c_before_the_first_rollout_says_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bool, said: str
+) -> None:
+    def cut(spec: TrainSpec, out: TrainDir, *_: object, **__: object) -> None:
+        if begun:
+            out.header.write_text("{}")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dcqcn_gym.training.train.train", cut)
+    words = ["train", "--algo", "ppo", "--out", str(tmp_path / "x"), "--quiet"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 130
+    assert said in done.stderr
+    assert (tmp_path / "x").exists() == begun
 
 
 def test_bad_arguments_are_named_before_anything_is_written() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.commands.interrupt import interruptible
 from dcqcn_gym.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def simulate(
     if live:
         status.start()
     try:
-        with claim(out, "simulate", force=force):
+        with interruptible("nothing was written"), claim(out, "simulate", force=force):
             other = _against(against, chosen, out, force, seed, intervals, backend)
             summary = run_simulation(
                 chosen,

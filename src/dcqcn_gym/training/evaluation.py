@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.report.paired import ONE_TRACE, PairedRow, one_trace, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
@@ -23,6 +24,7 @@ from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.results import plain, tuner_digest, write_results
 from dcqcn_gym.runs.rows import Row, evaluation_seeds, load_scenarios, unique
 from dcqcn_gym.runs.table import Table, point, with_interval
+from dcqcn_gym.training.sampling import FIRST_TRAINING_SEED
 from dcqcn_gym.tuners.policy import shipped_policies
 
 __all__ = ["Plan", "as_json", "as_markdown", "as_tables", "evaluate"]
@@ -54,8 +56,14 @@ class Plan:
         return rows
 
     def fresh_seeds(self) -> list[int]:
-        """Return the seeds of the traffic."""
-        return evaluation_seeds(self.seed, self.seeds)
+        """Return the seeds of the traffic; ConfigError if one may have been trained on."""
+        found = evaluation_seeds(self.seed, self.seeds)
+        if found[-1] >= FIRST_TRAINING_SEED:
+            raise ConfigError(
+                f"seed = {self.seed}: its traffic seeds end at {found[-1]}, and from "
+                f"{FIRST_TRAINING_SEED} on they are those of trainings; give a smaller one"
+            )
+        return found
 
 
 def _short(path: Path) -> str:
@@ -72,6 +80,8 @@ def evaluate(
     Raises ConfigError for anything that cannot run, before the first run, and RunError that names
     every run that failed, after the last one.
     """
+    if not plan.scenarios:
+        raise ConfigError("an evaluation needs at least one scenario")
     with ExitStack() as stack:
         folder = out if out is not None else Path(stack.enter_context(TemporaryDirectory()))
         todo = _jobs(plan, folder)
