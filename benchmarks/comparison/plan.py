@@ -8,10 +8,11 @@ interrupted comparison goes on where it stopped, and the number of workers chang
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -32,6 +33,7 @@ from dcqcn_gym.tuners import TUNERS
 __all__ = [
     "Plan",
     "Trial",
+    "added",
     "all_tuners",
     "carry_out",
     "jobs",
@@ -80,7 +82,8 @@ class Plan:
 
     def command(self, out: Path, workers: int | None = None) -> str:
         """Return the command that makes this comparison."""
-        tuners = "all" if self.everything else ",".join(self.tuners)
+        known = self.everything and set(self.tuners) <= set(all_tuners())
+        tuners = "all" if known else ",".join(self.tuners)
         words = ["dcqcn-gym", "compare", "--scenario", ",".join(self.scenarios)]
         words += ["--tuners", tuners, "--seeds", str(self.seeds)]
         words += ["--intervals", str(self.intervals), "--eval-seeds", str(self.eval_seeds)]
@@ -202,7 +205,32 @@ def stored_plan(out: Path) -> Plan:
         plan = TypeAdapter(Plan).validate_python(values)
     except (ValidationError, ValueError, TypeError) as error:
         raise RunError(f"{path} is not the plan of a comparison: {_reason(error)}") from None
-    return replace(plan, tuners=all_tuners()) if plan.everything else plan
+    return replace(plan, tuners=_joined(all_tuners(), plan.tuners)) if plan.everything else plan
+
+
+def added(held: Plan, given: Mapping[str, Any]) -> Plan:
+    """Return a stored plan with what is given besides: more scenarios, tuners, seeds.
+
+    Raises RunError for fewer seeds than it has: what is there is not taken away.
+    """
+    for key in ("seeds", "eval_seeds"):
+        has, wanted = getattr(held, key), given.get(key)
+        if wanted is not None and wanted < has:
+            option = "--" + key.replace("_", "-")
+            raise RunError(
+                f"{option} {wanted}: the comparison has {has}, and with --resume what is given "
+                f"adds to it; give {has} or more, or another --out"
+            )
+    joined = {
+        key: _joined(getattr(held, key), given.get(key, ())) for key in ("scenarios", "tuners")
+    }
+    everything = held.everything or bool(given.get("everything"))
+    return replace(held, **{**given, **joined, "everything": everything})
+
+
+def _joined(first: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    """Return both, each name once."""
+    return tuple(dict.fromkeys((*first, *more)))
 
 
 def _reason(error: Exception) -> str:

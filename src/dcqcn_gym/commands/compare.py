@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +76,7 @@ def compare(
     Writes OUT/table.md, OUT/compare.html, OUT/results.json, OUT/plots and one event log per run.
     An interrupted comparison goes on with: dcqcn-gym compare --resume --out OUT.
     """
-    from dcqcn_gym.benchmarks.comparison.plan import all_tuners, stored_plan
+    from dcqcn_gym.benchmarks.comparison.plan import added, all_tuners, stored_plan
     from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.runs.claim import claim
 
@@ -98,7 +98,7 @@ def compare(
     }
     chosen: dict[str, Any] = {k: value for k, value in given.items() if value is not None}
     with claim(out, "compare", force=force):
-        plan = replace(stored_plan(out), **chosen) if resume else _plan(chosen)
+        plan = added(stored_plan(out), chosen) if resume else _plan(chosen)
         shown = Shown(bins, curves=fct_cdf)
         _carry_out(plan, out, jobs, shown, resume=resume, force=force, quiet=quiet)
 
