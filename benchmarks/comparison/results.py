@@ -114,7 +114,7 @@ class Row:
 
     @property
     def reached_median(self) -> float:
-        """Median over the seeds; infinite if half of them never reached it."""
+        """Median over the seeds, of two the quicker; infinite if most of them never reached it."""
         ordered = sorted(self.reached)
         return ordered[(len(ordered) - 1) // 2] if ordered else math.nan
 

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MEASURES", "Accuracy", "Seen", "accuracy", "mean_accuracy", "sizes_of"]
+__all__ = [
+    "MEASURES",
+    "Accuracy",
+    "Seen",
+    "accuracy",
+    "mean_accuracy",
+    "mean_known",
+    "sizes_of",
+]
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -90,13 +98,18 @@ def mean_accuracy(intervals: Sequence[Accuracy | None]) -> Accuracy:
     busy = [a for a in intervals if a is not None]
     if not busy:
         raise ValueError("no interval had traffic")
-    recalls = [a.recall for a in busy if a.recall is not None]
     return Accuracy(
         label=float(np.mean([a.label for a in busy])),
         causal=float(np.mean([a.causal for a in busy])),
         share=float(np.mean([a.share for a in busy])),
-        recall=float(np.mean(recalls)) if recalls else None,
+        recall=mean_known([a.recall for a in busy]),
     )
+
+
+def mean_known(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the values that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
 
 
 def sizes_of(key: IntArray, known_keys: IntArray, known_sizes: IntArray) -> IntArray:

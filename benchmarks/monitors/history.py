@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.monitors.accuracy import Seen, mean_accuracy
+from dcqcn_gym.benchmarks.monitors.accuracy import Seen, mean_accuracy, mean_known
 from dcqcn_gym.benchmarks.monitors.study import MS, with_load
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
 from dcqcn_gym.benchmarks.monitors.worlds import WorldJob, WorldPlan
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.table import Table
+from dcqcn_gym.runs.table import MISSING, Table
 
 __all__ = ["HISTORIES", "HistoryJob", "HistoryPlan", "history_table", "relabel"]
 
@@ -77,7 +77,7 @@ class HistoryJob(WorldJob):
             mean = mean_accuracy(judge(probe, flows, monitor.tau_bytes))
             rows.append({
                 "load": self.load, "seed": self.seed, "forget": forget,
-                "label": mean.label, "recall": mean.recall or 0.0, "largest": largest,
+                "label": mean.label, "recall": mean.recall, "largest": largest,
             })  # fmt: skip
         return {"identity": self.identity(), "rows": rows}
 
@@ -113,12 +113,13 @@ def history_table(plan: WorldPlan, found: Sequence[Mapping[str, Any]]) -> str:
     for load in plan.loads:
         for forget in HISTORIES:
             here = [row for row in rows if (row["load"], row["forget"]) == (load, forget)]
+            recall = mean_known([row["recall"] for row in here])
             lines.append([
                 f"{load} %",
                 f"{forget} ms",
                 f"{np.mean([row['label'] for row in here]):.3f}",
                 " ".join(f"{row['label']:.3f}" for row in here),
-                f"{np.mean([row['recall'] for row in here]):.2f}",
+                MISSING if recall is None else f"{recall:.2f}",
                 f"{max(row['largest'] for row in here)}",
             ])  # fmt: skip
     return Table(head, lines).markdown() + "\n"

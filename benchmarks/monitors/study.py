@@ -26,7 +26,18 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import write_atomically
 
-__all__ = ["MONITORS", "Job", "Plan", "Row", "clocks", "produce", "results", "rows", "with_load"]
+__all__ = [
+    "MONITORS",
+    "Job",
+    "Plan",
+    "Row",
+    "check_loads",
+    "clocks",
+    "produce",
+    "results",
+    "rows",
+    "with_load",
+]
 
 MS = 1_000_000_000
 REFERENCE_LOAD = 30
@@ -232,9 +243,7 @@ class Plan:
             if name in MONITORS or name in KINDS:
                 raise ConfigError(f"monitor {name!r} is compared anyway; expected one in Python")
             MONITORS_IN_PYTHON.load(name)
-        for load in self.loads:
-            if not 1 <= load <= 100:
-                raise ConfigError(f"load {load}: expected 1 to 100 per cent of the host links")
+        check_loads(self.loads)
         for interval in self.intervals_ms:
             if interval < 1 or self.warmup_ms % interval or self.length_ms % interval:
                 raise ConfigError(
@@ -248,6 +257,15 @@ class Plan:
                 f"a long run of {self.long_ms} ms judges exports of a second by their absence; "
                 f"expected at least {LONG_ENOUGH_MS} ms"
             )
+
+
+def check_loads(loads: Sequence[int]) -> None:
+    """Raise ConfigError for a load that is none, or is there twice."""
+    for load in loads:
+        if not 1 <= load <= 100:
+            raise ConfigError(f"load {load}: expected 1 to 100 per cent of the host links")
+        if loads.count(load) > 1:
+            raise ConfigError(f"load {load} is given twice; give it once")
 
 
 def with_load(scenario: Scenario, load: int) -> Scenario:

@@ -17,15 +17,15 @@ from typing import Any, Literal
 import numpy as np
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy, sizes_of
+from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy, mean_known, sizes_of
 from dcqcn_gym.benchmarks.monitors.fluid import fluid_traffic
-from dcqcn_gym.benchmarks.monitors.study import MS, results, with_load
+from dcqcn_gym.benchmarks.monitors.study import MS, check_loads, results, with_load
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, monitor_line, replay, simulate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.topology import LeafSpine
-from dcqcn_gym.runs.table import Table
+from dcqcn_gym.runs.table import MISSING, Table
 
 __all__ = ["WORLDS", "Account", "World", "WorldPlan", "accounts", "explanation"]
 
@@ -133,7 +133,7 @@ class WorldJob:
             load=self.load,
             seed=self.seed,
             label=with_window.label,
-            recall=with_window.recall or 0.0,
+            recall=with_window.recall,
             naive=naive.label,
             flows=float(np.mean([len(seen.key) for seen in window.seen])),
             elephants=float(np.mean(large)),
@@ -153,7 +153,8 @@ class Account:
     seed: int
     label: float
     """Label accuracy of exact counters with ternary states: the best a sketch could do."""
-    recall: float
+    recall: float | None
+    """Share of the elephants that is found; None where none was active."""
     naive: float
     """Label accuracy of the sketch that judges every interval alone."""
     flows: float
@@ -174,7 +175,8 @@ class WorldPlan:
     worlds: Sequence[str] = tuple(WORLDS)
 
     def jobs(self) -> list[WorldJob]:
-        """Return every combination, seed by seed."""
+        """Return every combination, seed by seed; ConfigError for a load that is none."""
+        check_loads(self.loads)
         base = load_scenario(self.scenario)
         return [
             WorldJob(world, with_load(base, load), load, seed, self.warmup_ms, self.length_ms)
@@ -200,14 +202,15 @@ def explanation(plan: WorldPlan, found: Sequence[Account]) -> str:
             here = [a for a in found if (a.load, a.world) == (load, world)]
             mean = {
                 name: float(np.mean([getattr(a, name) for a in here]))
-                for name in ("label", "recall", "naive", "flows", "elephants")
+                for name in ("label", "naive", "flows", "elephants")
             }
+            recall = mean_known([a.recall for a in here])
             lines.append([
                 f"{load} %",
                 WORLDS[world].what,
                 f"{mean['label']:.3f}",
                 " ".join(f"{a.label:.3f}" for a in here),
-                f"{mean['recall']:.2f}",
+                MISSING if recall is None else f"{recall:.2f}",
                 f"{mean['naive']:.3f}",
                 f"{mean['flows']:.0f}",
                 f"{mean['elephants']:.0f}",

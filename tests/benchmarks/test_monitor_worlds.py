@@ -10,9 +10,15 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.monitors.accuracy import Seen
 from dcqcn_gym.benchmarks.monitors.fluid import Fluid, arrivals, fluid_traffic, max_min
-from dcqcn_gym.benchmarks.monitors.history import HISTORIES, relabel
+from dcqcn_gym.benchmarks.monitors.history import HISTORIES, HistoryPlan, history_table, relabel
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, keys_of, replay, simulate
-from dcqcn_gym.benchmarks.monitors.worlds import WORLDS, World
+from dcqcn_gym.benchmarks.monitors.worlds import (
+    WORLDS,
+    Account,
+    World,
+    WorldPlan,
+    explanation,
+)
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -210,6 +216,31 @@ def test_a_flow_that_pauses_is_remembered_or_not_by_hand() -> None:
     assert {forget: at.elephant_share.tolist() for forget, at in last.items()} == {
         3: [0.0], 5: [0.0], 6: [1.0]
     }  # fmt: skip
+
+
+def test_seeds_without_an_elephant_do_not_count_as_none_found() -> None:
+    """They had a recall of 0, which pulled the mean down."""
+    plan = WorldPlan(loads=(20,), seeds=(1, 2), worlds=("engine",))
+    some = [Account("engine", 20, seed, 0.9, recall, 0.8, 10.0, 1.0)
+            for seed, recall in ((1, 0.8), (2, None))]  # fmt: skip
+    assert "| 0.900 0.900 | 0.80 |" in explanation(plan, some)
+    none = [Account("engine", 20, seed, 0.9, None, 0.8, 10.0, 0.0) for seed in (1, 2)]
+    assert "| 0.900 0.900 | – |" in explanation(plan, none)
+    rows = [
+        {"load": 20, "seed": seed, "forget": forget, "label": 0.9, "recall": recall, "largest": 3}
+        for seed, recall in ((1, 0.8), (2, None))
+        for forget in HISTORIES
+    ]
+    table = history_table(HistoryPlan((20,), (1, 2)), [{"rows": rows}])
+    assert table.count("| 0.900 0.900 | 0.80 |") == len(HISTORIES)
+
+
+@pytest.mark.parametrize(
+    ("loads", "said"), [((0,), "load 0: expected 1 to 100"), ((20, 20), "load 20 is given twice")]
+)
+def test_a_load_that_is_none_is_named(loads: tuple[int, ...], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        WorldPlan(loads=loads).jobs()
 
 
 def test_the_command_prints_the_table_and_resumes(tmp_path: Path) -> None:
