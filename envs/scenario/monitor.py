@@ -185,6 +185,15 @@ class ChameleonMonitor(_Sketch):
     local_us: float = Field(default=10_000.0, ge=1, le=1e9)
     upload_us: float = Field(default=100_000.0, ge=1, le=1e9)
 
+    @model_validator(mode="after")
+    def _check_periods(self) -> Self:
+        if self.local_us > self.upload_us:  # most uploads would say that there are no flows
+            raise ConfigError(
+                f"local_us = {self.local_us:g} is longer than upload_us = {self.upload_us:g}; "
+                "expected at least one local period in each upload"
+            )
+        return self
+
 
 class OwnMonitor(Monitor):
     """A monitor in Python, fed by the flow log: a registered name or ``path.py:Class``."""
