@@ -322,5 +322,5 @@ def test_events_beside_series_change_nothing(tmp_path: Path) -> None:
 
 def test_a_backend_without_events_is_refused(tmp_path: Path) -> None:
     trace = trace_of(STORM, what="rp")
-    with pytest.raises(ConfigError, match="FakeBackend cannot be looked into"):
+    with pytest.raises(ConfigError, match="--trace rp: FakeBackend keeps no events"):
         simulate(STORM, tmp_path, intervals=1, backend="fake", trace=trace)

@@ -131,10 +131,13 @@ class Tracer:
     def attach(self, world: Backend) -> None:
         """Begin to look into an opened backend; raise ConfigError if it cannot be looked into."""
         looks = bool(self.trace.quantities) or self.trace.sending
-        needed = [Watchable] * looks + [Eventful] * self.trace.events
-        if not all(isinstance(world, protocol) for protocol in needed):
+        name = type(world).__name__
+        if looks and not isinstance(world, Watchable):
+            raise ConfigError(f"--trace: {name} cannot be looked into; use --backend native")
+        if self.trace.events and not isinstance(world, Eventful):
             raise ConfigError(
-                f"--trace: {type(world).__name__} cannot be looked into; use --backend native"
+                f"--trace rp: {name} keeps no events of senders; use --backend native, or leave "
+                "rp out"
             )
         if self.trace.events:
             self._attach_events(world)
