@@ -38,6 +38,8 @@ FLOW_HEADER = "src,dst,bytes,start_ns"
 MOST = 2**63
 """Of no number in a table can more be meant."""
 MOST_FLOW_BYTES = 2**50
+LAST_START_NS = 2**55 / 1000
+"""The end of time (docs/model.md): a run that waits for a later flow would never get there."""
 UNLIMITED: Final = "unlimited"
 """The size of a flow that never ends."""
 
@@ -133,8 +135,8 @@ class Flow(NamedTuple):
                 return f"bytes = {self.bytes}; expected at least 1, or {UNLIMITED!r}"
             if self.bytes > MOST_FLOW_BYTES:
                 return f"bytes = {self.bytes}; expected at most {MOST_FLOW_BYTES}"
-        if not 0 <= self.start_ns <= 9e15:
-            return f"start_ns = {self.start_ns:g}; expected 0 or more"
+        if not 0 <= self.start_ns < LAST_START_NS:
+            return f"start_ns = {self.start_ns:g}; expected 0 or more, below {LAST_START_NS:.10g}"
         return ""
 
 

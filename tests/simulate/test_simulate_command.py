@@ -53,10 +53,17 @@ def test_flow_list_on_the_engine(tmp_path: Path) -> None:
         (("--scenario", "mini-fb-hadoop", "--until-done"), "never ends"),
         (("--scenario", "mini-fb-hadoop", "--until-done", "--intervals", "3"), "exclude"),
         (("--scenario", "mini-fb-hadoop", "--flows", "missing.csv"), "no such file"),
+        (
+            ("--scenario", "mini-fb-hadoop", "--flows", "LATE"),
+            "line 1: start_ns = 3.7e+13; expected 0",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
-    done = command("simulate", *words, "--out", tmp_path / "out")
+    late = tmp_path / "late.csv"
+    late.write_text("0,1,1000,37000000000000\n")  # 37,000 s
+    given = [str(late) if word == "LATE" else word for word in words]
+    done = command("simulate", *given, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert sentence in done.stderr
     assert done.stderr.startswith("error: ")
