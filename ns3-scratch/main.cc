@@ -68,6 +68,11 @@ int Run(int argc, char* argv[]) {
   const ns3::RunInfo info = ns3::RunInfo::Parse(text);
   SetDefaults(info);
   Parse(o, argc, argv);  // again: what the command line says of attributes wins
+  if (o.intervals < 0 || o.intervalPs < 0) {
+    throw std::runtime_error("--intervals=" + std::to_string(o.intervals) +
+                             ", --intervalPs=" + std::to_string(o.intervalPs) +
+                             ": expected at least 1, or 0 for what the scenario says");
+  }
 
   const auto start = std::chrono::steady_clock::now();
   ns3::Ns3Engine* engine = nullptr;

@@ -149,10 +149,14 @@ def test_attributes_on_the_command_line_win(build: Build, compiled: Path, tmp_pa
     assert b["marks"] > a["marks"]
 
 
-def test_errors_are_one_line(build: Build, tmp_path: Path) -> None:
+def test_errors_are_one_line(build: Build, compiled: Path, tmp_path: Path) -> None:
     done = program(build, "--scenario=/nowhere")
     assert done.returncode == 2
     assert done.stderr == "error: cannot read the scenario '/nowhere'; give --scenario\n"
+    for word in ("--intervals=-3", "--intervalPs=-5"):
+        done = program(build, f"--scenario={compiled}", word)
+        assert done.returncode == 2
+        assert re.fullmatch(rf"error: .*{word}.*: expected at least 1, or 0 .*\n", done.stderr)
     broken = tmp_path / "broken.txt"
     broken.write_text("dcqcn-gym-scenario 1\nnonsense\nend\n")
     done = program(build, f"--scenario={broken}")
