@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.applications import ApplicationTracker
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
-from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.errors import ConfigError, StateError, quote
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import Setting
@@ -73,17 +74,20 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
 
     def __init__(
         self,
-        scenario: str | Scenario = "fb-hadoop",
+        scenario: str | Path | Scenario = "fb-hadoop",
         backend: str | Backend = "native",
         *,
         intervals: int | None = None,
         knobs: Sequence[str] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
-        self.intervals = self.scenario.intervals if intervals is None else int(intervals)
-        if self.intervals < 1:
-            raise ConfigError(f"intervals = {intervals}: expected at least 1")
+        self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
+        budget = self.scenario.intervals if intervals is None else intervals
+        if not isinstance(budget, (int, np.integer)) or budget < 1:
+            raise ConfigError(
+                f"intervals = {quote(intervals)}: expected at least 1, a whole number"
+            )
+        self.intervals = int(budget)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigError(
                 f"render_mode = {render_mode!r}: expected None, 'ansi' or 'rgb_array'"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
@@ -84,7 +85,7 @@ class AgentsEnv:
 
     def __init__(
         self,
-        scenario: str | Scenario = "fb-hadoop",
+        scenario: str | Path | Scenario = "fb-hadoop",
         backend: str | Backend = "native",
         *,
         agents: AgentSpec = "switch",
@@ -95,12 +96,12 @@ class AgentsEnv:
         throughput_weight: float = 0.5,
         templates: Sequence[Mapping[str, float]] | None = None,
     ) -> None:
-        self.scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
+        self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
         self.backend = make_backend(backend) if isinstance(backend, str) else backend
         if "per_switch" not in self.backend.offers:
             raise ConfigError(f"backend {quote(backend)} does not show figures of switch ports")
         self._set_time(self.scenario.intervals if intervals is None else intervals, decision_us)
-        _check_number("history", history, 1, 64)
+        _check_number("history", history, 1, 64, whole=True)
         _check_number("shared", shared, 0, 1)
         self.history, self.shared = int(history), float(shared)
         self.initial_setting = self.scenario.initial_setting()
@@ -126,7 +127,7 @@ class AgentsEnv:
 
     def _set_time(self, intervals: int, decision_us: float | None) -> None:
         """Fix how long a step is, after how long the network reports, how many steps there are."""
-        _check_number("intervals", intervals, 1, 2**40)
+        _check_number("intervals", intervals, 1, 2**40, whole=True)
         if decision_us is not None:
             _check_number("decision_us", decision_us, 1e-3, 1e12)
         length = self.scenario.monitor_interval_ps
@@ -185,6 +186,8 @@ class AgentsEnv:
         without one the next draw follows from the last that was given (0 at first). There are no
         ``options``; PettingZoo's own test wants any to be taken.
         """
+        if seed is not None:
+            _check_number("seed", seed, 0, 2**64 - 1, whole=True)
         if seed is not None or self._random is None:
             self._random = np.random.Generator(np.random.PCG64(seed or 0))
             traffic = int(seed or 0)
@@ -334,7 +337,7 @@ class AgentsEnv:
         }
 
 
-def parallel_env(scenario: str | Scenario = "fb-hadoop", **arguments: Any) -> Any:
+def parallel_env(scenario: str | Path | Scenario = "fb-hadoop", **arguments: Any) -> Any:
     """Return a PettingZoo ``ParallelEnv``; the arguments are those of :class:`AgentsEnv`.
 
     Raises MissingExtraError without PettingZoo.
@@ -362,6 +365,8 @@ def _knobs_of(templates: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     return tuple(templates[0])
 
 
-def _check_number(name: str, value: float, low: float, high: float) -> None:
-    if isinstance(value, bool) or not low <= value <= high:  # also catches NaN
-        raise ConfigError(f"{name} = {quote(value)}: expected {low:g} to {high:g}")
+def _check_number(name: str, value: float, low: float, high: float, *, whole: bool = False) -> None:
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
+        expected = f"{low:g} to {high:g}" + (", a whole number" if whole else "")
+        raise ConfigError(f"{name} = {quote(value)}: expected {expected}")  # NaN is in no range

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import index
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +14,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -39,7 +41,7 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
     def __init__(
         self,
         num_envs: int = 1,
-        scenario: str | Scenario = "fb-hadoop",
+        scenario: str | Path | Scenario = "fb-hadoop",
         backend: str = "native",
         *,
         intervals: int | None = None,
@@ -69,7 +71,7 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
         shape = (num_envs, *(self.single_observation_space.shape or ()))
         self._observations = np.zeros(shape, dtype=np.float32)
         self._ended = np.zeros(num_envs, dtype=np.bool_)
-        self._seeded = False
+        self._seeded = np.zeros(num_envs, dtype=np.bool_)
 
     def reset(
         self,
@@ -80,17 +82,19 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
         """Reset all copies, or those of ``options["reset_mask"]``.
 
         An int ``seed`` gives copy i the seed ``seed + i``; a sequence gives one each. Without a
-        seed every copy goes on with its own stream; the first time that is as if seed were 0.
+        seed a copy goes on with its own stream; the first time that is as if seed were 0, so that
+        copy i has the seed i.
         """
         options = dict(options or {})
         mask = self._mask(options.pop("reset_mask", None))
-        if seed is None and not self._seeded:
-            seed = 0
-        self._seeded = True
         seeds = _seeds(seed, self.num_envs)
         if len(seeds) != self.num_envs:
             raise ConfigError(f"{len(seeds)} seeds for {self.num_envs} environments")
         chosen = [int(i) for i in np.flatnonzero(mask)]
+        for i in chosen:
+            if seeds[i] is None and not self._seeded[i]:
+                seeds[i] = i
+        self._seeded[chosen] = True
         done = self._each(
             lambda i: self.envs[i].reset(seed=seeds[i], options=dict(options)), chosen
         )
@@ -199,4 +203,9 @@ def _seeds(seed: int | Sequence[int | None] | None, n: int) -> list[int | None]:
         return [None] * n
     if isinstance(seed, (int, np.integer)):
         return [int(seed) + i for i in range(n)]
-    return [None if s is None else int(s) for s in seed]
+    try:
+        return [None if s is None else index(s) for s in seed]
+    except TypeError:
+        raise ConfigError(
+            f"seed = {quote(seed)}: expected a whole number, or one (or None) per environment"
+        ) from None

@@ -63,7 +63,7 @@ class Network(nn.Module):  # type: ignore[misc, unused-ignore]
 
     def judge(self, x: Any, action: Any = None) -> tuple[Any, Any, Any, Any]:
         """Return actions (drawn if not given), their log chance, the entropy, and the values."""
-        chances = Categorical(logits=self.actor(x))
+        chances: Any = Categorical(logits=self.actor(x))
         action = chances.sample() if action is None else action
         return action, chances.log_prob(action), chances.entropy(), self.critic(x).squeeze(-1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import dcqcn_gym
+from dcqcn_gym.core.config import CONFIGS
 from dcqcn_gym.core.errors import ConfigError, StateError, UnknownNameError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import expert_setting
@@ -223,12 +225,22 @@ def test_bad_arguments_are_one_clear_sentence() -> None:
         DcqcnEnv(quick(), "fake", knobs=["kmn"])
     with pytest.raises(ConfigError, match="intervals"):
         DcqcnEnv(quick(), "fake", intervals=0)
+    for wrong in (2.7, "7", math.nan):
+        with pytest.raises(ConfigError, match=r"intervals = .*: expected at least 1, a whole"):
+            DcqcnEnv(quick(), "fake", intervals=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="unknown scenario '3'"):
+        DcqcnEnv(3, "fake")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="render_mode"):
         DcqcnEnv(quick(), "fake", render_mode="human")
     env = env_of()
     env.reset(seed=0)
     with pytest.raises(ConfigError, match="kmin = 400 KB is larger"):
         env.step_setting(env.initial_setting.replace({"kmin": 4e5, "kmax": 1e5}))
+
+
+def test_a_scenario_may_be_a_path() -> None:
+    file = CONFIGS / "scenarios" / "mini-fb-hadoop.toml"
+    assert DcqcnEnv(file, "fake").scenario == DcqcnEnv(str(file), "fake").scenario
 
 
 def test_ansi_is_text_and_rgb_is_a_picture() -> None:

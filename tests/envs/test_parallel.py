@@ -257,6 +257,9 @@ def test_bad_templates_are_one_sentence(action: Any) -> None:
         ({"shared": math.nan}, "shared = nan: expected 0 to 1"),
         ({"shared": 2}, "shared = 2"),
         ({"intervals": 0}, "intervals = 0"),
+        ({"intervals": 2.5}, "intervals = 2.5: expected 1 to .*, a whole number"),
+        ({"intervals": "3"}, "intervals = '3'"),
+        ({"history": 2.5}, "history = 2.5"),
         ({"agents": "swich"}, "did you mean 'switch'"),
         ({"agents": ["tor-downlink"]}, "did you mean"),
         ({"templates": LADDER[:1]}, "at least two"),
@@ -268,6 +271,17 @@ def test_bad_templates_are_one_sentence(action: Any) -> None:
 def test_bad_arguments_are_one_sentence(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         AgentsEnv(**{"scenario": MINI, **arguments})
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, 2**64, "3"])
+def test_a_wrong_seed_is_one_sentence(seed: Any) -> None:
+    with pytest.raises(ConfigError, match=r"seed = .*: expected 0 to .*, a whole number"):
+        AgentsEnv(MINI).reset(seed=seed)
+
+
+def test_a_world_with_other_ports_says_what_to_use() -> None:
+    with pytest.raises(ConfigError, match="32 ports, so it is another network"):
+        AgentsEnv(MINI, "fake").reset(seed=1)
 
 
 def test_calls_out_of_order_name_the_missing_call() -> None:

@@ -119,6 +119,15 @@ def test_unseeded_copies_see_different_traffic(scenario: Scenario) -> None:
     assert vector.reset(seed=[7, None, 9])[1]["seed"][[0, 2]].tolist() == [7, 9]
 
 
+def test_copies_that_are_reset_apart_see_different_traffic_too(scenario: Scenario) -> None:
+    vector = DcqcnVectorEnv(N, scenario, "fake")
+    for i in range(N):
+        mask = np.arange(N) == i
+        assert vector.reset(options={"reset_mask": mask})[1]["seed"][i] == i
+    assert vector.reset()[1]["seed"].tolist() != [0, 1, 2]
+    assert DcqcnVectorEnv(N, scenario, "fake").reset(seed=[7, None, 9])[1]["seed"][1] == 1
+
+
 def test_make_vec_takes_this_face_and_passes_on_its_arguments() -> None:
     vector = gymnasium.make_vec(
         "dcqcn_gym:MiniFBHadoop-v0", num_envs=2, backend="fake", autoreset_mode="SameStep"
@@ -182,3 +191,6 @@ def test_bad_arguments_are_one_clear_sentence(scenario: Scenario) -> None:
         vector.step(np.zeros((2, 14), np.float32))
     with pytest.raises(ConfigError, match="seeds"):
         vector.reset(seed=[1])
+    for wrong in (1.5, [1.5, 2, 3]):
+        with pytest.raises(ConfigError, match=r"seed = .*: expected a whole number, or one"):
+            vector.reset(seed=wrong)  # type: ignore[arg-type]

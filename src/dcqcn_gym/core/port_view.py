@@ -133,7 +133,8 @@ class PortView:
         if len(self._port) and int(self._port.max()) >= len(report.port_node):
             raise ConfigError(
                 f"the agents have ports up to number {int(self._port.max())}; this world reports "
-                f"{len(report.port_node)} ports"
+                f"{len(report.port_node)} ports, so it is another network ('fake' has one switch "
+                "for all of them); use the backend 'native' or 'ns3'"
             )
 
 
