@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.statistics import BOOTSTRAP_FROM
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.paired import ONE_TRACE, PairedRow, one_trace, paired_rows, series_of
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
@@ -147,11 +148,12 @@ def write_figures(plan: Plan, out: Path) -> None:
 
 def markdown(plan: Plan, out: Path) -> str:
     """Return the table as Markdown, with the command that makes it."""
+    method = "Student's t" if plan.eval_seeds < BOOTSTRAP_FROM else "BCa bootstrap"
     lines = [
         f"Made by {code(plan.command(out))}: each tuner ran {plan.intervals} intervals with seed "
         f"{plan.seed}; what it recommended, the default and the experts' setting then ran "
         f"{plan.eval_intervals} intervals on each of {plan.eval_seeds} fresh seeds. Brackets hold "
-        "95 % confidence intervals over the seeds (Student's t); differences are paired by seed. "
+        f"95 % confidence intervals over the seeds ({method}); differences are paired by seed. "
         "Slowdown is FCT over the FCT in an idle network, all flow sizes together: of the flows "
         "that started in the first 80 % of a run, unfinished ones at their age; then of the flows "
         "alone that finished.",

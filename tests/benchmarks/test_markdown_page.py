@@ -1,4 +1,4 @@
-"""Tables between marks: commands look at the page before they measure what goes into it."""
+"""Commands look at the page or file they are to write before they measure what goes into it."""
 
 from __future__ import annotations
 
@@ -32,3 +32,18 @@ def test_a_page_without_the_marks_is_refused_before_anything_runs(
     assert isinstance(found.exception, RunError), found.output
     assert "lacks the marks" in str(found.exception)
     assert list(tmp_path.iterdir()) == [page]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("paper", "confirm", "acc", "--out"), ("bench", "directions", "--out", "out", "--keep")],
+    ids=lambda words: words[1],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(app, [*words, "no-folder/found.json"])
+    assert isinstance(found.exception, RunError), found.output
+    assert str(found.exception).startswith("no-folder/found.json cannot be written")
+    assert list(tmp_path.iterdir()) == []

@@ -83,3 +83,12 @@ def test_the_command_names_what_differs_from_the_standard() -> None:
     )
     assert "--scenario mini-fb-hadoop --tuner random" in PLAN.command(Path("runs/r"))
     assert "--eval-seeds 3" in PLAN.command(Path("runs/r"))
+
+
+@pytest.mark.parametrize(("seeds", "method"), [(2, "Student's t"), (20, "BCa bootstrap")])
+def test_the_text_names_the_intervals_that_are_in_it(
+    seeds: int, method: str, tmp_path: Path
+) -> None:
+    plan = Plan(PLAN.scenarios, ("do-nothing",), 1, 2, seeds, 2, "fake")
+    produce(plan, tmp_path, lambda _: None)
+    assert f"confidence intervals over the seeds ({method})" in markdown(plan, tmp_path)

@@ -35,10 +35,13 @@ def directions(
     from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.sweep import directions as bench
     from dcqcn_gym.runs.claim import claim
+    from dcqcn_gym.runs.log import check_writable
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
 
     check_page(write, "bench directions")
+    if keep is not None:
+        check_writable(keep)
     plan = bench.DirectionPlan(scenario, points, seeds, intervals)
     kept = f"{out} holds every finished interval: the same command continues it"
     with claim(out, "bench directions"), interruptible(kept), open_progress() as progress:

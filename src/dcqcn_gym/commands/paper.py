@@ -225,8 +225,11 @@ def confirm(
     from dcqcn_gym.benchmarks.papers.checks import confirmed_table
     from dcqcn_gym.benchmarks.papers.confirm import CASES, case, write_confirmed
     from dcqcn_gym.benchmarks.papers.confirm import confirm as compared
+    from dcqcn_gym.runs.log import check_writable
     from dcqcn_gym.runs.table import print_tables
 
+    if out is not None:
+        check_writable(out)
     chosen = [case(paper) for paper in papers] if papers else list(CASES)
     found = []
     with Console(stderr=True).status("") as status:

@@ -18,6 +18,7 @@ from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
 __all__ = [
     "ALL_SIZES",
+    "BOOTSTRAP_FROM",
     "PAPER_BINS",
     "SIZE_BINS",
     "STATISTICS",
