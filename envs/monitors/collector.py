@@ -7,7 +7,7 @@ simulated switches make, is a monitor in simulation (:mod:`dcqcn_gym.envs.monito
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class FlowWindow:
     """How much of an elephant each flow of the last interval is, in 0..1."""
     _flows: dict[Hashable, tuple[float, int, int]] = field(default_factory=dict)
     _now: int = 0
+    _most_bytes: int = 0
 
     def close(self, grown: Grown, wire_bytes: int) -> FlowSizeDistribution:
         """Add an interval's bytes per flow; return the distribution of its flows."""
@@ -56,11 +57,12 @@ class FlowWindow:
             self._flows[name] = (*known[name], self._now)
         so_far = np.array([row[0] for row in known.values()], dtype=np.float64)
         active = np.array([row[1] for row in known.values()], dtype=np.int64)
+        self._most_bytes = max(self._most_bytes, 32 * len(self._flows))
         found = self._judged(so_far, active, list(known), wire_bytes)
         self._now += 1
         oldest = self._now - self.delta
         self._flows = {name: flow for name, flow in self._flows.items() if flow[2] >= oldest}
-        return found
+        return replace(found, tracked_flows=len(self._flows), untracked_flows=self.untracked)
 
     def _judged(
         self, so_far: FloatArray, active: IntArray, names: list[Hashable], wire_bytes: int
@@ -72,7 +74,7 @@ class FlowWindow:
         self.shares = dict(zip(names, shares.tolist(), strict=True))
         return summarise(
             so_far.astype(np.int64), shares, potential=potential, monitor_bytes=wire_bytes,
-            control_plane_bytes=32 * len(self._flows),
+            control_plane_bytes=self._most_bytes,
         )  # fmt: skip
 
 

@@ -47,7 +47,9 @@ class _IpfixSettings(_WindowSettings):
 
 
 class _PairSettings(_WindowSettings):
-    most_pairs: int = Field(default=1024, ge=1, description="queue pairs that a NIC counts apart")
+    most_pairs: int = Field(
+        default=1024, ge=1, description="queue pairs that the NICs of a ToR count apart"
+    )
 
 
 class _Exported(FlowMonitor):
@@ -161,7 +163,7 @@ class QueuePairMonitor(_Exported):
         self._counted: dict[tuple[int, int], int] = {}
 
     def observe(self, log: FlowLog) -> FlowSizeDistribution:
-        """Read the counters that grew; those of a NIC that has too many pairs stay unseen."""
+        """Read the counters that grew; pairs that are too many for the NICs of a ToR stay unseen."""
         grown: dict[Hashable, float] = {}
         pairs: dict[int, int] = {}
         wire = 0
@@ -169,6 +171,7 @@ class QueuePairMonitor(_Exported):
         for tor, key, sent in rows:
             pairs[tor] = pairs.get(tor, 0) + 1
             if pairs[tor] > self._most:
+                self._window.untracked += 1
                 continue
             total = self._counted.get((tor, key), 0) + sent
             self._counted[tor, key] = total

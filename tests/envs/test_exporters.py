@@ -9,6 +9,7 @@ import pytest
 
 from dcqcn_gym.envs.backends.flow_log import make_monitor
 from dcqcn_gym.envs.monitors import FlowLog, MonitorContext
+from dcqcn_gym.envs.monitors.collector import FlowWindow
 from dcqcn_gym.envs.monitors.exporters import message_bytes
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.testing.monitor_case import MS, MonitorCase
@@ -76,6 +77,16 @@ def test_pairs_are_exact_until_a_nic_has_too_many() -> None:
     assert (fsd.elephants, fsd.potential, fsd.mice) == (1, 1, 0)
     shares = own.elephant_shares(log([600_000, 1000, 9_000_000], 2))
     assert np.isnan(shares[2])
+    assert fsd.untracked_flows == 3  # the third pair, in three intervals
+
+
+def test_the_window_tells_its_cost_and_health() -> None:
+    window = FlowWindow(tau_bytes=1_000_000, delta=2, most_flows=2)
+    seen = [window.close(dict.fromkeys(names, 10.0), 0) for names in ("abc", "a", "", "")]
+    assert [f.bins.sum() for f in seen] == [2, 1, 0, 0]  # "c" found no room
+    assert [f.tracked_flows for f in seen] == [2, 2, 1, 0]
+    assert [f.untracked_flows for f in seen] == [1, 1, 1, 1]
+    assert [f.control_plane_bytes for f in seen] == [64, 64, 64, 64]  # the most so far
 
 
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 2**20, 2**62])
