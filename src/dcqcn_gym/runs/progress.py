@@ -21,7 +21,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from dcqcn_gym.core.errors import QUOTED, printable, quote
@@ -302,8 +302,9 @@ def open_meter(*, quiet: bool = False) -> Iterator[Meter]:
     """Yield a meter on standard error, which shows nothing if quiet."""
     console = Console(stderr=True, quiet=quiet)
     columns = (
-        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TimeRemainingColumn(),
+        # the text may wrap: where all columns keep their line, a narrow terminal cuts the figures
+        TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+        BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
     )  # fmt: skip
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
         yield Meter(console, bar)
