@@ -13,7 +13,7 @@ from dcqcn_gym import _core
 from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.simulate.below import Sending, completions
+from dcqcn_gym.simulate.below import Completions, Sending
 from dcqcn_gym.simulate.run import simulate
 from dcqcn_gym.simulate.trace import Trace, parse_trace
 
@@ -90,7 +90,9 @@ def test_by_hand() -> None:
         workload=ints(0, 0, 1),
     )  # fmt: skip
     # finished at 99, 85 and 100 ps: the last one in the second period
-    table = completions(done, 100)
+    counted = Completions(100)
+    counted.add(done)
+    table = counted.take()
     assert [column.tolist() for column in table.values()] == [
         [0.1, 0.2], [0, 1], [2, 1], [30, 30], [0.0895, 0.005], [0.099, 0.005],
     ]  # fmt: skip
@@ -116,3 +118,21 @@ def test_both_engines_write_the_same(tmp_path: Path) -> None:
             first, second = ((tmp_path / name / file).read_bytes() for name in ("window", "event"))
             assert first == second
             assert len(first) > 80
+
+
+def test_a_period_that_goes_on_in_the_next_interval_is_one_line(tmp_path: Path) -> None:
+    storm = load_scenario("mini-storm")
+    found = {}
+    for every in ("3ms", "1ms", "1000s"):
+        trace = parse_trace("completions", every, "switches", "all", "csv", storm.fabric)
+        simulate(storm, tmp_path, intervals=4, trace=trace, force=True)
+        found[every] = np.genfromtxt(
+            tmp_path / "trace_completions.csv", delimiter=",", names=True, dtype=np.float64
+        )
+    for table in found.values():
+        keys = list(zip(table["time_ns"], table["workload"], strict=True))
+        assert len(set(keys)) == len(keys)
+        assert table["messages"].sum() == found["1ms"]["messages"].sum()
+        assert table["mct_max_ns"].max() == found["1ms"]["mct_max_ns"].max()
+    assert sorted(set(found["3ms"]["time_ns"])) == [3e6, 6e6]  # the last one is not filled
+    assert set(found["1000s"]["time_ns"]) == {1e12}

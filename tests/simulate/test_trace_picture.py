@@ -55,7 +55,8 @@ def test_it_shows_what_the_tables_have(tmp_path: Path) -> None:
         tracer = Tracer(trace, files)
         tracer.attach(world)
         for _ in range(8):
-            tracer.end_interval(world.advance().finished)
+            report = world.advance()
+            tracer.end_interval(report.finished, report.end_ps)
         tracer.close()
         names = ("trace_total", "trace_sending", "trace_completions")
         total, sent, done = (rows(files.draft(f"{name}.csv")) for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from dcqcn_gym.core.interval import FinishedFlows
 
-__all__ = ["COMPLETION_COLUMNS", "SENDING_COLUMNS", "TOTAL_COLUMNS", "Sending", "completions"]
+__all__ = ["COMPLETION_COLUMNS", "SENDING_COLUMNS", "TOTAL_COLUMNS", "Completions", "Sending"]
 
 SENDING_COLUMNS = ("time_ns", "src", "dst", "ordinal", "workload", "sending_bps")
 TOTAL_COLUMNS = ("time_ns", "sending_bps")
@@ -47,25 +48,45 @@ class Sending:
         return rate
 
 
-def completions(done: FinishedFlows, every_ps: int) -> dict[str, Any]:
-    """Return columns of :data:`COMPLETION_COLUMNS`: a row for each period and workload with some.
+class Completions:
+    """Messages by the period of ``every_ps`` and the workload in which they were completed.
 
-    ``time_ns`` is the end of the period; a message's completion time (MCT) counts in the period in
-    which its last ACK came.
+    A period may go on in the next interval, so its figures are kept until it is over.
     """
-    finish = done.start_ps + done.fct_ps
-    keys = np.stack([finish // every_ps + 1, done.workload], axis=1)
-    periods, place = np.unique(keys, axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    n = len(periods)
-    counts = np.bincount(place, minlength=n)
-    longest = np.zeros(n, dtype=np.int64)
-    np.maximum.at(longest, place, done.fct_ps)
-    sums, sizes = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    np.add.at(sums, place, done.fct_ps)
-    np.add.at(sizes, place, done.bytes)
-    values = (
-        periods[:, 0] * (every_ps / 1000), periods[:, 1], counts, sizes,
-        sums / np.maximum(counts, 1) / 1000, longest / 1000,
-    )  # fmt: skip
-    return dict(zip(COMPLETION_COLUMNS, values, strict=True))
+
+    def __init__(self, every_ps: int) -> None:
+        self._every_ps = every_ps
+        self._open: dict[tuple[int, int], tuple[int, int, int, int]] = {}
+        """(period, workload) -> messages, bytes, and sum and maximum of their times in ps."""
+
+    def add(self, done: FinishedFlows) -> None:
+        """Count messages, each in the period in which its last ACK came."""
+        if not len(done.src):
+            return
+        keys = np.stack(
+            [(done.start_ps + done.fct_ps) // self._every_ps + 1, done.workload], axis=1
+        )
+        periods, place = np.unique(keys, axis=0, return_inverse=True)
+        place = place.reshape(-1)
+        figures = np.zeros((4, len(periods)), dtype=np.int64)
+        for row, values in enumerate((1, done.bytes, done.fct_ps)):
+            np.add.at(figures[row], place, values)
+        np.maximum.at(figures[3], place, done.fct_ps)
+        for (period, workload), new in zip(periods.tolist(), figures.T.tolist(), strict=True):
+            n, size, total, longest = self._open.get((period, workload), (0, 0, 0, 0))
+            grown = n + new[0], size + new[1], total + new[2], max(longest, new[3])
+            self._open[period, workload] = grown
+
+    def take(self, until_ps: float = math.inf) -> dict[str, Any]:
+        """Return, and forget, the periods that end by then, as :data:`COMPLETION_COLUMNS`.
+
+        One row for each period and workload; ``time_ns`` is the end of the period.
+        """
+        over = sorted(key for key in self._open if key[0] * self._every_ps <= until_ps)
+        rows = [(*key, *self._open.pop(key)) for key in over]
+        period, workload, n, size, total, longest = np.array(rows, dtype=np.int64).reshape(-1, 6).T
+        values = (
+            period * (self._every_ps / 1000), workload, n, size,
+            total / np.maximum(n, 1) / 1000, longest / 1000,
+        )  # fmt: skip
+        return dict(zip(COMPLETION_COLUMNS, values, strict=True))

@@ -287,7 +287,7 @@ def _run(
             files.rows(COLLECTIVES_FILE, map(_round_row, interval.rounds))
         totals.add(interval)
         if tracer is not None:
-            tracer.end_interval(report.finished)
+            tracer.end_interval(report.finished, report.end_ps)
         if progress is not None:
             progress(totals.intervals, report)
         stuck = stuck + 1 if report.packet_hops == 0 and report.active_flows else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,8 @@ from dcqcn_gym.simulate.below import (
     COMPLETION_COLUMNS,
     SENDING_COLUMNS,
     TOTAL_COLUMNS,
+    Completions,
     Sending,
-    completions,
 )
 from dcqcn_gym.simulate.bins import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulate.files import ResultFiles
@@ -113,6 +114,7 @@ class Tracer:
             self._total_table = kind(files, "trace_total", TOTAL_COLUMNS)
         if trace.completions:
             self._completions_table = kind(files, "trace_completions", COMPLETION_COLUMNS)
+        self._completions = Completions(trace.every_ps)
         self._sending = Sending(trace.every_ps, kept=kept)
         self._sending_rows: list[tuple[Any, ...]] = []
         self._total_rows: list[tuple[Any, ...]] = []
@@ -223,20 +225,27 @@ class Tracer:
         picked = [flows[name][kept] for name in ("src", "dst", "ordinal", "workload", "rate_bps")]
         self._flow_rows.append((np.full(len(kept), now_ps / 1000), *picked))
 
-    def end_interval(self, done: FinishedFlows) -> None:
-        """Write the samples of the interval, in which these flows finished."""
+    def end_interval(self, done: FinishedFlows, end_ps: int) -> None:
+        """Write the samples of the interval up to ``end_ps``, in which these flows finished."""
         if self._sending_table is not None and self._total_table is not None:
             self._flush(self._sending_table, SENDING_COLUMNS, self._sending_rows)
             self._flush(self._total_table, TOTAL_COLUMNS, self._total_rows)
         if self._completions_table is not None and len(done.src):
-            self._completions_table.add(completions(done, self.trace.every_ps))
+            self._completions.add(done)
             self.completed.add(done, self.trace.every_ps)
+        self._write_completions(end_ps)
         if self._ports_table is not None:
             self._flush(self._ports_table, self._port_columns, self._port_rows)
         if self._flows_table is not None:
             self._flush(self._flows_table, self._flow_columns, self._flow_rows)
         if self._events_table is not None and self._world is not None:
             self._write_events(self._events_table, self._world)
+
+    def _write_completions(self, until_ps: float) -> None:
+        """Write the periods that are over by then."""
+        rows = self._completions.take(until_ps)
+        if self._completions_table is not None and len(rows["time_ns"]):
+            self._completions_table.add(rows)
 
     @staticmethod
     def _flush(table: _Table, names: Iterable[str], rows: list[tuple[Any, ...]]) -> None:
@@ -246,7 +255,8 @@ class Tracer:
             rows.clear()
 
     def close(self) -> None:
-        """Close the tables."""
+        """Write what is left, of a period that the run does not fill, and close the tables."""
+        self._write_completions(math.inf)
         for table in self._tables.values():
             table.close()
 
