@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.wrappers import Env, _SettingAction
@@ -57,7 +57,7 @@ class LadderAction(_SettingAction):
         self.action_space = spaces.Discrete(len(self.table))
 
     def _setting(self, action: Any) -> Setting:
-        rung = int(action)
-        if not 0 <= rung < len(self.table):
-            raise ConfigError(f"action {rung}: expected a whole number in 0..{len(self.table) - 1}")
-        return self.space.setting(self.table[rung], self._inner.initial_setting)
+        rung, last = np.asarray(action), len(self.table) - 1
+        if rung.shape != () or rung.dtype.kind not in "iu" or not 0 <= int(rung) <= last:
+            raise ConfigError(f"action {quote(action)}: expected a whole number in 0..{last}")
+        return self.space.setting(self.table[int(rung)], self._inner.initial_setting)

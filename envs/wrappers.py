@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.group_space import GroupSpace, tiers_of
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import Setting
@@ -54,9 +54,12 @@ class _SettingAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorAr
         self._inner = _dcqcn(env)
         self.space = env.get_wrapper_attr("space")
 
-    def action(self, action: Any) -> Setting:
-        """Return the setting that this action stands for; a Setting is taken as it is."""
-        return action if isinstance(action, Setting) else self._setting(action)
+    def action(self, action: Any) -> DeviceSetting:
+        """Return the setting that this action stands for.
+
+        A Setting, or one per group, is taken as it is: wrappers further out pass them down.
+        """
+        return cast(DeviceSetting, action) if _explicit(action) else self._setting(action)
 
     def _setting(self, action: Any) -> Setting:
         raise NotImplementedError
@@ -85,6 +88,8 @@ class DictAction(_SettingAction):
         )
 
     def _setting(self, action: Mapping[str, Any]) -> Setting:
+        if not isinstance(action, Mapping):
+            raise ConfigError(f"an action is {quote(action)}; expected values by knob")
         for name in action:
             if name not in self.space.knobs:
                 raise UnknownNameError("knob in the action", name, self.space.knobs)
@@ -158,13 +163,25 @@ class GroupAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs)
         self.parts = GroupSpace(env.get_wrapper_attr("space"), chosen, devices)
         self.action_space = spaces.Box(-1.0, 1.0, (self.parts.n,), np.float32)
 
-    def action(self, action: npt.ArrayLike) -> DeviceSetting:
-        """Return the setting per group that this action stands for."""
+    def action(self, action: Any) -> DeviceSetting:
+        """Return the setting per group that this action stands for; explicit ones as they are."""
+        if _explicit(action):
+            return cast(DeviceSetting, action)
         return self.parts.setting(action, self._inner.initial_setting)
 
 
+def _explicit(action: Any) -> bool:
+    """Return True for a Setting and for settings by group."""
+    if isinstance(action, Setting):
+        return True
+    return isinstance(action, Mapping) and any(isinstance(v, Setting) for v in action.values())
+
+
 def _number(name: str, value: Any) -> float:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"action for {name} = {quote(value)}: expected a finite number") from None
     if not np.isfinite(number):
         raise ConfigError(f"action for {name} = {number}: expected a finite number")
     return number

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.knobs import KNOBS
+from dcqcn_gym.core.knobs import KNOBS, Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.discrete import LadderAction, ladder
@@ -44,16 +46,17 @@ def test_every_action_is_a_legal_setting_and_the_checker_is_content() -> None:
     env.reset(seed=1)
     for action in range(env.action_space.n):  # type: ignore[attr-defined]
         setting = env.action(np.int64(action))
+        assert isinstance(setting, Setting)
         setting.check(25e9)
         expected = env.space.setting(env.table[action], env.unwrapped.initial_setting)  # type: ignore[attr-defined]
         assert setting == expected
 
 
-@pytest.mark.parametrize("action", [-1, 25])
-def test_an_action_off_the_ladder_is_named(action: int) -> None:
+@pytest.mark.parametrize("action", [-1, 25, 3.7, "3", None, True])
+def test_an_action_off_the_ladder_is_named(action: Any) -> None:
     env = make()
     env.reset(seed=1)
-    with pytest.raises(ConfigError, match=f"action {action}: expected a whole number in 0..24"):
+    with pytest.raises(ConfigError, match=f"action {action!r}: expected a whole number in 0..24"):
         env.step(action)
 
 

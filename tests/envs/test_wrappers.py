@@ -25,6 +25,7 @@ from dcqcn_gym.envs.wrappers import (
     DeltaAction,
     DictAction,
     DictObservation,
+    GroupAction,
     KnobSubset,
     NumericInfo,
 )
@@ -92,6 +93,11 @@ def test_dict_actions_name_what_is_wrong() -> None:
         env.step({"kmn": 1.0, "kmax": 2.0})
     with pytest.raises(ConfigError, match="kmin = nan"):
         env.step({"kmin": float("nan"), "kmax": 2.0})
+    for wrong in ("a", None, [1]):
+        with pytest.raises(ConfigError, match=r"action for kmin = .*: expected a finite number"):
+            env.step({"kmin": wrong})
+    with pytest.raises(ConfigError, match="an action is 3; expected values by knob"):
+        env.step(3)
 
 
 def test_a_dict_action_may_name_some_knobs_only() -> None:
@@ -148,6 +154,16 @@ def test_a_subset_equals_the_narrow_environment() -> None:
     assert first[1] == second[1]
     with pytest.raises(UnknownNameError, match="rp_byte_reset"):
         KnobSubset(new_env(), ["rp_byte_reset"])
+
+
+def test_groups_stack_on_fewer_knobs_and_under_steps() -> None:
+    env = GroupAction(KnobSubset(new_env(), ["kmin", "kmax"]), ["tor"])
+    env.reset(seed=0)
+    setting = env.step(np.ones(env.parts.n, np.float32))[4]["setting"]
+    assert setting["tor"]["kmax"] > env.unwrapped.initial_setting["kmax"]  # type: ignore[attr-defined]
+    over = DeltaAction(GroupAction(new_env(), ["tor"]))
+    over.reset(seed=0)
+    assert over.step(np.zeros(14, np.float32))[4]["setting"]["kmin"] > 0
 
 
 def test_wrappers_stack() -> None:
