@@ -126,9 +126,7 @@ def test_a_period_that_goes_on_in_the_next_interval_is_one_line(tmp_path: Path) 
     for every in ("3ms", "1ms", "1000s"):
         trace = parse_trace("completions", every, "switches", "all", "csv", storm.fabric)
         simulate(storm, tmp_path, intervals=4, trace=trace, force=True)
-        found[every] = np.genfromtxt(
-            tmp_path / "trace_completions.csv", delimiter=",", names=True, dtype=np.float64
-        )
+        found[every] = columns(tmp_path / "trace_completions.csv")
     for table in found.values():
         keys = list(zip(table["time_ns"], table["workload"], strict=True))
         assert len(set(keys)) == len(keys)
