@@ -69,8 +69,9 @@ class Completions:
         periods, place = np.unique(keys, axis=0, return_inverse=True)
         place = place.reshape(-1)
         figures = np.zeros((4, len(periods)), dtype=np.int64)
-        for row, values in enumerate((1, done.bytes, done.fct_ps)):
-            np.add.at(figures[row], place, values)
+        np.add.at(figures[0], place, 1)
+        np.add.at(figures[1], place, done.bytes)
+        np.add.at(figures[2], place, done.fct_ps)
         np.maximum.at(figures[3], place, done.fct_ps)
         for (period, workload), new in zip(periods.tolist(), figures.T.tolist(), strict=True):
             n, size, total, longest = self._open.get((period, workload), (0, 0, 0, 0))
