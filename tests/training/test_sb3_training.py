@@ -21,8 +21,10 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import bounds
 from dcqcn_gym.training.algorithms import ALGORITHMS, algorithm_class
+from dcqcn_gym.training.export import export_policy
 from dcqcn_gym.training.progress import SilentViewer
 from dcqcn_gym.training.spec import TrainDir, TrainSpec
 from dcqcn_gym.training.train import Result, train
@@ -137,6 +139,28 @@ def test_a_buffer_beyond_memory_is_refused_and_leaves_nothing(tmp_path: Path) ->
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+
+
+def test_a_model_that_a_policy_file_cannot_hold_is_refused() -> None:
+    """Stable-Baselines3's own default for PPO is tanh, which would come out as another policy."""
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+    from torch import nn
+
+    env = DcqcnEnv("mini-fb-hadoop", "fake")
+    model = PPO("MlpPolicy", env, device="cpu")
+    with pytest.raises(ConfigError, match="model has Tanh, which a policy file cannot hold"):
+        export_policy(model, "ppo", env.space, ["mini-fb-hadoop"], "a loop of one's own")
+    relu = {"activation_fn": nn.ReLU}
+    seen = VecNormalize(DummyVecEnv([lambda: env]))
+    model = PPO("MlpPolicy", seen, device="cpu", policy_kwargs=relu)
+    with pytest.raises(ConfigError, match="model has VecNormalize"):
+        export_policy(model, "ppo", env.space, ["mini-fb-hadoop"], "a loop of one's own")
+    model = PPO("MlpPolicy", env, device="cpu", policy_kwargs=relu)
+    found = export_policy(model, "ppo", env.space, ["mini-fb-hadoop"], "a loop of one's own")
+    x = env.reset(seed=1)[0]
+    expected = np.clip(model.predict(x, deterministic=True)[0], -1, 1)
+    assert np.allclose(found.act(x), expected, atol=1e-5)
 
 
 def test_same_seed_same_policy(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import dcqcn_gym
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.discrete import ladder
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
@@ -22,7 +23,9 @@ def export_policy(
 ) -> Policy:
     """Return the deterministic policy of a model: its actor, or its Q network for DQN.
 
-    :meth:`Policy.act` equals ``model.predict(..., deterministic=True)`` to 1e-5.
+    :meth:`Policy.act` equals ``model.predict(..., deterministic=True)`` to 1e-5. Raises ConfigError
+    for a model of another loop with what a policy file cannot hold: an activation other than ReLU,
+    an extractor of features, or normalised observations.
     """
     import stable_baselines3
     import torch
@@ -37,6 +40,7 @@ def export_policy(
         parts, output = [policy.actor.mu], "tanh"  # its last module is the tanh
     else:
         parts, output = [policy.q_net.q_net], "argmax"
+    _check_plain(model, parts, algo)
     layers = tuple(
         (_array(module.weight), _array(module.bias))
         for part in parts
@@ -62,6 +66,27 @@ def export_policy(
     )
     actions = ladder(space) if is_discrete(algo) else None
     return Policy(meta, layers, actions).check(f"the trained {algo!r} model")
+
+
+def _check_plain(model: Any, parts: Sequence[Any], algo: str) -> None:
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, FlattenExtractor
+
+    names = [type(m).__name__ for part in parts for m in part.modules() if not any(m.children())]
+    hidden = names[:-1] if algo == "td3" else names  # its last one is the tanh of the output
+    other = sorted(set(hidden) - {"Linear", "ReLU"})
+    other += sorted(
+        type(m).__name__
+        for m in model.policy.modules()
+        if isinstance(m, BaseFeaturesExtractor) and not isinstance(m, FlattenExtractor)
+    )
+    if model.get_vec_normalize_env() is not None:
+        other.append("VecNormalize")
+    if other:
+        raise ConfigError(
+            f"the trained {algo!r} model has {other[0]}, which a policy file cannot hold: expected "
+            "linear layers with ReLU between them (policy_kwargs={'activation_fn': nn.ReLU}) on "
+            "the observation as it is"
+        )
 
 
 def _array(parameter: Any) -> Any:
