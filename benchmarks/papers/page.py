@@ -11,7 +11,7 @@ from dcqcn_gym.benchmarks.papers.claims import Judged, Verdict, judge
 from dcqcn_gym.benchmarks.papers.figure import Figure
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.results import Results
-from dcqcn_gym.core.statistics import estimate
+from dcqcn_gym.core.statistics import BOOTSTRAP_FROM, estimate
 from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.table import Table, count_of, with_interval
@@ -176,10 +176,11 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
         f"{paper.source}. What this page is for: which of the paper's claims come out in this "
         "simulator, and why the others do not. It is made from the results in "
         "`benchmarks/papers/results` by `dcqcn-gym paper pages`. Brackets hold 95 % confidence "
-        "intervals over the seeds (Student's t), changes are paired by seed. *Reproduced*: the "
-        "sign is right, the interval clear of 0, the effect at least half of the claimed one, or a "
-        "bound held by the whole interval. *Direction only*: smaller, or near the bound. *Not "
-        "conclusive*: the interval holds both answers.",
+        f"intervals over the seeds (Student's t, from {BOOTSTRAP_FROM} seeds on the BCa "
+        "bootstrap), changes are paired by seed. *Reproduced*: the sign is right, the interval "
+        "clear of 0, the effect at least half of the claimed one, or a bound held by the whole "
+        "interval. *Direction only*: smaller, or near the bound. *Not conclusive*: the interval "
+        "holds both answers.",
         Table(columns, lines, words=3).markdown(),
     ]
     for of in of_paper:

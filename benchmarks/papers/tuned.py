@@ -68,8 +68,15 @@ class Tuned:
         mice, elephants = fct[size <= MICE_BYTES], fct[size >= ELEPHANT_BYTES]
         found = {"mean": fct, "mice": mice, "elephants": elephants}
         values = {name: mean_or_nan(some) for name, some in found.items()}
-        worst = float(np.percentile(mice, 99)) if mice.size else float("nan")
-        return {**values, "mice p99": worst}
+        return {**values, "mice p99": _p99(mice)}
+
+    def p99(self) -> float:
+        """Return the 99th percentile of all flows that finished, in seconds; NaN without any."""
+        return _p99(self.flows()[2])
+
+
+def _p99(times: FloatArray) -> float:
+    return float(np.percentile(times, 99)) if times.size else float("nan")
 
 
 def tuned(

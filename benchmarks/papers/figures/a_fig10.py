@@ -6,7 +6,7 @@ from typing import Literal
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.applications import steered
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Effect, Sign
+from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.envs.scenario.applications import GRADIENT_BYTES
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -38,8 +38,8 @@ def measure(cell: Cell, size: Size) -> Measured:
 OLD, NEW = (SECN1, SECN2, ACC), (SECN1 + FRESH, SECN2 + FRESH, ACC + FRESH)
 POINTS = {**dict.fromkeys(OLD, (ALEXNET, RESNET)), **dict.fromkeys(NEW, (RESNET,))}
 COMPUTE = 250_000
-SECOND_HAND = Effect(10.0)
-"""Beyond any effect: what SECN1 and SECN2 are is second-hand, so that only the direction counts."""
+SECOND_HAND = Direction(1)
+"""What SECN1 and SECN2 are is second-hand, so that only the direction counts."""
 FIGURE = Figure(
     name="A-fig10",
     paper="acc",

@@ -50,6 +50,8 @@ FIGURE = Figure(
                PLACE, "mice", "ACC", "SECN1", "WebSearch"),
         faster("24.3 % lower 99th percentile of mice than SECN1, WebSearch",
                PLACE, "mice p99", "ACC", "SECN1", "WebSearch", _reward("SECN1")),
+        faster("8.6 % lower mean of elephants than SECN1, WebSearch",
+               PLACE, "elephants", "ACC", "SECN1", "WebSearch"),
         faster("28.6 % lower mean of mice than SECN2, WebSearch",
                PLACE, "mice", "ACC", "SECN2", "WebSearch"),
         faster("58.3 % lower 99th percentile of mice than SECN2, WebSearch",

@@ -147,6 +147,8 @@ FIGURE = Figure(
         "poster's 20 workers, 100 MB and 100 ms; 200 rounds in both",
         "what a search recommends is held on fresh traffic; PARALEON, with the same rounds and "
         "time, is a row of ours",
+        "throughput is what the network delivers; the poster draws a distribution and does not say "
+        "over what",
         "beta 0.01, patience 3 and the first steps are ours, and so is the utility as the metric",
     ),
 )  # fmt: skip

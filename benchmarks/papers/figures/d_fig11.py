@@ -63,7 +63,7 @@ CAUSES = {
         Change("mean", NEW_HALF, OLD_HALF, "WebSearch"), Between(-0.15, 0.05),
     ),
     "DataMining": Cause(
-        f"{FULL}the mean grows by less than a third of that (rows)",
+        f"{FULL}the mean grows by clearly less (rows)",
         Derived(by_load), Sign(1),
     ),
 }  # fmt: skip

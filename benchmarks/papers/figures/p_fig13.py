@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Claim, Derived, Effect, Sign
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Claim, Derived, Effect
 from dcqcn_gym.benchmarks.papers.collective import algbw, cluster
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, held, hops, ran
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.benchmarks.papers.tuned import tuned
+from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.rows import Row
 
@@ -81,29 +82,36 @@ def _points(cards: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
 
 def at_scale(which: Callable[[Iterable[int]], int], results: Results, seed: int) -> float:
     """Return :func:`over_better` at the smallest (``min``) or the largest (``max``) scale."""
-    return over_better(which(int(x) for _, x in results.places), results, seed)
+    return over_better(which(scales(results)), results, seed)
+
+
+def scales(results: Results) -> list[int]:
+    """Return the numbers of cards, ascending."""
+    return sorted({int(x) for _, x in results.places})
 
 
 def best(results: Results, seed: int) -> float:
-    """Return the largest :func:`over_better` of all scales."""
-    return max(over_better(x, results, seed) for x in {int(x) for _, x in results.places})
+    """Return :func:`over_better` at the scale where it is the largest over all seeds."""
+    over = {
+        x: mean([over_better(x, results, each) for each in results.seeds]) for x in scales(results)
+    }
+    return over_better(max(over, key=lambda x: over[x]), results, seed)
 
 
-def room(results: Results, seed: int) -> float:
-    """Return what the paths allow beyond the better static setting, the largest of all scales."""
-    return max(
-        results.value("rate", LIMIT, x, seed)
-        / max(results.value("rate", row, x, seed) for row in ("default", "expert"))
-        - 1
-        for x in {int(x) for _, x in results.places}
-    )
+def found(results: Results, seed: int) -> float:
+    """Return the rate under what the search found over that while it searched, minus 1."""
+    cards = scales(results)[-1]
+    held_rate, rate = (results.value("rate", row, cards, seed) for row in (HELD, PARALEON))
+    return held_rate / rate - 1
 
 
-FULL = Cause(
-    "there is no such room: which uplink a queue pair takes is drawn by its hash, and with the "
-    "experts' setting the fullest one already carries over nine tenths of its rate, at every "
-    "scale, so no setting can deliver 10 % more",
-    Derived(room), AtMost(0.0975),
+BLIND = Cause(
+    "the search cannot see bandwidth in one interval. A round lasts tens of them, so that utility "
+    "says more of an interval's place in the round than of the setting, and the first one is the "
+    "best of all: what PARALEON found is, in every seed, the default that it began with, which "
+    "delivers far less than it did on the way (row). The paths would allow 13 to 31 % beyond the "
+    "experts' setting",
+    Derived(found), AtMost(-0.15),
 )  # fmt: skip
 
 
@@ -126,12 +134,12 @@ FIGURE = Figure(
     claims=(
         Claim("at no scale worse than the better of default and expert: the smallest",
               PLACE, Derived(partial(at_scale, min)),
-              Sign(1), 100, " %", "+.1f"),
+              AtLeast(0), 100, " %", "+.1f"),
         Claim("likewise the largest",
               PLACE, Derived(partial(at_scale, max)),
-              Sign(1), 100, " %", "+.1f"),
+              AtLeast(0), 100, " %", "+.1f"),
         Claim("up to 19.5 % more than both at one of the scales",
-              PLACE, Derived(best), Effect(0.195), 100, " %", "+.1f", FULL),
+              PLACE, Derived(best), Effect(0.195), 100, " %", "+.1f", BLIND),
     ),
     plots=(Against("rate", "Delivered per card, Gb/s", "cards", scale=1e-9, log_x=True),),
     ours=(
@@ -140,8 +148,9 @@ FIGURE = Figure(
         "intervals of 1 ms instead of 30 ms; quick: 8 and 16 cards, four to a ToR, 60 intervals "
         "and messages of a twentieth of the paper's 4 GB; rates count the whole search, as an "
         "operator would see it",
-        "at full size a round lasts tens of intervals, and the utility of an interval says more of "
-        "its place in the round than of the setting: the first is the best of all, so that what "
-        "PARALEON found is the default that it began with, in every seed",
+        "at quick size no setting could win: which uplink a queue pair takes is drawn by its "
+        "hash, and at 8 and 16 cards the experts' fullest one already carries over nine tenths of "
+        "its rate",
+        "one of the scales: the one where PARALEON is furthest ahead over all seeds",
     ),
 )  # fmt: skip

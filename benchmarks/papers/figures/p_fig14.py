@@ -54,8 +54,8 @@ def _points() -> dict[str, tuple[str, ...]]:
 
 CAUSE = Cause(
     "the dominant type is that of most flows, and a few of SolarRPC's outnumber the all-to-all's: "
-    "where bytes decide, the same search delivers a sixth more after the phase, as much as the "
-    "expert",
+    "where bytes decide, the same search delivers more after the phase, within one or two percent "
+    "of the expert",
     Change("rate after", BYTES.name, PARALEON, X), Sign(1),
 )  # fmt: skip
 

@@ -37,7 +37,7 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 CAUSE = Cause(
     "the setting pretrained on FB_Hadoop has short round trips because it sends less: links are a "
-    "third less busy in the influx, and after it two fifths of the throughput are missing",
+    "fifth less busy in the influx, and after it two thirds of the throughput are missing",
     Change("rate after", SECOND, PARALEON, "influx"), AtMost(-0.4),
 )  # fmt: skip
 
