@@ -163,7 +163,7 @@ class QueuePairMonitor(_Exported):
         self._counted: dict[tuple[int, int], int] = {}
 
     def observe(self, log: FlowLog) -> FlowSizeDistribution:
-        """Read the counters that grew; pairs that are too many for the NICs of a ToR stay unseen."""
+        """Read the counters that grew; pairs too many for the NICs of a ToR stay unseen."""
         grown: dict[Hashable, float] = {}
         pairs: dict[int, int] = {}
         wire = 0
