@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, REWARD, faster, points, websearch
+from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Place, Size
 from dcqcn_gym.envs.scenario.acc_loads import LOADS
 
@@ -17,6 +18,27 @@ MORE = ("ACC on WebSearch", "20 / 80 KB")
 def measure(cell: Cell, size: Size) -> Measured:
     """Run WebSearch at a load; figures by size and the reward."""
     return websearch(cell, size, rewarded=True)
+
+
+def _reward(measure: str, against: str) -> Cause:
+    return Cause(
+        "the reward, whose weights and D(L) are not public: by ours ACC does better than "
+        f"{against}, and the curve of 20 / 80 KB, which does best (row), falls behind {against} in "
+        "this figure as well. Short queues are paid for with throughput",
+        Change(measure, MORE[1], against, 0.9), Sign(1),
+    )  # fmt: skip
+
+
+BLIND = Cause(
+    "the reward, whose weights and D(L) are not public: by ours ACC does better than SECN1; what "
+    "small flows take is not in it",
+    Change("reward", "ACC", "SECN1", 0.9), Sign(1),
+)  # fmt: skip
+
+
+def _faster(text: str, measure: str, against: str, cause: Cause | None = None) -> Claim:
+    cause = cause or _reward(measure, against)
+    return faster(f"{text} than {against} at 90 % load", PLACE, measure, "ACC", against, 0.9, cause)
 
 
 def _points(loads: Sequence[float]) -> dict[str, Sequence[Place]]:
@@ -37,20 +59,13 @@ FIGURE = Figure(
     measure=measure,
     measures=(*BY_SIZE, REWARD),
     claims=(
-        faster("5.8 % lower mean of all flows than SECN1 at 90 % load",
-               PLACE, "mean", "ACC", "SECN1", 0.9),
-        faster("16.6 % lower mean of all flows than SECN2 at 90 % load",
-               PLACE, "mean", "ACC", "SECN2", 0.9),
-        faster("5.7 % lower mean of mice than SECN1 at 90 % load",
-               PLACE, "mice", "ACC", "SECN1", 0.9),
-        faster("15.8 % lower 99th percentile of mice than SECN1 at 90 % load",
-               PLACE, "mice p99", "ACC", "SECN1", 0.9),
-        faster("17.3 % lower mean of mice than SECN2 at 90 % load",
-               PLACE, "mice", "ACC", "SECN2", 0.9),
-        faster("47.5 % lower 99th percentile of mice than SECN2 at 90 % load",
-               PLACE, "mice p99", "ACC", "SECN2", 0.9),
-        faster("4.4 % lower mean of elephants than SECN2 at 90 % load",
-               PLACE, "elephants", "ACC", "SECN2", 0.9),
+        _faster("5.8 % lower mean of all flows", "mean", "SECN1"),
+        _faster("16.6 % lower mean of all flows", "mean", "SECN2"),
+        _faster("5.7 % lower mean of mice", "mice", "SECN1", BLIND),
+        _faster("15.8 % lower 99th percentile of mice", "mice p99", "SECN1"),
+        _faster("17.3 % lower mean of mice", "mice", "SECN2"),
+        _faster("47.5 % lower 99th percentile of mice", "mice p99", "SECN2"),
+        _faster("4.4 % lower mean of elephants", "elephants", "SECN2"),
     ),
     plots=(
         Against("mean", "Mean completion time, us", "load", scale=1e6),
