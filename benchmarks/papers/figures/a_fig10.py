@@ -6,8 +6,17 @@ from typing import Literal
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.applications import steered
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction, Sign
+from dcqcn_gym.benchmarks.papers.claims import (
+    AtMost,
+    Cause,
+    Change,
+    Claim,
+    Derived,
+    Direction,
+    Sign,
+)
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.envs.scenario.applications import GRADIENT_BYTES
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.rows import changed_scenario
@@ -38,8 +47,31 @@ def measure(cell: Cell, size: Size) -> Measured:
 OLD, NEW = (SECN1, SECN2, ACC), (SECN1 + FRESH, SECN2 + FRESH, ACC + FRESH)
 POINTS = {**dict.fromkeys(OLD, (ALEXNET, RESNET)), **dict.fromkeys(NEW, (RESNET,))}
 COMPUTE = 250_000
+WORKERS, LINK_BPS = 7, 25e9
+"""Of the scenario parameter-server."""
 SECOND_HAND = Direction(1)
 """What SECN1 and SECN2 are is second-hand, so that only the direction counts."""
+
+
+def at_most(results: Results, seed: int) -> float:
+    """Return by how much ResNet-50 would train faster than under SECN1 if links were never idle.
+
+    All workers push over the server's link and it sends as much back, in packets of 1000 B that
+    take 1062 B on the wire; computing comes on top.
+    """
+    shrink = float(results.lines[0]["more"]["shrink"])
+    wire_bits = 8 * WORKERS * GRADIENT_BYTES[RESNET] * 1.062
+    iteration_s = (2 * wire_bits / LINK_BPS + COMPUTE * 1e-6) / shrink
+    return 1 / iteration_s / results.value("rate", SECN1, RESNET, seed) - 1
+
+
+FULL = Cause(
+    "there is no such room. With whole gradients the server's link is hardly ever idle: if it "
+    "never were, training would be 4 % faster than under SECN1, and under SECN2 it is nearer. "
+    "With a fiftieth of the gradients (the quick size) ACC was 19 to 36 % faster, since what an "
+    "incast costs until rates have settled is then a large part of an iteration",
+    Derived(at_most), AtMost(0.07),
+)  # fmt: skip
 FIGURE = Figure(
     name="A-fig10",
     paper="acc",
@@ -62,19 +94,21 @@ FIGURE = Figure(
     ),
     claims=(
         Claim("ResNet-50: up to 7 % faster training than SECN1", PLACE,
-              Change("rate", ACC, SECN1, RESNET), SECOND_HAND, 100, " %", "+.1f"),
+              Change("rate", ACC, SECN1, RESNET), SECOND_HAND, 100, " %", "+.1f", FULL),
         Claim("ResNet-50: up to 12 % faster than SECN2", PLACE,
-              Change("rate", ACC, SECN2, RESNET), SECOND_HAND, 100, " %", "+.1f"),
+              Change("rate", ACC, SECN2, RESNET), SECOND_HAND, 100, " %", "+.1f", FULL),
         Claim("the same against SECN1, on fresh seeds", PLACE,
-              Change("rate", ACC + FRESH, SECN1 + FRESH, RESNET), SECOND_HAND, 100, " %", "+.1f"),
+              Change("rate", ACC + FRESH, SECN1 + FRESH, RESNET), SECOND_HAND, 100, " %", "+.1f",
+              FULL),
         Claim("the same against SECN2, on fresh seeds", PLACE,
-              Change("rate", ACC + FRESH, SECN2 + FRESH, RESNET), SECOND_HAND, 100, " %", "+.1f"),
+              Change("rate", ACC + FRESH, SECN2 + FRESH, RESNET), SECOND_HAND, 100, " %", "+.1f",
+              FULL),
         Claim("ResNet-50: low round trips, against SECN2", PLACE,
               Change("rtt", ACC, SECN2, RESNET), Sign(-1), 100, " %", "+.1f"),
     ),
     ours=(
-        "gradients and computing are divided by one number (50 in the quick size), so that their "
-        "ratio stays and an iteration is short",
+        "gradients and computing are divided by one number (50 in the quick size, 1 in the full "
+        "one), so that their ratio stays and an iteration is short",
         "computing takes 250 ms of an iteration of the whole model; the paper gives no time",
         "one switch at 25 Gb/s; SECN1 and SECN2 are second-hand values, so that at best the "
         "direction says anything",
