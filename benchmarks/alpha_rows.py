@@ -11,10 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from dcqcn_gym.benchmarks.utilities import utilities
+from dcqcn_gym.core.ranks import places, rank_agreement
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Progress
@@ -22,7 +20,7 @@ from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.rows import Row, changed_scenario, evaluation_seeds
 from dcqcn_gym.runs.table import Table
 
-__all__ = ["ALPHAS", "AlphaPlan", "measure", "places", "rank_agreement"]
+__all__ = ["ALPHAS", "AlphaPlan", "measure"]
 
 ALPHAS: Mapping[str, float | str] = {
     "1/16": 0.0625,
@@ -32,7 +30,6 @@ ALPHAS: Mapping[str, float | str] = {
     "computed": "computed",
 }
 USUAL = "1/8"
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -73,28 +70,6 @@ def measure(
         _table(name, plan.tuners, {a: [found[name, a, t] for t in plan.tuners] for a in ALPHAS})
         for name in plan.scenarios
     ]
-
-
-def places(values: Sequence[float]) -> list[int]:
-    """Return the place of every value, 1 for the largest; equal ones share the better place."""
-    return [1 + len([other for other in values if other > value]) for value in values]
-
-
-def _mean_ranks(values: Sequence[float]) -> FloatArray:
-    """Return the rank of every value, the first for the largest; equal ones share their mean."""
-    equal = np.array([values.count(value) for value in values])
-    return np.array(places(values)) + (equal - 1) / 2
-
-
-def rank_agreement(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return Spearman's rank correlation of two lists of figures, -1..1; 1 if one is all equal.
-
-    Equal figures share the mean of their ranks, as Spearman has it.
-    """
-    ranks = [_mean_ranks(values) for values in (one, other)]
-    spread = [r - r.mean() for r in ranks]
-    scale = float(np.sqrt((spread[0] ** 2).sum() * (spread[1] ** 2).sum()))
-    return 1.0 if scale == 0.0 else float((spread[0] * spread[1]).sum()) / scale
 
 
 def _table(name: str, tuners: Sequence[str], found: Mapping[str, Sequence[float]]) -> Table:

@@ -94,16 +94,12 @@ class CellJob:
         write_atomically(self.path, encode_line(line))
 
     def done(self) -> bool:
-        """Return whether the file holds this cell, measured in this way by this version.
-
-        Files of before the version was in them count as of this one.
-        """
+        """Return whether the file holds this cell, measured in this way by this version."""
         found = _read_cell(self.path)
         if found is None or not isinstance(found.get("cpu_s"), int | float):
             return False
-        if found.get("version", dcqcn_gym.__version__) != dcqcn_gym.__version__:
-            return False
-        return {key: found.get(key) for key in self.header()} == self.header()
+        wanted = {**self.header(), "version": dcqcn_gym.__version__}
+        return {key: found.get(key) for key in wanted} == wanted
 
 
 def _read_cell(path: Path) -> dict[str, Any] | None:
@@ -229,7 +225,7 @@ def produce(
     lines = [json.loads(job.path.read_bytes()) for job in jobs]
     spent = total(float(line.pop("cpu_s")) for line in lines)
     for line in lines:
-        line.pop("version", None)
+        del line["version"]
         if line["seed"] != 1:
             line["series"] = {}
     write_atomically(out / RESULTS_FILE, b"".join(encode_line(line) for line in lines))

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dcqcn_gym.benchmarks.alpha_rows import rank_agreement
 from dcqcn_gym.benchmarks.sweep.plan import Axis, Plan, Point, carried_out, values_over
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import Knob, knob_table
+from dcqcn_gym.core.ranks import rank_agreement
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Progress

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from dcqcn_gym.benchmarks.alpha_rows import rank_agreement
 from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Derived, Sign
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.benchmarks.sweep.plan import measured
+from dcqcn_gym.core.ranks import rank_agreement
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 PLACE = "section III-C, Fig. 5"

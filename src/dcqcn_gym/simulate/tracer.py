@@ -243,8 +243,10 @@ class Tracer:
 
     def _write_completions(self, until_ps: float) -> None:
         """Write the periods that are over by then."""
+        if self._completions_table is None:
+            return
         rows = self._completions.take(until_ps)
-        if self._completions_table is not None and len(rows["time_ns"]):
+        if len(rows["time_ns"]):
             self._completions_table.add(rows)
 
     @staticmethod
