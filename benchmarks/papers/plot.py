@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,8 @@ COLOURS = 8
 HEIGHT = 210
 LEGEND_MARK, LEGEND_LETTER = 48, 7
 """Pixels of a key in the legend beside its words, and of one letter of them."""
+LEAST_GAP = 0.05
+"""Between two ticks, as a share of an axis."""
 CLAIM = "expert"
 """The role of the claim's lines: dashes that no row has."""
 
@@ -41,6 +44,8 @@ def _panel(plot: Against | Over, results: Results) -> Panel:
     ys = [v for _, _, *values in curves for v in values]
     levels = np.array([level for level, _ in plot.lines])
     x_axis = _axis(xs, log=plot.log_x) if not names else named_axis(names)
+    if isinstance(plot, Against) and not names:
+        x_axis = _at_places(x_axis, np.unique(np.concatenate(xs)))
     panel = Panel(
         plot.title, x_axis, _axis([*ys, levels], log=plot.log_y), HEIGHT, plot.x_label, follow=True
     )
@@ -58,6 +63,13 @@ def _panel(plot: Against | Over, results: Results) -> Panel:
 
 def _axis(values: Sequence[FloatArray], *, log: bool) -> Axis:
     return log_axis(values) if log else linear_axis(values)
+
+
+def _at_places(axis: Axis, places: FloatArray) -> Axis:
+    """Return the axis with its ticks at what was measured, unless their labels would touch."""
+    if np.any(np.diff(axis.at(places)) < LEAST_GAP):
+        return axis
+    return replace(axis, ticks=tuple((float(x), f"{x:g}") for x in places))
 
 
 def _against(plot: Against, results: Results, names: list[str]) -> list[Curve]:

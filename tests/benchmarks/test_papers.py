@@ -52,6 +52,21 @@ def test_every_figure_runs_and_repeats(figure: Figure, tmp_path: Path) -> None:
     run_twice(figure, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "labels"),
+    [
+        ("P-fig13", "full", ["32", "64", "128"]),
+        ("D-fig4", "quick", ["50", "100", "200", "500"]),  # 12 places: round numbers
+    ],
+)
+def test_a_plot_names_the_places_that_were_measured(
+    name: str, size: str, labels: list[str]
+) -> None:
+    found = read_results(KEPT / f"{name}-{size}.jsonl")
+    written = re.findall(r'class="tick x"[^>]*>([^<]*)<', draw(catalog.figure(name), found)[0])
+    assert written == labels
+
+
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.name)
 def test_a_figure_is_whole(figure: Figure) -> None:
     assert tuple(figure.sizes) == SIZES

@@ -82,6 +82,9 @@ def test_ticks_are_what_a_person_would_write() -> None:
     assert [label for _, label in log_axis([np.array([1.0, 90.0])], "×").ticks] == [
         "1×", "2×", "5×", "10×", "20×", "50×", "100×"
     ]  # fmt: skip
+    assert [label for _, label in log_axis([np.array([900.0, 6e4])]).ticks] == [
+        "1000", "2000", "5000", "10000", "20000", "50000"
+    ]  # fmt: skip
     assert named_axis(["x", "y"], down=True).at([0.0, 1.0])[0] > 0.5
 
 

@@ -82,7 +82,7 @@ def log_axis(values: Sequence[FloatArray], unit: str = "") -> Axis:
     skip = max(1, round(decades / 6))
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1, skip)
     places = [m * 10.0**e for e in exponents for m in steps]
-    ticks = [(p, f"{p:.3g}{unit}") for p in places if low <= p <= high]
+    ticks = [(p, f"{p:.7g}{unit}") for p in places if low <= p <= high]
     return Axis(low, high, tuple(ticks), log=True)
 
 
