@@ -14,9 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from dcqcn_gym.core.errors import BackendError, ConfigError, MissingExtraError, StateError
+from dcqcn_gym.core.errors import (
+    BackendError,
+    ConfigError,
+    MissingExtraError,
+    StateError,
+    UnknownNameError,
+)
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
@@ -110,6 +116,7 @@ class Ns3Backend:
     ``transport`` is a private socket file or a port of 127.0.0.1; ``record`` writes the exchanged
     messages to a file; ``pcap`` is the prefix of capture files, one per port; ``command`` replaces
     the simulation process (tests). Picklable before ``open``; usable in the process that opened it.
+    Raises UnknownNameError for another transport.
     """
 
     offers = SIMULATED
@@ -125,6 +132,8 @@ class Ns3Backend:
         pcap: Path | None = None,
         command: Sequence[str] | None = None,
     ) -> None:
+        if transport not in get_args(Transport):
+            raise UnknownNameError("transport", transport, get_args(Transport))
         self._ns3 = ns3
         self._deadlines = deadlines or Deadlines()
         self._transport = transport

@@ -17,7 +17,7 @@ import pytest
 import zmq
 from bridge_helpers import TOY, gone, toy_command
 
-from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
+from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.backends.ns3_bridge.errors import (
     ProtocolError,
@@ -116,6 +116,11 @@ def test_another_schema_is_refused_and_named(toy: Toy, scenario: Scenario) -> No
 def test_a_command_that_does_not_exist_leaves_nothing(scenario: Scenario) -> None:
     with pytest.raises(OSError, match="no-such-program"):
         Ns3Backend(command=["/no-such-program"]).open(scenario, 1)
+
+
+def test_a_transport_that_is_none_is_refused_before_anything_starts() -> None:
+    with pytest.raises(UnknownNameError, match="unknown transport 'tpc'; did you mean 'tcp'"):
+        Ns3Backend(transport="tpc")  # type: ignore[arg-type]
 
 
 def test_refused_settings_are_config_errors_and_do_not_end_it(toy: Toy, scenario: Scenario) -> None:

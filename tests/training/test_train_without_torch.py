@@ -53,6 +53,22 @@ def test_evaluate_needs_no_torch(tmp_path: Path) -> None:
     assert "did you mean 'ppo-mini'" in bad.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["evaluate", "ppo-mini", "--json", "--markdown"], "exclude each other"),
+        (["bench", "env", "--vec", " , "], "--vec names no interface"),
+    ],
+)
+def test_words_that_ask_for_nothing_or_too_much_are_refused(
+    words: list[str], message: str, tmp_path: Path
+) -> None:
+    done = cli(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
 def test_hyperparameters_are_checked() -> None:
     assert hyperparameters("ppo") == dict(ALGORITHMS["ppo"])
     assert hyperparameters("ppo", {"gamma": "0.5", "n_steps": "16"})["gamma"] == 0.5

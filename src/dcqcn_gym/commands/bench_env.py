@@ -29,9 +29,12 @@ def env(
     """
     from rich.console import Console
 
+    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.training.speed import env_speed, train_speed
 
     kinds = [kind.strip() for kind in vec.split(",") if kind.strip()]
+    if not kinds:
+        raise ConfigError("--vec names no interface; expected threads, dummy or subproc")
     with Console(stderr=True).status("random actions"):
         speeds = [env_speed(scenario, envs, steps, kind).as_dict() for kind in kinds]
     with Console(stderr=True).status("training"):

@@ -126,11 +126,14 @@ def evaluate(
 
     A policy acts in every interval. Training never sees these seeds. Needs no torch.
     """
+    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
     from dcqcn_gym.training import evaluation
 
+    if markdown and as_json:
+        raise ConfigError("--markdown and --json exclude each other; give one of them")
     plan = evaluation.Plan(
         policies=tuple(policy),
         scenarios=tuple(name.strip() for name in scenario.split(",") if name.strip()),
