@@ -27,6 +27,7 @@ __all__ = [
     "PARALEON",
     "by_name",
     "by_size",
+    "hadoop",
     "hops",
     "influx",
     "lower",
@@ -126,6 +127,11 @@ def lower(
     """Return the claim that a row's figure is lower than another's, by ``effect`` if given."""
     rule = Sign(-1) if effect is None else Effect(-effect)
     return Claim(text, place, Change(measure, row, against, x), rule, 100, " %", "+.1f", cause)
+
+
+def hadoop(load_of: str) -> dict[str, Any]:
+    """Return FB_Hadoop at 30 % of what is named: ``host`` links or ``uplink``."""
+    return {"kind": "poisson", "cdf": "FB_Hadoop", "load": 0.3, "load_of": load_of}
 
 
 def influx(hosts: int, begin_ms: float, influx_ms: float) -> Scenario:

@@ -13,6 +13,7 @@ from dcqcn_gym.benchmarks.papers.paraleon import (
     PARALEON,
     by_name,
     by_size,
+    hadoop,
     hops,
     lower,
     ran,
@@ -39,7 +40,7 @@ LOADS = {HOST: "host", UPLINK: "uplink"}
 def measure(cell: Cell, size: Size) -> Measured:
     """Run FB_Hadoop under a row; slowdowns of every flow that started while it ran."""
     base = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
-    load = {"kind": "poisson", "cdf": "FB_Hadoop", "load": 0.3, "load_of": LOADS[str(cell.x)]}
+    load = hadoop(LOADS[str(cell.x)])
     scenario = changed_scenario(base, {"workloads": [load]}, "P-fig7ab")
     run = ran(scenario, ROWS[cell.row], cell.seed, size.length_ms)
     return Measured({**by_size(run), "unfinished": float(run.unfinished)}, {}, hops(run))
