@@ -25,6 +25,7 @@ __all__ = [
     "INFLUX",
     "MICE",
     "PARALEON",
+    "SIZES_OF_INFLUX",
     "by_name",
     "by_size",
     "hadoop",
@@ -150,6 +151,13 @@ INFLUX = (
     Measure("tp after", "O_TP after it", 1, ".3f"),
 )
 """What figures 8 and 9 show of an influx."""
+
+
+SIZES_OF_INFLUX = (
+    "quick: 16 hosts at 25 Gb/s with 8 workers, and the weights of training (0.5, 0.2, 0.3), full: "
+    "the paper's fabric, and its usual weights (0.2, 0.5, 0.3)"
+)
+"""What the sizes of these figures have; for their ``ours``."""
 
 
 def through_influx(row: Row, seed: int, size: Size) -> tuple[Series, dict[str, float]]:

@@ -10,7 +10,7 @@ import numpy as np
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.paraleon import INFLUX, influx
+from dcqcn_gym.benchmarks.papers.paraleon import INFLUX, SIZES_OF_INFLUX, influx
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.benchmarks.papers.tuned import Tuned, tuned
 from dcqcn_gym.core.utility import terms
@@ -146,8 +146,8 @@ FIGURE = Figure(
         Over("rtt", "Mean round trip, us", "ms", tuple((row, "influx") for row in ROWS), 1e6, 1e3),
     ),
     ours=(
-        "quick: 16 hosts at 25 Gb/s with 8 workers, full: the paper's fabric; the influx begins "
-        "after 40 (200) ms, not 2 s",
+        SIZES_OF_INFLUX,
+        "the influx begins after 40 ms, at full size 200, not 2 s",
         "ACC (the network of the package) and DCQCN+ (its own values) are rows as everybody else; "
         "ACC decides once per interval of 1 ms",
         "after: from 5 ms after the end of the influx on, to 120 (400) ms; in the rows named later "

@@ -7,9 +7,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect, Sign
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.paraleon import FIVE, INFLUX, by_name, hops, lower, through_influx
+from dcqcn_gym.benchmarks.papers.paraleon import (
+    FIVE,
+    INFLUX,
+    SIZES_OF_INFLUX,
+    by_name,
+    hops,
+    lower,
+    through_influx,
+)
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.rows import Row
@@ -20,7 +28,7 @@ DONE, AGAIN = "PARALEON, search finished", "PARALEON, KL trigger"
 OTHER_TRAFFIC = "what PARALEON found on FB_Hadoop, held"
 OTHERS = tuple(row.name for row in FIVE[1:])
 ROWS = by_name((
-    replace(FIVE[0], given_name=DONE),
+    replace(FIVE[0], changes={"trigger": "always"}, given_name=DONE),
     *FIVE[1:],
     Row("paraleon", changes={"trigger": "kl"}, given_name=AGAIN),
     Row("pretrained-fbhadoop", given_name=OTHER_TRAFFIC),
@@ -49,9 +57,10 @@ def moves(run: Series, begin_ms: float) -> float:
 
 FOUND_FOR = Cause(
     "the search is over and rests at what it found for training, which has the experts' "
-    "throughput and long queues. What the same search found on FB_Hadoop has a quarter of these "
-    "round trips in the same influx, and less than half of the throughput after it",
-    Change("rtt", OTHER_TRAFFIC, DONE, X), Effect(-0.5),
+    "throughput and long queues. What the same search found on FB_Hadoop has about half of these "
+    "round trips in the same influx (a quarter at quick size), and a small part of the throughput "
+    "after it",
+    Change("rtt", OTHER_TRAFFIC, DONE, X), AtMost(-0.4),
 )  # fmt: skip
 
 
@@ -90,8 +99,8 @@ FIGURE = Figure(
         Over("rtt", "Mean round trip, us", "ms", tuple((row, X) for row in ROWS), 1e6, 1e3),
     ),
     ours=(
-        "quick: 16 hosts at 25 Gb/s with 8 workers, full: the paper's fabric, which takes about an "
-        "hour and was not run; after: from 5 ms after the end of the influx on, for 65 ms",
+        SIZES_OF_INFLUX,
+        "after: from 5 ms after the end of the influx on, for 65 ms",
         "the search is over after 280 intervals with data and is not started again: claims are "
         "judged for this row. With the KL trigger it never is over: what 1 ms of ON-OFF training "
         "sends depends on where in a round it is, and the distribution changes by more than theta "

@@ -7,6 +7,7 @@ from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, 
 from dcqcn_gym.benchmarks.papers.paraleon import (
     INFLUX,
     PARALEON,
+    SIZES_OF_INFLUX,
     by_name,
     hops,
     lower,
@@ -77,8 +78,8 @@ FIGURE = Figure(
         Over("rtt", "Mean round trip, us", "ms", tuple((row, "influx") for row in ROWS), 1e6, 1e3),
     ),
     ours=(
-        "quick: 16 hosts at 25 Gb/s with 8 workers, full: the paper's fabric; the influx begins "
-        "after 40 (200) ms, not 2 s",
+        SIZES_OF_INFLUX,
+        "the influx begins after 40 ms, at full size 200, not 2 s",
         "the pretrained settings are those of the package, found by 280 intervals of PARALEON on "
         "`llm-alltoall` and on `fb-hadoop` at 100 Gb/s, marking scaled with the line rate",
         "after: from a sixth of the influx's length after its end on",
