@@ -113,7 +113,7 @@ FIGURE = Figure(
     data_acks=NAMES[:3],
     sizes={
         "smoke": Size(_points(), 2, 8, {"hosts": 16, "bytes": 1e5, "round": 2, "search": 4}),
-        "quick": Size(_points(), 5, 100, {"hosts": 16, "bytes": 1e6, "round": 10, "search": 200}),
+        "quick": Size(_points(), 10, 100, {"hosts": 16, "bytes": 1e6, "round": 10, "search": 200}),
         "full": Size(_points(), 3, 1600, {"hosts": 128, "bytes": 1e8, "round": 100,
                                           "search": 200}),
     },
