@@ -1,11 +1,13 @@
 """The ``dcqcn-gym`` command: puts the commands together and turns errors into one sentence.
 
-Exit codes: 0 done, 2 something that was given is wrong (or a run failed), 130 Ctrl-C.
+Exit codes: 0 done, 2 something that was given is wrong (or a run failed), 130 Ctrl-C or
+SIGTERM.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from typing import Annotated
@@ -81,8 +83,10 @@ app.add_typer(paper.app)
 def main() -> None:
     """Run the command line; every expected error is one line on standard error.
 
-    ``--debug`` may stand anywhere, also behind the command.
+    ``--debug`` may stand anywhere, also behind the command. A kill (SIGTERM, as a batch system
+    sends) ends a command as Ctrl-C does, saying what is kept.
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     words = sys.argv[1:]
     given = [word for word in words if word == "--debug"][:1]
     try:

@@ -169,7 +169,7 @@ def test_a_changed_log_is_not_continued(tmp_path: Path) -> None:
         run(spec, path, replay=read_run(path))
 
 
-@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT", "SIGTERM"])
 def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str) -> None:
     (tmp_path / "held.py").write_text(HELD)
     tuner = f"{tmp_path}/held.py:Held"
@@ -180,6 +180,8 @@ def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str)
     workers = children(process.pid)
     if how == "SIGINT":
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group
+    elif how == "SIGTERM":
+        process.terminate()  # as a batch system may do: the program alone
     else:
         process.kill()
     _, said = process.communicate(timeout=300)
@@ -187,7 +189,7 @@ def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str)
     assert gone(workers)
     hold.unlink()
     assert not read_run(out).complete
-    if how == "SIGINT":
+    if how != "SIGKILL":
         assert process.returncode == 130
         assert "Traceback" not in said
         assert f"interrupted; {out}/run.jsonl" in said

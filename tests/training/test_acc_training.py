@@ -76,6 +76,8 @@ def test_what_cannot_be_trained_or_resumed(tmp_path: Path) -> None:
         train(AccSpec(("mini-fb-hadoop", "fat-tree-1024"), central=True), TrainDir(tmp_path / "a"))
     with pytest.raises(ConfigError, match="at least one"):
         train(AccSpec(()), TrainDir(tmp_path / "a"))
+    with pytest.raises(ConfigError, match="it is another network"):
+        train(AccSpec(MINI, backend="fake"), TrainDir(tmp_path / "a"))
     assert not (tmp_path / "a").exists()
     spec, out = AccSpec(MINI, **QUICK), TrainDir(tmp_path / "b")
     train(spec, out)

@@ -12,6 +12,7 @@ import io
 import json
 import shlex
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,11 @@ class Training:
         """How many were made so far."""
         return self.curve[-1].decisions if self.curve else 0
 
+    def start(self) -> None:
+        """Start every world once; raise ConfigError if one is of another network."""
+        for env in self.envs.values():
+            env.reset(seed=self.spec.seed)
+
     def episode(self) -> Episode:
         """Run one episode, learning after every decision."""
         spec, random = self.spec, self.random
@@ -239,24 +245,26 @@ def train(
     """Train in ``out`` and return the network; write it, the curve and checkpoints there.
 
     A checkpoint is written every ``every`` episodes and at the end; ``resume`` goes on from the
-    last one and comes to the same bytes. Raises RunError if the directory does not fit.
+    last one and comes to the same bytes. Raises RunError if the directory does not fit, ConfigError
+    if a world does not.
     """
-    training = Training(spec)
-    out.check(spec, resume=resume, force=force)
-    checkpoint = out.root / "checkpoint.npz"
-    if resume and checkpoint.exists():
-        training.load(checkpoint)
-        _write_results(training, out)  # a kill may have come between the checkpoint and these
-    elif force:
-        _remove_old(out)
-    out.root.mkdir(parents=True, exist_ok=True)
-    _replace(out.header, json.dumps(spec.header(), indent=1).encode())
-    while training.decisions < spec.decisions:
-        watch(training.episode())
-        if len(training.curve) % every == 0 or training.decisions >= spec.decisions:
-            training.save(checkpoint)
-            _write_results(training, out)
-    training.close()
+    with closing(Training(spec)) as training:
+        out.check(spec, resume=resume, force=force)
+        checkpoint = out.root / "checkpoint.npz"
+        if resume and checkpoint.exists():
+            training.load(checkpoint)
+            _write_results(training, out)  # a kill may have come between the checkpoint and these
+        else:
+            training.start()  # before anything is written or removed
+            if force:
+                _remove_old(out)
+        out.root.mkdir(parents=True, exist_ok=True)
+        _replace(out.header, json.dumps(spec.header(), indent=1).encode())
+        while training.decisions < spec.decisions:
+            watch(training.episode())
+            if len(training.curve) % every == 0 or training.decisions >= spec.decisions:
+                training.save(checkpoint)
+                _write_results(training, out)
     return export(training.brain, spec, training.decisions)
 
 
