@@ -82,7 +82,7 @@ OURS = (
     "ACC's networks are those of the package, trained on 16 hosts with FB_Hadoop and an "
     "all-to-all, never on WebSearch or DataMining unless a row says so; state, templates and "
     "reward are ours",
-    "claims are judged by their sign, and direction is the best verdict, because what ACC is "
+    "claims are judged by sign or bound, and direction is the best verdict, because what ACC is "
     "compared with is second-hand",
     "means are over the flows that end within the run; what is still under way then is left out, "
     "under every row",

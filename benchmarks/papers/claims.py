@@ -38,6 +38,7 @@ __all__ = [
     "Judged",
     "Level",
     "Rule",
+    "SecondHand",
     "Sign",
     "Verdict",
     "judge",
@@ -138,18 +139,6 @@ class Sign:
 
 
 @dataclass(frozen=True)
-class Direction:
-    """As :class:`Sign` where the other side is second-hand: direction is the best verdict."""
-
-    claimed: int
-
-    def verdict(self, low: float, mean: float, high: float) -> Verdict:
-        """Judge an interval and its mean."""
-        found = Sign(self.claimed).verdict(low, mean, high)
-        return Verdict.DIRECTION if found is Verdict.REPRODUCED else found
-
-
-@dataclass(frozen=True)
 class Between:
     """A value from ``low`` to ``high`` is claimed; ``near``: what still counts as direction."""
 
@@ -178,7 +167,24 @@ def AtLeast(bound: float, near: float | None = None) -> Between:  # noqa: N802
     return Between(bound, math.inf, None if near is None else (near, math.inf))
 
 
-Rule: TypeAlias = Effect | Sign | Direction | Between
+@dataclass(frozen=True)
+class SecondHand:
+    """Another rule where the other side is second-hand: direction is the best verdict."""
+
+    rule: Sign | Between
+
+    def verdict(self, low: float, mean: float, high: float) -> Verdict:
+        """Judge an interval and its mean."""
+        found = self.rule.verdict(low, mean, high)
+        return Verdict.DIRECTION if found is Verdict.REPRODUCED else found
+
+
+def Direction(claimed: int) -> SecondHand:  # noqa: N802
+    """Return the rule that something grows (1) or falls (-1) against what is second-hand."""
+    return SecondHand(Sign(claimed))
+
+
+Rule: TypeAlias = Effect | Sign | Between | SecondHand
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from dcqcn_gym.benchmarks.papers.claims import (
     Effect,
     Level,
     Rule,
+    SecondHand,
     Sign,
     Verdict,
     judge,
@@ -67,6 +68,9 @@ def verdict(rule: Rule, *values: float) -> Verdict:
         (Direction(1), (2.4, 2.5, 2.6), DIRECTION),  # never more than that
         (Direction(-1), (2.4, 2.5, 2.6), NOT),
         (Direction(-1), (-1, -2, 1), OPEN),
+        (SecondHand(AtLeast(0.9)), (0.95, 0.96, 0.97), DIRECTION),
+        (SecondHand(AtLeast(0.9)), (0.85, 0.9, 0.95), OPEN),
+        (SecondHand(AtLeast(0.9)), (0.74, 0.75, 0.76), NOT),
         (AtMost(250), (240, 241, 242), REPRODUCED),
         (AtMost(250), (248, 249, 250), OPEN),
         (AtMost(250), (251, 252, 253), OPEN),

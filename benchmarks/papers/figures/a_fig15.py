@@ -7,7 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acc import OURS, ROWS, fabric, points
-from dcqcn_gym.benchmarks.papers.claims import Between, Cause, Change, Claim, Direction
+from dcqcn_gym.benchmarks.papers.claims import (
+    AtLeast,
+    Between,
+    Cause,
+    Change,
+    Claim,
+    Direction,
+    SecondHand,
+)
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.benchmarks.papers.tuned import mean_or_nan, tuned
@@ -71,7 +79,7 @@ FIGURE = Figure(
     sizes={
         "smoke": Size(points((*NAMES, LOWEST, QUIET), (SHORT,)), 2, length_ms=6),
         "quick": Size(POINTS, 15, length_ms=21),
-        "full": Size(POINTS, 30, length_ms=21),
+        "full": Size(POINTS, 120, length_ms=21),
     },
     measure=measure,
     measures=(
@@ -89,8 +97,9 @@ FIGURE = Figure(
         Claim("the same against SECN1",
               PLACE, Change("queue", "ACC", "SECN1", SHORT), Direction(-1), 100, " %", "+.0f",
               CAUSE),
-        Claim("throughput is kept: rate of the port against SECN1",
-              PLACE, Change("sent", "ACC", "SECN1", SHORT), Direction(1), 100, " %", "+.1f"),
+        Claim("throughput is kept: rate of the port no more than 5 % below SECN1's",
+              PLACE, Change("sent", "ACC", "SECN1", SHORT), SecondHand(AtLeast(-0.05)), 100, " %",
+              "+.1f"),
     ),
     plots=(
         Over("queue", "Queue towards host 0, KB", "ms", tuple((n, SHORT) for n in NAMES),
