@@ -24,7 +24,7 @@ FIGURE = Figure(
     sizes={
         "smoke": Size(POINTS, 2, more={"packets": 10}),
         "quick": Size(POINTS, 6, more={"packets": 10_000}),
-        "full": Size(POINTS, 10, more={"packets": 30_000}),
+        "full": Size(POINTS, 60, more={"packets": 30_000}),
     },
     measure=measure,
     measures=(
