@@ -12,7 +12,14 @@ import pytest
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import default_setting
-from dcqcn_gym.runs.log import LogWriter, RunDir, encode_line, read_run, write_json
+from dcqcn_gym.runs.log import (
+    LogWriter,
+    RunDir,
+    encode_line,
+    read_run,
+    write_atomically,
+    write_json,
+)
 from dcqcn_gym.runs.log_line import setting_json
 
 HEADER = {"schema": 1, "kind": "run", "seed": 1}
@@ -198,3 +205,48 @@ def test_two_processes_that_write_one_file_leave_a_whole_one(tmp_path: Path) -> 
             assert data in (b"a" * 500_000, b"b" * 500_000)
     assert [process.communicate()[1] for process in both] == [b"", b""]
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+KILLED = """
+import os, signal, sys
+from dcqcn_gym.runs.log import write_atomically
+then = {
+    "killed": lambda _: os.kill(os.getpid(), signal.SIGKILL),
+    "alive": lambda _: (print(flush=True), input()),
+}
+os.fsync = then[sys.argv[2]]
+write_atomically(sys.argv[1], b"theirs")
+"""
+
+
+def _in_mid_write(path: Path, what: str) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-c", KILLED, str(path), what]
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_the_draft_of_a_killed_process_goes_with_the_next_write(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    (tmp_path / "run.jsonl.mine.tmp").touch()
+    (tmp_path / "other.jsonl.123.tmp").touch()
+    killed = _in_mid_write(path, "killed")
+    killed.communicate()
+    left = f"run.jsonl.{killed.pid}.tmp"
+    others = {"run.jsonl.mine.tmp", "other.jsonl.123.tmp"}
+    assert {entry.name for entry in tmp_path.iterdir()} == {left, *others}
+    write_atomically(path, b"ours")
+    assert {entry.name for entry in tmp_path.iterdir()} == {path.name, *others}
+
+
+def test_the_draft_of_a_living_process_stays(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with _in_mid_write(path, "alive") as alive:
+        assert alive.stdout is not None
+        alive.stdout.readline()
+        write_atomically(path, b"ours")
+        assert {entry.name for entry in tmp_path.iterdir()} == {
+            path.name, f"run.jsonl.{alive.pid}.tmp",
+        }  # fmt: skip
+        alive.communicate(b"\n")
+    assert alive.returncode == 0
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == b"theirs"

@@ -23,6 +23,7 @@ from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.runs.log_check import check_line, check_whole
 from dcqcn_gym.runs.upgrade import upgraded
+from dcqcn_gym.runs.whole_file import try_folder, write_whole
 
 __all__ = [
     "SCHEMA",
@@ -249,26 +250,17 @@ def _write_failure(path: Path, error: OSError) -> RunError:
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file whole or not at all, also where two processes do (own draft, fsync, rename)."""
-    path = Path(path)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    """Write a file whole or not at all, also where two processes do; or raise RunError."""
     try:
-        with open(draft, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
+        write_whole(Path(path), data)
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise _write_failure(path, error) from error
+        raise _write_failure(Path(path), error) from error
 
 
 def check_writable(path: Path) -> None:
     """Raise RunError unless :func:`write_atomically` can make ``path``; leaves nothing behind."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        draft.touch()
-        draft.unlink()
+        try_folder(path)
     except OSError as error:
         raise _write_failure(path, error) from error
 
