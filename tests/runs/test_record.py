@@ -250,3 +250,27 @@ def test_the_draft_of_a_living_process_stays(tmp_path: Path) -> None:
     assert alive.returncode == 0
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
     assert path.read_bytes() == b"theirs"
+
+
+FORKED = """
+import os, sys
+from dcqcn_gym.runs.log import LogWriter
+fsync, children = os.fsync, []
+def forking(handle):
+    fsync(handle)
+    if not children:
+        children.append(os.fork())
+        if not children[0]:
+            input()
+            os._exit(0)
+os.fsync = forking
+with LogWriter(sys.argv[1], {"schema": 1}) as log:
+    log.append({"i": 0})
+"""
+
+
+def test_a_child_forked_in_mid_write_does_not_hold_the_file(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", FORKED, str(tmp_path / "run.jsonl")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
+        assert writer.wait(60) == 0, writer.stderr and writer.stderr.readline()
+        writer.communicate(b"\n")

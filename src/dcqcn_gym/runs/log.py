@@ -23,7 +23,7 @@ from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.runs.log_check import check_line, check_whole
 from dcqcn_gym.runs.upgrade import upgraded
-from dcqcn_gym.runs.whole_file import try_folder, write_whole
+from dcqcn_gym.runs.whole_file import check_writable, write_atomically, write_failure
 
 __all__ = [
     "SCHEMA",
@@ -168,7 +168,7 @@ class LogWriter:
                 self._file.truncate(replay.size)  # drops the torn line
                 self._size = self._file.seek(replay.size)
         except OSError as error:
-            raise _write_failure(self.path, error) from error
+            raise write_failure(self.path, error) from error
 
     def _hold(self) -> None:
         """Lock the log while it is written; RunError if another process writes it.
@@ -204,7 +204,7 @@ class LogWriter:
             os.fsync(self._file.fileno())
         except OSError as error:
             self._cut_back()
-            raise _write_failure(self.path, error) from error
+            raise write_failure(self.path, error) from error
         self._size += len(data)
 
     def close(self) -> None:
@@ -243,26 +243,6 @@ def short_json(value: object) -> str:
     """Return a value as JSON, cut to 80 characters, for a message."""
     text = json.dumps(value)
     return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _write_failure(path: Path, error: OSError) -> RunError:
-    return RunError(f"{path} cannot be written: {error.strerror}")
-
-
-def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file whole or not at all, also where two processes do; or raise RunError."""
-    try:
-        write_whole(Path(path), data)
-    except OSError as error:
-        raise _write_failure(Path(path), error) from error
-
-
-def check_writable(path: Path) -> None:
-    """Raise RunError unless :func:`write_atomically` can make ``path``; leaves nothing behind."""
-    try:
-        try_folder(path)
-    except OSError as error:
-        raise _write_failure(path, error) from error
 
 
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
@@ -331,7 +311,7 @@ class RunDir:
             for name in _MADE_LATER if fresh else ():
                 (self.root / name).unlink(missing_ok=True)
         except OSError as error:
-            raise _write_failure(self.root, error) from error
+            raise write_failure(self.root, error) from error
 
     def remove_if_empty(self) -> None:
         """Remove the directories again if nothing was written into them."""

@@ -12,24 +12,38 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["try_folder", "write_whole"]
+from dcqcn_gym.core.errors import RunError
+
+__all__ = ["check_writable", "write_atomically", "write_failure"]
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, also where two processes do; OSError if it cannot be."""
+def write_atomically(path: str | Path, data: bytes) -> None:
+    """Write a file whole or not at all, also where two processes do; RunError if it cannot be."""
+    path = Path(path)
     draft = _draft(path)
-    while not _written(draft, path, data):
-        continue
+    try:
+        while not _written(draft, path, data):
+            continue
+    except OSError as error:
+        raise write_failure(path, error) from error
     with suppress(OSError):  # a folder that may be written and not be read
         for left in _drafts(path):
             _remove_unless_locked(left)
 
 
-def try_folder(path: Path) -> None:
-    """Raise OSError unless :func:`write_whole` can make ``path``; leaves nothing behind."""
+def check_writable(path: Path) -> None:
+    """Raise RunError unless :func:`write_atomically` can make ``path``; leaves nothing behind."""
     draft = _draft(path)
-    draft.touch()
-    draft.unlink(missing_ok=True)
+    try:
+        draft.touch()
+        draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise write_failure(path, error) from error
+
+
+def write_failure(path: Path, error: OSError) -> RunError:
+    """Return what to raise where the disk refuses ``path``."""
+    return RunError(f"{path} cannot be written: {error.strerror}")
 
 
 def _draft(path: Path) -> Path:
@@ -39,10 +53,9 @@ def _draft(path: Path) -> Path:
 def _drafts(path: Path) -> Iterator[Path]:
     """Yield the drafts of one file, whoever made them."""
     begin, end = f"{path.name}.", ".tmp"
-    for entry in path.parent.iterdir():
-        name = entry.name
+    for name in os.listdir(path.parent):
         if name.startswith(begin) and name.endswith(end) and name[len(begin) : -len(end)].isdigit():
-            yield entry
+            yield path.with_name(name)
 
 
 def _written(draft: Path, path: Path, data: bytes) -> bool:
@@ -55,6 +68,8 @@ def _written(draft: Path, path: Path, data: bytes) -> bool:
             file.flush()
             os.fsync(file.fileno())
             os.replace(draft, path)
+            with suppress(OSError):  # a child forked meanwhile would hold the finished file
+                fcntl.flock(file.fileno(), fcntl.LOCK_UN)
         except FileNotFoundError:  # removed as left over, in the moment before it was locked
             return False
         except OSError:
