@@ -46,8 +46,10 @@ def _panel(plot: Against | Over, results: Results) -> Panel:
     x_axis = _axis(xs, log=plot.log_x) if not names else named_axis(names)
     if isinstance(plot, Against) and not names:
         x_axis = _at_places(x_axis, np.unique(np.concatenate(xs)))
+    one_of_several = isinstance(plot, Over) and len(results.seeds) > 1
+    title = f"{plot.title} (seed 1)" if one_of_several else plot.title
     panel = Panel(
-        plot.title, x_axis, _axis([*ys, levels], log=plot.log_y), HEIGHT, plot.x_label, follow=True
+        title, x_axis, _axis([*ys, levels], log=plot.log_y), HEIGHT, plot.x_label, follow=True
     )
     for key, x, mean, low, high in curves:
         panel.band(key, x, low, high, "band")

@@ -67,6 +67,15 @@ def test_a_plot_names_the_places_that_were_measured(
     assert written == labels
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "says"), [("D-fig13b", "full", True), ("D-fig4", "quick", False)]
+)
+def test_a_plot_of_one_run_names_its_seed(name: str, size: str, says: bool) -> None:
+    """A curve of D-fig13b is of one seed of 60; the first plot of D-fig4 has the mean of all."""
+    found = read_results(KEPT / f"{name}-{size}.jsonl")
+    assert ("(seed 1)" in draw(catalog.figure(name), found)[0]) is says
+
+
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.name)
 def test_a_figure_is_whole(figure: Figure) -> None:
     assert tuple(figure.sizes) == SIZES
