@@ -43,8 +43,9 @@ $(CORE): $(DEPS) CMakeLists.txt $(ENGINE)
 
 install: $(CORE)  ## virtual environment, dependencies and engine, all in .venv
 
-rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv
+rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv; export its tables
 	$(LOCK) $(PIP) install -qq --no-build-isolation --no-deps -e .
+	$(BIN)/python engine/export_tables.py
 	@touch $(CORE)
 
 tune: $(CORE)  ## the main job: PARALEON tunes DCQCN for FB_Hadoop; writes $(OUT)/report.html

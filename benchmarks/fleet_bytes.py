@@ -1,7 +1,8 @@
 """What controlling a fleet costs on the wire in each interval, beside PARALEON's table IV.
 
 The settings that PARALEON chooses go out over the digital fabric, and counters come back; the
-kernel's figures of every connection are read between. ``dcqcn-gym bench fleet bytes``.
+kernel's figures of every connection are read between.
+``python -m dcqcn_gym.benchmarks fleet bytes``.
 """
 
 from __future__ import annotations
@@ -136,6 +137,7 @@ def markdown(plan: SamePlan, costs: Sequence[Cost]) -> str:
         for c in costs
     ]
     return (
-        f"`dcqcn-gym bench fleet bytes --scenario {plan.scenario} --intervals {plan.intervals}`, "
+        f"`python -m dcqcn_gym.benchmarks fleet bytes --scenario {plan.scenario} "
+        f"--intervals {plan.intervals}`, "
         f"seed {plan.seed}, mean of a device:\n\n{Table(columns, rows).markdown()}\n"
     )

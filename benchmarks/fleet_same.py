@@ -3,7 +3,7 @@
 PARALEON tunes a scenario twice: on ``native-devices`` (the engine behind the devices' roundings)
 and over controller, gRPC, agents, files and Redis on the digital fabric. From the second line on
 (the first names the backend) the two logs must be the same: every setting, every figure, what is
-recommended. ``dcqcn-gym bench fleet same --write docs/hardware.md``.
+recommended. ``python -m dcqcn_gym.benchmarks fleet same --write docs/hardware.md``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Same:
     settings: int
     """Different settings that PARALEON chose."""
     transactions: int
-    """Changes that all devices confirmed."""
+    """Changes that all devices applied, as steps of the run."""
     log_bytes: int
     """Bytes that were compared."""
     seconds_an_interval: float
@@ -79,14 +79,14 @@ def produce(plan: SamePlan) -> Same:
 
 
 def _over_the_fabric(plan: SamePlan, scenario: Scenario, path: Path) -> tuple[float, int]:
-    """Make the log over the fabric; return its seconds and how many changes were confirmed."""
+    """Make the log over the fabric; return its seconds and how many changes were made."""
     with fabric_for_now(scenario) as fabric:
         backend = f"hardware:{fabric.fleet}"
         begun = time.monotonic()
         run_to_log(RunSpec(scenario, "paraleon", plan.seed, plan.intervals, backend, {}), path)
         seconds = time.monotonic() - begun
         audit = (fabric.fleet.parent / "audit.jsonl").read_text(encoding="utf-8")
-    return seconds, audit.count('"event": "confirmed"')
+    return seconds, audit.count('"event": "step"')
 
 
 def compare_logs(near: Path, far: Path) -> int:
@@ -105,7 +105,7 @@ def markdown(plan: SamePlan, same: Same) -> str:
     """Return the result as a Markdown table, with the command that makes it."""
     columns = (
         "scenario", "hosts", "switches", "intervals, all the same", "different settings",
-        "confirmed changes", "bytes compared", "seconds an interval",
+        "changes of all devices", "bytes compared", "seconds an interval",
     )  # fmt: skip
     row = (
         plan.scenario, f"{same.hosts}", f"{same.switches}", f"{same.intervals}",
@@ -113,6 +113,7 @@ def markdown(plan: SamePlan, same: Same) -> str:
         f"{same.seconds_an_interval:.1f}",
     )  # fmt: skip
     return (
-        f"`dcqcn-gym bench fleet same --scenario {plan.scenario} --intervals {plan.intervals}`, "
+        f"`python -m dcqcn_gym.benchmarks fleet same --scenario {plan.scenario} "
+        f"--intervals {plan.intervals}`, "
         f"seed {plan.seed}:\n\n{Table(columns, [row]).markdown()}\n"
     )

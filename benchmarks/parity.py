@@ -182,6 +182,22 @@ CASES: Mapping[str, dict[str, Any]] = {
         "switch": {"ack_class": "data", "buffer_bytes": 1_000_000},
         "workloads": [{**_ALLTOALL, "hosts": 16, "bytes": 200_000, "off_us": 50}],
     },
+    # host 0, paused, acknowledges messages of host 3 beyond the headroom
+    "acks-over-headroom": {
+        "topology": {"kind": "single-switch", "hosts": 24, "delay_us": 0.1},
+        "switch": {"ack_class": "data", "buffer_bytes": 1_000_000},
+        "workloads": [
+            {"kind": "pairs", "pairs": [(0, 1, 1_000_000), (2, 1, 1_000_000)], "rounds": 1},
+            {"kind": "pairs", "pairs": [(3, 0, 1000)] * 1000, "rounds": 1},
+            {
+                "kind": "incast",
+                "bytes": 200_000,
+                "dst": 3,
+                "hosts": list(range(4, 24)),
+                "rounds": 1,
+            },
+        ],
+    },
     # every first flow from the first half to the second goes over one spine
     "ecmp-table": {
         "topology": _FABRIC,

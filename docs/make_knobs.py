@@ -30,6 +30,10 @@ HEAD = (
 )
 
 
+BRIEF = ("| knob | unit | default | tuned | meaning |", "|---|---|---|---|---|")
+"""Of a scheme beside DCQCN; ``dcqcn-gym knobs --scheme NAME`` prints the rest."""
+
+
 def span(bounds: tuple[float, float]) -> str:
     """Return a closed range as text."""
     return f"{bounds[0]:.10g}..{bounds[1]:.10g}"
@@ -38,34 +42,41 @@ def span(bounds: tuple[float, float]) -> str:
 def row(knob: Knob) -> str:
     """Return a knob's line of its group's table; numbers are those of a 100 Gb/s link."""
     direction = "up" if knob.direction > 0 else "down"
-    tuned = span(knob.tuned_at(100e9)) + (", log" if knob.log else "")
-    cells = [
+    name, unit, default, tuned, meaning = _cells(knob)
+    legal, step = span(knob.legal_at(100e9)), f"{knob.step_at(100e9):.10g}"
+    return _line(name, unit, default, legal, tuned, step, direction, meaning)
+
+
+def brief(knob: Knob) -> str:
+    """Return a knob's line under :data:`BRIEF`."""
+    return _line(*_cells(knob))
+
+
+def _cells(knob: Knob) -> tuple[str, str, str, str, str]:
+    return (
         f"`{knob.name}`" + (" \\*" if knob.tuned_by_default else ""),
         knob.unit,
         f"{knob.default_at(100e9):.10g}",
-        span(knob.legal_at(100e9)),
-        tuned,
-        f"{knob.step_at(100e9):.10g}",
-        direction,
+        span(knob.tuned_at(100e9)) + (", log" if knob.log else ""),
         knob.help,
-    ]
+    )
+
+
+def _line(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
 def names(knob: Knob) -> str:
     """Return a knob's line of the table of names and settings."""
-    default = default_setting().to_nvidia()[knob.name]
-    expert = expert_setting().to_nvidia()[knob.name]
+    default = default_setting()[knob.name]
+    expert = expert_setting()[knob.name]
     cells = [
         f"`{knob.name}`",
-        f"`{knob.mlxconfig}_P1`" if knob.mlxconfig else "",
-        f"`cc_params/{knob.debugfs}`" if knob.debugfs else "",
-        f"`{knob.sonic}`" if knob.sonic else "",
-        f"1 {knob.unit} = {knob.si_per_unit:.10g} {knob.si_unit}",
+        f"`{knob.mlxconfig}_P1`" if knob.mlxconfig else f"`{knob.sonic}`",
         f"{default:.10g}",
         f"**{expert:.10g}**" if expert != default else f"{expert:.10g}",
     ]
-    return "| " + " | ".join(cells) + " |"
+    return _line(*cells)
 
 
 def tables() -> str:
@@ -76,20 +87,20 @@ def tables() -> str:
     lines += [
         "## Names elsewhere, and the two reference settings",
         "",
-        "| knob | mlxconfig | debugfs | SONiC WRED profile | in SI | default | expert |",
-        "|---|---|---|---|---|---|---|",
+        "| knob | mlxconfig, or SONiC's WRED profile | default | expert |",
+        "|---|---|---|---|",
         *(names(k) for k in KNOBS.values()),
     ]
     for scheme in schemes()[1:]:
         table = knob_table(scheme)
-        lines += ["", f"## Knobs of `{scheme}`", "", *HEAD]
-        lines += [row(table[name]) for name in table.nic]
-        told = "; ".join(dict.fromkeys(table[name].source for name in table.nic))
-        lines += ["", f"Sources: {told}."]
+        lines += ["", f"## Knobs of `{scheme}`", "", *BRIEF]
+        lines += [brief(table[name]) for name in table.nic]
+        sources = "; ".join(dict.fromkeys(table[name].source for name in table.nic))
+        lines += ["", f"Sources: {sources}."]
     lines += ["", "## Optional knobs of the switches", "", *HEAD]
     lines += [row(knob) for knob in OPTIONAL_KNOBS.values()]
-    told = "; ".join(dict.fromkeys(knob.source for knob in OPTIONAL_KNOBS.values()))
-    lines += ["", f"In no table unless a scenario's `knobs` names them. Sources: {told}."]
+    sources = "; ".join(dict.fromkeys(knob.source for knob in OPTIONAL_KNOBS.values()))
+    lines += ["", f"In no table unless a scenario's `knobs` names them. Sources: {sources}."]
     return "\n".join(lines)
 
 

@@ -19,6 +19,9 @@ NB_MODULE(_core, m) {
   dcqcn::python::bind_samples(simulation);
   dcqcn::python::bind_monitors(m);
   m.def(
+      "report_fields", &dcqcn::python::report_fields,
+      "The figures of an interval report: names, units, kinds, meanings and where they are shown.");
+  m.def(
       "same_scenario",
       [](const std::string& a, const std::string& b) {
         return dcqcn::Scenario::parse(a) == dcqcn::Scenario::parse(b);

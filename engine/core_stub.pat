@@ -3,16 +3,12 @@
 dcqcn_gym._core.__prefix__:
     from typing import Any
 
-dcqcn_gym._core.schemes:
-    def schemes() -> tuple[str, ...]:
+dcqcn_gym._core.knob_tables:
+    def knob_tables() -> dict[str, Any]:
         \doc
 
-dcqcn_gym._core.knob_rows:
-    def knob_rows(scheme: str) -> list[dict[str, Any]]:
-        \doc
-
-dcqcn_gym._core.optional_knob_rows:
-    def optional_knob_rows() -> list[dict[str, Any]]:
+dcqcn_gym._core.report_fields:
+    def report_fields() -> list[dict[str, Any]]:
         \doc
 
 dcqcn_gym._core.scheme_sizes:

@@ -38,28 +38,24 @@ inline nb::dict knob_row_of(const KnobRow& row) {
   d["scaling"] = row.scaling;
   d["off"] = row.off ? nb::object(nb::float_(*row.off)) : nb::none();
   d["off_acts_like"] = row.off_acts_like;
-  d["since"] = row.since;
   d["source"] = row.source;
   return d;
 }
 
-inline nb::tuple schemes() {
-  nb::list names;
-  for (const SchemeKnobs& scheme : scheme_knobs()) names.append(scheme.name);
-  return nb::tuple(names);
+inline nb::list knob_rows_of(std::span<const KnobRow> rows) {
+  nb::list list;
+  for (const KnobRow& row : rows) list.append(knob_row_of(row));
+  return list;
 }
 
-inline nb::list knob_rows(const std::string& scheme) {
-  nb::list rows;
-  for (const KnobRow& row : scheme_knobs(scheme).nic) rows.append(knob_row_of(row));
-  for (const KnobRow& row : ecn_knobs()) rows.append(knob_row_of(row));
-  return rows;
-}
-
-inline nb::list optional_knob_rows() {
-  nb::list rows;
-  for (const KnobRow& row : pfc_knobs()) rows.append(knob_row_of(row));
-  return rows;
+inline nb::dict knob_tables() {
+  nb::dict nics;
+  for (const SchemeKnobs& scheme : scheme_knobs()) nics[scheme.name] = knob_rows_of(scheme.nic);
+  nb::dict d;
+  d["schemes"] = nics;
+  d["switch"] = knob_rows_of(ecn_knobs());
+  d["optional"] = knob_rows_of(pfc_knobs());
+  return d;
 }
 
 inline nb::dict scheme_sizes(const std::string& scheme) {
@@ -77,11 +73,9 @@ inline nb::dict scheme_sizes(const std::string& scheme) {
 }
 
 inline void bind_knobs(nb::module_& m) {
-  m.def("schemes", &schemes, "The names of all schemes; the first one is the default.");
-  m.def("knob_rows", &knob_rows, nb::arg("scheme"),
-        "The knob table of a scheme: the rows of its NIC, then those of a switch port.");
-  m.def("optional_knob_rows", &optional_knob_rows,
-        "The rows of a switch port that no table has unless a scenario turns them.");
+  m.def("knob_tables", &knob_tables,
+        "Rows by scheme of its NIC (the first scheme is the default), those of a switch port, and "
+        "those that a switch port has besides if a scenario turns them.");
   m.def("scheme_sizes", &scheme_sizes, nb::arg("scheme"),
         "Bytes of a scheme's states and fields, as the engine holds them.");
 }

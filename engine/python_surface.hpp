@@ -6,7 +6,11 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <span>
+#include <vector>
+
 #include "model/knob_tables.hpp"
+#include "sim/report_fields.hpp"
 #include "sim/simulation.hpp"
 
 namespace dcqcn::python {
@@ -28,91 +32,55 @@ inline nb::object ints(std::size_t n, auto&& value_at) {
 }
 inline nb::object reals(std::size_t n, auto&& value_at) { return array_of<double>(n, value_at); }
 
+// a column of whole numbers or of real ones, after what `value_at` gives
+inline nb::object column_of(std::size_t n, auto&& value_at) {
+  if constexpr (std::is_floating_point_v<std::decay_t<decltype(value_at(0))>>) {
+    return reals(n, value_at);
+  } else {
+    return ints(n, value_at);
+  }
+}
+
 inline nb::dict totals_of(const Totals& t) {
   nb::dict d;
-  d["delivered_bytes"] = t.delivered;
-  d["data_packets"] = t.data_packets;
-  d["acks"] = t.acks;
-  d["cnps"] = t.cnps;
-  d["marks"] = t.marks;
-  d["drops"] = t.drops;
-  d["retransmitted_packets"] = t.retransmitted;
-  d["pauses"] = t.pauses;
-  d["resumes"] = t.resumes;
-  d["packet_hops"] = t.hops;
+  for_each_field(kTotalsFields, [&](const auto& field) { d[field.name] = field.get(t); });
   return d;
 }
 
-inline nb::dict finished_of(const std::vector<FinishedFlow>& f) {
-  nb::dict d;
-  const std::size_t n = f.size();
-  d["src"] = ints(n, [&](std::size_t i) { return f[i].src; });
-  d["dst"] = ints(n, [&](std::size_t i) { return f[i].dst; });
-  d["ordinal"] = ints(n, [&](std::size_t i) { return f[i].ordinal; });
-  d["bytes"] = ints(n, [&](std::size_t i) { return f[i].bytes; });
-  d["start_ps"] = ints(n, [&](std::size_t i) { return f[i].start; });
-  d["fct_ps"] = ints(n, [&](std::size_t i) { return f[i].fct; });
-  d["ideal_fct_ps"] = ints(n, [&](std::size_t i) { return f[i].ideal; });
-  d["workload"] = ints(n, [&](std::size_t i) { return f[i].workload; });
-  return d;
+// a table of a report, a column for each field
+template <class Fields, class Row>
+void add_columns(nb::dict& d, const Fields& fields, const std::vector<Row>& rows) {
+  for_each_field(fields, [&](const auto& field) {
+    d[last_name(field.name)] =
+        column_of(rows.size(), [&](std::size_t i) { return field.get(rows[i]); });
+  });
 }
 
 inline nb::dict fsd_of(const FsdReport& f) {
   nb::dict d;
-  d["elephants"] = f.elephants;
-  d["potential"] = f.potential;
-  d["mice"] = f.mice;
-  d["weighted_elephants"] = f.weighted_elephants;
-  d["weighted_mice"] = f.weighted_mice;
-  d["bins"] = reals(16, [&](std::size_t i) { return f.bins[i]; });
-  d["kl"] = f.kl;
-  d["triggered"] = f.triggered;
-  d["monitor_bytes"] = f.monitor_bytes;
-  d["known"] = f.known;
-  d["data_plane_bytes"] = f.data_plane_bytes;
-  d["control_plane_bytes"] = f.control_plane_bytes;
-  d["tracked_flows"] = f.tracked_flows;
-  d["untracked_flows"] = f.untracked_flows;
+  for_each_field(kFsdFields, [&](const auto& field) {
+    const auto& value = field.get(f);
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>) {
+      d[last_name(field.name)] = value;
+    } else {
+      d[last_name(field.name)] = reals(value.size(), [&](std::size_t i) { return value[i]; });
+    }
+  });
   return d;
 }
 
 inline nb::dict report_of(Simulation& sim) {
   const IntervalData& r = sim.report();
   const Topology& t = sim.topology();
-  const auto& p = r.ports;
-  const auto& rtt = r.log.rtts;
-  const std::size_t hosts = static_cast<std::size_t>(t.hosts());
-  const auto rate = [&](std::size_t i) {
-    return 8e12 / static_cast<double>(t.port(static_cast<int>(i)).ps_per_byte);
-  };
   nb::dict d = totals_of(r.log.totals);
-  d["start_ps"] = r.start;
-  d["end_ps"] = r.end;
-  d["host_tx_bytes"] = ints(hosts, [&](std::size_t i) { return p[i].counters.tx_bytes; });
-  d["host_rate_bps"] = reals(hosts, rate);
-  d["rtt_src"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].pair >> 32; });
-  d["rtt_dst"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].pair & 0xFFFFFFFFu; });
-  d["rtt_count"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].count; });
-  d["rtt_sum_ps"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].sum; });
-  d["rtt_base_ps"] = ints(rtt.size(), [&](std::size_t i) { return rtt[i].base; });
-  const auto port_ints = [&](auto&& get) {
-    return ints(p.size(), [&](std::size_t i) { return get(p[i]); });
-  };
-  d["port_node"] = ints(p.size(), [&](std::size_t i) { return t.port(static_cast<int>(i)).node; });
-  d["port_rate_bps"] = reals(p.size(), rate);
-  d["port_pause_ps"] = reals(p.size(), [&](std::size_t i) { return p[i].pause; });
-  d["port_tx_bytes"] = port_ints([](const PortReport& x) { return x.counters.tx_bytes; });
-  d["port_tx_packets"] = port_ints([](const PortReport& x) { return x.counters.tx_packets; });
-  d["port_marked_packets"] =
-      port_ints([](const PortReport& x) { return x.counters.marked_packets; });
-  d["port_marked_bytes"] = port_ints([](const PortReport& x) { return x.counters.marked_bytes; });
-  d["port_queue_bytes"] = port_ints([](const PortReport& x) { return x.queue; });
-  d["port_max_queue_bytes"] = port_ints([](const PortReport& x) { return x.counters.max_queue; });
-  d["port_dropped_packets"] = port_ints([](const PortReport& x) { return x.counters.dropped; });
-  d["port_pfc_sent"] = port_ints([](const PortReport& x) { return x.counters.pfc_sent; });
-  d["port_pfc_received"] = port_ints([](const PortReport& x) { return x.counters.pfc_received; });
-  d["rate_cuts"] = r.counted("cuts");
-  d["rate_increases"] = r.counted("increases");
+  for_each_field(kIntervalFields, [&](const auto& field) { d[field.name] = field.get(r); });
+  for_each_field(kHostFields, [&](const auto& field) {
+    d[field.name] = column_of(static_cast<std::size_t>(t.hosts()), of_port(field, t, r.ports));
+  });
+  for_each_field(kPortFields, [&](const auto& field) {
+    d[field.name] = column_of(r.ports.size(), of_port(field, t, r.ports));
+  });
+  add_columns(d, kRttFields, r.log.rtts);
   if (const auto own = r.own_counters(); !own.empty()) {
     nb::dict counters;
     for (const std::string_view name : own) {
@@ -120,11 +88,17 @@ inline nb::dict report_of(Simulation& sim) {
     }
     d["scheme_counters"] = counters;
   }
-  d["active_flows"] = r.active_flows;
   if (r.unlimited_flows > 0) d["unlimited_flows"] = r.unlimited_flows;
   d["fsd"] = fsd_of(r.fsd);
-  d["finished"] = finished_of(r.log.finished);
+  nb::dict finished;
+  add_columns(finished, kFinishedFields, r.log.finished);
+  d["finished"] = finished;
   return d;
+}
+
+// The one way in for values of knobs: a device's units outside, SI inside.
+inline void put_si(const double* row, std::span<const KnobRow> knobs, double* si) {
+  for (std::size_t i = 0; i < knobs.size(); ++i) si[i] = row[i] * knobs[i].unit.si_per_unit;
 }
 
 inline void apply(Simulation& sim, const Table& nic, const Table& ecn) {
@@ -135,10 +109,21 @@ inline void apply(Simulation& sim, const Table& nic, const Table& ecn) {
                                 " ECN columns, got " + std::to_string(ecn.shape(1)));
   }
   const auto read = with_pfc ? EcnSetting::with_pfc : EcnSetting::from_si;
+  std::vector<double> si(ecn.shape(1));
   std::vector<EcnSetting> ecns;
-  for (std::size_t i = 0; i < ecn.shape(0); ++i)
-    ecns.push_back(read(ecn.data() + i * ecn.shape(1)));
-  sim.apply({nic.data(), nic.shape(0), nic.shape(1)}, std::move(ecns));
+  for (std::size_t i = 0; i < ecn.shape(0); ++i) {
+    const double* row = ecn.data() + i * ecn.shape(1);
+    put_si(row, ecn_knobs(), si.data());
+    if (with_pfc) put_si(row + marking, pfc_knobs(), si.data() + marking);
+    ecns.push_back(read(si.data()));
+  }
+  std::vector<double> nics(nic.shape(0) * nic.shape(1));
+  sim.schemes().check_shape(nic.shape(0), nic.shape(1));
+  for (std::size_t h = 0; h < nic.shape(0); ++h) {
+    const std::size_t at = h * nic.shape(1);
+    put_si(nic.data() + at, sim.schemes().of(static_cast<int>(h)).names().knobs, nics.data() + at);
+  }
+  sim.apply({nics.data(), nic.shape(0), nic.shape(1)}, std::move(ecns));
 }
 
 inline nb::dict port_table(const Simulation& sim) {
@@ -203,13 +188,52 @@ inline nb::dict live_flows_of(const TransportLayer& transport) {
   return d;
 }
 
+// "int", "float", "bool", or an array of these
+template <class T>
+const char* kind_of(bool column) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return "bool";
+  } else if constexpr (!std::is_arithmetic_v<T>) {
+    return "FloatArray";  // the bins of sizes
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return column ? "FloatArray" : "float";
+  } else {
+    return column ? "IntArray" : "int";
+  }
+}
+
+template <class Row, class Fields>
+void list_fields(nb::list& list, const Fields& fields, bool columns) {
+  for_each_field(fields, [&](const auto& field) {
+    nb::dict d;
+    d["name"] = field.name;
+    d["unit"] = field.unit;
+    d["kind"] = kind_of<std::decay_t<decltype(field.get(std::declval<const Row&>()))>>(columns);
+    d["meaning"] = field.meaning;
+    d["shown"] = field.shown;
+    list.append(d);
+  });
+}
+
+// the names are the fields of dcqcn_gym's ReportField
+inline nb::list report_fields() {
+  nb::list list;
+  list_fields<IntervalData>(list, kIntervalFields, false);
+  list_fields<PortRow>(list, kHostFields, true);
+  list_fields<RttSum>(list, kRttFields, true);
+  list_fields<PortRow>(list, kPortFields, true);
+  list_fields<Totals>(list, kTotalsFields, false);
+  list_fields<FsdReport>(list, kFsdFields, false);
+  list_fields<FinishedFlow>(list, kFinishedFields, true);
+  return list;
+}
+
 // everything but the constructor
 inline void bind_methods(nb::class_<Simulation>& simulation) {
   simulation
       .def("apply", &apply, nb::arg("nic"), nb::arg("ecn"),
-           "Put settings in force, in SI units and the order of the knob table: a row per host, a "
-           "row "
-           "per port.")
+           "Put settings in force, in the units and the order of the knob table: a row per host, a "
+           "row per port.")
       .def("advance", &Simulation::advance, nb::arg("until_ps"),
            nb::call_guard<nb::gil_scoped_release>(), "Run everything that happens before until_ps.")
       .def("report", &report_of, "Close the interval since the last report and return its figures.")

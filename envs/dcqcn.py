@@ -29,9 +29,8 @@ from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import Observation, bounds, idle_observation, observe
-from dcqcn_gym.envs.scenario.applications import applications_of
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.envs.scenario.workloads import collectives_of
+from dcqcn_gym.envs.scenario.workloads import applications_of, collectives_of
 
 __all__ = ["DcqcnEnv"]
 
@@ -104,11 +103,11 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         self.observation_space = gymnasium.spaces.Box(*bounds(self.space.table), dtype=np.float32)
         self.backend = make_backend(backend) if isinstance(backend, str) else backend
         self.history: list[Info] = []
-        """One info per step of the episode; kept only with ``render_mode="rgb_array"``."""
+        """One info per step of the episode; stored only with ``render_mode="rgb_array"``."""
         self._episode: _Episode | None = None
 
     def __repr__(self) -> str:
-        """Name what it is made of: scenario, world, tuned knobs and length of an episode."""
+        """Name what it is made of: scenario, backend, tuned knobs and length of an episode."""
         world = type(self.backend).__name__
         return (
             f"<{type(self).__name__} {self.scenario.name!r} on {world}, {self.space.n} knobs, "

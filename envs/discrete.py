@@ -1,4 +1,4 @@
-"""A discrete face of the action space, for agents that choose among a few settings (DQN).
+"""A discrete form of the action space, for agents that choose among a few settings (DQN).
 
 The settings form two ordered ladders, one for the NIC knobs and one for the ECN thresholds, from
 the most delay-friendly rung to the most throughput-friendly one; an action names a rung of each.

@@ -15,7 +15,12 @@ from typing_extensions import TypedDict
 
 from dcqcn_gym.core.collectives import CollectiveRound
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.interval import (
+    REPORT_FIELDS,
+    FlowSizeDistribution,
+    IntervalReport,
+    fields_shown,
+)
 from dcqcn_gym.core.measured import Interval, mean_terms
 from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.sums import count, mean
@@ -23,7 +28,7 @@ from dcqcn_gym.core.utility import IDLE_UTILITY, Terms
 
 __all__ = ["INFO_VERSION", "Info", "PlainInfo", "info_schema", "make_info", "plain_info"]
 
-INFO_VERSION = 1
+INFO_VERSION = 2
 
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -31,6 +36,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 def _about(text: str) -> Any:
     return Field(description=text)
+
+
+def _meaning(field: str) -> Any:
+    return _about(REPORT_FIELDS[field].meaning)
 
 
 class PlainInfo(TypedDict):
@@ -50,18 +59,18 @@ class PlainInfo(TypedDict):
     o_pfc: Annotated[Share, _about("pause term, mean like utility")]
     throughput_bps: Annotated[float, _about("payload delivered per second, all hosts")]
     sent_bps: Annotated[float, _about("data on the wire per second, all host uplinks")]
-    delivered_bytes: Annotated[Count, _about("payload delivered in order")]
+    delivered_bytes: Annotated[Count, _meaning("delivered_bytes")]
     rtt_mean_s: Annotated[float, _about("mean over RTT samples; 0 without samples")]
     rtt_base_s: Annotated[float, _about("mean base RTT of the same samples; 0 without")]
-    pause_s: Annotated[float, _about("paused time, mean over devices")]
-    pauses: Annotated[Count, _about("PAUSE frames sent")]
-    marks: Annotated[Count, _about("packets ECN-marked")]
-    cnps: Annotated[Count, _about("CNPs sent")]
-    drops: Annotated[Count, _about("packets dropped")]
-    retransmitted_packets: Annotated[Count, _about("packets sent again")]
+    device_pause_s: Annotated[float, _about("paused time, mean over devices")]
+    pauses: Annotated[Count, _meaning("pauses")]
+    marks: Annotated[Count, _meaning("marks")]
+    cnps: Annotated[Count, _meaning("cnps")]
+    drops: Annotated[Count, _meaning("drops")]
+    retransmitted_packets: Annotated[Count, _meaning("retransmitted_packets")]
     max_queue_bytes: Annotated[Count, _about("longest queue of any port")]
-    packet_hops: Annotated[Count, _about("packets times links, the engine's work")]
-    active_flows: Annotated[Count, _about("flows that exist at the end")]
+    packet_hops: Annotated[Count, _meaning("packet_hops")]
+    active_flows: Annotated[Count, _meaning("active_flows")]
     finished_flows: Annotated[Count, _about("flows that finished")]
     finished_rounds: Annotated[Count, _about("rounds of collectives that finished in this step")]
     algbw_bytes_per_s: Annotated[float, _about("mean algbw of these rounds; 0 without")]
@@ -69,23 +78,23 @@ class PlainInfo(TypedDict):
     iterations_per_s: Annotated[
         float, _about("such rounds with their pauses per second; 0 without")
     ]
-    elephants: Annotated[float, _about("active flows of at least tau bytes so far")]
-    potential_elephants: Annotated[float, _about("smaller ones, active for delta intervals")]
-    mice: Annotated[float, _about("all other active flows")]
-    size_bins: Annotated[list[float], _about("active flows by bytes so far, one bin per doubling")]
-    fsd_known: Annotated[bool, _about("the monitor gives a distribution")]
+    fsd_elephants: Annotated[float, _meaning("fsd.elephants")]
+    fsd_potential: Annotated[float, _meaning("fsd.potential")]
+    fsd_mice: Annotated[float, _meaning("fsd.mice")]
+    fsd_bins: Annotated[list[float], _meaning("fsd.bins")]
+    fsd_known: Annotated[bool, _meaning("fsd.known")]
     elephant_share: Annotated[Share, _about("weighted share of elephants; 0.5 if unknown")]
     mu: Annotated[float, Field(ge=0.5, le=1), _about("share of the dominant flow type")]
-    kl: Annotated[float, _about("KL divergence from the last interval with traffic, nats")]
-    triggered: Annotated[bool, _about("KL exceeded theta")]
+    fsd_kl: Annotated[float, _meaning("fsd.kl")]
+    fsd_triggered: Annotated[bool, _meaning("fsd.triggered")]
     fsd_bytes: Annotated[Count, _about("sent by the monitors in this step")]
     metrics_bytes: Annotated[Count, _about("round trips and pauses sent in this step")]
     dispatch_bytes: Annotated[Count, _about("settings sent in this step")]
     published_bytes: Annotated[Count, _about("all three at the sizes of PARALEON's Table IV")]
-    monitor_memory_bytes: Annotated[Count, _about("counters or sketches of all ToRs")]
-    monitor_state_bytes: Annotated[Count, _about("flow histories of all ToRs, largest so far")]
-    tracked_flows: Annotated[Count, _about("flows in these histories")]
-    untracked_flows: Annotated[Count, _about("flows that found a history full, since the start")]
+    fsd_data_plane_bytes: Annotated[Count, _meaning("fsd.data_plane_bytes")]
+    fsd_control_plane_bytes: Annotated[Count, _meaning("fsd.control_plane_bytes")]
+    fsd_tracked_flows: Annotated[Count, _meaning("fsd.tracked_flows")]
+    fsd_untracked_flows: Annotated[Count, _meaning("fsd.untracked_flows")]
 
 
 class Info(PlainInfo):
@@ -162,45 +171,37 @@ def _bandwidths(rounds: tuple[CollectiveRound, ...]) -> dict[str, Any]:
 
 
 _COSTS = tuple(f.name for f in fields(WireCost))
-_FIGURES = (
-    "start_ps", "end_ps", "throughput_bps", "sent_bps", "delivered_bytes", "pauses", "marks",
-    "cnps", "drops", "retransmitted_packets", "max_queue_bytes", "packet_hops", "active_flows",
-    "finished_flows",
-)  # fmt: skip
+_COUNTS, _SIZES = fields_shown("info"), fields_shown("info", "fsd")
+_FIGURES = ("throughput_bps", "sent_bps", "max_queue_bytes", "finished_flows")
 """Figures that stand in ``info`` under their own names."""
 
 _UNMEASURED: dict[str, Any] = {
-    **dict.fromkeys(_FIGURES, 0),
-    **dict.fromkeys(("throughput_bps", "sent_bps", "rtt_mean_s", "rtt_base_s", "pause_s"), 0.0),
+    **dict.fromkeys(("start_ps", "end_ps", "max_queue_bytes", "finished_flows"), 0),
+    **{name: field.zeros(0) for name, field in _COUNTS.items()},
+    **dict.fromkeys(("throughput_bps", "sent_bps"), 0.0),
+    **dict.fromkeys(("rtt_mean_s", "rtt_base_s", "device_pause_s"), 0.0),
 }
 
 
 def _measured(interval: Interval | None) -> dict[str, Any]:
     if interval is None:
         return {**_UNMEASURED, **_seen(FlowSizeDistribution())}
-    figures = interval.figures
+    report, figures = interval.report, interval.figures
     return {
+        "start_ps": int(report.start_ps),
+        "end_ps": int(report.end_ps),
+        **{name: field.of(report) for name, field in _COUNTS.items()},
         **{name: getattr(figures, name) for name in _FIGURES},
         "rtt_mean_s": (figures.rtt_mean_ps or 0.0) * 1e-12,
         "rtt_base_s": (figures.rtt_base_ps or 0.0) * 1e-12,
-        "pause_s": figures.pause_ps * 1e-12,
-        **_seen(interval.report.fsd),
+        "device_pause_s": figures.device_pause_ps * 1e-12,
+        **_seen(report.fsd),
     }
 
 
 def _seen(fsd: FlowSizeDistribution) -> dict[str, Any]:
     return {
-        "elephants": fsd.elephants,
-        "potential_elephants": fsd.potential,
-        "mice": fsd.mice,
-        "size_bins": fsd.bins.tolist(),
-        "fsd_known": fsd.known,
+        **{field.flat: field.plain(getattr(fsd, name)) for name, field in _SIZES.items()},
         "elephant_share": fsd.elephant_share,
         "mu": fsd.mu,
-        "kl": fsd.kl,
-        "triggered": fsd.triggered,
-        "monitor_memory_bytes": fsd.data_plane_bytes,
-        "monitor_state_bytes": fsd.control_plane_bytes,
-        "tracked_flows": fsd.tracked_flows,
-        "untracked_flows": fsd.untracked_flows,
     }

@@ -1,8 +1,8 @@
 """The dialogue with ns3-gym's own client: actions in, observation and reward out.
 
-An episode here is the episode of :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv` over the same world, so
+An episode here is the episode of :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv` over the same network, so
 a client sees the same numbers as through Gymnasium (rewards rounded to float32 by the wire).
-``python -m dcqcn_gym.envs.ns3gym`` is the simulation process with this face.
+``python -m dcqcn_gym.envs.ns3gym`` is the simulation process with this interface.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["GymFace", "main"]
 
 
 class GymFace:
-    """The environment over a world, as ns3-gym's client sees it."""
+    """The environment over a network, as ns3-gym's client sees it."""
 
     def spaces(self, scenario: Scenario) -> tuple[pb.SpaceDescription, pb.SpaceDescription]:
         """Return the observation and the action space."""
@@ -44,7 +44,7 @@ class GymFace:
     ) -> None:
         """Run one episode; the client ends it by a stop request, we by isGameOver.
 
-        An action that is none, or a world that fails, ends it as well: the client, which would wait
+        An action that is none, or a network that fails, ends it too: the client, which would wait
         for ever, gets isGameOver with ``{"error": ...}`` in info, then the error is raised here.
         """
         env = DcqcnEnv(scenario, backend=world)
@@ -99,7 +99,7 @@ def _info_text(info: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve the ns-3 world to a client of ns3-gym, or to one of this project."""
+    """Serve the network on ns-3 to a client of ns3-gym, or to one of this project."""
     return simulation.main(arguments, GymFace())
 
 

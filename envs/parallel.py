@@ -1,4 +1,4 @@
-"""The multi-agent face: a PettingZoo ``ParallelEnv`` with one agent per switch, port or NIC.
+"""The multi-agent interface: a PettingZoo ``ParallelEnv`` with one agent per switch, port or NIC.
 
 docs/multiagent.md describes agents, spaces and rewards. PettingZoo is the extra ``multiagent``;
 :class:`AgentsEnv` does everything without it.
@@ -144,7 +144,7 @@ class AgentsEnv:
     def _settings(self, templates: Sequence[Mapping[str, float]] | None) -> tuple[Setting, ...]:
         rate = self.scenario.line_rate_bps
         return tuple(
-            self.initial_setting.replace_nvidia(dict(t)).check(rate, f"templates[{i}]")
+            self.initial_setting.replace(dict(t)).check(rate, f"templates[{i}]")
             for i, t in enumerate(templates or ())
         )
 

@@ -20,14 +20,15 @@ WIDTH_INCHES, HEIGHT_INCHES, DPI = 8.0, 6.0, 80
 def as_text(scenario: str, intervals: int, info: Info) -> str:
     """Return two lines: what the network did in the last step, and under which setting."""
     setting = cluster_setting(info["setting"])
-    values, table = setting.to_nvidia(), setting.table
+    values, table = setting, setting.table
     knobs = "  ".join(f"{n}={values[n]:g}{_unit(table[n])}" for n in table.tuned)
     state = "  idle" if info["idle"] else ""
     return (
         f"{scenario} {info['interval']}/{intervals}  t={info['end_ps'] * 1e-9:.3f} ms  "
         f"U={info['utility']:.4f} (tp {info['o_tp']:.3f} rtt {info['o_rtt']:.3f} "
         f"pfc {info['o_pfc']:.3f})  {info['throughput_bps'] * 1e-9:.1f} Gb/s  "
-        f"rtt {info['rtt_mean_s'] * 1e6:.1f} us  pause {info['pause_s'] * 1e6:.1f} us{state}\n"
+        f"rtt {info['rtt_mean_s'] * 1e6:.1f} us  pause {info['device_pause_s'] * 1e6:.1f} us"
+        f"{state}\n"
         f"  {knobs}\n"
     )
 
@@ -57,7 +58,7 @@ def as_picture(scenario: str, intervals: int, history: Sequence[Info]) -> npt.ND
     middle.plot(at, [i["throughput_bps"] * 1e-9 for i in history], "C0.-")
     middle.set(ylabel="throughput, Gb/s")
     lower.plot(at, [i["rtt_mean_s"] * 1e6 for i in history], "C1.-", label="mean RTT")
-    lower.plot(at, [i["pause_s"] * 1e6 for i in history], "C2.-", label="pause per device")
+    lower.plot(at, [i["device_pause_s"] * 1e6 for i in history], "C2.-", label="pause per device")
     lower.set(ylabel="us", xlabel="monitor interval")
     lower.legend(loc="upper right", fontsize="small")
     canvas.draw()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""The vector face: many environments in one process, one thread each while the engine runs."""
+"""The vector interface: many environments in one process, one thread each while the engine runs."""
 
 from __future__ import annotations
 

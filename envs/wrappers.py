@@ -1,4 +1,4 @@
-"""Other faces of the same environment: actions by name, by step, of fewer knobs; Dict views.
+"""Other forms of the same environment: actions by name, by step, of fewer knobs; Dict views.
 
 They wrap any :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv`, also through ``gymnasium.make``. A wrapper
 changes how a setting is written down, never what it does to the network.
@@ -65,7 +65,7 @@ class _SettingAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorAr
         raise NotImplementedError
 
     def _near(self, values: Mapping[str, float], base: Setting | None = None) -> Setting:
-        """Return the base with these SI values, brought into their tuned ranges.
+        """Return the base with these values, brought into their tuned ranges.
 
         By default the base is the initial setting.
         """
@@ -93,8 +93,7 @@ class DictAction(_SettingAction):
         for name in action:
             if name not in self.space.knobs:
                 raise UnknownNameError("knob in the action", name, self.space.knobs)
-        rows = self.space.table.knobs
-        named = {n: rows[n].to_si(_number(n, action[n])) for n in self.space.knobs if n in action}
+        named = {n: _number(n, action[n]) for n in self.space.knobs if n in action}
         return self._near(named, self._inner.setting)
 
 
@@ -123,9 +122,7 @@ class DeltaAction(_SettingAction):
             _number(name, by)
         start = self.space.clip({n: self._inner.setting[n] for n in self.space.knobs})
         steps = zip(self.space.knobs, np.clip(move, -1, 1) * self._step, strict=True)
-        rows = self.space.table.knobs
-        moved = {n: rows[n].to_nvidia(start[n]) + float(by) for n, by in steps}
-        return self._near({n: rows[n].to_si(value) for n, value in moved.items()})
+        return self._near({n: start[n] + float(by) for n, by in steps})
 
 
 class KnobSubset(_SettingAction):
@@ -150,7 +147,7 @@ class GroupAction(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs)
     """Actions set groups of devices apart: one box in -1..1 for all knobs of all groups.
 
     ``groups`` are names such as ``"tor"`` or ``"spine-downlinks"`` (default: the scenario's, or
-    else the tiers); :attr:`parts` tells which number is which knob of which group. The observation
+    else the tiers); :attr:`parts` says which number is which knob of which group. The observation
     shows the setting of the cluster.
     """
 

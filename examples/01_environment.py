@@ -22,7 +22,7 @@ print(f"{observation.size} numbers observed, {env.action_space.shape} knobs to s
 # %%
 for _ in range(10):
     observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
-    terms, setting = info["terms"], info["setting"].to_nvidia()
+    terms, setting = info["terms"], info["setting"]
     print(
         f"U {reward:.3f} = throughput {terms.tp:.3f}, RTT {terms.rtt:.3f}, "
         f"no pause {terms.pfc:.3f}; kmin {setting['kmin']:.0f} KB, "

@@ -35,7 +35,7 @@ default = default_setting(env.scenario.line_rate_bps)
 settings = {
     "default": default,
     "expert": expert_setting(env.scenario.line_rate_bps),
-    "early marking": default.replace_nvidia({"kmin": 10, "kmax": 100}),
+    "early marking": default.replace({"kmin": 10, "kmax": 100}),
 }
 for name, setting in settings.items():
     print(f"{name:14} utility {mean_utility(env, setting, seed=1):.4f}")

@@ -43,7 +43,7 @@ with TemporaryDirectory() as folder:
     path.write_text(SCENARIO, encoding="utf-8")
     scenario = load_scenario(str(path))
     for kmin in (50, 400):
-        setting = scenario.default_setting().replace_nvidia({"kmin": kmin})
+        setting = scenario.default_setting().replace({"kmin": kmin})
         summary = simulate(scenario, Path(folder) / f"kmin-{kmin}", setting=setting)
         print(
             f"kmin {kmin:3} KB: {summary['finished_flows']} flows in "

@@ -6,14 +6,75 @@ import getpass
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.files import parse_json, read_text
 
-__all__ = ["AuditLog"]
+__all__ = ["AuditLog", "Expected"]
+
+
+@dataclass
+class Expected:
+    """What devices are to hold, by a log: a change is decided before the first device keeps it."""
+
+    stacks: dict[str, list[str]] = field(default_factory=dict)
+    """Device -> its decided transactions that were not undone, the newest last."""
+    begun: list[str] = field(default_factory=list)
+    """Every transaction that was ever applied, in their order."""
+    _runs: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def follow(self, record: Mapping[str, Any]) -> None:
+        """Take up the next line of the log."""
+        event, name = record["event"], record.get("transaction", "")
+        left, devices = record.get("left", ()), record.get("devices", ())
+        if event == "apply":
+            self.begun.append(name)
+        elif event in ("confirming", "confirmed"):
+            for device in devices:
+                stack = self.stacks.setdefault(device, [])
+                if name not in stack:
+                    stack.append(name)
+        elif event == "taken back":
+            self._drop(name, list(self.stacks))
+        elif event in ("undo", "undo failed"):
+            self._drop(name, [device for device in devices if device not in left])
+        elif event == "run":
+            began = record.get("began", list(self.stacks))
+            self._runs[record["run"]] = {d: len(self.stacks.get(d, [])) for d in began}
+        elif event in ("put back", "not put back"):
+            for device, depth in self._runs.get(record["run"], {}).items():
+                if device not in left:
+                    del self.stacks.get(device, [])[depth:]
+
+    def _drop(self, name: str, devices: list[str]) -> None:
+        for device in devices:
+            stack = self.stacks.get(device, [])
+            if name in stack:
+                stack.remove(name)
+
+    def of(self, device: str) -> str:
+        """Return the transaction that a device is to hold; empty if the log has none."""
+        return next(iter(reversed(self.stacks.get(device, []))), "")
+
+    def newest(self, devices: Iterable[str]) -> str:
+        """Return the newest transaction that one of these devices is to hold; or empty."""
+        held = {self.of(device) for device in devices}
+        return next((name for name in reversed(self.begun) if name in held), "")
+
+    def astray(self, confirmed: Mapping[str, str]) -> dict[str, str]:
+        """Return device -> what it is to hold, where ``confirmed`` says that it holds another.
+
+        What was confirmed from elsewhere, of which this log knows nothing, is passed over.
+        """
+        return {
+            device: self.of(device) or "what was before"
+            for device, name in confirmed.items()
+            if name != self.of(device) and (name in self.begun or self.of(device))
+        }
 
 
 class AuditLog:
@@ -34,24 +95,12 @@ class AuditLog:
                 f"{self._path}: the audit log cannot be written ({error.strerror or error})"
             ) from None
 
-    def newest(self) -> str:
-        """Return the newest confirmed transaction that was not undone; or empty.
-
-        Changes of a tuning run whose fleet was put back are over: none of them is offered.
-        """
-        found: list[tuple[str, str]] = []
+    def expected(self) -> Expected:
+        """Return what the devices are to hold by everything that this log tells."""
+        found = Expected()
         for record in self._records():
-            event, name = record["event"], record.get("transaction", "")
-            run = ("run", record.get("run", ""))
-            if event == "confirmed" and record.get("devices"):
-                found.append(("confirmed", name))
-            elif event == "undo" and ("confirmed", name) in found:
-                found.remove(("confirmed", name))
-            elif event == "run":
-                found.append(run)
-            elif event == "put back" and run in found:
-                del found[found.index(run) :]
-        return next((name for kind, name in reversed(found) if kind == "confirmed"), "")
+            found.follow(record)
+        return found
 
     def devices_of(self, name: str) -> list[str]:
         """Return the devices that a transaction changed; none if it is not known here."""

@@ -53,8 +53,14 @@ class Authority:
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+        file = self._folder / "ca.key"
         try:
-            key = load_pem_private_key((self._folder / "ca.key").read_bytes(), None)
+            if (owner := file.lstat().st_uid) != os.geteuid():
+                raise ConfigError(
+                    f"{file} belongs to the account {owner}, not to yours: whoever wrote it could "
+                    "sign for this fleet; choose another folder"
+                )
+            key = load_pem_private_key(file.read_bytes(), None)
             cert = x509.load_pem_x509_certificate((self._folder / "ca.pem").read_bytes())
         except (ValueError, OSError) as error:
             raise ConfigError(f"{self._folder}: not an authority ({error})") from None

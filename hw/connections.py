@@ -40,6 +40,8 @@ class Connections:
         self._gatherer = Gatherer(self._begin)
         self._clients: dict[str, AgentClient] = {}
         self.descriptions: dict[str, Any] = {}
+        self.left_out: dict[str, DcqcnGymError] = {}
+        """Agents that nothing more is asked of, and why: out of reach, or not as they should be."""
 
     @property
     def nics(self) -> list[str]:
@@ -66,24 +68,38 @@ class Connections:
         """Device -> bytes of messages sent and received so far."""
         return {name: (c.sent, c.received) for name, c in self._clients.items()}
 
-    def open(self, *, lenient: bool = False) -> None:
-        """Connect to all agents and ask who they are; raise if one is not what the file says.
-
-        ``lenient`` goes on without those that do not answer; ``descriptions`` has the others.
-        """
+    def connect(self) -> None:
+        """Prepare the connections to all agents; nothing is asked yet."""
         credentials = channel_credentials(self._fleet.tls, self._folder)
         for member in (*self._fleet.nics, *self._fleet.switches):
             self._clients[member.name] = self._connect(
                 member, SERVICE, METHODS, credentials, dscp=self._fleet.dscp,
                 timeout_s=self._fleet.timeout_s, attempts=self._fleet.attempts, clock=self._clock,
             )  # fmt: skip
+
+    def open(self, *, lenient: bool = False) -> None:
+        """Connect to all agents and ask who they are; raise if one is not what the file says.
+
+        ``lenient`` goes on without those: ``descriptions`` has the others, and :attr:`left_out`
+        those that did not answer or speak another protocol. One that answered with an error (its
+        device is ill) is in neither, and may still do what is asked of it.
+        """
+        self.connect()
         calls = self._begin("Describe", dict.fromkeys(self._clients, pb.Nothing()))
-        self.descriptions, failed = each_of(calls)
-        for error in failed.values():
-            if not (lenient and isinstance(error, UnreachableError)):
-                raise error
-        for name, found in self.descriptions.items():
-            self._check(name, found, "nic" if name in set(self.nics) else "switch")
+        found, failed = each_of(calls)
+        away: dict[str, DcqcnGymError] = {
+            name: e for name, e in failed.items() if isinstance(e, UnreachableError)
+        }
+        nics = set(self.nics)
+        for name, description in found.items():
+            try:
+                self._check(name, description, "nic" if name in nics else "switch")
+                self.descriptions[name] = description
+            except ConfigError as error:
+                away[name] = failed[name] = error
+        if failed and not lenient:
+            raise next(iter(failed.values()))
+        self.left_out = away
 
     def _check(self, name: str, found: Any, kind: str) -> None:
         if found.protocol != PROTOCOL:
@@ -108,6 +124,15 @@ class Connections:
         chosen = list(self._clients) if names is None else list(names)
         return all_of(self._begin(method, dict.fromkeys(chosen, request)))
 
+    def ask_each(
+        self, method: str, requests: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, DcqcnGymError]]:
+        """Ask agents at once; return the answers, and why each of the others gave none."""
+        asked = {name: r for name, r in requests.items() if name not in self.left_out}
+        found, failed = each_of(self._begin(method, asked))
+        return found, {n: self.left_out[n] if n in self.left_out else failed[n]
+                       for n in requests if n not in found}  # fmt: skip
+
     def start_loads(self, jobs: Mapping[str, Any]) -> None:
         """Begin load on devices, on all or on none; raise the first error."""
         started, failed = each_of(self._begin("StartLoad", jobs))
@@ -124,7 +149,7 @@ class Connections:
         """Close every connection; allowed in every state."""
         for client in self._clients.values():
             client.close()
-        self._clients = {}
+        self._clients, self.left_out = {}, {}
 
     def _begin(self, method: str, requests: Mapping[str, Any]) -> Iterator[tuple[str, Call]]:
         """Yield every device and its call, :data:`AT_ONCE` of them under way at a time.

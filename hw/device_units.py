@@ -1,8 +1,8 @@
-"""Knobs as devices hold them: whole numbers in a device's own unit, and back to SI.
+"""Knobs as devices hold them: whole numbers in a device's own unit, and back.
 
-A NIC takes NVIDIA's units, one unsigned word of 32 bits per file (the kernel's ``cc_params`` hands
-it to the firmware as it is). A SONiC switch takes thresholds in whole bytes and the marking
-probability in whole percents, its share of the shared buffer as a power of two.
+A NIC takes the units of the knob table, one unsigned word of 32 bits per file (the kernel's
+``cc_params`` hands it to the firmware as it is). A SONiC switch takes thresholds in whole bytes and
+the marking probability in whole percents, its share of the shared buffer as a power of two.
 Sources: docs/knobs.md and docs/hardware.md.
 """
 
@@ -29,38 +29,38 @@ def device_unit(row: Knob) -> str:
     return "%" if row.si_unit == "1" else "B"
 
 
-def to_device(row: Knob, si: float) -> int:
-    """Return the whole number that a device gets for ``si``, a value in SI units.
+def to_device(row: Knob, value: float) -> int:
+    """Return the whole number that a device gets for a value in the knob's unit.
 
     Rounds to the nearest step of the device; a marking probability above 0 stays at least 1 %.
     Raises ConfigError for a value that is out of the knob's legal range.
     """
-    low, high = (row.to_si(limit) for limit in row.legal)
-    if not low <= si <= high:  # also catches NaN
+    low, high = row.legal
+    if not low <= value <= high:  # also catches NaN
         raise ConfigError(
-            f"{row.name} = {row.to_nvidia(si):g} {row.unit} is out of range; "
-            f"expected {row.legal[0]:g} to {row.legal[1]:g} {row.unit}"
+            f"{row.name} = {value:g} {row.unit} is out of range; "
+            f"expected {low:g} to {high:g} {row.unit}"
         )
     if not row.is_ecn:
-        return min(round(row.to_nvidia(si)), WORD - 1)
+        return min(round(value), WORD - 1)
     if device_unit(row) == "log2":
-        return round(math.log2(si))
+        return round(math.log2(value))
     if device_unit(row) == "%":
-        return max(round(si * PERCENT), 1 if si > 0 else 0)
-    return round(si)
+        return max(round(value * PERCENT), 1 if value > 0 else 0)
+    return round(row.to_si(value))
 
 
 def from_device(row: Knob, value: int) -> float:
-    """Return the SI value of the whole number that a device holds; the inverse of the above."""
+    """Return the value of the whole number that a device holds; the inverse of the above."""
     if not row.is_ecn:
-        return row.to_si(float(value))
+        return float(value)
     if device_unit(row) == "log2":
         return float(2.0**value)
-    return value / PERCENT if device_unit(row) == "%" else float(value)
+    return value / (PERCENT if device_unit(row) == "%" else row.si_per_unit)
 
 
 def on_devices(values: Mapping[str, float], table: KnobTable = DCQCN) -> dict[str, float]:
-    """Return the SI values that devices have in force once they were given ``values``."""
+    """Return the values that devices have in force once they were given ``values``."""
     return {n: from_device(table[n], to_device(table[n], v)) for n, v in values.items()}
 
 

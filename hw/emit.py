@@ -49,7 +49,7 @@ def _unnamed(rows: list[Knob]) -> list[str]:
 
 
 def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
-    values, rows = setting.to_nvidia(), _nic_rows(setting, chosen)
+    values, rows = setting, _nic_rows(setting, chosen)
     held = {
         row.name: (row.mlxconfig, values[row.name], _MLXCONFIG_RANGES.get(row.name, row.legal))
         for row in rows
@@ -75,7 +75,7 @@ def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
 
 
 def _debugfs(setting: Setting, chosen: Container[str]) -> list[str]:
-    values, rows = setting.to_nvidia(), _nic_rows(setting, chosen)
+    values, rows = setting, _nic_rows(setting, chosen)
     held = {row.name: (row.debugfs, values[row.name], row.legal) for row in rows if row.debugfs}
     outside, comments = _too_large(held, "debugfs")
     named = [row for row in rows if row.debugfs and row.name not in outside]
@@ -113,7 +113,8 @@ def _buffer_profile(alpha: float) -> list[str]:
 
 def _wred(setting: Setting, chosen: Container[str]) -> list[str]:
     """Return the commands for the marking curve."""
-    low, high, pmax = round(setting["kmin"]), round(setting["kmax"]), setting["pmax"]
+    low, high = (round(setting.table[name].to_si(setting[name])) for name in ("kmin", "kmax"))
+    pmax = setting["pmax"]
     percent = round(pmax * 100)
     if pmax > 0:
         percent = max(percent, 1)
@@ -161,20 +162,23 @@ WORDS = (*FORMS, "all")
 """What ``--emit`` and ``--format`` take: a form, or every one after the other."""
 
 
-def emit(setting: DeviceSetting, form: str, *, before: Setting | None = None) -> str:
+def emit(
+    setting: DeviceSetting, form: str, *, before: Setting | None = None, said: str = ""
+) -> str:
     """Return shell commands that put ``setting`` in force; forms: :data:`WORDS`.
 
     Device names stay shell variables, because only the operator knows them. Values are in the
     units that the tool expects; a knob that the tool does not know is left out, with a comment. A
     setting per group gives one section per group that has such devices; the variable GROUP chooses
     one. ``all`` says in a comment which form cannot hold the setting. With ``before``, the setting
-    in force so far, only knobs that differ from it are written. Raises UnknownNameError for another
+    in force so far, only knobs that differ from it are written. ``said`` is what the first line of
+    each form says about the setting. Raises UnknownNameError for another
     form, ConfigError if the tool knows no knob at all.
     """
     if form not in WORDS:
         raise UnknownNameError("form", form, WORDS)
     if form == "all":
-        return "\n".join(f"## {one}\n{_or_why(setting, one, before)}" for one in FORMS)
+        return "\n".join(f"## {one}\n{_or_why(setting, one, before, said)}" for one in FORMS)
     concerned = _SWITCH_GROUPS if form == "sonic" else _NIC_GROUPS
     sections = {
         group: _section(values, form, before)
@@ -182,13 +186,13 @@ def emit(setting: DeviceSetting, form: str, *, before: Setting | None = None) ->
         if group.partition(":")[0] in concerned
     }
     lines = sections["cluster"] if len(sections) == 1 else _sections(sections)
-    return "\n".join(lines) + "\n"
+    return "\n".join([*([f"# {said}"] if said else []), *lines]) + "\n"
 
 
-def _or_why(setting: DeviceSetting, form: str, before: Setting | None) -> str:
+def _or_why(setting: DeviceSetting, form: str, before: Setting | None, said: str) -> str:
     """Return the commands of one of several forms, or a comment that says why there are none."""
     try:
-        return emit(setting, form, before=before)
+        return emit(setting, form, before=before, said=said)
     except ConfigError as error:
         return f"# {error}\n:\n"
 
@@ -196,9 +200,8 @@ def _or_why(setting: DeviceSetting, form: str, before: Setting | None) -> str:
 def _section(setting: Setting, form: str, before: Setting | None) -> list[str]:
     """Return the commands of one form for one group."""
     own = setting.table.ecn if form == "sonic" else setting.table.nic
-    values = setting.to_nvidia()
-    was = {} if before is None else before.to_nvidia()
-    chosen = frozenset(name for name in own if was.get(name) != values[name])
+    was = {} if before is None else before
+    chosen = frozenset(name for name in own if was.get(name) != setting[name])
     if own and not chosen:
         return [f"# {'Switches' if form == 'sonic' else 'NICs'}: nothing to change.", ":"]
     return FORMS[form](setting, chosen)

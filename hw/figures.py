@@ -18,10 +18,10 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.interval import (
     REPORT_FIELDS,
-    FinishedFlows,
     FloatArray,
     FlowSizeDistribution,
     IntervalReport,
+    report_with,
 )
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.abort import NIC_ERRORS
@@ -146,31 +146,30 @@ def report_of(
     index, start_ps, end_ps = span
     nics = _grown(before.nics, after.nics, "NIC")
     ports = _grown(before.ports, after.ports, "switch port")
-    columns: dict[str, Any] = {c: _column(nics, ports, name) for name, c in _PORT.items()}
+    columns: dict[str, Any] = {
+        c: _column(nics, ports, name) for name, c in _PORT.items() if c not in UNKNOWN
+    }
     pause_ps = _column(nics, ports, "pause_us").astype(np.float64) * PS_PER_US
-    n_hosts, n_ports = len(nics), len(nics) + len(ports)
+    n_hosts = len(nics)
     for name, column in _GAUGES.items():  # what a NIC queues, no device tells
         columns[column] = _column([{}] * n_hosts, after.ports, name)
-    columns["port_pfc_sent"] = np.zeros(n_ports, dtype=np.int64)
     src, dst, counts, sums, bases = _round_trips(before.nics, after.nics)
     errors = count(n.get(NIC_ERRORS, 0) for n in nics)
-    return IntervalReport(
+    return report_with(
+        shape.host_rate_bps,
+        np.array(shape.devices.port_node, dtype=np.int64),
+        shape.port_rate_bps,
         index=index, start_ps=start_ps, end_ps=end_ps,
         host_tx_bytes=_ints(n["tx_bytes"] for n in nics),
-        host_rate_bps=shape.host_rate_bps,
         rtt_src=src, rtt_dst=dst, rtt_count=counts, rtt_sum_ps=sums, rtt_base_ps=bases,
-        port_node=np.array(shape.devices.port_node, dtype=np.int64),
-        port_rate_bps=shape.port_rate_bps,
         port_pause_ps=np.minimum(pause_ps, float(end_ps - start_ps)),
         **columns,
-        delivered_bytes=0, data_packets=count(n["tx_packets"] for n in nics), acks=0,
+        data_packets=count(n["tx_packets"] for n in nics),
         cnps=count(n["cnps_sent"] for n in nics),
         marks=count(p["marked_packets"] for p in ports),
         drops=count(p["dropped_packets"] for p in ports),
-        retransmitted_packets=0, pauses=0, resumes=0, packet_hops=0, rate_cuts=0,
-        rate_increases=0, active_flows=0,
         fsd=FlowSizeDistribution(known=False) if fsd is None else fsd,
-        finished=FinishedFlows(), unknown=UNKNOWN | (NO_FSD if fsd is None else frozenset()),
+        unknown=UNKNOWN | (NO_FSD if fsd is None else frozenset()),
         scheme_counters={NIC_ERRORS: errors} if errors else {},
     )  # fmt: skip
 

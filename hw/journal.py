@@ -1,9 +1,10 @@
 """An agent's memory on disk: one line per event, bounded, and whole after any crash.
 
 A line is the CRC-32 of its text in 8 hexadecimal digits, a blank, and a JSON object. Lines are
-appended and flushed to the disk before the call returns; a line that a crash cut off is found by
-its CRC and left out. A file that grew too long is written again with its newest lines and moved
-into place, so there is an old or a new one, never half of either.
+appended and flushed to the disk before the call returns; a last line that a crash cut off is left
+out. A file that grew too long is written again with its newest lines and moved into place, so there
+is an old or a new one, never half of either. The last confirmed setting is kept a second time, in a
+file of its own beside it: if the journal is damaged or gone, that one still says where to go back.
 """
 
 from __future__ import annotations
@@ -11,29 +12,36 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.hw.standing import run_of
 
-__all__ = ["Journal", "Record"]
+__all__ = ["Journal", "Record", "confirmed_before"]
 
 Record = dict[str, Any]
 
 MOST_BYTES = 1 << 20
 KEPT = 200
-"""Lines that are kept when a journal is shortened, beside the last confirmed setting."""
+"""Lines that are kept when a journal is shortened, beside the last confirmed settings."""
+KEPT_CONFIRMED = 20
 
 
 class Journal:
-    """The events of one device, oldest first. ``bad_lines`` counts what could not be read."""
+    """The events of one device, oldest first.
+
+    ``bad_lines`` counts those that were damaged or missing when it was read.
+    """
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         """Read the journal, or begin one; raise DeviceError if neither can be done."""
         self._path = path
+        self._copy = path.with_name(path.name + ".confirmed")
         self._most_bytes = most_bytes
         self.records: list[Record] = []
         self.bad_lines = 0
@@ -42,22 +50,51 @@ class Journal:
             data = path.read_bytes() if path.exists() else b""
         except OSError as error:
             raise self._failed("read", error) from None
-        for line in data.splitlines():
+        *whole, torn = data.split(b"\n")
+        for line in whole:
             record = _parsed(line)
             if record is None:
                 self.bad_lines += 1
             else:
                 self.records.append(record)
-        self._size = len(data)
-        if self.bad_lines or (data and not data.endswith(b"\n")):
-            self._rewrite()
+        self._size = len(data) - len(torn)
+        """Where the next line goes: over one that a crash cut off. Damaged ones stay there."""
+        self._use_copy()
 
-    def append(self, record: Record) -> None:
+    def _use_copy(self) -> None:
+        """Take up the copy of the last confirmed setting where it is newer than the lines."""
+        found, copy = self.last("confirmed"), None
+        with suppress(OSError):
+            copy = _parsed(self._copy.read_bytes().rstrip(b"\n"))
+        if copy is not None and (found is None or _number(copy) > _number(found)):
+            self.bad_lines = max(self.bad_lines, 1)
+            with suppress(DeviceError):
+                self.append(copy)
+                return
+            self.records.append(copy)  # a disk that cannot be written must not hide it
+        elif found is not None and copy != found:
+            self._keep_copy(found)
+
+    def _keep_copy(self, record: Record) -> None:
+        """Keep a confirmed setting a second time, if the disk lets it; the journal has it."""
+        fresh = self._copy.with_name(self._copy.name + ".new")
+        with suppress(OSError):
+            with open(fresh, "wb") as file:
+                file.write(_line(record))
+                _flushed(file)
+            os.replace(fresh, self._copy)
+
+    def append(self, record: Record) -> Record:
         """Add an event; it is on the disk when this returns. Raises DeviceError if it is not.
 
+        Return what was written: confirmed settings are numbered, so that a missing one is noticed.
         A journal that cannot be shortened then stays long until the next event: to raise would
         deny an event that is on the disk.
         """
+        last = self.last("confirmed")
+        confirmed = record.get("event") == "confirmed"
+        if confirmed and "number" not in record:
+            record = {**record, "number": _number(last) + 1 if last else 1}
         line = _line(record)
         try:
             with open(self._path, "r+b" if self._path.exists() else "xb") as file:
@@ -76,19 +113,56 @@ class Journal:
         if self._size > self._most_bytes:
             with suppress(DeviceError):
                 self._rewrite()
+        if confirmed:
+            self._keep_copy(record)
+        return record
 
     def last(self, event: str) -> Record | None:
         """Return the newest event of a kind."""
         return next((r for r in reversed(self.records) if r.get("event") == event), None)
 
+    def stopped_by_operator(self) -> bool:
+        """Tell whether the operator's last word was to stop."""
+        stops = (r for r in reversed(self.records) if r.get("event") == "stopped")
+        # journals of before this was kept apart tell the file by its name alone
+        own = (r for r in stops if r.get("by", r.get("who")) not in ("file", "stop file"))
+        last = next(own, None)
+        return last is not None and bool(last["on"])
+
+    def confirmed_as(self, name: str, held: Mapping[str, str]) -> dict[str, str] | None:
+        """Return what must change to hold what a transaction confirmed; None if not known."""
+        for record in reversed(self.records):
+            own = (record.get("name"), record.get("restores"))
+            if record.get("event") == "confirmed" and name in own:
+                return {p: text for p, text in record["values"].items() if held.get(p) != text}
+        return None
+
+    def over(self, name: str) -> bool:
+        """Tell whether a transaction, or a run, was on trial here before."""
+        run = run_of(name)
+        known = {str(r.get("name")) for r in self.records if r.get("event") == "applying"}
+        return name in known or bool(run and run in {run_of(other) for other in known})
+
+    def refuse_a_second_start(self) -> None:
+        """Raise DeviceError if there was an earlier start, of which a damaged journal is left."""
+        if self.records or self.bad_lines:
+            raise DeviceError(
+                f"the journal {self._path} is damaged and holds no confirmed setting, and what the "
+                "device holds may be a trial; put the device where it should be, move the journal "
+                "away and start the agent again"
+            )
+
     def _rewrite(self) -> None:
-        """Write the newest lines, and the last confirmed setting, into a new file."""
-        confirmed = self.last("confirmed")
+        """Write the newest lines, and the last confirmed settings, into a new file."""
+        confirmed = [r for r in self.records if r.get("event") == "confirmed"][-KEPT_CONFIRMED:]
         kept = self.records[-KEPT:]
         while len(kept) > 1 and count(len(_line(r)) for r in kept) > self._most_bytes // 2:
             kept = kept[len(kept) // 2 :]
-        if confirmed is not None and not any(r is confirmed for r in kept):
-            kept = [confirmed, *kept]
+        own = {id(record) for record in kept}
+        older = [record for record in confirmed if id(record) not in own]
+        while len(older) > 1 and count(len(_line(r)) for r in older) > self._most_bytes // 4:
+            older = older[1:]
+        kept = older + kept
         data = b"".join(map(_line, kept))
         fresh = self._path.with_name(self._path.name + ".new")
         try:
@@ -112,6 +186,25 @@ class Journal:
             f"the journal {self._path} cannot be {word} ({error.strerror or error}); an agent "
             "changes nothing that it cannot remember"
         )
+
+
+def confirmed_before(records: Sequence[Record], name: str) -> Record:
+    """Return what was confirmed before the transaction ``name``, which ``records`` confirm.
+
+    Raises ConfigError if a journal that was shortened, or damaged, no longer holds it.
+    """
+    known = [record for record in records if record.get("event") == "confirmed"]
+    first = next((i for i, record in enumerate(known) if record["name"] == name), 0)
+    if first > 0:
+        before, own = known[first - 1], known[first]
+        if "number" not in before or own.get("number") == before["number"] + 1:
+            return before
+    raise ConfigError(f"the journal does not hold what was before transaction {name}")
+
+
+def _number(confirmed: Record) -> int:
+    number = confirmed.get("number", 0)  # journals of before settings were numbered
+    return number if isinstance(number, int) else 0
 
 
 def _flushed(file: Any) -> None:

@@ -81,7 +81,9 @@ class Prober:
         rows = (f"{p} {s.count} {s.sum_ns} {s.base_ns}\n" for p, s in sorted(self._sums.items()))
         fresh = self.out.with_name(self.out.name + ".new")
         try:
-            fresh.write_text("".join(rows), encoding="ascii")
+            fresh.unlink(missing_ok=True)
+            with fresh.open("x", encoding="ascii") as file:  # through no link that somebody laid
+                file.write("".join(rows))
             os.replace(fresh, self.out)
         except OSError as error:
             raise DeviceError(f"{self.out} cannot be written ({error.strerror})") from None

@@ -8,11 +8,22 @@ from typing import Protocol
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, in_one_line, quote
 
-__all__ = ["PROGRAMS", "RecordedRunner", "Runner", "SystemRunner", "recorded_name"]
+__all__ = [
+    "PROGRAMS",
+    "NotInstalledError",
+    "RecordedRunner",
+    "Runner",
+    "SystemRunner",
+    "recorded_name",
+]
 
-PROGRAMS = ("ethtool", "mlxconfig", "rdma")
+PROGRAMS = ("ethtool", "mlxconfig", "mstconfig", "rdma")
 FOLDERS = "/usr/sbin:/usr/bin:/sbin:/bin"
 MOST_BYTES = 2**20
+
+
+class NotInstalledError(DeviceError):
+    """A program is not on this host."""
 
 
 class Runner(Protocol):
@@ -47,7 +58,9 @@ class SystemRunner:
                 env={"PATH": FOLDERS, "LC_ALL": "C"},
             )
         except FileNotFoundError:
-            raise DeviceError(f"{program} is not installed on this host (in {FOLDERS})") from None
+            raise NotInstalledError(
+                f"{program} is not installed on this host (in {FOLDERS})"
+            ) from None
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DeviceError(f"`{words}` failed: {in_one_line(error)}") from None
         if done.returncode:
@@ -73,6 +86,8 @@ class RecordedRunner:
         try:
             return (self._folder / recorded_name(program, *arguments)).read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise DeviceError(f"{program} is not installed on this host (no recording)") from None
+            raise NotInstalledError(
+                f"{program} is not installed on this host (no recording)"
+            ) from None
         except (OSError, ValueError) as error:
             raise DeviceError(f"{program}: {in_one_line(error)}") from None

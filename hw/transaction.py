@@ -5,6 +5,7 @@ its timer runs out, if a write fails, if the device does not hold what was writt
 cannot be written or if the agent starts again, the device goes back to the confirmed setting, and
 the guard tries again until it is there. Nobody has to ask for it.
 
+A tuning run is one trial, whose setting changes step by step: its timer is the run's heartbeat.
 Every call may come twice (a message was repeated) and says the same both times; one that comes
 late, for a transaction that is over, is refused.
 """
@@ -13,101 +14,81 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
-from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
-from dcqcn_gym.hw.drivers.base import Driver, Line, Targets
-from dcqcn_gym.hw.journal import Journal, Record
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError, in_one_line
+from dcqcn_gym.hw.drivers.base import Driver, Line, Targets, Values
+from dcqcn_gym.hw.journal import Journal, Record, confirmed_before
+from dcqcn_gym.hw.standing import GuardStatus, Open, State, Stopper, Who, follows, run_of
 
-__all__ = ["Guard", "GuardStatus", "Who", "confirmed_before"]
+__all__ = ["Guard", "GuardStatus", "Who"]
 
 MOST_TRIAL_S = 3600.0
 
 Clock = Callable[[], float]
 """Seconds that never jump; ``time.monotonic`` but for tests."""
 
-State = Literal["idle", "staged", "applied", "broken", "stopped"]
-Stopper = Literal["operator", "file"]
-"""Who has stopped a device; each takes back only a stop of its own."""
-
-
-@dataclass(frozen=True)
-class Who:
-    """Who asks for a change and why; the journal keeps both."""
-
-    name: str
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class GuardStatus:
-    """What a guard says about its device."""
-
-    state: State
-    transaction: str
-    """The one that is staged or on trial; empty if none is."""
-    left_s: float
-    """Seconds until a change on trial is taken back; 0 if none is."""
-    confirmed: str
-    """The transaction whose setting the device is to hold: confirmed last, or restored since."""
-    problem: str
-    """Why the device is not at a confirmed setting, if it is broken."""
-
-
-@dataclass
-class _Open:
-    """A transaction that is staged or on trial."""
-
-    name: str
-    after: dict[str, str]
-    who: Who
-    restores: str = ""
-    """The transaction whose setting this is again, on the way back from a tuning run."""
-    deadline: float | None = None
-    """None until it is applied."""
+DRIFT_S = 10.0
+"""How often a device that nobody changes is held against its confirmed setting."""
 
 
 class Guard:
     """The one that changes a device. Thread-safe; :meth:`tick` is called a few times a second."""
 
-    def __init__(self, driver: Driver, journal: Journal, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        journal: Journal,
+        clock: Clock = time.monotonic,
+        room: Callable[[], AbstractContextManager[None]] = nullcontext,
+        check: Callable[[Targets], None] = lambda targets: None,
+    ) -> None:
+        """``room`` makes some for files of a way back; ``check`` raises for what may not be set."""
+        self._room, self._check = room, check
         self._driver = driver
         self._journal = journal
         self._clock = clock
         self._lock = threading.RLock()
-        self._open: _Open | None = None
+        self._open: Open | None = None
         self._problem = ""
+        self._drift = ""
+        self._looked = self._clock()
         self._stoppers: set[Stopper] = set()
         self._confirmed: Record = {}
 
     def start(self) -> None:
         """Take up the last confirmed setting: from the journal, or what the device holds now.
 
-        After a crash or a reboot the device is put back to it. Raises DeviceError if the device
-        cannot be read, or if a first journal cannot be written.
+        After a crash or a reboot the device is put back to it, and if that fails it is tried
+        again. Raises DeviceError at a first start if the device cannot be read or the journal not
+        be written, and if a damaged journal holds no confirmed setting: what the device holds then
+        may be a trial.
         """
         with self._lock:
             found = self._journal.last("confirmed")
             if found is None:
+                self._journal.refuse_a_second_start()
                 self._confirm(
                     "start", self._driver.read(), Who("agent", "found at its first start")
                 )
                 return
             self._confirmed = found
-            if self._stopped_by_operator():
+            if self._journal.stopped_by_operator():
                 self._stoppers.add("operator")  # whether the file still exists, its reader tells
-            wrong = self._driver.read_back(found["values"])
-            if wrong:
+            if self._journal.bad_lines:
+                why = f"{self._journal.bad_lines} lines of the journal are damaged or missing"
+                self._note_or_go_on("damaged", "", Who("agent", why))
+            if not self._holds(found["values"]):
                 self._take_back("", Who("agent", "not at the confirmed setting when it started"))
 
-    def _stopped_by_operator(self) -> bool:
-        stops = (r for r in reversed(self._journal.records) if r.get("event") == "stopped")
-        # journals of before this was kept apart tell the file by its name alone
-        own = (r for r in stops if r.get("by", r.get("who")) not in ("file", "stop file"))
-        last = next(own, None)
-        return last is not None and bool(last["on"])
+    def _holds(self, values: Values) -> bool:
+        """Tell whether the device surely holds these values."""
+        try:
+            return not self._driver.read_back(values)
+        except Exception:  # a plug-in's too: not known, so no
+            return False
 
     @property
     def kind(self) -> str:
@@ -125,12 +106,14 @@ class Guard:
                 state = "broken"
             elif self._stoppers:
                 state = "stopped"
+            elif self._drift:
+                state = "drifted"
             elif opened is not None:
                 state = "staged" if trial is None else "applied"
             left = max(trial - self._clock(), 0.0) if trial is not None else 0.0
             name = opened.name if opened is not None else ""
             confirmed = self._confirmed.get("restores") or self._confirmed.get("name")
-            return GuardStatus(state, name, left, str(confirmed), self._problem)
+            return GuardStatus(state, name, left, str(confirmed), self._problem or self._drift)
 
     @property
     def history(self) -> list[Record]:
@@ -141,8 +124,9 @@ class Guard:
     def plan(self, targets: Targets) -> list[Line]:
         """Return what ``targets`` would change; writes nothing and needs no transaction."""
         with self._lock:
-            before = self._driver.read()
-            return self._driver.diff(before, self._driver.stage(targets))
+            before, after = self._driver.read(), self._driver.stage(targets)
+            self._check(targets)
+            return self._driver.diff(before, after)
 
     def diff(self) -> list[Line]:
         """Return what the device holds against its confirmed setting: a trial, or a hand's work."""
@@ -165,49 +149,76 @@ class Guard:
             if self._open is not None and self._open.deadline is not None:
                 if self._open.name == name:
                     return self._driver.diff(self._confirmed["values"], self._open.after)
+                if follows(name, self._open.name):
+                    return self._stage_step(self._open, name, targets)
                 raise StateError(
                     f"transaction {self._open.name} of {self._open.who.name} is on trial for "
                     f"{self.status.left_s:.1f} s more; confirm it or roll it back first"
                 )
+            if self._journal.over(name):
+                raise StateError(f"transaction {name} is over here; begin a new one")
             before = self._driver.read()
             self._refuse_a_hands_work(before, name)
-            after = self._confirmed_as(restores, before) if restores else None
+            after = self._journal.confirmed_as(restores, before) if restores else None
             if after is None:
-                after = self._driver.stage(targets)
-            self._open = _Open(name, after, who, restores)
-            return self._driver.diff(before, after)
+                after = self._legal(targets)
+            lines = self._driver.diff(before, after)
+            # what changes nothing is not kept in mind, but for a run: later steps may
+            self._open = Open(name, after, who, restores) if lines or follows(name) else None
+            return lines
 
-    def _confirmed_as(self, name: str, held: dict[str, str]) -> dict[str, str] | None:
-        """Return what must change to hold what a transaction confirmed; None if not known."""
-        for record in reversed(self._journal.records):
-            own = (record.get("name"), record.get("restores"))
-            if record.get("event") == "confirmed" and name in own:
-                return {p: text for p, text in record["values"].items() if held.get(p) != text}
-        return None
+    def _legal(self, targets: Targets) -> dict[str, str]:
+        after = self._driver.stage(targets)
+        self._check(targets)
+        return after
+
+    def _stage_step(self, opened: Open, name: str, targets: Targets) -> list[Line]:
+        """Keep in mind the next setting of a run, whose trial goes on."""
+        wrong = self._driver.read_back({**self._confirmed["values"], **opened.after})
+        if wrong:
+            raise StateError(f"somebody changed the device beside the agent in a run ({wrong})")
+        opened.next = (name, self._legal(targets))
+        return self._driver.diff(self._driver.read(), opened.next[1])
 
     def apply(self, name: str, revert_after_s: float) -> None:
-        """Write a staged change and start its timer; a failure takes everything back and raises."""
+        """Write a staged change and start its timer; a failure takes everything back and raises.
+
+        For a step of a run (``RUN:NUMBER``) the timer starts anew, also if it comes again: the
+        run's controller is still there.
+        """
         if not 0.0 < revert_after_s <= MOST_TRIAL_S:
             raise ConfigError(
                 f"revert_after_s = {revert_after_s:g}: expected above 0, at most {MOST_TRIAL_S:g}"
             )
         with self._lock:
             self._ready()
-            opened = self._opened(name, "stage")
-            if opened.deadline is not None:
-                return
-            self._refuse_a_hands_work(self._driver.read(), name)
-            self._note("applying", name, opened.who, after=opened.after, trial_s=revert_after_s)
+            opened = self._open
+            if opened is not None and opened.next is not None and opened.next[0] == name:
+                changes = opened.next[1]
+                opened.name, opened.next, opened.after = name, None, {**opened.after, **changes}
+            else:
+                opened = self._opened(name, "stage")
+                changes = opened.after
+                if opened.deadline is not None:
+                    if follows(name):
+                        opened.deadline = self._clock() + revert_after_s
+                    return
+                self._refuse_a_hands_work(self._driver.read(), name)
+                self._note("applying", name, opened.who, after=changes, trial_s=revert_after_s)
             opened.deadline = self._clock() + revert_after_s
-            try:
-                self._driver.apply(opened.after)
-                wrong = self._driver.read_back(opened.after)
-            except DeviceError as error:
-                self._take_back(name, Who("agent", f"a write failed: {error}"))
-                raise
-            if wrong:
-                self._take_back(name, Who("agent", f"read back {wrong}"))
-                raise DeviceError(f"the device does not hold what was written: {wrong}")
+            self._write(name, changes)
+
+    def _write(self, name: str, values: Values) -> None:
+        """Write what is on trial from now on; a failure takes everything back and raises."""
+        try:
+            self._driver.apply(values)
+            wrong = self._driver.read_back(values)
+        except Exception as error:  # a plug-in's too
+            self._take_back(name, Who("agent", f"a write failed: {_said(error)}"))
+            raise
+        if wrong:
+            self._take_back(name, Who("agent", f"read back {wrong}"))
+            raise DeviceError(f"the device does not hold what was written: {wrong}")
 
     def _refuse_a_hands_work(self, held: dict[str, str], name: str) -> None:
         """Refuse a device that somebody else changed meanwhile; say what differs."""
@@ -226,6 +237,8 @@ class Guard:
             if self._confirmed.get("name") == name and self._open is None:
                 return
             self._ready()
+            if follows(name):
+                raise StateError(f"{name} is of a tuning run, whose settings are never confirmed")
             opened = self._opened(name, "apply")
             if opened.deadline is None:
                 raise StateError(f"transaction {name} was not applied; apply it first")
@@ -238,17 +251,20 @@ class Guard:
                     raise DeviceError(f"the device does not hold what was written: {wrong}")
                 values = {**self._confirmed["values"], **opened.after}
                 self._confirm(name, values, who, opened.restores)
-            except DeviceError as error:
-                self._take_back(name, Who("agent", str(error)))
+            except Exception as error:  # a plug-in's too
+                self._take_back(name, Who("agent", _said(error)))
                 raise
             self._open = None
 
     def rollback(self, who: Who, name: str = "") -> None:
-        """Go back to the confirmed setting; ``name``, if given, must be the one on trial."""
+        """Go back to the confirmed setting; ``name``, if given, is the one on trial, or its run."""
         with self._lock:
-            if name and (self._open is None or self._open.name != name):
+            held = self._open.name if self._open is not None else ""
+            if name and name not in (held, run_of(held)):
                 return  # over already: the device is where it should be
-            self._take_back(name or (self._open.name if self._open else ""), who)
+            if not (held or self._problem) and self._holds(self._confirmed["values"]):
+                return  # nothing to take back, so nothing to remember
+            self._take_back(held, who)
             if self._problem:
                 raise DeviceError(self._problem)
 
@@ -287,14 +303,35 @@ class Guard:
             self._note_or_go_on("stopped", "", who, on=on, by=by)
 
     def tick(self) -> None:
-        """Do what time demands: take back what was not confirmed, try again what failed."""
+        """Do what time demands: take back what was not confirmed, try again what failed, look.
+
+        A device that a reset or a hand has changed is left alone; :attr:`status` tells of it.
+        """
         with self._lock:
             opened = self._open
-            if opened is not None and opened.deadline is not None:
-                if self._clock() >= opened.deadline:
-                    self._take_back(opened.name, Who("agent", "its time ran out"))
-            elif self._problem:
-                self._take_back("", Who("agent", "tried again"))
+            if self._problem:
+                self._take_back(opened.name if opened else "", Who("agent", "tried again"))
+            elif (
+                opened is not None
+                and opened.deadline is not None
+                and self._clock() >= opened.deadline
+            ):
+                self._take_back(opened.name, Who("agent", "its time ran out"))
+            elif opened is None or opened.deadline is None:
+                self._look_for_drift()
+
+    def _look_for_drift(self) -> None:
+        if self._clock() - self._looked < DRIFT_S and not self._drift:
+            return
+        self._looked, before = self._clock(), self._drift
+        try:
+            wrong = self._driver.read_back(self._confirmed["values"])
+            self._drift = f"somebody else changed it: it holds {wrong}" if wrong else ""
+        except Exception as error:  # a plug-in's too
+            self._drift = f"it cannot be read: {_said(error)}"
+        if bool(self._drift) != bool(before):
+            event = "drifted" if self._drift else "as confirmed again"
+            self._note_or_go_on(event, "", Who("agent", self._drift[:400]))
 
     def refuse_if_stopped(self) -> None:
         """Raise StateError while the device is stopped; it says what would end that."""
@@ -311,7 +348,7 @@ class Guard:
         if self._problem:
             raise DeviceError(f"the device is not at its confirmed setting: {self._problem}")
 
-    def _opened(self, name: str, missing: str) -> _Open:
+    def _opened(self, name: str, missing: str) -> Open:
         if self._open is None or self._open.name != name:
             raise StateError(f"transaction {name} is not open here; {missing} it first")
         return self._open
@@ -321,25 +358,34 @@ class Guard:
         self._confirmed = self._note("confirmed", name, who, values=values, **more)
 
     def _take_back(self, name: str, who: Who) -> None:
-        """Put the device at the confirmed setting; the device comes first, the journal after."""
-        self._open = None
+        """Put the device at the confirmed setting; the device comes first, the journal after.
+
+        Whatever a driver raises, the transaction stays open, and is over, until this succeeded.
+        """
+        if self._open is not None:
+            self._open.deadline = self._clock()
+        with self._room():
+            self._put_back(name, who)
+
+    def _put_back(self, name: str, who: Who) -> None:
+        again = self._problem
         try:
             self._driver.revert(self._confirmed["values"])
             wrong = self._driver.read_back(self._confirmed["values"])
             self._problem = f"holds {wrong}" if wrong else ""
-        except DeviceError as error:
-            again = self._problem
-            self._problem = str(error)
-            if again:
-                return  # said already
+        except Exception as error:  # a plug-in's too
+            self._problem = _said(error)
+        if not self._problem:
+            self._open, self._drift = None, ""
+        elif again:
+            return  # said already
         event = "broken" if self._problem else "reverted"
         self._note_or_go_on(event, name, who, problem=self._problem)
 
     def _note(self, event: str, name: str, who: Who, **more: Any) -> Record:
         record = {"event": event, "name": name, "who": who.name, "why": who.why, **more}
         record["unix_s"] = time.time()  # for people; nothing depends on it
-        self._journal.append(record)
-        return record
+        return self._journal.append(record)
 
     def _note_or_go_on(self, event: str, name: str, who: Who, **more: Any) -> None:
         """Write an event that must not depend on the disk: the device is safe, which counts."""
@@ -349,13 +395,6 @@ class Guard:
             return
 
 
-def confirmed_before(records: Sequence[Record], name: str) -> Record:
-    """Return what was confirmed before the transaction ``name``, which ``records`` confirm.
-
-    Raises ConfigError if a journal that was shortened no longer holds it.
-    """
-    known = [record for record in records if record.get("event") == "confirmed"]
-    first = next((i for i, record in enumerate(known) if record["name"] == name), 0)
-    if first == 0:
-        raise ConfigError(f"the journal does not hold what was before transaction {name}")
-    return known[first - 1]
+def _said(error: Exception) -> str:
+    """Return an error as a sentence; a plug-in's own with its type."""
+    return str(error) if isinstance(error, DcqcnGymError) else in_one_line(error)

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "json-line.h"
+#include "sim/report_fields.hpp"
 
 namespace ns3 {
 namespace {
@@ -30,69 +31,35 @@ std::string Nanoseconds(int64_t ps) {
   return text + "." + rest;
 }
 
-void AddTotals(JsonLine& line, const ::dcqcn::Totals& t) {
-  line.Add("delivered_bytes", t.delivered);
-  line.Add("data_packets", t.data_packets);
-  line.Add("acks", t.acks);
-  line.Add("cnps", t.cnps);
-  line.Add("marks", t.marks);
-  line.Add("drops", t.drops);
-  line.Add("retransmitted_packets", t.retransmitted);
-  line.Add("pauses", t.pauses);
-  line.Add("resumes", t.resumes);
-  line.Add("packet_hops", t.hops);
+// a table of a report: a column for each field of `fields`
+template <typename Fields, typename Rows>
+void AddColumns(JsonLine& line, const Fields& fields, const Rows& rows) {
+  ::dcqcn::for_each_field(fields, [&](const auto& field) {
+    line.Column(::dcqcn::last_name(field.name), rows, field.get);
+  });
 }
 
-void AddPorts(JsonLine& line, const ::dcqcn::Topology& t,
-              const std::vector<::dcqcn::PortReport>& ports) {
-  using ::dcqcn::PortReport;
-  std::vector<int> numbers(ports.size());
-  for (std::size_t p = 0; p < numbers.size(); ++p) numbers[p] = static_cast<int>(p);
-  const std::vector<int> hosts(numbers.begin(), numbers.begin() + t.hosts());
-  const auto rate = [&t](int p) { return 8e12 / static_cast<double>(t.port(p).ps_per_byte); };
-  line.Column("host_tx_bytes", hosts,
-              [&ports](int h) { return ports[static_cast<std::size_t>(h)].counters.tx_bytes; });
-  line.Column("host_rate_bps", hosts, rate);
-  line.Column("port_node", numbers, [&t](int p) { return t.port(p).node; });
-  line.Column("port_rate_bps", numbers, rate);
-  const auto column = [&](const char* name, auto get) { line.Column(name, ports, get); };
-  column("port_pause_ps", [](const PortReport& p) { return p.pause; });
-  column("port_tx_bytes", [](const PortReport& p) { return p.counters.tx_bytes; });
-  column("port_tx_packets", [](const PortReport& p) { return p.counters.tx_packets; });
-  column("port_marked_packets", [](const PortReport& p) { return p.counters.marked_packets; });
-  column("port_marked_bytes", [](const PortReport& p) { return p.counters.marked_bytes; });
-  column("port_queue_bytes", [](const PortReport& p) { return p.queue; });
-  column("port_max_queue_bytes", [](const PortReport& p) { return p.counters.max_queue; });
-  column("port_dropped_packets", [](const PortReport& p) { return p.counters.dropped; });
-  column("port_pfc_sent", [](const PortReport& p) { return p.counters.pfc_sent; });
-  column("port_pfc_received", [](const PortReport& p) { return p.counters.pfc_received; });
-}
-
-void AddRoundTrips(JsonLine& line, const std::vector<::dcqcn::RttSum>& rtts) {
-  using ::dcqcn::RttSum;
-  line.Column("rtt_src", rtts, [](const RttSum& r) { return r.pair >> 32; });
-  line.Column("rtt_dst", rtts, [](const RttSum& r) { return r.pair & 0xFFFFFFFFu; });
-  line.Column("rtt_count", rtts, [](const RttSum& r) { return r.count; });
-  line.Column("rtt_sum_ps", rtts, [](const RttSum& r) { return r.sum; });
-  line.Column("rtt_base_ps", rtts, [](const RttSum& r) { return r.base; });
+// the first ports of a report
+std::vector<::dcqcn::PortRow> PortRows(const ::dcqcn::Topology& topology,
+                                       const std::vector<::dcqcn::PortReport>& ports, int count) {
+  std::vector<::dcqcn::PortRow> rows;
+  for (int p = 0; p < count; ++p) {
+    rows.push_back({topology, p, ports[static_cast<std::size_t>(p)]});
+  }
+  return rows;
 }
 
 void AddSizes(JsonLine& line, const ::dcqcn::FsdReport& f) {
   line.Open("fsd");
-  line.Add("elephants", f.elephants);
-  line.Add("potential", f.potential);
-  line.Add("mice", f.mice);
-  line.Add("weighted_elephants", f.weighted_elephants);
-  line.Add("weighted_mice", f.weighted_mice);
-  line.Column("bins", f.bins, [](double n) { return n; });
-  line.Add("kl", f.kl);
-  line.Add("triggered", f.triggered);
-  line.Add("monitor_bytes", f.monitor_bytes);
-  line.Add("known", f.known);
-  line.Add("data_plane_bytes", f.data_plane_bytes);
-  line.Add("control_plane_bytes", f.control_plane_bytes);
-  line.Add("tracked_flows", f.tracked_flows);
-  line.Add("untracked_flows", f.untracked_flows);
+  ::dcqcn::for_each_field(::dcqcn::kFsdFields, [&](const auto& field) {
+    const auto& value = field.get(f);
+    const char* name = ::dcqcn::last_name(field.name);
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>) {
+      line.Add(name, value);
+    } else {
+      line.Column(name, value, [](double n) { return n; });
+    }
+  });
   line.End();
 }
 
@@ -102,21 +69,6 @@ void AddCounters(JsonLine& line, const ::dcqcn::IntervalData& data) {
   if (own.empty()) return;
   line.Open("scheme_counters");
   for (const std::string_view name : own) line.Add(name.data(), data.counted(name));
-  line.End();
-}
-
-void AddFinished(JsonLine& line, const std::vector<::dcqcn::FinishedFlow>& flows) {
-  using ::dcqcn::FinishedFlow;
-  const auto column = [&](const char* name, auto get) { line.Column(name, flows, get); };
-  line.Open("finished");
-  column("src", [](const FinishedFlow& f) { return f.src; });
-  column("dst", [](const FinishedFlow& f) { return f.dst; });
-  column("ordinal", [](const FinishedFlow& f) { return f.ordinal; });
-  column("bytes", [](const FinishedFlow& f) { return f.bytes; });
-  column("start_ps", [](const FinishedFlow& f) { return f.start; });
-  column("fct_ps", [](const FinishedFlow& f) { return f.fct; });
-  column("ideal_fct_ps", [](const FinishedFlow& f) { return f.ideal; });
-  column("workload", [](const FinishedFlow& f) { return f.workload; });
   line.End();
 }
 
@@ -196,22 +148,24 @@ std::ofstream Outputs::Open(const std::string& name) const {
   return file;
 }
 
-// the fields of dcqcn_gym.core.interval.IntervalReport
 void Outputs::Add(const ::dcqcn::IntervalData& data) {
   JsonLine line(m_reports);
-  line.Add("index", m_count++);
-  line.Add("start_ps", data.start);
-  line.Add("end_ps", data.end);
-  AddTotals(line, data.log.totals);
-  AddPorts(line, m_simulation.topology(), data.ports);
-  AddRoundTrips(line, data.log.rtts);
-  line.Add("rate_cuts", data.counted("cuts"));
-  line.Add("rate_increases", data.counted("increases"));
+  const auto add = [&line](const auto& fields, const auto& row) {
+    ::dcqcn::for_each_field(fields,
+                            [&](const auto& field) { line.Add(field.name, field.get(row)); });
+  };
+  add(::dcqcn::kIntervalFields, data);
+  add(::dcqcn::kTotalsFields, data.log.totals);
+  const ::dcqcn::Topology& topology = m_simulation.topology();
+  AddColumns(line, ::dcqcn::kHostFields, PortRows(topology, data.ports, topology.hosts()));
+  AddColumns(line, ::dcqcn::kPortFields, PortRows(topology, data.ports, topology.port_count()));
+  AddColumns(line, ::dcqcn::kRttFields, data.log.rtts);
   AddCounters(line, data);
-  line.Add("active_flows", data.active_flows);
   if (data.unlimited_flows > 0) line.Add("unlimited_flows", data.unlimited_flows);
   AddSizes(line, data.fsd);
-  AddFinished(line, data.log.finished);
+  line.Open("finished");
+  AddColumns(line, ::dcqcn::kFinishedFields, data.log.finished);
+  line.End();
   line.End();
   m_reports << '\n';
   AddFlows(data);

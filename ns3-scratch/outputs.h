@@ -49,7 +49,6 @@ class Outputs {
   std::string m_folder;
   const ::dcqcn::Simulation& m_simulation;
   std::ofstream m_reports, m_flows;
-  int64_t m_count = 0;
 };
 
 }  // namespace ns3

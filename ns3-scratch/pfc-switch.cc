@@ -32,7 +32,7 @@ void PfcSwitch::HandlePacket(uint32_t port, const ::dcqcn::Packet& arrived, int6
     world.monitor.record(node - world.topology.hosts(), world.transport.flow_key(packet.qp),
                          static_cast<uint32_t>(packet.bytes - world.scenario.wire.data_overhead));
   }
-  if (!m_buffer.admit(port, priority, packet.bytes)) {
+  if (!m_buffer.admit(port, priority, packet.bytes, packet.is_data())) {
     out.CountDrop(packet);
     ++world.log.totals.drops;
     return;

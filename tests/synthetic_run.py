@@ -20,7 +20,11 @@ def header(intervals: int, seed: int, tuner: str) -> dict[str, Any]:
         "schema": SCHEMA,
         "kind": "run",
         "versions": {"dcqcn_gym": "0.1.0"},
-        "scenario": {"name": "toy", "description": "Numbers made up for tests."},
+        "scenario": {
+            "name": "toy",
+            "description": "Numbers made up for tests.",
+            "workloads": [{"kind": "poisson"}],
+        },
         "tuner": tuner,
         "tuner_args": {},
         "seed": seed,
@@ -44,15 +48,14 @@ def interval(i: int, seed: int, shift: float, setting: Setting, flows: int) -> d
         "i": i,
         "start_ps": (i + 5) * INTERVAL_PS,
         "end_ps": (i + 6) * INTERVAL_PS,
-        "setting": setting.to_nvidia(),
+        "setting": dict(setting),
         "utility": float(min(utility, 1.0)),
         "terms": [0.5, 0.8, 0.99],
         "idle": False,
         "throughput_bps": throughput,
         "delivered_bytes": int(throughput * 1e-3 / 8),
-        "rtt_norm": 0.8,
         "rtt_mean_ps": 40_000_000.0 * (1 + rng.random() - shift),
-        "pause_ps_mean": float(max(0.0, rng.normal(0.02, 0.01)) * INTERVAL_PS),
+        "device_pause_ps": float(max(0.0, rng.normal(0.02, 0.01)) * INTERVAL_PS),
         "pauses": 3,
         "marks": 100,
         "cnps": 20,
@@ -76,7 +79,7 @@ def write_log(
 ) -> None:
     setting = expert_setting() if name == "expert" else default_setting()
     if name in ("run", "recommended"):
-        setting = setting.replace_nvidia({"rp_ai_rate": 87, "kmin": 631.5})
+        setting = setting.replace({"rp_ai_rate": 87, "kmin": 631.5})
     with LogWriter(path, header(budget, seed, "paraleon" if name == "run" else name)) as log:
         for i in range(n):
             log.append(interval(i, seed, SHIFT[name], setting, flows))
@@ -96,7 +99,7 @@ def unfinished_at(n: int) -> dict[str, list[int]]:
 
 def end_line(setting: Setting, n: int, unfinished: dict[str, list[int]] | None) -> dict[str, Any]:
     return {
-        "recommended": setting.to_nvidia(),
+        "recommended": dict(setting),
         "intervals": n,
         "mean_utility": 0.85,
         "unfinished": unfinished,

@@ -1,4 +1,4 @@
-"""Six runs whose verdict is known, as run directories: for tests of everything that shows it.
+"""Seven runs whose verdict is known, as run directories: for tests of everything that shows it.
 
 Numbers are made up: every setting sees the same flows, and a :class:`Shape` says what it makes of
 them. ``write_case(name, root)`` writes one; :data:`CASES` tells what a page must say of it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ class Case:
     title: str
     found: Shape = field(default_factory=Shape)
     default: Shape = field(default_factory=Shape)
-    one_trace: bool = False
+    expert: Shape | None = None
+    workload: str = "poisson"
     aborted: bool = False
 
 
@@ -67,12 +69,16 @@ CASES: Mapping[str, Case] = {
         "starves", "no", "Better for mice, worse for elephants",
         Shape(slow=(0.6, 1.0, 3.0), rtt=0.6, pause=0.2, starved=0.1),
     ),
+    "expert-better": Case(
+        "worse", "no", "Worse: ", Shape(slow=(1.5, 1.6, 1.6)),
+        expert=Shape(slow=(0.7, 0.6, 0.6)),
+    ),
     "nothing-gained": Case(
         "nothing gained", "no", "No measurable gain", Shape(wobble=0.03),
     ),
     "one-trace": Case(
         "one trace", "unknown", "Better: slowdowns are ",
-        Shape(slow=(0.7, 0.6, 0.6), rtt=0.8), one_trace=True,
+        Shape(slow=(0.7, 0.6, 0.6), rtt=0.8), workload="flows",
     ),
     "nothing-finished": Case(
         "no evidence", "unknown", "No flow finished in these runs", DEAD, DEAD,
@@ -87,22 +93,36 @@ def write_case(name: str, root: Path, *, seeds: int = 5) -> Path:
     case = CASES[name]
     out = RunDir(root)
     out.create()
-    shapes = {"default": case.default, "expert": case.default, "recommended": case.found}
-    _write(out.log, "run", 1, case.found, stop=4 if case.aborted else None)
+    shapes = {
+        "default": case.default,
+        "expert": case.expert or case.default,
+        "recommended": case.found,
+    }
+    write = partial(_write, workload=case.workload)
+    write(out.log, "run", 1, case.found, stop=4 if case.aborted else None)
     for reference in ("default", "expert"):
-        _write(out.reference(reference), reference, 1, shapes[reference])
+        write(out.reference(reference), reference, 1, shapes[reference])
     for k in range(0 if case.aborted else seeds):
         for setting, shape in shapes.items():
-            traffic = 0 if case.one_trace else k
-            _write(out.evaluation(setting, 1_001_000 + k), setting, 1_001_000 + traffic, shape)
+            write(out.evaluation(setting, 1_001_000 + k), setting, 1_001_000 + k, shape)
     return root
 
 
-def _write(path: Path, name: str, seed: int, shape: Shape, *, stop: int | None = None) -> None:
+def _write(
+    path: Path,
+    name: str,
+    seed: int,
+    shape: Shape,
+    *,
+    stop: int | None = None,
+    workload: str = "poisson",
+) -> None:
     setting = _setting(name)
     tuner = "paraleon" if name == "run" else name
     lines = [_line(i, seed, setting, shape, name) for i in range(INTERVALS)]
-    with LogWriter(path, header(INTERVALS, seed, tuner)) as log:
+    head = header(INTERVALS, seed, tuner)
+    head["scenario"]["workloads"] = [{"kind": workload}]
+    with LogWriter(path, head) as log:
         for line, _ in lines[:stop]:
             log.append(line)
         if stop is None:
@@ -112,7 +132,7 @@ def _write(path: Path, name: str, seed: int, shape: Shape, *, stop: int | None =
 
 def _setting(name: str) -> Setting:
     if name in ("run", "recommended"):
-        return default_setting().replace_nvidia({"rp_ai_rate": 87, "kmin": 631.5})
+        return default_setting().replace({"rp_ai_rate": 87, "kmin": 631.5})
     return expert_setting() if name == "expert" else default_setting()
 
 
@@ -126,7 +146,7 @@ def _line(
     line["delivered_bytes"] = int(line["delivered_bytes"] * shape.goodput * wobble[0])
     line["throughput_bps"] *= shape.goodput * wobble[0]
     line["rtt_mean_ps"] *= shape.rtt * wobble[1]
-    line["pause_ps_mean"] *= shape.pause * wobble[2]
+    line["device_pause_ps"] *= shape.pause * wobble[2]
     flows = {key: np.array(column) for key, column in line["flows"].items()}
     kind = np.searchsorted(EDGES, flows["bytes"], side="right") - 1
     factor = np.array(shape.slow)[kind] * wobble[3]

@@ -1,4 +1,4 @@
-"""Tuners: what proposes the next setting. One file per tuner; ``base.py`` tells the life cycle.
+"""Tuners: what proposes the next setting. One file per tuner; ``base.py`` describes the life cycle.
 
 A built-in is one file and one line in :data:`BUILTIN`; other packages register theirs in the
 entry-point group ``dcqcn_gym.tuners``; ``path.py:Class`` names a file. docs/tuners.md is the guide.
@@ -35,6 +35,9 @@ BUILTIN = {
     "expert-scaled": "dcqcn_gym.tuners.fixed:ExpertScaledTuner",
     "do-nothing": "dcqcn_gym.tuners.fixed:DoNothingTuner",
     "fixed": "dcqcn_gym.tuners.fixed:FixedTuner",
+    "default-min-rate": "dcqcn_gym.tuners.keeping:DefaultMinRateTuner",
+    "advise": "dcqcn_gym.tuners.keeping:AdviseTuner",
+    "keeper": "dcqcn_gym.tuners.keeper:KeeperTuner",
     "pretrained-alltoall": "dcqcn_gym.tuners.pretrained:PretrainedAlltoallTuner",
     "pretrained-fbhadoop": "dcqcn_gym.tuners.pretrained:PretrainedFbHadoopTuner",
     "secn1": "dcqcn_gym.tuners.static_ecn:Secn1Tuner",
@@ -60,10 +63,10 @@ BUILTIN = {
     "nsga2": "dcqcn_gym.tuners.optuna_search:Nsga2Tuner",
     "qmc": "dcqcn_gym.tuners.optuna_search:QmcTuner",
     "gp": "dcqcn_gym.tuners.optuna_search:GpTuner",
-    "per-group": "dcqcn_gym.tuners.per_group:PerGroupTuner",
+    "per-group": "dcqcn_gym.tuners.composite:PerGroupTuner",
     "safe": "dcqcn_gym.tuners.safe:SafeTuner",
-    "clusters": "dcqcn_gym.tuners.clusters:ClustersTuner",
-    "two-sides": "dcqcn_gym.tuners.two_sides:TwoSidesTuner",
+    "clusters": "dcqcn_gym.tuners.composite:ClustersTuner",
+    "two-sides": "dcqcn_gym.tuners.composite:TwoSidesTuner",
     "acc": "dcqcn_gym.tuners.acc:AccTuner",
     "acc-central": "dcqcn_gym.tuners.acc:AccCentralTuner",
     "ars": "dcqcn_gym.tuners.policy_search:ArsTuner",

@@ -3,9 +3,9 @@
 ``acc`` is the distributed design: every egress port of every switch has an agent, all run the same
 network on what they see themselves. ``acc-central`` is the paper's C-ACC: one network sees all
 sides of the fabric and sets the ports of a side alike. NIC knobs stay at the setting in force.
-Networks are trained by ``dcqcn-gym train-acc`` and run here without torch; with ``adapt=true`` the
-agents go on learning from their own rewards while the network runs. docs/decisions.md says what the
-paper leaves open.
+Networks are trained by ``dcqcn-gym train --tuner acc`` and run here without torch; with
+``adapt=true`` the agents go on learning from their own rewards while the network runs.
+docs/decisions.md says what the paper leaves open.
 """
 
 from __future__ import annotations
@@ -97,8 +97,7 @@ class AccTuner(Tuner[Proposal]):
         self._options = cast(_AccSettings, self.settings)
         rate = context.space.line_rate_bps
         self._settings = [
-            context.base.replace_nvidia(t).check(rate, f"tuner {self.name!r}")
-            for t in self.templates
+            context.base.replace(t).check(rate, f"tuner {self.name!r}") for t in self.templates
         ]
         self._agents = self._who(context.devices, context)
         self._view = PortView(self._agents)
@@ -126,7 +125,7 @@ class AccTuner(Tuner[Proposal]):
             raise ConfigError(
                 f"policy {quote(source)} was trained for {quote(policy.meta.layout)} with layers "
                 f"{list(found)}; tuner {self.name!r} needs {quote(expected)} with {list(widths)} "
-                "on this network: train one with `dcqcn-gym train-acc`"
+                "on this network: train one with `dcqcn-gym train --tuner acc`"
             )
         return [(w.astype(np.float64), b.astype(np.float64)) for w, b in policy.layers]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, cast
 
@@ -17,6 +17,7 @@ from typing_extensions import TypeVar
 
 from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.groups import Devices, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
@@ -60,7 +61,8 @@ class TunerContext:
     of devices that the scenario has set apart, ``devices`` what the network has, so that a
     proposal's groups can be named (None: not known). ``active_share``, ``pfc_over`` and
     ``rtt_base`` are the scenario's rules for the terms of a utility, for a tuner that judges parts
-    of the network itself (:func:`dcqcn_gym.core.utility.terms`).
+    of the network itself (:func:`dcqcn_gym.core.utility.terms`). ``fabric`` is what an operator
+    knows of it before any traffic (None: not known).
     """
 
     space: KnobSpace
@@ -77,6 +79,7 @@ class TunerContext:
     active_share: float = 0.05
     pfc_over: PfcOver = "all"
     rtt_base: RttBase = "two-way"
+    fabric: FabricFacts | None = None
 
     def generator(self, stream: int = 0) -> np.random.Generator:
         """Return the tuner's own random stream; the same seed and number, the same draws."""
@@ -109,13 +112,13 @@ class TunerSettings(StrictModel):
 class Tuner(ABC, Generic[P]):
     """Base class of every tuner: ``start``, then ``ask`` and ``tell`` in turn, then ``recommend``.
 
-    ``ask`` may return None to keep the setting in force. An interval without data is not told:
+    ``ask`` may return None to keep the setting in force. An interval without data is not reported:
     the same proposal stays in force until something was sent. A tuner draws random numbers only
     from ``context.generator()`` and reads no clock, so that a run can be repeated and resumed.
     :mod:`dcqcn_gym.tuners.random_search` is the smallest one that searches: copy it. One that
     recommends a setting per group of devices is a ``Tuner[Proposal]``. ``holds`` names the settings
     that name tuners inside it, each with the setting that holds that one's arguments
-    (:mod:`dcqcn_gym.tuners.inside`).
+    (:mod:`dcqcn_gym.tuners.composite`).
     """
 
     name: ClassVar[str] = ""
@@ -156,6 +159,11 @@ class Tuner(ABC, Generic[P]):
     def tuning(self) -> bool:
         """False while the tuner needs no utilities, so that a deployment need not send them."""
         return True
+
+    @property
+    def decisions(self) -> Sequence[str]:
+        """A sentence for each decision so far that a person should read; the log's end has them."""
+        return ()
 
     def recommend(self) -> P:
         """Return what to deploy; allowed at any time after ``start``."""

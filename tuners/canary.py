@@ -1,4 +1,4 @@
-"""Which devices try a setting first, and whether they fare worse than the others.
+"""Which devices try a setting first, and whether they do worse than the others.
 
 A *canary* is a group of devices that has a candidate in force while all others, the *control*
 group, keep the confirmed setting. In every interval each safety flag compares the two: canary minus

@@ -153,7 +153,7 @@ class ChameleonTuner(Tuner):
         if "kmax" not in values:
             return {}
         row = space.row("kmin")
-        lowest = min(row.to_si(row.tuned_at(space.line_rate_bps)[0]), held["kmin"])
+        lowest = min(row.tuned_at(space.line_rate_bps)[0], held["kmin"])
         kmax = max(values["kmax"], lowest)
         return {"kmax": kmax, "kmin": min(held["kmin"], kmax)}
 

@@ -1,4 +1,4 @@
-"""Rows that do not search: the vendor's default, the experts' setting, a given one, nothing."""
+"""Tuners that do not search: the vendor's default, the experts' setting, a given one, nothing."""
 
 from __future__ import annotations
 
@@ -99,8 +99,7 @@ class ExpertScaledTuner(StaticTuner):
         printed = expert_setting(rate, table)
         scale = rate / TABLE_I_RATE_BPS
         scaled = {name: printed[name] * scale for name in SCALED if name in table.knobs}
-        found = printed.replace(scaled).check(rate, f"tuner {self.name!r}")
-        return keeping_optional(found, context.base)
+        return keeping_optional(printed.replace(scaled), context.base)
 
 
 class DoNothingTuner(StaticTuner):
@@ -145,7 +144,7 @@ class FixedTuner(StaticTuner):
         given: dict[str, Any] = self.settings.model_dump(exclude_none=True)
         groups: dict[str, dict[str, float]] = given.pop("groups")
         rate = context.space.line_rate_bps
-        cluster = context.base.replace_nvidia(given).check(rate, "tuner 'fixed'")
+        cluster = context.base.replace(given).check(rate, "tuner 'fixed'")
         if not groups:
             return cluster
         if "cluster" in groups:
@@ -154,7 +153,7 @@ class FixedTuner(StaticTuner):
         return {
             "cluster": cluster,
             **{
-                name: cluster.replace_nvidia(knobs).check(rate, f"tuner 'fixed', group {name!r}")
+                name: cluster.replace(knobs).check(rate, f"tuner 'fixed', group {name!r}")
                 for name, knobs in groups.items()
             },
         }

@@ -49,7 +49,7 @@ class GuardedTuner:
         self._asked = False
 
     def start(self, context: TunerContext, offered: frozenset[str] = frozenset(NEEDS)) -> None:
-        """Start the tuner; raise if it needs to see what this world does not offer."""
+        """Start the tuner; raise if it needs to see what this backend does not offer."""
         needs = self._call("needs", lambda: self.tuner.needs)
         check_needs(f"tuner {self.name!r}", "needs", needs)
         for need in sorted(needs):
@@ -62,10 +62,7 @@ class GuardedTuner:
         self._call("start", lambda: self.tuner.start(context))
 
     def ask(self) -> Proposal | None:
-        """Return the tuner's proposal: legal, and what a log of it gives back, to the bit.
-
-        Nobody after the guard converts or checks it again.
-        """
+        """Return the tuner's proposal, checked here and by nobody after the guard."""
         context = self._started()
         if self._asked:
             raise StateError(f"tuner {self.name!r}: ask() was called twice; call tell() first")
@@ -104,6 +101,14 @@ class GuardedTuner:
             raise TunerError(self._wrong(state, "state", "dict of figures"))
         return state
 
+    def decisions(self) -> list[str]:
+        """Return the sentences about the tuner's decisions; TunerError if they are none."""
+        self._started()
+        said = self._call("decisions", lambda: list(self.tuner.decisions))
+        if not all(isinstance(one, str) for one in said):
+            raise TunerError(self._wrong(said, "decisions", "list of sentences"))
+        return said
+
     def close(self) -> None:
         """End what the tuner runs in; the default runs here and has nothing to end."""
 
@@ -121,14 +126,14 @@ class GuardedTuner:
             raise TunerError(f"{place}tuner {self.name!r}: {error} (in {call}())") from error
 
     def _legal(self, call: str, proposal: object, context: TunerContext) -> Proposal:
-        """Return a proposal in canonical form; raise :class:`TunerError` if it is not legal."""
+        """Return a proposal; raise :class:`TunerError` if it is not legal."""
         groups = _groups(proposal)
         if groups is None:
-            return self._canonical(call, proposal, context, "")
+            return self._checked(call, proposal, context, "")
         try:
             check_group_names(groups, context.devices)
             legal = {
-                str(name): self._canonical(call, setting, context, f", group {quote(name)}")
+                str(name): self._checked(call, setting, context, f", group {quote(name)}")
                 for name, setting in groups.items()
             }
             cluster_setting(legal)
@@ -136,19 +141,18 @@ class GuardedTuner:
             raise TunerError(f"tuner {self.name!r}: {call}() returned groups: {error}") from None
         return legal
 
-    def _canonical(self, call: str, setting: object, context: TunerContext, where: str) -> Setting:
+    def _checked(self, call: str, setting: object, context: TunerContext, where: str) -> Setting:
         if not isinstance(setting, Setting):
             raise TunerError(self._wrong(setting, call, _SETTING))
         try:
             context.space.table.require(setting, f"tuner {self.name!r}{where}")
-            legal = setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
-            return legal.canonical()
+            return setting.check(context.space.line_rate_bps, f"tuner {self.name!r}{where}")
         except ConfigError as error:
             raise TunerError(f"{error} (a setting it proposed)") from None
         except (TypeError, ValueError, ArithmeticError) as error:
             raise TunerError(
                 f"tuner {self.name!r}{where}: a setting it proposed holds something else than "
-                f"numbers: {quote(setting.values_si)} ({in_one_line(error)})"
+                f"numbers: {quote(setting.numbers)} ({in_one_line(error)})"
             ) from None
 
     def _wrong(self, value: object, call: str, expected: str) -> str:

@@ -72,7 +72,7 @@ def load_library(path: str, context: TunerContext) -> dict[str, Setting]:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ConfigError(f"{path}: [{name}] {knob} = {quote(value)}: expected a number")
             values[knob] = value
-        setting = context.base.replace_nvidia(values)
+        setting = context.base.replace(values)
         arms[name] = setting.check(context.space.line_rate_bps, f"{path}: [{name}]")
     if len(arms) < 2:
         raise ConfigError(f"{path}: a library needs at least two settings, got {len(arms)}")

@@ -18,7 +18,7 @@ from pydantic import Field
 from dcqcn_gym.core.errors import MissingExtraError
 from dcqcn_gym.core.group_space import GroupSpace
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
-from dcqcn_gym.tuners.per_tier import groups_apart
+from dcqcn_gym.tuners.composite import groups_apart
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler

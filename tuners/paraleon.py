@@ -6,7 +6,7 @@ from the *current* solution (``mutate_from="best"`` is the other reading of line
 value is clipped to its tuned range and an integer moves by at least 1; without a distribution
 mu is 0.5. With ``trigger = "kl"`` the first interval with data starts the annealing, and a changed
 distribution starts it again from the setting in force, forgetting utilities of other traffic.
-After the last temperature the best setting is put in force and kept.
+After the last temperature the best setting is applied and stays.
 
 With utilities in 0..1 and temperatures of 90 to 10, a setting that is worse by 0.1 is accepted
 with probability 0.99 and more: as published, the search is close to a guided random walk that
@@ -40,7 +40,7 @@ from dcqcn_gym.core.utility import utility
 from dcqcn_gym.core.weights import UtilityWeights
 from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
-from dcqcn_gym.tuners.per_tier import groups_apart
+from dcqcn_gym.tuners.composite import groups_apart
 from dcqcn_gym.tuners.steps import moved, whole_step
 
 __all__ = [

@@ -1,9 +1,10 @@
 """Settings that PARALEON found offline on one workload, never changed again.
 
 PARALEON (ICNP'24) section IV compares with "Pretrained 1" (tuned on all-to-all) and "Pretrained 2"
-(tuned on FB_Hadoop). Ours come from ``dcqcn-gym pretrain``; the files in ``configs/tuners`` hold
-what it found and the command. On another line rate the knobs that scale with it (ECN thresholds,
-first-CNP rate) are scaled from the rate of the search, and every value stays in its legal range.
+(tuned on FB_Hadoop). Ours come from ``dcqcn-gym train --tuner pretrained``; the files in
+``configs/tuners`` hold what it found and the command. On another line rate the knobs that scale
+with it (ECN thresholds, first-CNP rate) are scaled from the rate of the search, and every value
+stays in its legal range.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pydantic import Field
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, knob_table
+from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting, knob_table
 from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.tuners.base import TunerContext, TunerSettings
 from dcqcn_gym.tuners.fixed import StaticTuner
@@ -42,18 +43,17 @@ class Search(StrictModel):
     best_utility: float
     version: str
     scheme: str = Field(default="dcqcn", description="whose knobs these are")
-    table_version: int = Field(default=1, ge=1, description="of the scheme's knob table")
 
 
 class PretrainedFile(StrictModel):
-    """A file of ``configs/tuners``: the search and every knob in NVIDIA's units."""
+    """A file of ``configs/tuners``: the search and every knob."""
 
     search: Search
     setting: dict[str, float]
 
 
 def pretrained_setting(path: Path, line_rate_bps: float, table: KnobTable = DCQCN) -> Setting:
-    """Return the setting of a file for a line rate; knobs newer than the file have their default.
+    """Return the setting of a file for a line rate; knobs that it lacks have their default.
 
     A file of a search without the optional knobs of ``table`` gives one without them. Raises
     ConfigError for a bad file and for one of another scheme.
@@ -62,27 +62,27 @@ def pretrained_setting(path: Path, line_rate_bps: float, table: KnobTable = DCQC
     if file.search.scheme not in (table.scheme, table.scheme.partition("+")[0]):
         raise ConfigError(
             f"{path} holds knobs of scheme {file.search.scheme!r}, not of {table.scheme!r}; "
-            "search again on a scenario of that scheme: dcqcn-gym pretrain"
+            "search again on a scenario of that scheme: dcqcn-gym train --tuner pretrained"
         )
     own = table if file.search.scheme == table.scheme else knob_table(file.search.scheme)
-    found = Setting.from_nvidia(file.setting, own, file.search.table_version)
+    found = default_setting(file.search.line_rate_bps, own).replace(file.setting)
     found.check(file.search.line_rate_bps, str(path))
     ratio = line_rate_bps / file.search.line_rate_bps
     if ratio == 1.0:
         return found
     changed: dict[str, float] = {}
     for row in own.rows:
-        value = row.to_nvidia(found[row.name])
+        value = found[row.name]
         if row.off is not None and value == row.off:
             continue
         low, high = row.legal_at(line_rate_bps)
         scaled = value * ratio if row.scaling != "none" else value
-        changed[row.name] = row.to_nvidia(row.to_si(min(max(scaled, low), high)))
-    return found.replace_nvidia(changed)
+        changed[row.name] = min(max(scaled, low), high)
+    return found.replace(changed)
 
 
 class _FileSettings(TunerSettings):
-    file: str = Field(default="", description="TOML file written by `dcqcn-gym pretrain`")
+    file: str = Field(default="", description="TOML file that `train --tuner pretrained` wrote")
 
 
 class PretrainedTuner(StaticTuner):

@@ -3,7 +3,7 @@
 What the tuner proposes is brought within the limits, tried by a few devices first, then by all, and
 *confirmed* only if nothing spoke against it; otherwise everything goes back to the setting that was
 confirmed last. The tuner inside sees what a candidate did once it was in force everywhere; of one
-that was rejected it is told the utility 0, so that it looks elsewhere. Ours.
+that was rejected it gets the utility 0, so that it looks elsewhere. Ours.
 
 The same wrapper serves in simulation and on a fleet; docs/hardware.md says what its safety costs.
 """
@@ -23,7 +23,7 @@ from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.hw.abort import AbortRules, Seen
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.canary import Canary, canary_of, lowest_change, spread
-from dcqcn_gym.tuners.inside import tuner_inside
+from dcqcn_gym.tuners.composite import tuner_inside
 from dcqcn_gym.tuners.safe_settings import CanaryTable, Safety, bounded
 
 __all__ = ["SafeTuner"]
@@ -159,7 +159,7 @@ class SafeTuner(Tuner[Proposal]):
         self._rules.forget()
 
     def _reject(self, why: str) -> None:
-        """Drop the candidate; the tuner inside is told that it was worth nothing."""
+        """Drop the candidate; the tuner inside learns that it was worth nothing."""
         self._counts["rejected"] += 1
         self._why = why
         self._inner.tell(replace(self._mean(self._candidate), utility=0.0))
@@ -233,7 +233,7 @@ class SafeTuner(Tuner[Proposal]):
         return up
 
     def _mean(self, setting: Proposal) -> Outcome:
-        """Return what the tuner inside is told of all intervals of its proposal."""
+        """Return what is reported to the tuner inside of all intervals of its proposal."""
         told = self._told
         return replace(
             told[-1],

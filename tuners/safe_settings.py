@@ -125,15 +125,13 @@ def _bounded(options: Safety, wanted: Setting, now: Setting, space: KnobSpace) -
         most = 2.0 * options.max_step  # the box of actions is [-1, 1]
         if np.abs(there - here).max() > most:
             wanted = space.setting(here + np.clip(there - here, -most, most), wanted)
-    held = now.to_nvidia()
     values = {}
     for name, limit in options.limits.items():
         row = wanted.table[name]
-        value = row.to_nvidia(wanted[row.name])
-        values[row.name] = _limited(row, limit, value, held[row.name])
+        values[row.name] = _limited(row, limit, wanted[row.name], now[row.name])
     if not values:
         return wanted
-    found = wanted.replace_nvidia(values)
+    found = wanted.replace(values)
     if "kmin" in found and found["kmin"] > found["kmax"]:
         follows, leads = ("kmin", "kmax") if "kmax" in values else ("kmax", "kmin")
         found = found.replace({follows: found[leads]})  # the one with limits of its own leads

@@ -1,4 +1,4 @@
-"""One step of one knob, in NVIDIA's unit: what annealing and greedy search have in common."""
+"""One step of one knob: what annealing and greedy search have in common."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def whole_step(row: Knob, step: float) -> float:
 
 def begin(row: Knob, setting: Setting, line_rate_bps: float) -> float:
     """Return the knob's value; one that is "off" begins at what that acts like."""
-    value = row.to_nvidia(setting[row.name])
+    value = setting[row.name]
     if row.off is None or value != row.off:
         return value
     low, high = row.tuned_at(line_rate_bps)
@@ -22,6 +22,6 @@ def begin(row: Knob, setting: Setting, line_rate_bps: float) -> float:
 
 
 def moved(row: Knob, setting: Setting, by: float, line_rate_bps: float) -> float:
-    """Return the value (SI) after a move by ``by``, inside the tuned range, so never "off"."""
+    """Return the value after a move by ``by``, inside the tuned range, so never "off"."""
     low, high = row.tuned_at(line_rate_bps)
-    return row.to_si(min(max(begin(row, setting, line_rate_bps) + by, low), high))
+    return min(max(begin(row, setting, line_rate_bps) + by, low), high)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dcqcn_gym.benchmarks.comparison.plan import Trial
 from dcqcn_gym.benchmarks.comparison.results import Row
 from dcqcn_gym.report.applications import application_tables, grid_of
 from dcqcn_gym.report.network import (
@@ -18,6 +17,7 @@ from dcqcn_gym.report.network import (
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import Table
+from dcqcn_gym.runs.trials import Trial
 
 __all__ = ["extra_tables", "write_fct_curves"]
 

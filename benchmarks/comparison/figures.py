@@ -8,21 +8,24 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.comparison.order import leads, scored
 from dcqcn_gym.benchmarks.comparison.results import Row, moving_mean
-from dcqcn_gym.core.statistics import estimate
+from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 
 __all__ = ["curve", "dots_figure", "profile_chart", "profile_figure", "utility_figure"]
 
 COLUMNS = 4
+WIDEST = 1.0
+"""An interval is drawn so far beyond the means, in spans of the means; an arrow says more."""
+DEFAULT_SCORE = Estimate(0.0, None, None, 0)
 COLOURS = 8
-"""Series that a profile shows at once: more cannot be told apart."""
+"""Series that a profile shows at once: more cannot be distinguished."""
 
 
 def curve(row: Row) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean, low and high of the smoothed utility per interval, over the seeds.
 
-    Where a seed's interval was idle its last value is kept, so that the curve has no holes.
+    Where a seed's interval was idle its last value stays, so that the curve has no holes.
     """
     n = max(len(f.utility) for f in row.figures)
     matrix = np.full((len(row.figures), n), np.nan)
@@ -74,6 +77,36 @@ def _count(values: FloatArray) -> FloatArray:
 
 
 def dots_figure(rows: Sequence[Row]) -> Chart:
+    """Draw what decides the places, one line per tuner: S over the default, or else utility."""
+    return _scores_figure(rows) if scored(rows) else _utilities_figure(rows)
+
+
+def _scores_figure(rows: Sequence[Row]) -> Chart:
+    """Draw the score S of each tuner with its interval, and an arrow where that leaves the frame.
+
+    The frame holds every mean and all of the intervals but those that are far wider than the rest.
+    """
+    drawn = [row for row in rows if row.seeds]
+    scores = [row.verdict.score if row.verdict else DEFAULT_SCORE for row in drawn]
+    means = np.array([s.mean for s in scores])
+    reach = WIDEST * max(float(np.ptp(means)), 1e-9)
+    ends = np.array([x for s in scores for x in (s.low, s.high) if x is not None])
+    inside = np.clip(ends, means.min() - reach, means.max() + reach)
+    panel = Panel(
+        "Score S over the default on fresh traffic, with its 95 % interval (right is better)",
+        linear_axis([means, inside]), named_axis([row.tuner for row in drawn], down=True),
+        16 + 20 * len(drawn), wide_names=True,
+    )  # fmt: skip
+    panel.rule(x=0.0)
+    for place, (row, score) in enumerate(zip(drawn, scores, strict=True)):
+        key = Key(_role(row), _role(row) if _role(row) != "tuned" else "tuners")
+        if score.low is not None and score.high is not None:
+            panel.span(key, score.low, score.high, place)
+        panel.dot(key, score.mean, place, f"{row.tuner}: S = {score.mean:+.3f}")
+    return Chart([panel])
+
+
+def _utilities_figure(rows: Sequence[Row]) -> Chart:
     """Draw final utility (full, with interval) and online utility (hollow) per tuner."""
     drawn = [row for row in rows if row.seeds]
     means = [np.array([row.final.mean, row.online.mean]) for row in drawn]
@@ -87,7 +120,7 @@ def dots_figure(rows: Sequence[Row]) -> Chart:
         if row.tuner == "default":
             panel.rule(x=row.final.mean)
         if row.final.low is not None and row.final.high is not None:
-            panel.stem(key, (row.final.low, place), (row.final.high, place))
+            panel.span(key, row.final.low, row.final.high, place)
         panel.dot(key, row.online.mean, place, f"{row.tuner}: online {row.online.mean:.4f}",
                   hollow=True)  # fmt: skip
         panel.dot(key, row.final.mean, place, f"{row.tuner}: final {row.final.mean:.4f}")

@@ -34,7 +34,7 @@ def scored(rows: Sequence[Row]) -> bool:
 
 
 def leads(pairs: Sequence[tuple[Figures, Figures]]) -> list[float]:
-    """Return S of the first over the second of each pair, as far as logs tell it."""
+    """Return S of the first over the second of each pair, as far as logs show it."""
     known = [(a.fresh, b.fresh) for a, b in pairs]
     told = [(a, b) for a, b in known if a is not None and b is not None]
     found = scores_by_seed([a for a, _ in told], [b for _, b in told])

@@ -9,33 +9,27 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError, quote
 from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.runs import campaign
-from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.log import read_run, write_json
 from dcqcn_gym.runs.loop import RunSpec
-from dcqcn_gym.runs.recorded import Ran, RunJob, check_same, fresh_jobs
-from dcqcn_gym.runs.rows import Row, evaluation_seeds, label, load_scenarios, unique
+from dcqcn_gym.runs.recorded import check_same
+from dcqcn_gym.runs.rows import Row, check_runs, label, load_scenarios, unique
+from dcqcn_gym.runs.trials import Trial
 from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.tuners import TUNERS
 
 __all__ = [
     "Plan",
-    "Trial",
     "added",
     "all_tuners",
-    "carry_out",
     "jobs",
     "label",
     "prepare",
@@ -51,6 +45,11 @@ def all_tuners() -> tuple[str, ...]:
     return tuple(name for name in TUNERS.names() if name not in NEED_ARGUMENTS)
 
 
+Names = Annotated[Sequence[str], Field(min_length=1, max_length=1000)]
+Seeds = Annotated[int, Field(strict=True, ge=1, le=999)]
+Intervals = Annotated[int, Field(strict=True, ge=1, le=10**9)]
+
+
 @dataclass(frozen=True)
 class Plan:
     """What is compared. ``intervals`` is the budget of each run, seeds are 1..``seeds``.
@@ -60,12 +59,14 @@ class Plan:
     :class:`~dcqcn_gym.runs.tuner_host.Hosting` has it) and decides no byte.
     """
 
-    scenarios: Sequence[str]
-    tuners: Sequence[str]
-    seeds: int
-    intervals: int
-    eval_seeds: int = 2
-    eval_intervals: int = 25
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    scenarios: Names
+    tuners: Names
+    seeds: Seeds
+    intervals: Intervals
+    eval_seeds: Seeds = 2
+    eval_intervals: Intervals = 25
     backend: str = "native"
     everything: bool = False
     deadline_s: float | None = None
@@ -97,61 +98,13 @@ class Plan:
         return shlex.join([*words, "--out", str(out)])
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One row on one scenario with one seed, and what it recommends on fresh seeds."""
-
-    spec: RunSpec
-    folder: Path
-    eval_seeds: int
-    eval_intervals: int
-
-    @property
-    def label(self) -> str:
-        """The row's name in tables."""
-        return self.folder.name
-
-    @property
-    def title(self) -> str:
-        """What is said of it while it runs."""
-        return f"{self.folder.parent.name} {self.label} seed {self.spec.seed}"
-
-    @property
-    def log(self) -> Path:
-        """The event log of the tuned run."""
-        return self.folder / f"seed{self.spec.seed}.jsonl"
-
-    @property
-    def timing(self) -> Path:
-        """Seconds of the tuned run; outside every same-bytes promise."""
-        return self.folder / f"seed{self.spec.seed}.timing.json"
-
-    @property
-    def fresh(self) -> list[Path]:
-        """The logs of the recommendation on fresh seeds."""
-        return [
-            self.folder / f"seed{self.spec.seed}-fresh{k}.jsonl" for k in range(self.eval_seeds)
-        ]
-
-    @property
-    def tuned(self) -> RunJob:
-        """The tuned run."""
-        return RunJob(self.spec, self.log, self.title, self.timing)
-
-    def judged(self, setting: DeviceSetting) -> list[RunJob]:
-        """Return the runs of what the tuned run recommends, on seeds that all rows share."""
-        seeds = evaluation_seeds(self.spec.seed, self.eval_seeds)
-        paths = dict(zip(seeds, self.fresh, strict=True))
-        return fresh_jobs(
-            self.spec, setting, seeds, self.eval_intervals, paths.__getitem__, self.title
-        )
-
-
 def jobs(plan: Plan, out: Path) -> list[Trial]:
     """Return every trial: seed by seed, so that a comparison cut short holds whole seeds.
 
     Raises ConfigError if two scenarios or two tuners would share a folder.
     """
+    runs = len(plan.scenarios) * len(plan.tuners) * plan.seeds * (1 + plan.eval_seeds)
+    check_runs(runs, f"{len(plan.tuners)} tuners with {plan.seeds} seeds and what they recommend")
     scenarios = load_scenarios(plan.scenarios)
     rows = [Row(tuner) for tuner in plan.tuners]
     unique("tuner", [(row.tuner, row.name, row.tuner) for row in rows])
@@ -282,30 +235,3 @@ def _available(plan: Plan) -> tuple[Plan, list[str]]:
             if tuner in TUNERS.builtin:
                 plan.spec(scenario, Row(tuner), 1).check()
     return replace(plan, tuners=tuple(kept)), notes
-
-
-def carry_out(
-    todo: Sequence[Trial],
-    workers: int,
-    progress: Progress | None = None,
-    executor: Executor | None = None,
-) -> dict[Path, str]:
-    """Make every log that is missing or unfinished; return the error of each trial by its log.
-
-    A tuner that fails keeps its log and does not stop the others.
-    """
-    trials = {trial.log: trial for trial in todo}
-
-    def judge(job: RunJob, ran: Ran) -> list[RunJob]:
-        return trials[job.path].judged(ran.recommended) if job.path in trials else []
-
-    failed = campaign.carry_out(
-        [trial.tuned for trial in todo],
-        workers=workers,
-        executor=executor,
-        then=judge,
-        expected=len(todo) + count(trial.eval_seeds for trial in todo),
-        progress=progress,
-    )
-    owners = {path: trial.log for trial in todo for path in (trial.log, *trial.fresh)}
-    return {owners[path]: error for path, error in failed.items()}

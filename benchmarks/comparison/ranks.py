@@ -1,7 +1,7 @@
 """Who is ahead of whom in a comparison, and on what evidence.
 
 Tuners stand in the order of their score S over the default (:mod:`dcqcn_gym.core.score`), the
-default at 0; where logs tell too little for it, in the order of their final utility. Neighbours are
+default at 0; where logs hold too little for it, in the order of their final utility. Neighbours are
 compared seed by seed on the same fresh traffic: S, or the difference in utility, of the upper one
 over the next with its 95 % interval, and on how many seeds it was better (half a seed for a draw).
 """
@@ -27,7 +27,7 @@ class Rank:
     place: int
     tuner: str
     score: Estimate | None
-    """S over the default; None for the default itself, or where logs tell too little."""
+    """S over the default; None for the default itself, or where logs hold too little."""
     final: Estimate
     lead: Estimate | None
     """S over the next one; where the places go by utility, the difference in that."""
@@ -65,11 +65,15 @@ class _Pairs:
     leads: Sequence[float] = ()
     """What decides the places: S over the other one, or the difference in final utility."""
     gain: Estimate | None = None
+    drawn: bool = True
 
     @property
     def lead(self) -> Estimate | None:
         """The leads over the seeds; None without one."""
-        return estimate(self.leads) if self.leads else None
+        if not self.leads:
+            return None
+        found = estimate(self.leads)
+        return found if self.drawn else found.of_one_trace()
 
 
 def _pairs(row: Row, other: Row, by_score: bool) -> _Pairs:
@@ -78,9 +82,11 @@ def _pairs(row: Row, other: Row, by_score: bool) -> _Pairs:
     if not pairs:
         return _Pairs()
     gain = paired_change([a.final for a, _ in pairs], [b.final for _, b in pairs])
+    drawn = all(f.drawn for f, _ in pairs)
+    gain = gain if drawn else gain.of_one_trace()
     if not by_score:
-        return _Pairs([a.final - b.final for a, b in pairs], gain)
-    return _Pairs(leads(pairs), gain)
+        return _Pairs([a.final - b.final for a, b in pairs], gain, drawn)
+    return _Pairs(leads(pairs), gain, drawn)
 
 
 def rank_table(rows: Sequence[Row]) -> Table:

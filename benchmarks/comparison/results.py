@@ -19,23 +19,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.comparison.order import in_order
-from dcqcn_gym.benchmarks.comparison.plan import Trial
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.score import ClassFigures, Flows, class_figures
-from dcqcn_gym.core.statistics import (
-    ALL_SIZES,
-    Estimate,
-    estimate,
-    paired_change,
-    slowdown_by_seed,
-)
+from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.verdict import Measured, Verdict, pooled, verdict
 from dcqcn_gym.report.applications import applications_of_run, mean_applications
-from dcqcn_gym.report.judged import mean_utility, measured, tells_unfinished
+from dcqcn_gym.report.judged import measured, tells_unfinished
+from dcqcn_gym.report.metrics import METRICS
 from dcqcn_gym.report.network import NetworkFigures, mean_figures, network_figures
 from dcqcn_gym.report.series import IntArray, Series
 from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.trials import Trial
 
 __all__ = ["SHARE_OF_BEST", "WINDOW", "Figures", "Row", "collect", "moving_mean", "rows"]
 
@@ -55,7 +50,7 @@ class Figures:
     online: float
     final: float
     slowdown_mean: float
-    """Of all flows on fresh seeds, unfinished ones at their age; NaN where logs tell too little."""
+    """Of all flows on fresh seeds, unfinished ones at their age; NaN where logs hold too little."""
     slowdown_p99: float
     unfinished: float
     """Flows still active at the end of a fresh run."""
@@ -68,7 +63,7 @@ class Figures:
     goodput_bps: float = math.nan
     """Payload delivered on fresh seeds, bit/s."""
     during: Sequence[ClassFigures] = ()
-    """Slowdowns by class of size while tuning, search included; empty where not told."""
+    """Slowdowns by class of size while tuning, search included; empty where unknown."""
     during_finished: Sequence[ClassFigures] = ()
     applications: Sequence[Mapping[str, Any]] = ()
     """What each application got done on fresh seeds: operations together, rates and times as means;
@@ -77,6 +72,8 @@ class Figures:
     """Round trips, fairness and the papers' sizes on fresh seeds."""
     fresh: Measured | None = field(default=None, repr=False, metadata={"in_results": False})
     """What counts for the verdict, fresh seeds together; None where logs tell too little."""
+    drawn: bool = True
+    """False if the traffic is the same on every seed."""
 
 
 UNKNOWN = Estimate(math.nan, None, None, 0)
@@ -132,31 +129,30 @@ def collect(job: Trial) -> Figures | None:
     series = Series.of(run)
     judged = [Series.of(part) for part in fresh]
     idle = np.array([bool(line["idle"]) for line in series.records])
-    flows = [part.flows for part in judged]
     found = pooled([measured(part) for part in judged])
-    every = [part.every_flow for part in judged]
-    slow, finished = (
-        {s: _mean(slowdown_by_seed(kind, ALL_SIZES, s)) for s in ("mean", "p99")}
-        for kind in (every, flows)
-    )
+
+    def fresh_mean(name: str) -> float:
+        return _mean([METRICS[name].of(part) for part in judged])
+
     return Figures(
         seed=job.spec.seed,
         utility=np.where(idle, np.nan, series.utility),
-        online=mean_utility(series),
-        final=_mean([mean_utility(part) for part in judged]),
-        slowdown_mean=slow["mean"],
-        slowdown_p99=slow["p99"],
-        unfinished=_mean([float(part.unfinished) for part in judged]),
+        online=METRICS["utility"].of(series),
+        final=fresh_mean("utility"),
+        slowdown_mean=fresh_mean("slowdown-mean"),
+        slowdown_p99=fresh_mean("slowdown-p99"),
+        unfinished=fresh_mean("unfinished"),
         pause_share=_mean(series.pause_share),
         tuner_ms=1e3 * float(spent["tuner_cpu_s"]) / max(1, int(spent["intervals"])),
-        finished_mean=finished["mean"],
-        finished_p99=finished["p99"],
+        finished_mean=fresh_mean("finished-mean"),
+        finished_p99=fresh_mean("finished-p99"),
         during=_classes(*series.every_flow) if tells_unfinished(series) else (),
         during_finished=_classes(*series.flows),
         goodput_bps=found.goodput_bps,
         applications=mean_applications([applications_of_run(part) for part in judged]),
         network=mean_figures([network_figures(part) for part in judged]),
         fresh=found if all(map(tells_unfinished, judged)) else None,
+        drawn=found.drawn,
     )
 
 
@@ -187,7 +183,7 @@ def moving_mean(utility: FloatArray, window: int = WINDOW) -> FloatArray:
 def rows(jobs: Sequence[Trial], failed: Mapping[Path, str] | None = None) -> dict[str, list[Row]]:
     """Return the table of each scenario, best score over the default first; failed tuners last.
 
-    Where logs tell too little for scores, the best final utility comes first.
+    Where logs hold too little for scores, the best final utility comes first.
     """
     found: dict[str, dict[str, list[Figures]]] = {}
     errors: dict[tuple[str, str], str] = {}
@@ -235,6 +231,8 @@ def _row(
     gain = (
         paired_change([a.final for a, _ in pairs], [b.final for _, b in pairs]) if pairs else None
     )
+    if gain and not all(f.drawn for f in figures):
+        gain = gain.of_one_trace()
     return Row(
         tuner=tuner,
         seeds=len(figures),

@@ -107,7 +107,7 @@ def history_table(plan: WorldPlan, found: Sequence[Mapping[str, Any]]) -> str:
         "label",
         f"label, seed {seeds}",
         "recall",
-        "flows kept, most",
+        "flows stored, most",
     ]
     lines = []
     for load in plan.loads:

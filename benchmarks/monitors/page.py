@@ -1,4 +1,4 @@
-"""The page of `dcqcn-gym bench monitor`: accuracy and cost, as HTML and Markdown."""
+"""The page of `python -m dcqcn_gym.benchmarks monitor`: accuracy and cost, as HTML and Markdown."""
 
 from __future__ import annotations
 

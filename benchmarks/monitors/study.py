@@ -199,7 +199,7 @@ class Plan:
     length_ms: int = 40
     scenario: str = "fb-hadoop"
     rounds: str | None = "llm-alltoall"
-    """All-to-all traffic: flows that a single interval cannot tell; None leaves it out."""
+    """All-to-all traffic: flows that a single interval cannot show; None leaves it out."""
     long: str | None = "mini-fb-hadoop"
     """The small network on which exports of a second are judged; None leaves it out."""
     long_ms: int = 1300
@@ -320,7 +320,7 @@ class _Result:
         write_atomically(self.path, text.encode())
 
 
-def produce(plan: Works, out: Path, workers: int, progress: Progress | None = None) -> None:
+def produce(plan: Works, out: Path, workers: int | None, progress: Progress | None = None) -> None:
     """Make every result that is missing; raise before anything runs if the plan is wrong."""
     jobs = [_Result(job, _file(job, out)) for job in plan.jobs() if _kept(job, out) is None]
     out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Why the monitors are less accurate here than on a fluid: the same flows in other worlds.
+"""Why the monitors are less accurate here than on a fluid: the same flows in other networks.
 
 An exact counter labels the flows of the same arrivals while one idealisation after the other is
 made: uplinks without collisions, frames without headers and ACKs, rates without DCQCN. What is
@@ -43,7 +43,7 @@ class World:
     """Frames are payload; ACKs and CNPs take one byte."""
 
     def scenario(self, base: Scenario) -> Scenario:
-        """Return the scenario with this world's network, frames and marking."""
+        """Return the scenario with this variant's network, frames and marking."""
         data = base.model_dump(mode="json")
         if self.one_uplink:
             data["topology"] |= _one_uplink(base)
@@ -87,7 +87,7 @@ def _one_uplink(base: Scenario) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class WorldJob:
-    """The flows of one load and seed in one world."""
+    """The flows of one load and seed in one network."""
 
     world: str
     base: Scenario
@@ -103,7 +103,7 @@ class WorldJob:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The scenario as this world has it."""
+        """The scenario as this variant has it."""
         return WORLDS[self.world].scenario(self.base)
 
     def identity(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class WorldJob:
         return {
             "version": dcqcn_gym.__version__,
             "traffic": hashlib.sha256(text.encode()).hexdigest(),
-            "setting": self.scenario.initial_setting().to_nvidia(),
+            "setting": dict(self.scenario.initial_setting()),
             "rates": WORLDS[self.world].rates,
             "seed": self.seed,
             "warmup_ms": self.warmup_ms,
@@ -146,7 +146,7 @@ ALONE = {"kind": "elastic-naive"}
 
 @dataclass(frozen=True)
 class Account:
-    """What exact counters make of one world's flows at 1 ms; means over the intervals."""
+    """What exact counters make of one network's flows at 1 ms; means over the intervals."""
 
     world: str
     load: int
@@ -165,7 +165,7 @@ class Account:
 
 @dataclass(frozen=True)
 class WorldPlan:
-    """Every world at every load and seed. Lengths in ms, as in the main study."""
+    """Every network at every load and seed. Lengths in ms, as in the main study."""
 
     loads: Sequence[int] = (20, 30)
     seeds: Sequence[int] = (1, 2, 3)
@@ -192,9 +192,9 @@ def accounts(plan: WorldPlan, out: Path) -> list[Account]:
 
 
 def explanation(plan: WorldPlan, found: Sequence[Account]) -> str:
-    """Return a Markdown table: one line per load and world, means over the seeds."""
+    """Return a Markdown table: one line per load and network, means over the seeds."""
     seeds = ", ".join(str(seed) for seed in plan.seeds)
-    head = ["load", "world", "label", f"label, seed {seeds}", "recall", "naive: label",
+    head = ["load", "network", "label", f"label, seed {seeds}", "recall", "naive: label",
             "active flows", "elephants among them"]  # fmt: skip
     lines = []
     for load in plan.loads:

@@ -1,4 +1,4 @@
 """Figures and tables of the papers, measured again: what they claim, and what comes out here.
 
-One figure is one short file in ``figures/``; :mod:`dcqcn_gym.benchmarks.papers.figure` tells how.
+One figure is one short file in ``figures/``; :mod:`dcqcn_gym.benchmarks.papers.figure` says how.
 """

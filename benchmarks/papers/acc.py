@@ -80,12 +80,12 @@ OURS = (
     "SECN1 (5 / 200 KB, 1 %) and SECN2 (100 / 400 KB at 25 Gb/s, 20 %) are second-hand values; "
     "their definitions are not in the part of the paper that was read",
     "ACC's networks are those of the package, trained on 16 hosts with FB_Hadoop and an "
-    "all-to-all, never on WebSearch or DataMining unless a row says so; state, templates and "
+    "all-to-all, never on WebSearch or DataMining unless a series says so; state, templates and "
     "reward are ours",
     "claims are judged by sign or bound, and direction is the best verdict, because what ACC is "
     "compared with is second-hand",
     "means are over the flows that end within the run; what is still under way then is left out, "
-    "under every row",
+    "under every series",
 )
 
 
@@ -162,7 +162,7 @@ def short_queues(measure: str, against: str, x: Place) -> Cause:
     """Return the cause that the best by our reward falls behind another row as well."""
     return Cause(
         "the reward, whose weights and D(L) are not public: by ours ACC does better than "
-        f"{against}, and the curve of {SHORTEST}, which does best (row), falls behind {against} in "
-        "this figure as well. Short queues are paid for with throughput",
+        f"{against}, and the curve of {SHORTEST}, which does best (a series), falls behind "
+        f"{against} in this figure as well. Short queues are paid for with throughput",
         Change(measure, SHORTEST, against, x), Sign(1),
     )  # fmt: skip

@@ -22,7 +22,7 @@ from dcqcn_gym.runs.rows import changed_scenario
 __all__ = ["FOLDER", "as_asked", "both_ways", "has_data_acks", "what_changed", "with_data_acks"]
 
 FOLDER = "acks"
-"""Where such results are kept, beside those of the figures as they are."""
+"""Where such results are committed, beside those of the figures as they are."""
 
 
 def as_asked(scenario: Scenario, size: Size) -> Scenario:

@@ -152,5 +152,5 @@ def row_of(name: str) -> Row:
 
 
 def results_folder() -> Path:
-    """Return the folder of the results that are kept with the project."""
+    """Return the folder of the results that are committed with the project."""
     return Path(__file__).parent / "results"

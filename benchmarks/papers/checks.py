@@ -10,7 +10,6 @@ from dcqcn_gym.benchmarks.papers.claims import Judged
 from dcqcn_gym.benchmarks.papers.confirm import Confirmed
 from dcqcn_gym.benchmarks.papers.figure import Figure
 from dcqcn_gym.benchmarks.papers.results import Results
-from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.table import Table, with_interval
 
 __all__ = ["Checks", "acks_text", "confirmed_table", "confirmed_text"]
@@ -42,15 +41,16 @@ def _confirmed_row(one: Confirmed) -> list[str]:
 
 def confirmed_text(one: Confirmed) -> str:
     """Return a page's section on ns-3."""
-    return "\n\n".join(
-        (
-            "## The same on ns-3",
-            f"Seed {one.comparison.seed} of {one.figure} in small, on the native engine and on "
-            "ns-3, with whoever acts in the loop on both. *Identical*: every array of every "
-            "interval's report has the same bytes, and every setting is the same.",
-            confirmed_table([one]).markdown(),
-            f"Command: `dcqcn-gym paper confirm {one.paper}` ([ns3](../ns3.md)).",
-        )
+    c = one.comparison
+    acted = one.tuner if one.same_settings else f"{one.tuner}, other settings"
+    return (
+        "## The same on ns-3\n\n"
+        f"`python -m dcqcn_gym.benchmarks papers confirm {one.paper}` runs seed {c.seed} of "
+        f"{one.figure} in small "
+        f"({one.what}; {acted}) on the native engine and on [ns-3](../ns3.md): "
+        f"{c.intervals} intervals, {c.flows[0]} flows, {c.packet_hops[0]:,} packet-hops, "
+        f"**{one.verdict}**. *Identical*: every array of every interval's report has the same "
+        "bytes, and every setting is the same."
     )
 
 
@@ -60,21 +60,17 @@ def acks_text(figure: Figure, usual: Results, data: Results) -> str:
     rows = [
         [a.claim.text, *(word for one in (a, b) for word in (_found(one), one.verdict.value))]
         for a, b in pairs
-    ]
-    marked = [
-        [*row[:-1], Marked(f"**{row[-1]}**") if row[-1] != row[2] else row[-1]] for row in rows
+        if a.verdict is not b.verdict
     ]
     columns = ("the paper says", "own class: found", "verdict", "data's class: found", "verdict")
-    return "\n\n".join(
-        (
-            f"### {figure.name} with ACKs and CNPs in the class of their data",
-            "Here ACKs and CNPs have a class of their own at switches; in the papers' simulators "
-            'they wait among the data (`[switch] ack_class = "data"`). The same rows, seeds and '
-            f"rules in both ways: {what_changed(pairs)}.",
-            Table(columns, marked, words=1).markdown(),
-            f"Command: `dcqcn-gym paper run {figure.name} --size {data.size} --acks data`.",
-        )
-    )
+    command = f"dcqcn-gym paper run {figure.name} --size {data.size} --acks data"
+    parts = [
+        f"### {figure.name} with ACKs and CNPs in the class of their data",
+        "Here ACKs and CNPs have a class of their own at switches; in the papers' simulators "
+        'they wait among the data (`[switch] ack_class = "data"`). The same rows, seeds and '
+        f"rules in both ways: {what_changed(pairs)}. `{command}` prints all.",
+    ]
+    return "\n\n".join([*parts, Table(columns, rows, words=1).markdown()] if rows else parts)
 
 
 def _found(one: Judged) -> str:

@@ -2,8 +2,8 @@
 
 Five results that other figures rest on: the search, the agents and the schemes, each on a small
 network of its paper's figure and for a few seconds of ns-3's time. The rule is that of
-``dcqcn-gym parity`` (:mod:`dcqcn_gym.benchmarks.parity`); a tuner also has to propose the same
-settings, which it does only if every number that it is told is the same.
+``dcqcn-gym ns3 parity`` (:mod:`dcqcn_gym.benchmarks.parity`); a tuner also has to propose the same
+settings, which it does only if every number that it is given is the same.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _dolce() -> RunSpec:
     scenario = fat_tree(ROWS[NEW], size, "CacheFollower", 0.5)
     hold = RunSpec(scenario, "fixed", SEED, 4)
     return hold.with_setting(
-        scenario.initial_setting().replace_nvidia(ROWS[NEW].knobs), SEED, hold.intervals
+        scenario.initial_setting().replace(ROWS[NEW].knobs), SEED, hold.intervals
     )
 
 

@@ -39,7 +39,7 @@ ROWS: Mapping[str, Row] = {
     LATER: Row(_COUNT, {"dolce_cnp_gap": 10}),
 }
 """Schemes. A CNP gap of 50 us is DCQCN's, of which five are "about one fast recovery phase", as the
-paper says of its own (definition 2); a CNP tells how many packets were marked, its ideal case. 1 us
+paper says of its own (definition 2); a CNP reports the packets marked, its ideal case. 1 us
 is what section IV-B sets in NICs so that CNPs count marked slots."""
 
 HEADROOM = 330_000
@@ -50,7 +50,7 @@ def completion(cell: Cell, size: Size, cdf: str, rows: Mapping[str, Row] = ROWS)
     """Start flows for ``length_ms`` at load ``cell.x`` (in percent), and wait for all of them."""
     row = rows[cell.row]
     scenario = as_asked(fat_tree(row, size, cdf, float(cell.x) / 100), size)
-    setting = scenario.initial_setting().replace_nvidia(row.knobs)
+    setting = scenario.initial_setting().replace(row.knobs)
     seen = probe(
         scenario, cell.seed, size.more["wait_ms"], every_us=20, setting=setting, until_done=True
     )

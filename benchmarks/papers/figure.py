@@ -9,13 +9,14 @@ Recipe for a new one: copy ``figures/d_fig5.py`` to the name of yours (``A-fig12
 2. ``measure``: a function of the module that takes a :class:`Cell` and a :class:`Size` and returns
    :class:`Measured`, the same for the same arguments. :mod:`dcqcn_gym.benchmarks.papers.probe` runs
    a scenario and keeps series. Seeds are the same for all rows, so that rows meet the same traffic.
-3. ``claims``: what the paper says, where, which figure of the results tells it, and the rule
+3. ``claims``: what the paper says, where, which figure of the results shows it, and the rule
    (:mod:`dcqcn_gym.benchmarks.papers.claims`). A claim that does not come out names its cause: more
    rows that isolate it, and a rule that they meet.
 4. ``plots``, and ``ours``: what the paper leaves open and what was chosen, one sentence each.
 
 Nothing else: the catalogue finds the file by its name. ``dcqcn-gym paper run NAME --size smoke``
-tries it, ``dcqcn-gym paper pages runs/papers/NAME/quick`` keeps results and writes the page.
+tries it, ``python -m dcqcn_gym.benchmarks papers pages runs/papers/NAME/quick`` keeps results and
+writes the page.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = [
 SIZES = ("smoke", "quick", "full")
 DATA_ACKS = "acks_as_data"
 """The number in ``Size.more`` that asks for ACKs in the class of their data (``acks.py``), so that
-results tell how they were made."""
+results say how they were made."""
 
 Place: TypeAlias = float | str
 """Where along x: a number, or a name such as a workload's."""

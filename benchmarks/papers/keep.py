@@ -1,4 +1,4 @@
-"""The results that are kept with the project, one file per figure and size.
+"""The results that are committed with the project, one file per figure and size.
 
 Those with ACKs in the class of their data lie in a folder of their own; comparisons with ns-3 are
 one file.
@@ -72,12 +72,12 @@ def _check_current(folder: Path, results: Results) -> None:
 
 
 def kept_file(folder: Path, figure: str, size: str) -> Path:
-    """Return where the results of a figure at a size are kept."""
+    """Return where the results of a figure at a size are committed."""
     return folder / f"{figure}-{size}.jsonl"
 
 
 def kept_checks(keep: Path) -> Checks:
-    """Return what was checked beside the figures; empty where nothing is kept."""
+    """Return what was checked beside the figures; empty where nothing is committed."""
     data = [read_results(path) for path in sorted((keep / FOLDER).glob("*.jsonl"))]
     both = {one.figure: (read_results(kept_file(keep, one.figure, one.size)), one) for one in data}
     confirmed = keep / CONFIRMED_FILE
@@ -94,9 +94,9 @@ def kept_results(keep: Path) -> Mapping[str, tuple[Results, float | None]]:
 
 
 def kept_seconds(keep: Path, figure: str, size: str) -> float | None:
-    """Return the CPU seconds that the kept results of a figure at a size took; None if unknown.
+    """Return the CPU seconds that a figure's committed results at a size took; None if unknown.
 
-    Raises RunError for a file that does not tell them.
+    Raises RunError for a file that lacks them.
     """
     timing = _timing(kept_file(keep, figure, size))
     if not timing.exists():
@@ -110,7 +110,7 @@ def kept_seconds(keep: Path, figure: str, size: str) -> float | None:
 
 
 def cost_in_words(keep: Path, figure: Figure, size: str) -> str:
-    """Say how many cells a size has, and what they cost when their results were kept.
+    """Say how many cells a size has, and what they cost when their results were committed.
 
     Raises UnknownNameError for a size that the figure does not have.
     """

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from string import ascii_lowercase
+from typing import TypeAlias
 
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS, ROWS, Paper, Row, figure, figures_of
 from dcqcn_gym.benchmarks.papers.checks import Checks, acks_text, confirmed_text
@@ -13,7 +17,7 @@ from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.statistics import BOOTSTRAP_FROM, estimate
 from dcqcn_gym.runs.log import write_atomically
-from dcqcn_gym.runs.markdown import Marked
+from dcqcn_gym.runs.markdown import Marked, plain
 from dcqcn_gym.runs.table import Table, count_of, with_interval
 
 __all__ = [
@@ -27,14 +31,22 @@ __all__ = [
     "page",
     "size_and_cost",
     "table_of",
-    "verdict_table",
+    "verdict_text",
+    "write_numbers",
     "write_pages",
     "write_pictures",
 ]
 
 MISSING = "not yet measured"
+SHORT = {True: 3, False: 5}
+"""Lines up to which the table of a figure with, and without, a plot stands on its page."""
+SHARED = 4
+"""Words that two claims begin with from which on the second is written without them."""
+FOLD = '<details markdown="1"><summary>What the paper leaves open, and our choice</summary>'
 Found = Mapping[str, tuple[Results, float | None]]
-"""The results of figures that are kept, and the CPU seconds they took."""
+"""The results of figures that are committed, and the CPU seconds they took."""
+Said: TypeAlias = dict[str, tuple[str, int]]
+"""Choices that a page has named: the figure of each, and its number there."""
 NO_CHECKS = Checks()
 
 
@@ -49,7 +61,7 @@ def came_out(row: Row, found: Found) -> str:
 
 
 def size_and_cost(results: Results, cpu_s: float | None) -> str:
-    """Return the size of kept results and the CPU seconds they took."""
+    """Return the size of committed results and the CPU seconds they took."""
     return results.size if cpu_s is None else f"{results.size} ({cpu_s:,.0f})"
 
 
@@ -90,7 +102,7 @@ def overall(judged: list[Judged]) -> str:
 
 
 def claims_table(judged: list[Judged]) -> Table:
-    """Return claims and verdicts by number, for a terminal, where sentences take much room."""
+    """Return claims and verdicts by number, for a terminal, where sentences take much space."""
     columns = ["#", "the paper says", "verdict", "found"]
     rows = [
         [f"{n}", one.claim.text, one.verdict.value, _found(one)] for n, one in enumerate(judged, 1)
@@ -107,17 +119,35 @@ def _found(one: Judged) -> str:
     return with_interval(one.found, claim.form, claim.scale, unit=claim.unit, style="brackets")
 
 
-def verdict_table(judged: list[Judged]) -> Table:
-    """Return claims, what was found, and the verdicts."""
+def verdict_text(judged: list[Judged]) -> str:
+    """Return claims, findings and verdicts as a table; below it each cause once."""
+    at = judged[0].claim.place
+    causes = list(dict.fromkeys(one.cause for one in judged if one.cause is not None))
     rows = []
+    before = ""
     for one in judged:
-        verdict = one.verdict.value
+        said, place, verdict = plain(_after(before, one)), one.claim.place, one.verdict.value
+        before = one.claim.text
         if one.cause is not None:
-            verdict += f": {one.cause}"
+            verdict += f" ({ascii_lowercase[causes.index(one.cause)]})"
         elif one.verdict is Verdict.NOT:
             verdict += ", cause open"
-        rows.append([one.claim.text, one.claim.place, _found(one), verdict])
-    return Table(("the paper says", "where", "found", "verdict"), rows, words=2)
+        rows.append([Marked(said if place == at else f"{said} ({place})"), _found(one), verdict])
+    parts = [Table((f"{at} says", "found", "verdict"), rows, words=1).markdown()]
+    notes = zip(ascii_lowercase, causes, strict=False)
+    parts += [f"({letter}) {plain(cause)}" for letter, cause in notes]
+    return "\n\n".join(parts)
+
+
+def _after(before: str, one: Judged) -> str:
+    """Return a claim without the words it begins with if they are half of it, and before it too."""
+    words, others = ([*text.split(), ""] for text in (one.claim.text, before))
+    same = 0
+    while words[same] and words[same].rstrip(";,") == others[same].rstrip(";,"):
+        same += 1
+    same -= words[same].isdigit()
+    short = " ".join(["…", *words[same:-1]])
+    return short if same >= SHARED and 2 * same >= len(words) - 1 else one.claim.text
 
 
 def table_of(of: Figure, results: Results) -> Table:
@@ -129,7 +159,24 @@ def table_of(of: Figure, results: Results) -> Table:
             for m in of.measures
         ]
         rows.append([row, f"{x:g}" if isinstance(x, int | float) else x, *cells])
-    return Table(("row", of.x, *(m.title for m in of.measures)), rows, words=1)
+    return Table(("series", of.x, *(m.title for m in of.measures)), rows, words=1)
+
+
+def write_numbers(of: Figure, results: Results, folder: Path) -> str:
+    """Write every row's means and intervals into ``folder`` as CSV; return the file's name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    titles = [f"{m.title}{part}" for m in of.measures for part in ("", ", low", ", high")]
+    out.writerow(["series", of.x, *titles])
+    for row, x in results.places:
+        found = [(m, estimate(results.values(m.name, row, x))) for m in of.measures]
+        cells = [(m, value) for m, e in found for value in (e.mean, e.low, e.high)]
+        numbers = ["" if v is None else f"{v * m.scale:.6g}" for m, v in cells]
+        out.writerow([row, f"{x:g}" if isinstance(x, int | float) else x, *numbers])
+    name = f"{of.name}.csv"
+    write_atomically(folder / name, text.getvalue().encode())
+    return name
 
 
 def write_pictures(of: Figure, results: Results, folder: Path) -> list[str]:
@@ -142,53 +189,68 @@ def write_pictures(of: Figure, results: Results, folder: Path) -> list[str]:
     return names
 
 
-def figure_text(of: Figure, results: Results, pictures: Sequence[str], cpu_s: float | None) -> str:
-    """Return a figure's section: verdicts, plot, table, what is ours, cost, command."""
-    seeds = count_of(len(results.seeds), "seed")
+def figure_text(
+    of: Figure,
+    results: Results,
+    pictures: Sequence[str],
+    cpu_s: float | None,
+    said: Said | None = None,
+) -> str:
+    """Return a figure's section: verdicts, plots, a short table, choices, command and cost.
+
+    ``said`` holds the choices of the sections above; those of this one join it.
+    """
     cost = f"{results.hops / 1e6:.0f} million packet-hops"
     if cpu_s is not None:
-        cost += f", {cpu_s:.0f} s of CPU time when it was made"
-    parts = [f"## {of.name}: {of.title}", verdict_table(judge(of.claims, results)).markdown()]
+        cost += f", {cpu_s:.0f} s of CPU time"
+    parts = [f"## {of.name}: {of.title}", verdict_text(judge(of.claims, results))]
     parts += [f"![{p.title}]({name})" for p, name in zip(of.plots, pictures, strict=True)]
-    parts.append(table_of(of, results).markdown())
+    if len(results.places) <= SHORT[bool(of.plots)]:
+        parts.append(table_of(of, results).markdown())
     if of.ours:
-        parts.append(
-            "\n".join(
-                [
-                    "What the paper leaves open, and what is done here:",
-                    "",
-                    *(f"- {said}" for said in of.ours),
-                ]
-            )
-        )
+        parts += [FOLD, "\n".join(_choices(of, said)), "</details>"]
     command = f"dcqcn-gym paper run {of.name} --size {results.size}"
-    parts.append(f"Size {results.size}, {seeds} for each row. Cost: {cost}. Command: `{command}`.")
+    seeds = count_of(len(results.seeds), "seed")
+    parts.append(f"`{command}`: {seeds}, {cost}. [All numbers](tables/{of.name}.csv)")
     return "\n\n".join(parts)
+
+
+def _choices(of: Figure, said: Said | None) -> list[str]:
+    """Return a figure's choices as a list; those of a section above by name and number."""
+    known = {} if said is None else said
+    lines = [one for one in of.ours if one not in known]
+    before: dict[str, list[str]] = {}
+    for one in of.ours:
+        if one in known:
+            name, number = known[one]
+            before.setdefault(name, []).append(str(number))
+    known.update({one: (of.name, number) for number, one in enumerate(lines, 1)})
+    lines += [f"as {name}, {', '.join(numbers)}" for name, numbers in before.items()]
+    return [f"{number}. {line}" for number, line in enumerate(lines, 1)]
 
 
 def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS) -> str:
     """Return a paper's page and write its pictures into ``pictures``."""
     of_paper = list(figures_of(paper.name))
     lines = [_overview(row, found) for row in ROWS if row.paper == paper.name]
-    columns = ("figure or table", "what it shows", "what came out here")
+    columns = ("figure or table", "what came out here")
     parts = [
         f"# {paper.title}: its figures, measured here",
-        f"{paper.source}. What this page is for: which of the paper's claims come out in this "
-        "simulator, and why the others do not. It is made from the results in "
-        "`benchmarks/papers/results` by `dcqcn-gym paper pages`. Brackets hold 95 % confidence "
-        f"intervals over the seeds (Student's t, from {BOOTSTRAP_FROM} seeds on the BCa "
-        "bootstrap), changes are paired by seed. *Reproduced*: the sign is right, the interval "
-        "clear of 0, the effect at least half of the claimed one, or a bound held by the whole "
-        "interval. *Direction only*: smaller, or near the bound. *Not conclusive*: the interval "
-        "holds both answers.",
-        Table(columns, lines, words=3).markdown(),
+        f"Which claims of {paper.title} ({paper.source}) come out in this simulator, and why do "
+        "the others not? `python -m dcqcn_gym.benchmarks papers pages` makes this page from "
+        "`benchmarks/papers/results`. Brackets hold 95 % intervals over the seeds (Student's t, "
+        f"from {BOOTSTRAP_FROM} seeds on BCa bootstrap); changes are paired by seed. "
+        "[Rules in code](ten-minutes.md) give the verdicts.",
+        Table(columns, lines, words=2).markdown(),
     ]
+    said: Said = {}
     for of in of_paper:
         if of.name not in found:
             continue
         results, cpu_s = found[of.name]
         names = write_pictures(of, results, pictures)
-        parts.append(figure_text(of, results, [f"images/{name}" for name in names], cpu_s))
+        write_numbers(of, results, pictures.parent / "tables")
+        parts.append(figure_text(of, results, [f"images/{name}" for name in names], cpu_s, said))
         if of.name in checks.acks:
             parts.append(acks_text(of, *checks.acks[of.name]))
     if paper.name in checks.confirmed:
@@ -198,18 +260,17 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
 
 def _overview(row: Row, found: Found) -> list[str]:
     if row.state != "built":
-        return [row.name, row.title, row.state + (f": {row.impossible}" if row.impossible else "")]
+        why = f": {row.impossible}" if row.impossible else ""
+        return [row.name, f"{row.title}: {row.state}{why}"]
     words = []
     for part in row.files:
         if part in found:
             of = figure(part)
             title = f"{of.name}: {of.title}"
-            words.append(
-                Marked(f"[{overall(judge(of.claims, found[part][0]))}](#{_anchor(title)})")
-            )
+            words.append(f"[{overall(judge(of.claims, found[part][0]))}](#{_anchor(title)})")
         else:
-            words.append(Marked(MISSING))
-    return [row.name, row.title, Marked("; ".join(words))]
+            words.append(MISSING)
+    return [row.name, Marked(f"{plain(row.title)}: {'; '.join(words)}")]
 
 
 def _anchor(title: str) -> str:

@@ -1,4 +1,4 @@
-"""Kept results measured again: are they still the same bytes?"""
+"""Committed results measured again: are they still the same bytes?"""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Rerun:
 
 
 def cheapest(keep: Path, size: str, each: int = EACH) -> list[str]:
-    """Return the figures of each paper that took the least CPU time of those kept at a size.
+    """Return the figures of each paper that took the least CPU time of those committed at a size.
 
-    Raises RunError if none is kept.
+    Raises RunError if none is committed.
     """
     found: list[str] = []
     for paper in PAPERS:
@@ -47,13 +47,14 @@ def cheapest(keep: Path, size: str, each: int = EACH) -> list[str]:
         found += sorted(spent, key=lambda name: (spent[name], name))[:each]
     if not found:
         raise RunError(
-            f"{keep} holds no results of size {size!r}; dcqcn-gym paper pages keeps some"
+            f"{keep} holds no results of size {size!r}; "
+            "python -m dcqcn_gym.benchmarks papers pages keeps some"
         )
     return found
 
 
 def _kept(keep: Path, size: str) -> dict[str, float]:
-    """Return the CPU seconds of every figure that is kept at a size, by its name."""
+    """Return the CPU seconds of every figure that is committed at a size, by its name."""
     ending = f"-{size}.jsonl"
     names = [path.name.removesuffix(ending) for path in sorted(keep.glob(f"*{ending}"))]
     spent = {name: kept_seconds(keep, name, size) for name in names}
@@ -61,10 +62,10 @@ def _kept(keep: Path, size: str) -> dict[str, float]:
 
 
 def rerun(name: str, size: str, keep: Path, out: Path, **how: Any) -> Rerun:
-    """Measure a figure again in ``out``, going on with what is there, and compare with the kept.
+    """Measure a figure again in ``out``, going on with what is there; compare with the committed.
 
     ``how`` goes to :func:`~dcqcn_gym.benchmarks.papers.results.produce`. Raises UnknownNameError
-    for a figure or size that does not exist or of which nothing is kept, RunError from ``produce``.
+    for a figure or size that does not exist or has nothing committed, RunError from ``produce``.
     """
     found = figure(name)
     size_of(found, size)
@@ -90,7 +91,7 @@ def _cell(line: bytes) -> str:
 
 
 def table_of_reruns(reruns: Sequence[Rerun]) -> Table:
-    """Return a row per figure: its cells, and whether they came out as they are kept."""
+    """Return a line per figure: its cells, and whether they came out as they are committed."""
     rows = [
         (one.figure, one.paper, str(one.cells),
          f"{len(one.differing)} differ" if one.differing else "the same bytes")

@@ -49,7 +49,7 @@ RESULTS_FILE = "results.jsonl"
 TIMING_FILE = "timing.json"
 SCHEMA = 1
 DIGITS = 6
-"""Significant digits of what is kept: enough for every table, and the same on every machine."""
+"""Significant digits of what is committed: enough for every table, the same on every machine."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class CellJob:
 
     @property
     def name(self) -> str:
-        """What people are told that is being done."""
+        """What people read that is being done."""
         return f"{self.figure.name} {self.cell.name}"
 
     def header(self) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def _whose(header: Mapping[str, Any]) -> str:
 
 
 def _path(out: Path, cell: Cell) -> Path:
-    """Return the file of a cell: its words, and a few digits that tell like words apart."""
+    """Return the file of a cell: its words, and a few digits that distinguish like words."""
     words = re.sub(r"[^A-Za-z0-9.]+", "-", cell.name)
     mark = hashlib.sha256(repr(cell).encode()).hexdigest()[:6]
     return out / "cells" / f"{words}-{mark}.json"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,9 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.runs.bookkeeping import Window
+from dcqcn_gym.runs.loop import acting, walk
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 
@@ -42,6 +42,12 @@ class Tuned:
     queue: list[tuple[float, float]] = field(default_factory=list)
     """Time in seconds and bytes of the watched port."""
 
+    def keep(self, setting: Proposal, interval: Interval) -> None:
+        """Add an interval and what was in force in it."""
+        self.reports.append(interval.report)
+        self.utilities.append(interval.utility)
+        self.settings.append(setting)
+
     @property
     def hops(self) -> int:
         """Packet-hops of the run."""
@@ -52,7 +58,7 @@ class Tuned:
         i = max(i for i, r in enumerate(self.reports) if r.start_ps * 1e-12 <= at_s + 1e-9)
         chosen = self.settings[i]
         own = chosen if isinstance(chosen, Setting) else chosen.get(port, chosen["cluster"])
-        return own.to_nvidia()["kmax"]
+        return own["kmax"]
 
     def flows(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return size in bytes, start and completion time in seconds of every finished flow."""
@@ -100,10 +106,8 @@ def tuned(
 
 def carried_out(spec: RunSpec, *, watch: Sequence[int] = (), every_us: float = 10.0) -> Tuned:
     """Carry out a run and keep what :func:`tuned` does, without writing a log."""
-    scenario, intervals = spec.scenario, spec.intervals
     seen = Tuned()
-    with closing(spec.make_tuner()) as acting, closing(spec.make_env()) as env:
-        observation, _ = env.reset(seed=spec.seed)
+    with acting(spec) as (tuner, env):
         if watch:
             env.backend.watch(  # type: ignore[attr-defined]  # the native one
                 round(every_us * 1e6),
@@ -112,18 +116,5 @@ def carried_out(spec: RunSpec, *, watch: Sequence[int] = (), every_us: float = 1
                     (now * 1e-12, float(ports["queue_bytes"][0]))
                 ),
             )
-        acting.start(replace(spec.context(env), observation=observation), spec.offers(env))
-        setting: Proposal = env.initial_setting.canonical()
-        window = Window(scenario.cadence)
-        while len(seen.reports) < intervals and not env.done:
-            if window.ready:
-                setting = acting.ask() or setting
-                window.open()
-            interval = env.run_interval(setting, tuning=acting.tuning)
-            seen.reports.append(interval.report)
-            seen.utilities.append(interval.utility)
-            seen.settings.append(setting)
-            outcome = window.add(interval)
-            if outcome is not None:
-                acting.tell(outcome)
+        walk(spec, tuner, env, seen.keep)
     return seen

@@ -21,6 +21,7 @@ from typing import Any
 from dcqcn_gym import _core
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.groups import same_everywhere
+from dcqcn_gym.core.knobs import schemes
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.compile import compile_scenario
@@ -30,7 +31,7 @@ from dcqcn_gym.runs.table import Table
 
 __all__ = ["SCHEMES", "Cost", "cost_of", "markdown", "scenario_of"]
 
-SCHEMES: tuple[str, ...] = tuple(_core.schemes())
+SCHEMES = schemes()
 """Every scheme of the engine, the default first."""
 
 FLOWS = 64

@@ -62,7 +62,7 @@ class Job:
     def setting(self, scenario: Scenario) -> Setting:
         """Return NVIDIA's default, without marking where only PFC is to hold the traffic."""
         default = scenario.default_setting()
-        return default if self.marking else default.replace_nvidia({"kmin": 4e6, "kmax": 4e6})
+        return default if self.marking else default.replace({"kmin": 4e6, "kmax": 4e6})
 
 
 ALL_TO_ALL = {"kind": "alltoall", "hosts": 20, "bytes": 12_000_000, "rounds": 1}

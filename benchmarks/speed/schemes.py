@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dcqcn_gym import _core
 from dcqcn_gym.benchmarks.speed.engine import JOBS, JobResult, run_once
+from dcqcn_gym.core.knobs import schemes
 from dcqcn_gym.runs.table import Table
 
 __all__ = ["DEFAULT_JOBS", "Speed", "measure_schemes", "table"]
@@ -34,16 +34,16 @@ def measure_schemes(
 
     Ratios are medians over the turns: hops per CPU second against DCQCN's of the same turn.
     """
-    schemes = list(_core.schemes())
+    every = schemes()
     speeds = []
     for job in jobs:
-        runs: dict[str, list[JobResult]] = {scheme: [] for scheme in schemes}
+        runs: dict[str, list[JobResult]] = {scheme: [] for scheme in every}
         for turn in range(repeats):
-            for scheme in schemes:
+            for scheme in every:
                 say(f"{job} under {scheme}, turn {turn + 1} of {repeats}")
                 runs[scheme].append(run_once(replace(JOBS[job], scheme=scheme)))
-        base = [run.hops_per_s for run in runs[schemes[0]]]
-        for scheme in schemes:
+        base = [run.hops_per_s for run in runs[every[0]]]
+        for scheme in every:
             rates = [run.hops_per_s for run in runs[scheme]]
             ratio = statistics.median(a / b for a, b in zip(rates, base, strict=True))
             hops = runs[scheme][0].hops

@@ -58,7 +58,7 @@ class DirectionPlan:
         scenario = load_scenario(self.scenario)
         base = scenario.default_setting()
         low, high = knob.tuned_at(scenario.line_rate_bps)
-        now = base.to_nvidia()
+        now = base
         if knob.name == "kmin":  # the other threshold stays where it is
             high = now["kmax"]
         if knob.name == "kmax":
@@ -83,14 +83,12 @@ def measure_directions(
 ) -> list[Line]:
     """Sweep every knob; what is finished in ``out`` is not run again. RunError names failures."""
     knobs = knob_table(load_scenario(plan.scenario).table.scheme).rows
-    jobs = {
-        (knob.name, *key): job
+    trials = {
+        (knob.name, *key): trial
         for knob in knobs
-        for key, job in plan.of(knob).jobs(out / knob.name).items()
+        for key, trial in plan.of(knob).trials(out / knob.name).items()
     }
-    for job in jobs.values():
-        job.path.parent.mkdir(parents=True, exist_ok=True)
-    found = carried_out(jobs, workers=workers, progress=progress)
+    found = carried_out(trials, workers, progress)
     return [
         Line(name, point[0], seed, *(float(f"{one[f]:.6g}") for f in FIGURES.values()))
         for (name, point, seed), one in _ordered(found)
@@ -110,7 +108,7 @@ def write_lines(path: Path, lines: Sequence[Line]) -> None:
 
 
 def read_directions(path: Path = DATA) -> list[Line]:
-    """Return a measurement that was kept; RunError for a file that holds none."""
+    """Return a measurement that was committed; RunError for a file that holds none."""
     try:
         return [Line(**json.loads(line)) for line in path.read_bytes().splitlines()]
     except (OSError, ValueError, TypeError) as error:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.sweep.metrics import METRICS, metric
 from dcqcn_gym.benchmarks.sweep.plan import Plan, Point
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import linear_axis, log_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
+from dcqcn_gym.report.metrics import METRICS, metric
 from dcqcn_gym.report.surface import surface_file
 from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.results import write_results

@@ -1,8 +1,7 @@
 """What is swept: knobs with their values, on which scenario, how long, with which seeds.
 
-Every point is a run of its own per seed, with an event log under ``OUT/runs``, carried out by
-:mod:`dcqcn_gym.runs.campaign`. The swept setting is in force from time 0 on, so the warm-up belongs
-to it as well. All points meet the same traffic.
+Every point is a run of its own per seed, a :class:`~dcqcn_gym.runs.trials.Trial`. The swept setting
+is in force from time 0 on, so the warm-up belongs to it as well. All points meet the same traffic.
 """
 
 from __future__ import annotations
@@ -17,19 +16,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.sweep.metrics import metrics_of
 from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Knob, Setting
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.report.metrics import metrics_of
 from dcqcn_gym.report.series import Series
-from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
+from dcqcn_gym.runs.campaign import Progress, raise_failures
 from dcqcn_gym.runs.log import read_run, write_json
 from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.runs.loop import RunSpec
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.results import scenario_digest
 from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.trials import Trial, carry_out
 
 __all__ = [
     "PLAN_FILE",
@@ -146,7 +146,7 @@ class Plan:
     def setting(self, point: Point) -> Setting:
         """Return the setting of a point."""
         names = [axis.knob.name for axis in self.axes]
-        return self.base.replace_nvidia(dict(zip(names, point, strict=True)))
+        return self.base.replace(dict(zip(names, point, strict=True)))
 
     def name(self, point: Point) -> str:
         """Return a point's name, which is that of its folder."""
@@ -161,14 +161,17 @@ class Plan:
             except ConfigError as error:
                 raise ConfigError(f"{error} at every point of the sweep") from None
 
-    def job(self, out: Path, point: Point, seed: int) -> RunJob:
-        """Return the run of a point with one seed."""
-        spec = held(self.scenario, self.setting(point), seed, self.intervals, self.backend)
-        return RunJob(spec, out / "runs" / self.name(point) / f"seed-{seed}.jsonl")
-
-    def jobs(self, out: Path) -> dict[tuple[Point, int], RunJob]:
+    def trials(self, out: Path) -> dict[tuple[Point, int], Trial]:
         """Return every run by point and seed, seed by seed."""
-        return {(p, seed): self.job(out, p, seed) for seed in self.every_seed for p in self.points}
+        folder = out / self.scenario.name
+        return {
+            (point, seed): Trial(
+                held(self.scenario, self.setting(point), seed, self.intervals, self.backend),
+                folder / self.name(point),
+            )
+            for seed in self.every_seed
+            for point in self.points
+        }
 
     def identity(self) -> dict[str, Any]:
         """Return what two sweeps in one folder have to share."""
@@ -203,22 +206,21 @@ def produce(
     or naming what failed; what is finished stays.
     """
     plan.check()
-    jobs = plan.jobs(out)
-    next(iter(jobs.values())).spec.check()
+    trials = plan.trials(out)
+    next(iter(trials.values())).spec.check()
     if not force:
         _check_same(plan, out)
-    for job in jobs.values():
-        job.path.parent.mkdir(parents=True, exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     write_json(out / PLAN_FILE, plan.identity())
-    return carried_out(jobs, workers=workers, progress=progress)
+    return carried_out(trials, workers, progress)
 
 
 def carried_out(
-    jobs: Mapping[Key, RunJob], *, workers: int | None = None, progress: Progress | None = None
+    trials: Mapping[Key, Trial], workers: int | None = None, progress: Progress | None = None
 ) -> dict[Key, dict[str, float]]:
     """Carry out runs by any key; return the metrics of each. RunError names what failed."""
-    raise_failures(carry_out(jobs.values(), workers=workers, progress=progress))
-    return {key: metrics_of(Series.of(read_run(job.path))) for key, job in jobs.items()}
+    raise_failures(carry_out(list(trials.values()), workers, progress))
+    return {key: metrics_of(Series.of(read_run(one.log))) for key, one in trials.items()}
 
 
 def _check_same(plan: Plan, out: Path) -> None:

@@ -57,8 +57,7 @@ struct KnobRow {
   // "line_fraction": tuned and step are percent of the line rate
   const char* scaling = "none";
   std::optional<double> off = std::nullopt;  // means "off"; only an explicit setting reaches it
-  double off_acts_like = 1.0;  // where a search that starts at "off" begins, of the tuned range
-  int since = 1;  // version of the table that brought it: older files of settings lack it
+  double off_acts_like = 1.0;   // where a search that starts at "off" begins, of the tuned range
   KnobRange tried_si = {0, 0};  // what the fuzzer tries; {0, 0}: the legal range
   const char* source = "";      // where default and ranges come from
 
@@ -87,7 +86,6 @@ template <class Setting, std::size_t N>
 constexpr bool sound(const std::array<Knob<Setting>, N>& knobs) {
   for (std::size_t i = 0; i < N; ++i) {
     const KnobRow& row = knobs[i].row;
-    if (row.since < 1) return false;
 #ifndef __SANITIZE_ADDRESS__  // with -fsanitize=undefined gcc takes no such address for a constant
     if (knobs[i].put == nullptr) return false;
 #endif

@@ -51,12 +51,16 @@ std::size_t NicSchemes::columns() const {
   return most;
 }
 
-NicSettings NicSchemes::read_settings(const SiRows& rows) const {
-  if (rows.rows != of_host_.size() || rows.columns != columns()) {
+void NicSchemes::check_shape(std::size_t rows, std::size_t cells) const {
+  if (rows != of_host_.size() || cells != columns()) {
     throw std::invalid_argument("apply: expected " + std::to_string(of_host_.size()) +
                                 " NIC rows of " + std::to_string(columns()) + " knobs, got " +
-                                std::to_string(rows.rows) + " of " + std::to_string(rows.columns));
+                                std::to_string(rows) + " of " + std::to_string(cells));
   }
+}
+
+NicSettings NicSchemes::read_settings(const SiRows& rows) const {
+  check_shape(rows.rows, rows.columns);
   NicSettings read;
   for (const auto& s : schemes_) read.push_back(s->read_settings(rows));
   return read;

@@ -26,6 +26,8 @@ class NicSchemes {
 
   // knob values that a NIC's row holds: the most that any of the schemes has
   std::size_t columns() const;
+  // throws std::invalid_argument unless there is a row a host, as wide as columns()
+  void check_shape(std::size_t rows, std::size_t cells) const;
   // one row a host; throws std::invalid_argument
   NicSettings read_settings(const SiRows& rows) const;
   Pace change_setting(int host, std::uint32_t slot, const NicSettings& next, Time now) {

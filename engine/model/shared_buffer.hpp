@@ -67,8 +67,9 @@ class SharedBuffer {
     least_alpha_ = *std::min_element(by_port.begin(), by_port.end());
   }
 
-  // take a packet in; false: it must be dropped
-  bool admit(unsigned port, unsigned priority, Bytes bytes) {
+  // take a packet in; false: it must be dropped. One that may not be lost, an ACK or a CNP, goes to
+  // the headroom when that is full too: a paused host still sends them, and no data beside them.
+  bool admit(unsigned port, unsigned priority, Bytes bytes, bool may_drop = true) {
     Ingress& in = ingress(port, priority);
     if (in.used + bytes <= pfc_.reserve) {
       in.used += bytes;
@@ -76,7 +77,8 @@ class SharedBuffer {
     }
     const Bytes limit = share(in.alpha, shared_);
     if (in.used + bytes - pfc_.reserve > limit) {
-      if (in.headroom + bytes > in.headroom_limit && shared_part(in.used) + bytes > limit) {
+      if (may_drop && in.headroom + bytes > in.headroom_limit &&
+          shared_part(in.used) + bytes > limit) {
         return false;
       }
       in.headroom += bytes;

@@ -232,7 +232,7 @@ void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
                           static_cast<std::uint32_t>(p.bytes - world_.scenario.wire.data_overhead));
   }
   SharedBuffer& shared = buffer(node);
-  if (!shared.admit(in_port, priority, p.bytes)) {
+  if (!shared.admit(in_port, priority, p.bytes, p.is_data())) {
     ++out.counters.dropped;
     ++world_.log.totals.drops;
     return;

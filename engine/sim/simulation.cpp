@@ -70,6 +70,7 @@ void Simulation::advance(Time until) {
 }
 
 const IntervalData& Simulation::report() {
+  ++data_.index;
   data_.start = data_.end;
   data_.end = now_;
   transport_.flush_rtts();

@@ -13,7 +13,7 @@ namespace dcqcn {
 
 // what one monitor interval reports; bindings.cpp turns it into IntervalReport
 struct IntervalData {
-  std::int64_t index = 0;
+  std::int64_t index = -1;  // counts from 0
   Time start = 0;
   Time end = 0;
   std::vector<PortReport> ports;

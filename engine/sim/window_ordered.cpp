@@ -154,7 +154,7 @@ inline void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, st
         static_cast<std::uint32_t>(in.bytes - world_.scenario.wire.data_overhead));
   }
   SharedBuffer& shared = w.sw.buffer;
-  if (!shared.admit(in_port, priority, in.bytes)) {
+  if (!shared.admit(in_port, priority, in.bytes, in.is_data())) {
     ++out.counters.dropped;
     ++world_.log.totals.drops;
     return;

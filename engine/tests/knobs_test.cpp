@@ -132,8 +132,7 @@ constexpr auto kToyKnobs = std::to_array<Knob<Toy>>({
       .tuned = {1, 50},
       .step = 5,
       .direction = 1,
-      .help = "",
-      .since = 2},
+      .help = ""},
      [](Toy& s, double v) { s.gap = picoseconds(v); }},
     {{.name = "toy_share",
       .group = "np",
@@ -160,7 +159,7 @@ void test_rows_of_another_setting() {
   const std::vector<KnobRow> rows = rows_of(kToyKnobs);
   CHECK_EQ(rows[0].tried().high, 100 * 1e-6);
   CHECK_EQ(rows[1].tried().low, 0.1);
-  CHECK(rows.size() == 2 && rows[0].since == 2 && !rows[0].is_ecn());
+  CHECK(rows.size() == 2 && !rows[0].is_ecn());
 }
 
 void test_schemes_are_found_by_name() {

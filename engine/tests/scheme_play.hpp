@@ -45,7 +45,7 @@ inline Outcome outcome(const Job& job, const std::string& engine, int splits = 0
   schemes.trace(true);
   for (const std::string& line : job.script) {
     if (!player.play(line)) continue;
-    o.digest = Fields(player.report()).digest(o.digest);
+    o.digest = Fields(player.report(), player.simulation().topology()).digest(o.digest);
     std::size_t at = 0;
     for (const SchemeReport& scheme : player.report().schemes) {
       for (const std::uint64_t n : scheme.counters) {

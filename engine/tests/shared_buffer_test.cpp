@@ -47,6 +47,9 @@ void test_one_port_by_hand() {
   CHECK_EQ(in.headroom, 10'000);
   CHECK(!b.admit(0, kData, 1000));
   CHECK_EQ(in.headroom, 10'000);
+  CHECK(b.admit(0, kData, 100, false));  // an ACK: s would be 8004 > 7988
+  CHECK_EQ(in.headroom, 10'100);
+  b.release(0, kData, 100);
 
   // Departures empty the headroom first. Then s = 7904, 6904, 5904, 4904; resume when
   // s + 3072 <= threshold: 4904 + 3072 = 7976 <= (71,808 - 4904) / 8 = 8363, but 8976 > 8238.

@@ -71,6 +71,30 @@ void test_what_headroom_is_enough() {
   CHECK(other.short_of_headroom() == nullptr);
 }
 
+// Host 0 is paused (two flows into host 1) and goes on acknowledging messages of host 3. Its ACKs
+// wait behind flows of twenty hosts into host 3: more than headroom is there for.
+std::string acks_of_a_paused_host() {
+  std::string text = worlds::one_switch(24, "", 80, 100'000, kEnough);
+  const std::string from = "buffer=12582912";
+  text.replace(text.find(from), from.size(), "buffer=1000000");
+  text.resize(text.size() - 4);  // without `end`
+  text += worlds::kPfc;
+  text.insert(text.find("resume_offset=3072") + 18, " ack_class=data");
+  text += "workload flows\nflow 0 1 1000000 0\nflow 2 1 1000000 0\n";
+  for (int i = 0; i < 1000; ++i) text += "flow 3 0 1000 0\n";
+  for (int h = 4; h < 24; ++h) text += "flow " + std::to_string(h) + " 3 200000 0\n";
+  return text + "end\n";
+}
+
+// an ACK that finds the headroom full is taken: lost, it would leave its flow open for ever
+void test_acks_as_data_are_not_lost() {
+  for (const char* engine : {"window", "event"}) {
+    const End end = end_of(acks_of_a_paused_host(), engine);
+    CHECK_EQ(end.drops, 0);
+    CHECK(end.done);
+  }
+}
+
 // ACKs that could drop are refused
 void test_acks_as_data_need_headroom() {
   const auto with_acks = [](long headroom) {
@@ -116,6 +140,7 @@ int main() {
   using namespace dcqcn;
   test_flows_end_where_headroom_is_short();
   test_what_headroom_is_enough();
+  test_acks_as_data_are_not_lost();
   test_acks_as_data_need_headroom();
   test_the_largest_switch();
   test_the_end_of_time();

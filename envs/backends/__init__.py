@@ -1,4 +1,4 @@
-"""The worlds behind the environment; a name here is what ``backend=`` and ``--backend`` take.
+"""The backends of the environment; a name here is what ``backend=`` and ``--backend`` take.
 
 A built-in is one file and one line in :data:`BUILTIN`; other packages register theirs in the
 entry-point group ``dcqcn_gym.backends``; ``path.py:Class`` names a file. A backend that takes an

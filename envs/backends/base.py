@@ -24,12 +24,12 @@ __all__ = [
 ]
 
 SIMULATED = frozenset({"fsd", "per_switch"})
-"""What a world offers whose reports have every figure."""
+"""What a backend offers whose reports have every figure."""
 
 
 @runtime_checkable
 class Backend(Protocol):
-    """A world in which DCQCN runs: created -> open -> (apply | advance)* -> closed.
+    """A network in which DCQCN runs: created -> open -> (apply | advance)* -> closed.
 
     ``open`` may be called again after ``close`` (a reset). A call out of order raises
     :class:`~dcqcn_gym.core.errors.StateError` that names the missing call.
@@ -88,7 +88,7 @@ class Watchable(Protocol):
 
 @runtime_checkable
 class Eventful(Protocol):
-    """A backend whose NICs can tell what the scheme of each queue pair does, event by event."""
+    """A backend whose NICs can report what the scheme of each queue pair does, event by event."""
 
     def trace_schemes(self) -> None:
         """Keep events from now on, until close."""
@@ -106,7 +106,7 @@ class ShowsLive(Protocol):
     """A backend that knows the flows which have not finished yet."""
 
     def live_flows(self) -> LiveFlows | None:
-        """Return them as of now, by source and ordinal; None if this world cannot know."""
+        """Return them as of now, by source and ordinal; None if this backend cannot know."""
 
 
 def live_flows_of(backend: Backend) -> LiveFlows | None:

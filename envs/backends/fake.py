@@ -24,6 +24,7 @@ from dcqcn_gym.core.interval import (
     FlowSizeDistribution,
     IntArray,
     IntervalReport,
+    report_with,
 )
 from dcqcn_gym.core.knobs import Knob, KnobTable, Setting
 from dcqcn_gym.envs.backends.base import SIMULATED
@@ -128,9 +129,8 @@ class FakeBackend:
 def _place(rows: FloatArray, knobs: Sequence[Knob], line_rate_bps: float) -> FloatArray:
     """Return the place of every value in its tuned range, 0..1, 1 favours throughput."""
     low, high = np.array([knob.tuned_at(line_rate_bps) for knob in knobs]).T
-    unit = np.array([knob.si_per_unit for knob in knobs])
     log = np.array([knob.log for knob in knobs])
-    value = np.clip(rows / unit, low, high)
+    value = np.clip(rows, low, high)
     linear = (value - low) / (high - low)
     shift = np.where(low > 0, 0.0, 1.0 - low)
     logarithmic = np.log((value + shift) / (low + shift)) / np.log((high + shift) / (low + shift))
@@ -183,19 +183,19 @@ def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> Interv
     marks = int(packets * 0.1 * (1 - push))
     acks = packets // max(n, 1)
     port_tx = np.concatenate([tx, tx])
-    return IntervalReport(
+    return report_with(
+        np.full(n, rate),
+        np.array(world.devices.port_node),
+        np.full(2 * n, rate),
         index=world.index,
         start_ps=world.now_ps,
         end_ps=world.now_ps + span_ps,
         host_tx_bytes=tx,
-        host_rate_bps=np.full(n, rate),
         rtt_src=hosts,
         rtt_dst=(hosts + 1) % n,
         rtt_count=np.full(len(hosts), acks),
         rtt_sum_ps=np.full(len(hosts), int(acks * BASE_RTT_PS * inflation)),
         rtt_base_ps=np.full(len(hosts), BASE_RTT_PS),
-        port_node=np.array(world.devices.port_node),
-        port_rate_bps=np.full(2 * n, rate),
         port_pause_ps=port_pause,
         port_tx_bytes=port_tx,
         port_tx_packets=port_tx // PACKET_BYTES,
@@ -203,7 +203,6 @@ def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> Interv
         port_marked_bytes=_spread(marks, n) * PACKET_BYTES,
         port_queue_bytes=queue,
         port_max_queue_bytes=2 * queue,
-        port_dropped_packets=np.zeros(2 * n, dtype=np.int64),
         port_pfc_sent=np.repeat([0, frames], n),
         port_pfc_received=np.repeat([frames, 0], n),
         delivered_bytes=packets * PAYLOAD_BYTES,
@@ -211,13 +210,9 @@ def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> Interv
         acks=packets,
         cnps=marks // 4,
         marks=marks,
-        drops=0,
-        retransmitted_packets=0,
         pauses=int(1000 * paused) * n,
         resumes=int(1000 * paused) * n,
         packet_hops=2 * packets,
-        rate_cuts=0,
-        rate_increases=0,
         active_flows=0 if silent else 4 * n,
         fsd=_fsd(world, share, 4 * n, silent=silent),
         finished=_finished(world, rng, span_ps, inflation, silent=silent),

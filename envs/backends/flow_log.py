@@ -1,4 +1,4 @@
-"""What stands around a monitor in Python: makes it, feeds it, checks and completes what it says."""
+"""The adapter of a monitor in Python: makes it, feeds it, checks and completes what it reports."""
 
 from __future__ import annotations
 

@@ -5,13 +5,14 @@ device counts is unknown (:data:`~dcqcn_gym.hw.figures.UNKNOWN`), and so is the 
 distribution unless a collector keeps one. On the digital fabric the controller moves the time.
 
 A report that is missing makes its interval longer: counters only grow, so the next ones have
-everything, and no figure is made up. :data:`MARKS` are the counters of a report that tell of it.
+everything, and no figure is made up. :data:`MARKS` are the counters of a report that count it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from dcqcn_gym.hw.drivers.mlx5_counters import ERRORS
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.figures import NO_FSD, UNKNOWN, Reading, Shape, report_of
 from dcqcn_gym.hw.fleet import Fleet, load_fleet
+from dcqcn_gym.hw.transaction import MOST_TRIAL_S
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["MARKS", "HardwareBackend", "reading_of", "scenario_digest"]
 
 PS_PER_MS = 10**9
+FABRIC_S = 600.0
+"""The longest that the digital fabric may work on a call."""
 
 MARKS = {
     "missing_reports": "reports that did not come, for which the interval went on",
@@ -70,7 +74,12 @@ class _Open:
     """Switch -> names of its ports, in the order of the scenario's."""
     now_ps: int = 0
     index: int = 0
-    applied: bool = False
+    lease_s: float = 0.0
+    """An agent that hears nothing for so long goes back to before the run."""
+    run: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
+    steps: int = 0
+    step: str = ""
+    """The step in force; empty before the first."""
     stale: bool = False
     """True if a change went out since ``before`` was read."""
     read_s: float = 0.0
@@ -161,12 +170,18 @@ class HardwareBackend:
         table = scenario.initial_setting().table
         self._open = _Open(
             controller, fabric, shape, table, scenario.monitor_interval_ps, before, ports,
-            read_s=first.instant_s,
+            read_s=first.instant_s, lease_s=self._lease_s(scenario.monitor_interval_ps),
         )  # fmt: skip
         self._open.fsd_sequence = self._sequence()
         if self.fleet.fsd_from_pairs:
             monitor = scenario.monitor
             self._open.pairs = QueuePairSizes(monitor.tau_bytes, monitor.theta, first.figures)
+
+    def _lease_s(self, interval_ps: int) -> float:
+        """Return the longest silence of a controller that lives: an interval and a lost answer."""
+        silence = 2 * self.fleet.timeout_s + 2e-12 * interval_ps
+        silence += 0.0 if self.fleet.fabric is None else FABRIC_S  # it works on an interval so long
+        return min(self.fleet.trial_s + silence, MOST_TRIAL_S / 2)
 
     def _fabric(self, scenario: Scenario, seed: int) -> AgentClient | None:
         """Return the connection to the digital fabric, begun anew; None for a real fleet."""
@@ -179,7 +194,8 @@ class HardwareBackend:
 
         client = AgentClient(
             Member(name="fabric", address=self.fleet.fabric), FABRIC_SERVICE, FABRIC_METHODS,
-            channel_credentials(self.fleet.tls, self._folder), dscp=0, timeout_s=600.0, attempts=1,
+            channel_credentials(self.fleet.tls, self._folder), dscp=0, timeout_s=FABRIC_S,
+            attempts=1,
         )  # fmt: skip
         client.ask("Reset", pb.Begin(seed=seed, scenario=scenario_digest(scenario)))
         return client
@@ -190,7 +206,10 @@ class HardwareBackend:
         controller.ask_all("Prepare", pb.Interval(ms=interval_ms))
 
     def apply(self, setting: DeviceSetting) -> None:
-        """Put a setting in force on every device, or on none: one confirmed transaction."""
+        """Put a setting in force on every device: the next step of a run that is never confirmed.
+
+        The first one begins the run. A failure ends it, and every device goes back to before it.
+        """
         opened = self._opened("apply")
         nic, ecn = resolve(setting, opened.shape.devices, opened.table)
         targets: dict[str, Targets] = {
@@ -201,17 +220,18 @@ class HardwareBackend:
         for name, ports in opened.ports.items():
             own = {port: dict(zip(opened.table.ecn, next(rows), strict=True)) for port in ports}
             targets[name] = own
-        opened.controller.carry_out(targets, f"interval {opened.index}")
-        opened.applied = opened.stale = True
+        opened.steps += 1
+        opened.step = opened.controller.step(opened.run, opened.steps, targets, opened.lease_s)
+        opened.stale = True
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
         """Wait for one monitor interval (or ``duration_ps``) and report what was counted.
 
         What devices counted while settings changed belongs to no interval. Raises DeviceError if
-        an agent still tells nothing after ``missing_intervals`` more.
+        an agent still reports nothing after ``missing_intervals`` more.
         """
         opened = self._opened("advance")
-        if not opened.applied:
+        if not opened.step:
             raise StateError("advance() without a setting; call apply() first")
         if opened.stale and opened.fabric is None:  # a fabric's time stood still meanwhile
             self._read_anew(opened)
@@ -236,9 +256,10 @@ class HardwareBackend:
         opened.read_s = found.instant_s
 
     def _pass_until_all(self, opened: _Open, span_ps: int) -> tuple[Gathered, dict[str, int]]:
-        """Let the time pass until every agent has told its figures; return them, and the marks."""
+        """Let the time pass until every agent has reported; return its figures, and the marks."""
         marks = dict.fromkeys(MARKS, 0)
         for _ in range(self.fleet.missing_intervals + 1):
+            opened.controller.keep_run(opened.step, opened.lease_s + span_ps * 1e-12)
             self._pass(opened, span_ps)
             allowed_s = self._clock() + self.fleet.late_share * span_ps * 1e-12
             found = opened.controller.gather(opened.index)
@@ -251,7 +272,7 @@ class HardwareBackend:
         return _complete(found), marks
 
     def _pass(self, opened: _Open, span_ps: int) -> None:
-        """Let the time pass: the fabric's if there is one, else that of the world."""
+        """Let the time pass: the fabric's if there is one, else that of the clock."""
         if opened.fabric is None:
             self._sleep(span_ps * 1e-12)
             return
@@ -290,8 +311,10 @@ class HardwareBackend:
             raise ConfigError(f"{path}: not a collector's file ({error})") from None
 
     def close(self) -> None:
-        """Leave the devices at the last confirmed setting; allowed in every state."""
+        """End the run: every device goes back to its setting before it; allowed in every state."""
         if self._open is not None:
+            if self._open.step:
+                self._open.controller.end_run(self._open.run, "the end of a run")
             self._open.controller.close()
             if self._open.fabric is not None:
                 self._open.fabric.close()

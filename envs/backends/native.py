@@ -69,7 +69,6 @@ class _Open:
     flow_log: FlowLogReader | None
     """Of a monitor in Python; None: the engine's own makes the distribution."""
     applied: bool = False
-    index: int = 0
     watch: _Watch | None = None
     reader: ReportReader = field(default_factory=ReportReader)
 
@@ -142,8 +141,7 @@ class NativeBackend:
             log = opened.simulation.flow_log()
             fsd = opened.flow_log.read(log, figures["start_ps"], figures["end_ps"])
             figures["fsd"] = as_figures(fsd)
-        opened.index += 1
-        return opened.reader.read({**figures, "index": opened.index - 1})
+        return opened.reader.read(figures)
 
     def watch(self, every_ps: int, ports: Sequence[int], look: Look) -> None:
         """Call ``look(now_ps, ports, flows)`` at every multiple of ``every_ps``, until close.

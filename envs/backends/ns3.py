@@ -25,7 +25,7 @@ from dcqcn_gym.core.errors import (
 )
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
-from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
+from dcqcn_gym.core.knobs import DCQCN, Setting
 from dcqcn_gym.envs.backends.base import SIMULATED, Look
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
@@ -42,7 +42,6 @@ from dcqcn_gym.envs.backends.ns3_bridge.errors import SchemaMismatchError
 from dcqcn_gym.envs.backends.ns3_bridge.link import Deadlines, Link, Transport
 from dcqcn_gym.envs.backends.ns3_bridge.process import SimulationProcess, python_command
 from dcqcn_gym.envs.backends.ns3_bridge.report_codec import decode_report
-from dcqcn_gym.envs.backends.ns3_bridge.report_memory import REPORT_FD_VARIABLE, ReportMemory
 from dcqcn_gym.envs.backends.ns3_bridge.schema import (
     PROTOCOL,
     canonical,
@@ -78,12 +77,10 @@ class _Session:
 
     def __init__(self, transport: Transport, record: Path | None) -> None:
         self.process = SimulationProcess()
-        # a recording is to hold everything
-        self.memory = ReportMemory.create() if record is None else None
         try:
             self.link = Link(self.process, transport=transport, record=record)
         except BaseException:
-            self._stop()
+            self.process.stop()
             raise
         self.step = 0
         self.time_ps = 0
@@ -93,19 +90,10 @@ class _Session:
         self.watch: _Watch | None = None
 
     def start(self, command: Sequence[str]) -> None:
-        environment, inherit = {"PYTHONUNBUFFERED": "1", REPORT_FD_VARIABLE: ""}, []
-        if self.memory is not None:
-            environment[REPORT_FD_VARIABLE] = str(self.memory.descriptor)
-            inherit.append(self.memory.descriptor)
-        self.process.start(command, environment, inherit)
+        self.process.start(command, {"PYTHONUNBUFFERED": "1"})
 
     def close(self) -> None:
         self.link.close()
-        self._stop()
-
-    def _stop(self) -> None:
-        if self.memory is not None:
-            self.memory.close()
         self.process.stop()
 
 
@@ -170,7 +158,8 @@ class Ns3Backend:
             session = _Session(self._transport, self._record)
         self._session = session
         self._table, self._interval_ps = scenario.table, scenario.monitor_interval_ps
-        self._legal = _legal_si(scenario.line_rate_bps, self._table)
+        rate = scenario.line_rate_bps
+        self._legal = [row.legal_at(rate) for row in self._table.rows]
         try:
             file = session.process.folder / "scenario.json"
             with _told(scenario.name):
@@ -214,7 +203,7 @@ class Ns3Backend:
             session.waiting = None
         state = self._ask(session, request)
         session.step += 1
-        return decode_report(state, session.memory)
+        return decode_report(state)
 
     def watch(self, every_ps: int, ports: Sequence[int], look: Look) -> None:
         """Call ``look(now_ps, ports, flows)`` for every multiple of ``every_ps``, until close.
@@ -238,7 +227,7 @@ class Ns3Backend:
 
     def _surely_legal(self, setting: Setting) -> bool:
         """True if the simulation cannot refuse the values; quicker than Setting.check."""
-        pairs = zip(setting.values_si, self._legal, strict=True)
+        pairs = zip(setting.numbers, self._legal, strict=True)
         legal = all(low <= value <= high for value, (low, high) in pairs)
         return legal and setting["kmin"] <= setting["kmax"]
 
@@ -351,12 +340,6 @@ def _check_files() -> None:
     finally:
         for descriptor in held:
             os.close(descriptor)
-
-
-def _legal_si(line_rate_bps: float, table: KnobTable) -> list[tuple[float, float]]:
-    """Return the legal range of every knob in SI units."""
-    ranges = ((knob, knob.legal_at(line_rate_bps)) for knob in table.rows)
-    return [(knob.to_si(low), knob.to_si(high)) for knob, (low, high) in ranges]
 
 
 def _mismatch(

@@ -53,7 +53,7 @@ def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
     if unlimited is None or unlimited < 0:
         raise ConfigError("report field 'unlimited_flows': expected a whole number at or above 0")
     _check_names(flat, unknown)
-    read = {path: _value(path, REPORT_FIELDS[path], value) for path, value in flat.items()}
+    read = {path: _value(path, REPORT_FIELDS[path].kind, value) for path, value in flat.items()}
     lengths = _lengths(read)
     for path in unknown:
         if path in read and np.any(read[path]):
@@ -66,11 +66,12 @@ def fsd_from_dict(values: Mapping[str, Any]) -> FlowSizeDistribution:
     """Build a flow-size distribution; raise ConfigError as :func:`report_from_dict` does."""
     flat = _flattened({"fsd": values})
     read = {}
-    for path, kind in REPORT_FIELDS.items():
+    for path, field in REPORT_FIELDS.items():
         if path.startswith("fsd."):
             if path not in flat:
-                raise ConfigError(f"report field {path!r} is missing; expected {_EXPECTED[kind]}")
-            read[path.removeprefix("fsd.")] = _value(path, kind, flat.pop(path))
+                expected = _EXPECTED[field.kind]
+                raise ConfigError(f"report field {path!r} is missing; expected {expected}")
+            read[path.removeprefix("fsd.")] = _value(path, field.kind, flat.pop(path))
     if flat:
         path = next(iter(flat))
         raise ConfigError(f"unknown report field {quote(path)}{did_you_mean(path, REPORT_FIELDS)}")
@@ -81,14 +82,11 @@ def fsd_from_dict(values: Mapping[str, Any]) -> FlowSizeDistribution:
 def report_to_dict(report: IntervalReport) -> dict[str, Any]:
     """Return a report as JSON values; the inverse of :func:`report_from_dict`."""
     plain: dict[str, Any] = {"fsd": {}, "finished": {}}
-    for path in REPORT_FIELDS:
+    for path, field in REPORT_FIELDS.items():
         if path in report.unknown:
             continue
         part, _, name = path.rpartition(".")
-        value = getattr(getattr(report, part) if part else report, name)
-        (plain[part] if part else plain)[name] = (
-            value.tolist() if isinstance(value, np.ndarray) else value
-        )
+        (plain[part] if part else plain)[name] = field.of(report)
     if report.scheme_counters:
         plain["scheme_counters"] = dict(report.scheme_counters)
     if report.unlimited_flows:
@@ -190,11 +188,11 @@ def _check_names(flat: Mapping[str, Any], unknown: frozenset[str]) -> None:
             raise ConfigError(
                 f"unknown report field {quote(path)}{did_you_mean(path, REPORT_FIELDS)}"
             )
-    for path, kind in REPORT_FIELDS.items():
+    for path, field in REPORT_FIELDS.items():
         if path not in flat and path not in unknown:
             raise ConfigError(
-                f"report field {path!r} is missing; expected {_EXPECTED[kind]} (a figure that the "
-                "backend cannot know is named in 'unknown')"
+                f"report field {path!r} is missing; expected {_EXPECTED[field.kind]} (a figure "
+                "that the backend cannot know is named in 'unknown')"
             )
 
 
@@ -279,12 +277,9 @@ def _lengths(read: Mapping[str, Any]) -> dict[str, int]:
 
 def _nothing(path: str, lengths: Mapping[str, int]) -> Any:
     """Return what an unknown field holds: zeros of its type."""
-    kind = REPORT_FIELDS[path]
     table = next((t for t in _TABLES if path.startswith(t)), None)
     length = FSD_BINS if path == "fsd.bins" else lengths.get(table or "", 0)
-    if kind.endswith("Array"):
-        return np.zeros(length, dtype=np.int64 if kind == "IntArray" else np.float64)
-    return {"int": 0, "float": 0.0, "bool": False}[kind]
+    return REPORT_FIELDS[path].zeros(length)
 
 
 def _report(

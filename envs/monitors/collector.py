@@ -136,4 +136,4 @@ FORMS: Mapping[str, Callable[[Collector, bytes, str], dict[Hashable, float]]] = 
     "netflow": Collector._netflow,
     "ipfix": Collector._netflow,
 }
-"""Form of datagrams -> how they are read; NetFlow v9 and IPFIX tell each other apart."""
+"""Form of datagrams -> how they are read; NetFlow v9 and IPFIX name their version."""

@@ -1,3 +1,3 @@
-"""Room `scenario`: what is simulated and what is asked of a tuner, from one TOML file."""
+"""Scenarios: what is simulated and what is asked of a tuner, from one TOML file."""
 
 __all__: list[str] = []

@@ -6,7 +6,7 @@ from what the network does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -15,9 +15,11 @@ from typing_extensions import Self
 from dcqcn_gym.core.applications import Application
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.hosts import Bytes, HostNumber, HostSet, Timed, TimeUs, select_hosts
+from dcqcn_gym.envs.scenario.tables import Cdf
 from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
+from dcqcn_gym.envs.scenario.workload import items, listed, stop_ps
 
-__all__ = ["GRADIENT_BYTES", "STORAGE_PATTERNS", "ParameterServer", "Storage", "applications_of"]
+__all__ = ["GRADIENT_BYTES", "STORAGE_PATTERNS", "ParameterServer", "Storage"]
 
 Block = Annotated[int, Field(ge=1, le=2**40, description="bytes")]
 
@@ -113,6 +115,40 @@ class Storage(Timed):
             )
         return compute, storage
 
+    def lines(self, net: Fabric, cdfs: Sequence[Cdf]) -> Iterator[str]:
+        """Yield the line of the compiled text."""
+        compute, storage = self.resolve(net)
+        low, high = self.blocks
+        yield "workload storage " + items(
+            hosts=listed(compute),
+            dsts=listed(storage),
+            depth=self.depth,
+            copies=self.copies,
+            read_share=repr(self.reads),
+            block_min=low,
+            block_max=high,
+            bytes=self.message_bytes,
+            start_ps=us_to_ps(self.start_us),
+            stop_ps=stop_ps(self.stop_us),
+            rounds=self.ios,
+            priority=self.priority,
+        )
+
+    def largest_flow(self, net: Fabric) -> tuple[int, int]:
+        """Return the largest block, or the message if that is larger."""
+        return max(self.message_bytes, *self.blocks), 1
+
+    @property
+    def endless(self) -> bool:
+        """Whether neither a time nor a number of IOs ends it."""
+        return self.stop_us is None and self.ios == 0
+
+    def as_application(self, net: Fabric, number: int) -> Application:
+        """Return how IOs are told: of computing hosts, by the smallest block."""
+        compute, _ = self.resolve(net)
+        start = us_to_ps(self.start_us)
+        return Application(number, self.kind, compute, 1, start, self.blocks[0])
+
 
 class ParameterServer(Timed):
     """Workers push a gradient to ``server``, which answers all of them when it has all.
@@ -154,15 +190,29 @@ class ParameterServer(Timed):
             )
         return workers
 
+    def lines(self, net: Fabric, cdfs: Sequence[Cdf]) -> Iterator[str]:
+        """Yield the line of the compiled text."""
+        yield "workload parameter-server " + items(
+            hosts=listed(self.resolve(net)),
+            dst=self.server,
+            bytes=self.gradient_bytes,
+            off_ps=us_to_ps(self.compute_us),
+            start_ps=us_to_ps(self.start_us),
+            stop_ps=stop_ps(self.stop_us),
+            rounds=self.iterations,
+            priority=self.priority,
+        )
 
-def applications_of(workloads: Sequence[object], net: Fabric) -> list[Application]:
-    """Return how the operations of each storage and parameter server are told from its flows."""
-    found = []
-    for i, w in enumerate(workloads):
-        if isinstance(w, Storage):
-            compute, _ = w.resolve(net)
-            found.append(Application(i, w.kind, compute, 1, us_to_ps(w.start_us), w.blocks[0]))
-        elif isinstance(w, ParameterServer):
-            workers = w.resolve(net)
-            found.append(Application(i, w.kind, workers, len(workers), us_to_ps(w.start_us)))
-    return found
+    def largest_flow(self, net: Fabric) -> tuple[int, int]:
+        """Return the bytes of a gradient."""
+        return self.gradient_bytes, 1
+
+    @property
+    def endless(self) -> bool:
+        """Whether neither a time nor a number of iterations ends it."""
+        return self.stop_us is None and self.iterations == 0
+
+    def as_application(self, net: Fabric, number: int) -> Application:
+        """Return how iterations are told: all workers' together."""
+        workers = self.resolve(net)
+        return Application(number, self.kind, workers, len(workers), us_to_ps(self.start_us))

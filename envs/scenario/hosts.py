@@ -8,9 +8,9 @@ from pydantic import Field, ValidationInfo, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.topology import Fabric
+from dcqcn_gym.envs.scenario.workload import BaseWorkload
 
 __all__ = [
     "Bytes", "Connections", "HostNumber", "HostSet", "Priority", "TimeUs", "Timed", "select_hosts",
@@ -69,7 +69,7 @@ def select_hosts(
     return tuple(hosts)
 
 
-class Timed(StrictModel):
+class Timed(BaseWorkload):
     """Common keys: when new flows may start, and their priority."""
 
     start_us: TimeUs = 0.0

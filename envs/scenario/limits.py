@@ -31,7 +31,7 @@ MAX_PORTS = 4096
 MAX_MEMORY_BYTES = 4 * 10**9
 MAX_SKETCH_BYTES = 10**9
 MAX_FLOW_PACKETS = 2**31 - 1
-"""Packet numbers of a queue pair have 32 bits, and which of two is later has to be told."""
+"""Packet numbers of a queue pair have 32 bits, and which of two is later has to be known."""
 
 _LINK_BYTES = 800
 """Of one link: 180 B as Python objects, twice while it expands, 100 B of text, 300 B of ports."""

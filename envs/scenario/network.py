@@ -18,7 +18,7 @@ from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
 from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
 from dcqcn_gym.envs.scenario.topology import Fabric, Topology, fabric
-from dcqcn_gym.envs.scenario.workloads import Poisson, Workload, largest_flow, mean_gap_ps
+from dcqcn_gym.envs.scenario.workloads import Workload
 
 __all__ = ["Cnp", "Network", "Switch", "Transport", "Wire"]
 
@@ -57,8 +57,10 @@ class Wire(StrictModel):
 class Switch(StrictModel):
     """Shared buffer and PFC of every switch.
 
-    ``buffer_bytes`` is 12 MiB x (fastest rate / 100 Gb/s) if it is not given. The headroom of a
-    port is ``headroom_factor`` x rate x one-way delay, once per lossless priority. With
+    ``buffer_bytes`` is 12 MiB x (fastest rate / 100 Gb/s) if it is not given; headroom and reserve
+    come on top of that where they do not fit into it, as at a switch of 256 ports. The headroom of
+    a port is ``headroom_factor`` x rate x one-way delay, or what a pause needs in order to act
+    before a packet is lost if that is more, once per lossless priority. With
     ``pfc = false`` nothing is paused and packets are dropped at the dynamic threshold. ``alpha`` is
     the share of the free buffer at which that is; ``"computed"``: :mod:`.alpha` says how.
     ``ecmp_salt`` draws other paths for all flows; ``ecmp_table`` chooses those of single flows.
@@ -136,7 +138,7 @@ def _schema_of_rp(schema: dict[str, Any]) -> None:
 
 
 class Network(StrictModel):
-    """A network and its traffic, apart from the task; a world is built from it.
+    """A network and its traffic, without the task; a backend builds it.
 
     ``rp`` at the top level is read as the option of the scheme that it is.
     """
@@ -184,20 +186,18 @@ class Network(StrictModel):
         self.scheme.groups_in(net)
         for i, workload in enumerate(self.workloads):
             try:
-                workload.resolve(net)
-                check_flow(*largest_flow(workload, net), self.wire.payload_bytes)
-                if isinstance(workload, Poisson):
-                    mean_gap_ps(workload, net)
+                workload.check(net)
+                check_flow(*workload.largest_flow(net), self.wire.payload_bytes)
             except ConfigError as error:
                 raise ConfigError(f"workloads[{i}]: {error}") from None
         table = self.switch.ecmp_table
         check_next_hops(((f"switch.ecmp_table[{i}]", x) for i, x in enumerate(table)), net)
-        self._check_ack_class(net)
+        self._check_ack_class()
         self.transport.check(self.wire.payload_bytes)
         self._check_buffer(net)
         return self
 
-    def _check_ack_class(self, net: Fabric) -> None:
+    def _check_ack_class(self) -> None:
         if self.switch.ack_class == "control":
             return
         for i, workload in enumerate(self.workloads):
@@ -207,46 +207,43 @@ class Network(StrictModel):
                     "expected 'pfc = true' and its priority in 'lossless', because a completed "
                     "message is not acknowledged again"
                 )
-        for link in net.links:
-            room = self.headroom_bytes(link.ps_per_byte, link.delay_ps)
-            need = self.headroom_needed(link.ps_per_byte, link.delay_ps)
-            if room < need:
-                raise ConfigError(
-                    f"switch.ack_class = 'data' with a headroom of {room} bytes at a link that "
-                    f"needs {need}, so that ACKs can be lost; expected a larger headroom_factor"
-                )
 
     def _check_buffer(self, net: Fabric) -> None:
         if not self.switch.pfc:
             return
-        classes = len(self.switch.lossless)
-        need = [0] * net.n_nodes
-        ports = [0] * net.n_nodes
-        for link in net.links:
-            for end in (link.a, link.b):
-                room = self.headroom_bytes(link.ps_per_byte, link.delay_ps)
-                need[end] += classes * (room + self.switch.reserve_bytes)
-                ports[end] += 1
-        for node in range(net.n_hosts, net.n_nodes):
-            if need[node] >= self.buffer_bytes:
+        buffer = self.buffer_bytes
+        for node, (ports, need) in self._set_aside(net).items():
+            if need >= buffer:
                 raise ConfigError(
-                    f"switch.buffer_bytes = {self.buffer_bytes} is too small: headroom and "
-                    f"reserve of the {ports[node]} ports of switch {node} take {need[node]} "
+                    f"switch.buffer_bytes = {buffer} is too small: headroom and "
+                    f"reserve of the {ports} ports of switch {node} take {need} "
                     "bytes; expected a larger buffer, shorter links or a smaller headroom_factor"
                 )
 
+    def _set_aside(self, net: Fabric) -> dict[int, tuple[int, int]]:
+        """Return the ports of every switch, and the bytes of their headroom and reserve."""
+        found = dict.fromkeys(range(net.n_hosts, net.n_nodes), (0, 0))
+        headroom: dict[tuple[int, int], int] = {}  # many links, few kinds of them
+        for link in net.links:
+            kind = link.ps_per_byte, link.delay_ps
+            if kind not in headroom:
+                headroom[kind] = self.headroom_bytes(*kind)
+            own = len(self.switch.lossless) * (headroom[kind] + self.switch.reserve_bytes)
+            for end in (link.a, link.b):
+                if end in found:
+                    ports, need = found[end]
+                    found[end] = ports + 1, need + own
+        return found
+
     def headroom_bytes(self, ps_per_byte: int, delay_ps: int) -> int:
-        """Return the headroom of a switch port on a link: factor x rate x one-way delay."""
+        """Return the headroom of a switch port on a link; docs/model.md has what is enough."""
         if not self.switch.pfc:
             return 0
-        return math.ceil(self.switch.headroom_factor * delay_ps / ps_per_byte)
-
-    def headroom_needed(self, ps_per_byte: int, delay_ps: int) -> int:
-        """Return the headroom with which nothing drops (docs/model.md), as the engine counts it."""
         sizes = self.wire.sizes()
         frame = self.wire.payload_bytes + sizes["data"]
         ahead = max(frame, sizes["ack"], sizes["cnp"]) + len(self.switch.lossless) * sizes["pfc"]
-        return 2 * frame + ahead - (-2 * delay_ps // ps_per_byte)
+        enough = 2 * frame + ahead - (-2 * delay_ps // ps_per_byte)
+        return max(math.ceil(self.switch.headroom_factor * delay_ps / ps_per_byte), enough)
 
     @property
     def fabric(self) -> Fabric:
@@ -291,8 +288,17 @@ class Network(StrictModel):
         return computed_alpha(self) if isinstance(alpha, str) else alpha
 
     @property
+    def set_aside_bytes(self) -> int:
+        """Headroom and reserve of the switch whose ports need most; 0 without PFC."""
+        if not self.switch.pfc:
+            return 0
+        return max(need for _, need in self._set_aside(self.fabric).values())
+
+    @property
     def buffer_bytes(self) -> int:
         """Shared buffer of every switch in bytes."""
         if self.switch.buffer_bytes is not None:
             return self.switch.buffer_bytes
-        return round(BUFFER_AT_100G * self.fabric.fastest_bps / 100e9)
+        usual = round(BUFFER_AT_100G * self.fabric.fastest_bps / 100e9)
+        aside = self.set_aside_bytes
+        return usual if aside < usual else usual + aside

@@ -7,18 +7,21 @@ docs/scenarios.md explains every key.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import CONFIGS, load_toml
+from dcqcn_gym.core.config import CONFIGS, load_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import check_group_names
 from dcqcn_gym.core.knobs import KnobTable, Setting, default_setting
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, with_optional
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.choices import check_ranges, turned
+from dcqcn_gym.envs.scenario.held_flows import check_held
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.task import Task
@@ -37,6 +40,7 @@ class Scenario(Task, Network):
 
     @model_validator(mode="after")
     def _check_task_on_network(self) -> Self:
+        check_held(self, self)
         self.initial_setting()
         check_ranges(self.ranges, self.line_rate_bps, self.table)
         KnobSpace(self.turned, self.line_rate_bps, self.table, self.ranges)
@@ -45,6 +49,16 @@ class Scenario(Task, Network):
         except ConfigError as error:
             raise ConfigError(f"groups: {error}") from None
         return self
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy. One of another ``scheme`` is checked: its knobs are that scheme's.
+
+        Raises ConfigError if what was given for the old scheme does not fit the new one.
+        """
+        if not update or "scheme" not in update:
+            return super().model_copy(update=update, deep=deep)
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return validate({**given, **update}, type(self), source=f"scenario {self.name!r}")
 
     @property
     def turned(self) -> tuple[str, ...]:

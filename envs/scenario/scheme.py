@@ -1,12 +1,12 @@
 """The congestion control that NICs and switches run: the key ``scheme`` and its options.
 
-A scheme is one model here with its ``name`` and its options, and one line in :data:`SCHEMES`.
+A scheme is one model here with its ``name`` and its options, and its place in the union below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 from typing_extensions import Self
@@ -85,7 +85,7 @@ class DolceRc(SchemeModel):
     """Dolce-RC: a bandit chooses how much a CNP cuts and how far the rate recovers.
 
     ``ratio``: what a reward is made of, CNPs over microseconds in which data left (``"slots"``) or
-    marked packets, told in the CNP, over packets (``"count"``). ``memory``: what learns as one
+    marked packets, reported in the CNP, over packets (``"count"``). ``memory``: what learns as one
     connection, a pair of hosts or a queue pair. ``arithmetic``: doubles, or a NIC's whole numbers.
     """
 
@@ -128,8 +128,12 @@ def _not_mixed(value: Any) -> Any:
     return _by_name(value)
 
 
+def _named(models: Sequence[type[SchemeModel]]) -> dict[str, type[SchemeModel]]:
+    return {model.model_fields["name"].default: model for model in models}
+
+
 _One = Dcqcn | DcqcnPlus | Timely | DolceRc | DolceRcPlus
-_OneName = Literal["dcqcn", "dcqcn-plus", "timely", "dolce-rc", "dolce-rc-plus"]
+_OneName: Any = Literal.__getitem__(tuple(_named(get_args(_One))))
 OneScheme = Annotated[
     Annotated[_One, Field(discriminator="name")],
     BeforeValidator(_not_mixed, json_schema_input_type=_OneName | _One),
@@ -189,14 +193,7 @@ class Mix(SchemeModel):
         return found
 
 
-SCHEMES: Mapping[str, type[SchemeModel]] = {
-    "dcqcn": Dcqcn,
-    "dcqcn-plus": DcqcnPlus,
-    "timely": Timely,
-    "dolce-rc": DolceRc,
-    "dolce-rc-plus": DolceRcPlus,
-    "mix": Mix,
-}
+SCHEMES: Mapping[str, type[SchemeModel]] = _named((*get_args(_One), Mix))
 """Every scheme by the name that a scenario gives."""
 
 _Any = _One | Mix

@@ -1,6 +1,6 @@
 """Tables that a scenario reads from CSV: flow-size distributions and explicit flow lists.
 
-A table is read once, checked line by line, and kept inside the scenario, so that a recorded run
+A table is read once, checked line by line, and stored in the scenario, so that a recorded run
 can be replayed where the file does not exist.
 """
 

@@ -135,5 +135,5 @@ class Task(GrownModel):
         """
         if isinstance(self.initial, str):
             return PRESETS[self.initial](line_rate_bps, table)
-        setting = default_setting(line_rate_bps, table).replace_nvidia(dict(self.initial))
+        setting = default_setting(line_rate_bps, table).replace(dict(self.initial))
         return setting.check(line_rate_bps, "initial")

@@ -1,7 +1,6 @@
 """The smallest tuner that searches: random nudges of the additive step, the best one is kept."""
 
-from dcqcn_gym.knobs import Setting
-
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners import Tuner, TunerContext
 
 
@@ -17,7 +16,7 @@ class Nudge(Tuner):
         self._random = context.generator()
 
     def ask(self) -> Setting:
-        """Return the best setting so far with another additive step (SI units: bit/s)."""
+        """Return the best setting so far with another additive step."""
         best = self.recommend()
         step = best["rp_ai_rate"] * self._random.uniform(0.5, 2.0)
         return best.replace(self.context.space.clip({"rp_ai_rate": step}))

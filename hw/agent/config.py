@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.knobs import DCQCN
+from dcqcn_gym.hw.agent.privileges import CAPABILITIES
 from dcqcn_gym.hw.drivers import Driver, Surroundings, make_driver
+from dcqcn_gym.hw.limits import Range
 from dcqcn_gym.hw.runner import RecordedRunner, SystemRunner
 from dcqcn_gym.hw.tls import Address, Dscp, Tls
 
@@ -40,10 +44,34 @@ class AgentConfig(StrictModel):
     loads: tuple[str, ...] = Field(
         default=(), description="load that may be started here, as ib_write_bw; none unless told"
     )
+    line_rate_gbps: float | None = Field(
+        default=None, gt=0, description="of the device's ports, unless the device tells it"
+    )
+    limits: dict[str, Range] = Field(
+        default={}, description="knob -> low and high, instead of the agent's own limits"
+    )
+    capabilities: tuple[str, ...] = Field(
+        default=(), description="of the kernel that this agent keeps beside those of its kind"
+    )
     reflection: bool = Field(default=False, description="tell anybody's tools the protocol")
     dscp: Dscp = 0
     tls: Tls
     settings: dict[str, Any] = Field(default={}, description="what the driver wants to know")
+
+    @field_validator("capabilities")
+    @classmethod
+    def _known_capabilities(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in CAPABILITIES:
+                raise UnknownNameError("capability", name, CAPABILITIES)
+        return names
+
+    @field_validator("limits")
+    @classmethod
+    def _known(cls, limits: dict[str, Range]) -> dict[str, Range]:
+        for name in limits:
+            DCQCN[name]
+        return limits
 
     def make_driver(self, folder: Path, source: str) -> Driver:
         """Return the driver; ``folder`` is that of the file, ``source`` its name in messages."""

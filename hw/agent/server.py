@@ -17,16 +17,23 @@ from dcqcn_gym.core.errors import (
 )
 from dcqcn_gym.hw.agent.config import AgentConfig
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
+from dcqcn_gym.hw.agent.spare import SPARE
 from dcqcn_gym.hw.agent.ticker import Ticker
-from dcqcn_gym.hw.drivers import Driver
+from dcqcn_gym.hw.drivers import Driver, Targets
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.journal import Journal
+from dcqcn_gym.hw.limits import check_limits
 from dcqcn_gym.hw.load.jobs import LoadJobs
 from dcqcn_gym.hw.tls import MOST_REPLY, MOST_REQUEST, Tls, channel_options
 from dcqcn_gym.hw.transaction import Clock, Guard, Who
 
 __all__ = ["Agent", "handlers", "load_agent", "parsed", "secure_server"]
 
+MOST_CONNECTIONS = 32
+HANDSHAKE_S = 3.0
+"""Seconds after which a connection that shows no certificate is closed."""
+IDLE_S = 300.0
+"""Seconds after which one that asks nothing is closed; its controller opens another."""
 _TICKER = Ticker()
 Wrap = Callable[[Driver], Driver]
 _CODES = {
@@ -94,6 +101,9 @@ def secure_server(
         ("grpc.max_receive_message_length", MOST_REQUEST),
         ("grpc.max_send_message_length", MOST_REPLY),
         ("grpc.max_concurrent_streams", 16),
+        ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
+        ("grpc.server_handshake_timeout_ms", int(HANDSHAKE_S * 1e3)),
+        ("grpc.max_connection_idle_ms", int(IDLE_S * 1e3)),
     ]
     pool = ThreadPoolExecutor(max_workers=2)  # answers are names again and again: a third is left
     server = grpc.server(pool, options=options, compression=grpc.Compression.Gzip)
@@ -125,11 +135,21 @@ class Agent:
         self._driver = driver if wrap is None else wrap(driver)
         self.journal = Journal(folder / config.journal)
         self._clocks = {} if clock is None else {"clock": clock}
-        self.guard = Guard(self._driver, self.journal, **self._clocks)
+        self.guard = Guard(
+            self._driver, self.journal, room=SPARE.given, check=self._check, **self._clocks
+        )
         self.loads = LoadJobs(config.loads)
         self._server: Any = None
         self._held = False
         self.address = config.listen
+
+    def _check(self, targets: Targets) -> None:
+        """Raise ConfigError for what this agent's file does not let the device be given."""
+        check_limits(targets, self._config.limits, self._line_rate_bps)
+
+    def _line_rate_bps(self) -> float | None:
+        told = self._config.line_rate_gbps
+        return self._driver.line_rate_bps() if told is None else told * 1e9
 
     def start(self, *, keep_time: bool = True) -> None:
         """Take up the confirmed setting, look for the stop file, then listen.
@@ -143,7 +163,8 @@ class Agent:
             config.tls, self._folder, config.listen, config.dscp, self._add_services
         )
         if keep_time:
-            _TICKER.add(self._keep_time)
+            _TICKER.add(self.guard.tick)  # first, and whatever becomes of the other
+            _TICKER.add(self.look_for_stop_file)
 
     def _add_services(self, server: Any) -> None:
         """Add the own service, the usual one for health, and reflection if the file says so."""
@@ -165,15 +186,18 @@ class Agent:
 
             reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME), server)
 
-    def _keep_time(self) -> None:
-        self.look_for_stop_file()
-        self.guard.tick()
-
     def look_for_stop_file(self) -> None:
-        """Stop while the file exists; the emergency stop that needs no controller."""
+        """Stop while the file exists; the emergency stop that needs no controller.
+
+        One that cannot be looked for counts as there.
+        """
         if self._config.stop_file is None:
             return
-        wanted = (self._folder / self._config.stop_file).exists()
+        try:
+            (self._folder / self._config.stop_file).stat()
+            wanted = True
+        except OSError as error:
+            wanted = not isinstance(error, FileNotFoundError | NotADirectoryError)
         if wanted != self._held:
             self._held = wanted
             if wanted:
@@ -188,7 +212,8 @@ class Agent:
         """Stop listening. A change on trial is left to the next start, which takes it back."""
         if self._server is not None:
             self._server.stop(0.1).wait()
-        _TICKER.remove(self._keep_time)
+        _TICKER.remove(self.look_for_stop_file)
+        _TICKER.remove(self.guard.tick)
         self.loads.stop()
 
 

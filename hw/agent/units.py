@@ -7,20 +7,24 @@ from dcqcn_gym.hw.agent.privileges import KEPT
 __all__ = ["unit_text"]
 
 _WRITES = {
-    "nic": "/sys/kernel/debug/mlx5 /sys/class/infiniband /sys/devices /var/lib/dcqcn-gym",
+    "nic": "-/sys/kernel/debug/mlx5 -/sys/class/infiniband /sys/devices /var/lib/dcqcn-gym",
     "switch": "/var/lib/dcqcn-gym",
 }
-"""Folders that stay writable; debugfs for the knobs, sysfs (and what it links to) for lifespan."""
+"""Folders that stay writable; debugfs for the knobs, sysfs (and what it links to) for lifespan.
+
+The module may be loaded later than the agent starts: such folders need not be there."""
 _WORDS = {"nic": "NIC", "switch": "switch"}
 
 
 def unit_text(kind: str, program: str, config: str) -> str:
     """Return the unit of an agent; ``kind`` is nic or switch, ``program`` dcqcn-gym's path."""
-    user = "" if kind == "nic" else "User=redis\n"
+    # SONiC has a group redis, which may open the server's socket, and no such user
+    user = "" if kind == "nic" else "User=dcqcn-gym\nSupplementaryGroups=redis\n"
     return f"""[Unit]
 Description=dcqcn-gym agent of this {_WORDS[kind]}
 After=network-online.target
 Wants=network-online.target
+StartLimitIntervalSec=0
 
 [Service]
 ExecStart={program} hw agent {kind} --config {config}

@@ -27,7 +27,10 @@ Values = Mapping[str, str]
 """Place -> text, as the device holds it."""
 
 Targets = Mapping[str, Mapping[str, float]]
-"""Port -> knobs in SI units; the port ``""`` is the NIC itself, or all other ports of a switch."""
+"""Port -> knobs, in the units of the knob table.
+
+The port ``""`` is the NIC itself, or all other ports of a switch.
+"""
 
 
 class DriverSettings(StrictModel):
@@ -120,8 +123,12 @@ class Driver(ABC):
             raise DeviceError(f"{len(failed)} places could not be put back: {failed[0]}")
 
     def setting(self) -> dict[str, dict[str, float]]:
-        """Return port -> knobs in SI units, as :meth:`read` shows them."""
+        """Return port -> knobs, as :meth:`read` shows them."""
         raise DeviceError(f"driver {self.name} does not show its setting")
+
+    def line_rate_bps(self) -> float | None:
+        """Return the rate of the device's ports, the fastest one's; None if it does not tell."""
+        return None
 
     def prepare(self, interval_ms: float) -> None:  # noqa: B027  (most need nothing)
         """Get ready to report counters every ``interval_ms``; raise if they are slower."""

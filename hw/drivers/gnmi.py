@@ -153,7 +153,7 @@ class GnmiDriver(SwitchDriver):
         self.apply({place: values[place] for place in self.read_back(values)})
 
     def setting(self) -> dict[str, dict[str, float]]:
-        """Return port -> knobs in SI units."""
+        """Return port -> knobs."""
         return {
             port: {
                 _KNOBS[field]: from_device(DCQCN[_KNOBS[field]], _number(text))
@@ -211,6 +211,6 @@ class GnmiDriver(SwitchDriver):
 
 def _number(text: Any) -> int:
     """Return a whole number of the switch (JSON of 64 bits is text); DeviceError if it is none."""
-    if not str(text).isdecimal() or len(str(text)) > 19:
+    if not str(text).isdecimal() or len(str(text)) > 20 or int(text) >= 2**64:
         raise DeviceError(f"the switch holds {quote(str(text))}; expected a whole number")
     return int(text)

@@ -158,9 +158,14 @@ class Mlx5Driver(Driver):
         return f"{value:#x}" if self._settings.write_as == "hex" else str(value)
 
     def setting(self) -> dict[str, dict[str, float]]:
-        """Return the knobs in SI units, for the port ``""``."""
+        """Return the knobs, for the port ``""``."""
         held = {name: from_device(DCQCN[name], self._number(name)) for name in self.knobs()}
         return {"": held}
+
+    def line_rate_bps(self) -> float | None:
+        """Return the link's speed, as the kernel has it; None while the link is down."""
+        text = self._root.read(f"sys/class/net/{self._settings.netdev}/speed")
+        return float(text) * 1e6 if text is not None and text.isdecimal() and int(text) else None
 
     def prepare(self, interval_ms: float) -> None:
         """Have the driver's cache of counters end within the interval (``lifespan``)."""

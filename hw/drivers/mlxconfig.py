@@ -2,7 +2,8 @@
 
 mlxconfig prints a table: names on the left, the value at the next boot in the last column, as a
 number or as ``Name(number)``. ``set`` takes all keys at once. Its field for ``RPG_BYTE_RESET`` has
-15 bits, so a larger value is refused by the tool.
+15 bits, so a larger value is refused by the tool. ``mstconfig`` is the same tool, in
+Debian's package mstflint.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dcqcn_gym.hw.drivers.base import (
     Values,
     raw_values,
 )
-from dcqcn_gym.hw.runner import Runner
+from dcqcn_gym.hw.runner import NotInstalledError, Runner
 
 __all__ = ["MlxconfigDriver", "MlxconfigSettings", "programmable", "query"]
 
@@ -43,10 +44,18 @@ class MlxconfigSettings(DriverSettings):
     skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
 
 
+def _tool(runner: Runner, *arguments: str) -> str:
+    """Run mlxconfig, or mstconfig where that is what is installed."""
+    try:
+        return runner.run("mlxconfig", *arguments)
+    except NotInstalledError:
+        return runner.run("mstconfig", *arguments)
+
+
 def query(runner: Runner, pci: str) -> dict[str, int]:
     """Return key -> the value at the next boot; values that are no numbers are left out."""
     found = {}
-    for line in runner.run("mlxconfig", "-d", pci, "query").splitlines():
+    for line in _tool(runner, "-d", pci, "query").splitlines():
         row = _ROW.match(line)
         value = _VALUE.match(row["values"].split()[-1]) if row else None
         if row and value:
@@ -64,7 +73,8 @@ def programmable(runner: Runner, pci: str) -> str:
     except DeviceError as error:
         raise DeviceError(
             f"whether programmable congestion control is active on {pci} cannot be asked: {error}; "
-            "install mlxconfig (mstflint), or put assume_dcqcn = true into the agent's file"
+            "install mlxconfig or mstconfig (package mstflint), or put assume_dcqcn = true into "
+            "the agent's file"
         ) from None
     return ", ".join(f"{key} = {held[key]}" for key in PCC_KEYS if held.get(key))
 
@@ -126,13 +136,13 @@ class MlxconfigDriver(Driver):
         if not values:
             return
         pairs = [f"{key}={values[key]}" for key in self._keys if key in values]
-        self._runner.run("mlxconfig", "-d", self._settings.pci, "-y", "set", *pairs)
+        _tool(self._runner, "-d", self._settings.pci, "-y", "set", *pairs)
         wrong = self.read_back(values)
         for key, held in wrong.items():
             raise DeviceError(f"{key} holds {held} after {values[key]} was set")
 
     def setting(self) -> dict[str, dict[str, float]]:
-        """Return the knobs of the next boot in SI units, for the port ``""``."""
+        """Return the knobs of the next boot, for the port ``""``."""
         held = self.read()
         known = ((key, row) for key, row in self._keys.items() if key in held)
         return {"": {row.name: from_device(row, int(held[key])) for key, row in known}}

@@ -9,6 +9,7 @@ shared by ports: then all of them change, and :meth:`SonicDriver.diff` says so.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 
 from pydantic import Field
@@ -20,11 +21,13 @@ from dcqcn_gym.hw.drivers import sonic_counters
 from dcqcn_gym.hw.drivers.base import Line, Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.mlx5 import number
 from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
+from dcqcn_gym.hw.drivers.sonic_asic import asic_differs
 from dcqcn_gym.hw.drivers.sonic_db import Databases
 from dcqcn_gym.hw.drivers.switch import SwitchDriver, SwitchSettings
 
 __all__ = ["SonicDriver", "SonicSettings", "members"]
 
+ASIC_LOOK_S = 0.05
 COLOURS = ("green", "yellow", "red")
 _FIELDS: Mapping[str, Mapping[str, str]] = {
     "wred": {
@@ -50,6 +53,9 @@ class SonicSettings(SwitchSettings):
     host: str = Field(default="127.0.0.1", description="the address, if socket is not used")
     port: int = Field(default=6379, ge=1, le=65535, description="the TCP port of Redis")
     queue: int = Field(default=3, ge=0, le=15, description="the queue of the lossless traffic")
+    asic_wait_s: float = Field(
+        default=1.5, ge=0, le=60, description="how long the ASIC may take to follow; 0: not looked"
+    )
 
 
 class SonicDriver(SwitchDriver):
@@ -95,24 +101,23 @@ class SonicDriver(SwitchDriver):
         return found
 
     def _fields(self, profile: str, held: Mapping[str, str]) -> dict[str, str]:
-        """Return field -> knob of a profile; raise if it does not mark."""
+        """Return field -> knob of the colours that a profile marks; raise if it marks none."""
         where = f"WRED_PROFILE|{profile}"
         if not held:
             raise DeviceError(f"{where} is not in CONFIG_DB")
-        colours = [c for c in COLOURS if held.get(f"wred_{c}_enable") == "true"]
+        enabled = [c for c in COLOURS if held.get(f"wred_{c}_enable") == "true"]
         marks = held.get("ecn", "ecn_none")
-        if marks != "ecn_all" and not any(c in marks for c in colours):
+        marking = [c for c in enabled if marks == "ecn_all" or c in marks.split("_")]
+        if not marking:
             raise DeviceError(
                 f"{where} does not mark: ecn = {marks!r}, WRED on for "
-                f"{', '.join(colours) or 'none'}; set ecn to ecn_all and enable a colour"
+                f"{', '.join(enabled) or 'none'}; set ecn to ecn_all and enable a colour"
             )
         found = {}
-        for colour in colours:
+        for colour in marking:  # the others' thresholds are where they drop
             own = _FIELDS["ecn"]["kmin"].format(colour) in held
             for knob, field in _FIELDS["ecn" if own else "wred"].items():
                 found[field.format(colour)] = knob
-        if not found:
-            raise DeviceError(f"{where}: WRED is enabled for no colour; enable one first")
         return found
 
     def read(self) -> dict[str, str]:
@@ -171,7 +176,7 @@ class SonicDriver(SwitchDriver):
         return lines
 
     def apply(self, values: Values) -> None:
-        """Write all fields of all profiles in one Redis transaction and read them back."""
+        """Write all fields of all profiles at once, and wait until the ASIC holds them."""
         held = self.read()
         for place in values:
             if place not in held:
@@ -182,8 +187,33 @@ class SonicDriver(SwitchDriver):
             changes.setdefault(profile, {})[field] = text
         if changes:
             self._db.write_profiles(changes)
-        for place, text in self.read_back(values).items():
+        until = time.monotonic() + self._settings.asic_wait_s
+        wrong = self.read_back(values)
+        while wrong and self._config_holds(values) and time.monotonic() < until:
+            time.sleep(ASIC_LOOK_S)
+            wrong = self.read_back(values)
+        for place, text in wrong.items():
             raise DeviceError(f"{place} holds {text!r} after {values[place]!r} was written")
+
+    def _config_holds(self, values: Values) -> bool:
+        return not super().read_back(values)
+
+    def read_back(self, values: Values) -> dict[str, str]:
+        """Return what CONFIG_DB holds otherwise, or else what the ASIC does."""
+        wrong = super().read_back(values)
+        if wrong or not self._settings.asic_wait_s:
+            return wrong
+        ports: dict[str, list[str]] = {}
+        for port, profile in self._profiles().items():
+            ports.setdefault(profile, []).append(f"{port}:{self._settings.queue}")
+        fields: dict[str, dict[str, str]] = {}
+        for place, text in values.items():
+            profile, field = _split(place)
+            fields.setdefault(profile, {})[field] = text
+        for profile, wanted in fields.items():
+            for field, text in asic_differs(self._db, ports[profile], wanted).items():
+                wrong[f"WRED_PROFILE|{profile}/{field}"] = f"{text or 'nothing'} in the ASIC"
+        return wrong
 
     def revert(self, values: Values) -> None:
         """Put back everything in one Redis transaction."""
@@ -191,7 +221,7 @@ class SonicDriver(SwitchDriver):
         self.apply({place: values[place] for place in wrong})
 
     def setting(self) -> dict[str, dict[str, float]]:
-        """Return port -> knobs in SI units, of the first colour that is on."""
+        """Return port -> knobs, of the first colour that is on."""
         found: dict[str, dict[str, float]] = {}
         for port, profile in self._profiles().items():
             held = self._db.profile(profile)
@@ -202,6 +232,11 @@ class SonicDriver(SwitchDriver):
                     knobs[knob] = from_device(DCQCN[knob], value)
             found[port] = knobs
         return found
+
+    def line_rate_bps(self) -> float | None:
+        """Return the speed of the fastest port, as CONFIG_DB has it."""
+        told = [self._db.config(f"PORT|{port}").get("speed", "") for port in self._settings.ports]
+        return max((float(text) * 1e6 for text in told if text.isdecimal()), default=None)
 
     def prepare(self, interval_ms: float) -> None:
         """Raise if a group of counters is polled less often than every ``interval_ms``."""

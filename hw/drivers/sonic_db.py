@@ -12,8 +12,9 @@ from typing import Any
 
 from dcqcn_gym.core.errors import DeviceError, MissingExtraError, in_one_line
 
-__all__ = ["CONFIG_DB", "COUNTERS_DB", "Databases"]
+__all__ = ["ASIC_DB", "CONFIG_DB", "COUNTERS_DB", "Databases"]
 
+ASIC_DB = 1
 COUNTERS_DB = 2
 CONFIG_DB = 4
 TIMEOUT_S = 2.0
@@ -82,7 +83,11 @@ class Databases:
 
     def counters(self, keys: list[str]) -> list[dict[str, str]]:
         """Return the fields of keys of COUNTERS_DB, all read at one instant."""
-        with self._client(COUNTERS_DB) as client:
+        return self.read(COUNTERS_DB, keys)
+
+    def read(self, database: int, keys: list[str]) -> list[dict[str, str]]:
+        """Return the fields of keys of a database, all read at one instant."""
+        with self._client(database) as client:
             pipe = client.pipeline(transaction=True)
             for key in keys:
                 pipe.hgetall(key)

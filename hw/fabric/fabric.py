@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import TIERS, DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.knobs import DCQCN, Setting
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import Agent, handlers, load_agent, secure_server
@@ -99,8 +99,9 @@ class DigitalFabric:
 
     def start(self) -> None:
         """Lay out every device, run its agent, and wait for a controller."""
-        if self.fleet.exists():
-            raise ConfigError(f"{self.fleet} exists already; choose a new folder")
+        for path in (self.fleet, self._folder / "certs"):  # keys of others are not ours
+            if path.exists():
+                raise ConfigError(f"{path} exists already; choose a new folder")
         devices = self._plan.shape.devices
         nics = [f"nic-{host}" for host in range(devices.n_hosts)]
         switches = [f"switch-{node}" for node in sorted(devices.tiers)]
@@ -122,7 +123,9 @@ class DigitalFabric:
             tiers = [TIERS[min(t, len(TIERS) - 1)] for _, t in sorted(devices.tiers.items())]
             uplinks = [
                 self._agent(
-                    name, "sonic", {"socket": str(s.socket), "queue": QUEUE, "ports": s.ports}
+                    name,
+                    "sonic",
+                    {"socket": str(s.socket), "queue": QUEUE, "ports": s.ports, "asic_wait_s": 0.0},
                 )
                 | {"tier": tier}
                 for name, s, tier in zip(switches, self._switches, tiers, strict=True)
@@ -140,6 +143,8 @@ class DigitalFabric:
             "device": name, "driver": driver, "listen": f"{self._listen}:0", "journal": "journal",
             "root": root, "commands": "recorded", "tls": _tls(name, "../certs"),
             "settings": dict(settings),
+            "limits": {row.name: dict(zip(("low", "high"), row.legal, strict=True))
+                       for row in DCQCN.rows},  # the fabric takes what the model takes
         }  # fmt: skip
         file.write_text(toml_text(text), encoding="utf-8")
         agent = load_agent(file, clock=self._clock)

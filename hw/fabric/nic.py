@@ -27,7 +27,7 @@ class PlayedNic:
     """What its agent's file says."""
 
     def __init__(self, root: Path, knobs: Mapping[str, float]) -> None:
-        """Lay out the files, with these knobs in SI units."""
+        """Lay out the files, with these knobs."""
         self._root = root
         for name in NIC_KNOBS:
             text = str(to_device(DCQCN[name], knobs[name]))
@@ -38,7 +38,7 @@ class PlayedNic:
         self._write(f"commands/{command}", f"Configurations:{'Next Boot':>47}\n{keys}")
 
     def knobs(self) -> dict[str, float]:
-        """Return the knobs that the files hold, in SI units."""
+        """Return the knobs that the files hold."""
         return {name: from_device(DCQCN[name], self._held(name)) for name in NIC_KNOBS}
 
     def _held(self, name: str) -> int:

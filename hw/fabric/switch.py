@@ -40,7 +40,7 @@ class PlayedSwitch:
         *,
         shared_profile: bool,
     ) -> None:
-        """Start Redis in ``folder`` and fill it; every port has these knobs (SI units)."""
+        """Start Redis in ``folder`` and fill it; every port has these knobs."""
         if shutil.which("redis-server") is None:
             raise ConfigError("the digital fabric needs redis-server; install it (Debian: apt)")
         self.ports = [port_name(i) for i in range(n_ports)]
@@ -105,7 +105,7 @@ class PlayedSwitch:
                 time.sleep(0.01)
 
     def fill(self, knobs: Mapping[str, float], interval_ms: float) -> None:
-        """Write the databases as after a boot: every port has these knobs (SI units)."""
+        """Write the databases as after a boot: every port has these knobs."""
         held = {name: str(to_device(DCQCN[name], knobs[name])) for name in ECN_KNOBS}
         profile = {"ecn": "ecn_all"}
         for colour in COLOURS:
@@ -128,7 +128,7 @@ class PlayedSwitch:
         pipe.execute()
 
     def knobs(self) -> list[dict[str, float]]:
-        """Return the knobs of every port, in SI units."""
+        """Return the knobs of every port."""
         pipe = self._config.pipeline(transaction=True)
         for name in self._profiles:
             pipe.hgetall(f"WRED_PROFILE|{name}")

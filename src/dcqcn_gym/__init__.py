@@ -11,13 +11,41 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym import _late, _moved
+from dcqcn_gym import _late
 
 __version__ = "0.1.0"
-__all__ = ["ENV_VERSION", "__version__", "env_id", "env_ids", "parallel_env"]
+
+_LATER = {
+    "compare": "_api",
+    "default_setting": "core.knobs",
+    "expert_setting": "core.knobs",
+    "load_scenario": "envs.scenario.scenario",
+    "make": "_api",
+    "read_run": "runs.log",
+    "scenario_names": "envs.scenario.scenario",
+    "simulate": "",
+    "tune": "_api",
+    "DcqcnGymError": "core.errors",
+    "Scenario": "envs.scenario.scenario",
+    "Setting": "core.knobs",
+    "Tuner": "tuners",
+}
+"""Where names are that are imported when somebody asks; ``__init__.pyi`` says their types."""
+
+__all__ = ["__version__", "env_id", "env_ids", "parallel_env"]
+__all__ += sorted(_LATER)
 
 ENV_VERSION = 0
 """Version in every environment id: a change of dynamics, reward or observation bumps it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "simulate":  # the package of that name, which can be called
+        return importlib.import_module(f"{__name__}.simulate")
+    return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+
 
 _UPPER = {"fb": "FB", "llm": "LLM"}
 _SCENARIOS = Path(__file__).parent / "configs" / "scenarios"
@@ -64,5 +92,4 @@ def _register() -> None:
             )
 
 
-_moved.install()
 _late.after_import("gymnasium", _register)

@@ -7,17 +7,9 @@ from numpy.typing import NDArray
 
 from typing import Any
 
-def schemes() -> tuple[str, ...]:
-    """The names of all schemes; the first one is the default."""
-
-def knob_rows(scheme: str) -> list[dict[str, Any]]:
+def knob_tables() -> dict[str, Any]:
     """
-    The knob table of a scheme: the rows of its NIC, then those of a switch port.
-    """
-
-def optional_knob_rows() -> list[dict[str, Any]]:
-    """
-    The rows of a switch port that no table has unless a scenario turns them.
+    Rows by scheme of its NIC (the first scheme is the default), those of a switch port, and those that a switch port has besides if a scenario turns them.
     """
 
 def scheme_sizes(scheme: str) -> dict[str, int]:
@@ -39,7 +31,7 @@ class Simulation:
         ],
     ) -> None:
         """
-        Put settings in force, in SI units and the order of the knob table: a row per host, a row per port.
+        Put settings in force, in the units and the order of the knob table: a row per host, a row per port.
         """
 
     def advance(self, until_ps: int) -> None:
@@ -149,6 +141,11 @@ MONITOR_KINDS: dict[str, tuple[str, ...]]
 
 def flow_keys(src: NDArray[numpy.int64], ordinal: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
     """What monitors know flows by, from their source and its running number."""
+
+def report_fields() -> list[dict[str, Any]]:
+    """
+    The figures of an interval report: names, units, kinds, meanings and where they are shown.
+    """
 
 def same_scenario(a: str, b: str) -> bool:
     """

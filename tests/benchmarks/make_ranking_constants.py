@@ -1,4 +1,4 @@
-"""Makes the constants that hold the board's statistics to rliable and scipy: ranking.json.
+"""Makes the constants that hold the leaderboard's statistics to rliable and scipy: ranking.json.
 
 rliable is no dependency of this project, not even of its tests. Once, in an environment of its own:
 
@@ -21,25 +21,25 @@ LEVELS = [-0.2, -0.1, 0.0, 0.1, 0.2]
 
 
 def scores(k: int, scenarios: int, repetitions: int) -> np.ndarray:
-    """Return scores of row ``k``; ``tests/benchmarks/test_board_ranking.py`` has the same lines."""
+    """Return scores of entry ``k``; ``test_leaderboard_ranking.py`` has the same lines."""
     s, r = np.arange(float(scenarios))[:, None], np.arange(float(repetitions))[None, :]
     return np.sin(3.1 * s + 1.7 * r * (k + 1) + k) / 5 + 0.05 * k * np.cos(s) + 0.03 * k
 
 
 def case(scenarios: int, repetitions: int) -> dict:
-    """Return every figure of rows 0 to 3 on a board of some size."""
+    """Return every figure of entries 0 to 3 on a leaderboard of some size."""
     from rliable import library, metrics
     from scipy import stats
 
-    rows = {str(k): scores(k, scenarios, repetitions) for k in range(4)}
+    entries = {str(k): scores(k, scenarios, repetitions) for k in range(4)}
     # rliable wants (runs, tasks), ours are (scenarios, repetitions)
-    turned = {name: values.T for name, values in rows.items()}
-    pairs = {f"{a},{b}": (turned[a], turned[b]) for a in rows for b in rows if a < b}
+    turned = {name: values.T for name, values in entries.items()}
+    pairs = {f"{a},{b}": (turned[a], turned[b]) for a in entries for b in entries if a < b}
     point, interval = library.get_interval_estimates(
         turned, lambda x: np.array([metrics.aggregate_iqm(x)]), reps=RESAMPLES
     )
     profile, _ = library.create_performance_profile(turned, LEVELS, reps=2)
-    means = {name: values.mean(axis=1) for name, values in rows.items()}
+    means = {name: values.mean(axis=1) for name, values in entries.items()}
     p_values = [float(stats.wilcoxon(means[a], means["0"]).pvalue) for a in ("1", "2", "3")]
     return {
         "scenarios": scenarios,

@@ -1,4 +1,4 @@
-"""Submissions for tests: a small suite, a row of a plug-in or a built-in tuner, and a verifier."""
+"""Submissions for tests: a small suite, an entry of a plug-in or of ours, and a verifier."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.benchmarks.board import ranking
-from dcqcn_gym.benchmarks.board.generator import Drawn, draw_scenarios
-from dcqcn_gym.benchmarks.board.make_suites import Recipe, write_suite
-from dcqcn_gym.benchmarks.board.protocol import Board, start_board
-from dcqcn_gym.benchmarks.board.submission import compressed, open_submission, write_list
-from dcqcn_gym.benchmarks.board.submit import Author, submit
-from dcqcn_gym.benchmarks.board.verification import Verification
-from dcqcn_gym.benchmarks.board.verify import Verifier
+from dcqcn_gym.benchmarks.leaderboard import ranking
+from dcqcn_gym.benchmarks.leaderboard.generator import Drawn, draw_scenarios
+from dcqcn_gym.benchmarks.leaderboard.make_suites import Recipe, write_suite
+from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard, start_leaderboard
+from dcqcn_gym.benchmarks.leaderboard.submission import open_submission, write_list
+from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
+from dcqcn_gym.benchmarks.leaderboard.verification import Verification
+from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
+from dcqcn_gym.core.packed import pack
 from dcqcn_gym.runs.tuner_host import sandbox_problem
 
 DAY = "2026-11-22"
@@ -70,7 +71,7 @@ def tiny_suite(folder: Path, scenarios: int = 1, salt: str = "smoke") -> str:
 
 
 def twice_suite(folder: Path) -> str:
-    """Write a suite of one scenario with two repetitions, one for slow rows; return its path."""
+    """Write a suite of one scenario with two repetitions, one for slow entries; return its path."""
     write_suite(Recipe("tiny", "for tests", "smoke", 1, 6, 2, 1, 4), folder)
     return str(folder)
 
@@ -95,16 +96,16 @@ def steady_suite(folder: Path, salts: str) -> str:
     return str(folder)
 
 
-def board_of(suite: str, tuner: str, out: Path) -> Board:
-    """Return a finished board with one row beside the default."""
-    board = start_board(suite, [tuner], out)
+def leaderboard_of(suite: str, tuner: str, out: Path) -> Leaderboard:
+    """Return a finished leaderboard with one entry beside the default."""
+    board = start_leaderboard(suite, [tuner], out)
     assert board.carry_out(executor=Here()) == {}
     return board
 
 
 def submission_of(suite: str, tuner: str, folder: Path) -> Path:
     """Run a tuner on a suite and hand it in; return the submission's folder."""
-    board = board_of(suite, tuner, folder / "board")
+    board = leaderboard_of(suite, tuner, folder / "leaderboard")
     return submit(board, tuner, folder / "submission", AUTHOR)
 
 
@@ -137,7 +138,7 @@ def edit_log(folder: Path, name: str, change: Callable[[list[dict[str, Any]]], o
     lines = [json.loads(line) for line in data.splitlines()]
     change(lines)
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    (folder / name).write_bytes(compressed(text.encode()))
+    (folder / name).write_bytes(pack(text.encode()))
     write_list(folder)
 
 

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.speed.agents import agents_speed
-from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
+from programs import program_of
 
 
 def test_a_measurement_counts_agents_steps_and_the_engine() -> None:
@@ -23,8 +23,8 @@ def test_a_measurement_counts_agents_steps_and_the_engine() -> None:
 
 
 def test_the_command_prints_a_line_per_kind() -> None:
-    words = ["bench", "agents", "--scenario", "mini-llm-alltoall", "--steps", "2", "--json"]
-    done = CliRunner().invoke(app, words)
+    words = ["benchmarks", "agents", "--scenario", "mini-llm-alltoall", "--steps", "2", "--json"]
+    done = CliRunner().invoke(*program_of(words))
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
     assert [(row["kind"], row["agents"]) for row in rows] == [

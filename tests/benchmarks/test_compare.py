@@ -20,12 +20,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.comparison.figures import profile_figure
+from dcqcn_gym.benchmarks.comparison.figures import dots_figure, profile_figure
 from dcqcn_gym.benchmarks.comparison.page import write_results
 from dcqcn_gym.benchmarks.comparison.plan import (
     Plan,
     all_tuners,
-    carry_out,
     jobs,
     label,
     prepare,
@@ -47,6 +46,7 @@ from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import with_interval
+from dcqcn_gym.runs.trials import carry_out
 from dcqcn_gym.tuners import optuna_search
 
 PLAN = Plan(("mini-fb-hadoop",), ("default", "random"), 2, 12, 1, 5, "fake")
@@ -375,6 +375,11 @@ def test_the_score_decides_the_places_and_not_the_utility(native: Path) -> None:
     assert leader(table).startswith(f"{table[0].tuner} is ")
     assert "have shorter slowdowns than the default" in leader(table)
     assert "this score S over the default" in profile_figure(table).file()
+    drawn = dots_figure(table).file()
+    assert "Score S over the default" in drawn
+    assert [f"{row.tuner}: S = {worth[row.tuner]:+.3f}" for row in table] == re.findall(
+        r'data-tip="([^"]*)"', drawn
+    )
 
 
 def test_without_scores_the_final_utility_decides(done: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dcqcn_gym import _core
 from dcqcn_gym.benchmarks.speed.engine import (
     JOBS,
     JobResult,
@@ -15,9 +14,11 @@ from dcqcn_gym.benchmarks.speed.engine import (
 )
 from dcqcn_gym.benchmarks.speed.schemes import Speed, measure_schemes, table
 from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.knobs import schemes
 
 
 def test_every_job_is_finite_traffic_on_the_fabric_it_names() -> None:
+    assert JOBS
     for job in JOBS.values():
         scenario = job.scenario()
         assert scenario.n_hosts == (1024 if job.name == "fat-tree-1024" else 128)
@@ -77,7 +78,7 @@ def test_unknown_job() -> None:
 
 def test_schemes_are_timed_on_the_same_job_against_dcqcn() -> None:
     speeds = measure_schemes(["light"], repeats=1)
-    assert [s.scheme for s in speeds] == list(_core.schemes())
+    assert [s.scheme for s in speeds] == list(schemes())
     assert speeds[0].ratio == 1.0
     assert speeds[0].hops == run_job("light", repeats=1).hops
     assert len({s.hops for s in speeds}) > 1, "another scheme sends other ACKs and CNPs"

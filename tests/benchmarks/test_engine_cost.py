@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.cli import app
-
 pytest.importorskip("dcqcn_gym._core")
 
 from dcqcn_gym import _core
 from dcqcn_gym.benchmarks.speed.cost import cost_of, markdown
+from dcqcn_gym.core.knobs import schemes
+from programs import program_of
 
 
-@pytest.mark.parametrize("scheme", _core.schemes())
+@pytest.mark.parametrize("scheme", schemes())
 def test_every_scheme_has_its_cost(scheme: str) -> None:
     cost = cost_of(scheme, instructions=False)
     assert cost.state["sender"] > 0
@@ -34,7 +34,7 @@ def test_every_scheme_has_its_cost(scheme: str) -> None:
 def test_the_table_of_the_docs_has_every_scheme() -> None:
     page = (Path(__file__).parents[2] / "docs" / "schemes.md").read_text(encoding="utf-8")
     table = page.split("<!-- cost: begin -->")[1].split("<!-- cost: end -->")[0]
-    for scheme in _core.schemes():
+    for scheme in schemes():
         line = next(line for line in table.splitlines() if f"`{scheme}`" in line)
         sizes = _core.scheme_sizes(scheme)
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -43,5 +43,5 @@ def test_the_table_of_the_docs_has_every_scheme() -> None:
 
 
 def test_an_unknown_scheme_is_refused() -> None:
-    done = CliRunner().invoke(app, ["bench", "cost", "--scheme", "dcqn"])
+    done = CliRunner().invoke(*program_of(["benchmarks", "cost", "--scheme", "dcqn"]))
     assert done.exit_code != 0

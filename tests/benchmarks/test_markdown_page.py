@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
+from programs import program_of
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from dcqcn_gym.core.errors import RunError
         ("directions",),
         ("monitor",),
         ("monitor", "--explain"),
-        ("recommended",),
+        ("study", "recommended"),
         ("schemes",),
     ],
     ids=" ".join,
@@ -28,7 +28,7 @@ def test_a_page_without_the_marks_is_refused_before_anything_runs(
     page = tmp_path / "page.md"
     page.write_text("# A page\n")
     out = () if words == ("schemes",) else ("--out", str(tmp_path / "out"))
-    found = CliRunner().invoke(app, ["bench", *words, *out, "--write", str(page)])
+    found = CliRunner().invoke(*program_of(["benchmarks", *words, *out, "--write", str(page)]))
     assert isinstance(found.exception, RunError), found.output
     assert "lacks the marks" in str(found.exception)
     assert list(tmp_path.iterdir()) == [page]
@@ -36,14 +36,14 @@ def test_a_page_without_the_marks_is_refused_before_anything_runs(
 
 @pytest.mark.parametrize(
     "words",
-    [("paper", "confirm", "acc", "--out"), ("bench", "directions", "--out", "out", "--keep")],
+    [("papers", "confirm", "acc", "--out"), ("directions", "--out", "out", "--keep")],
     ids=lambda words: words[1],
 )
 def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = CliRunner().invoke(app, [*words, "no-folder/found.json"])
+    found = CliRunner().invoke(*program_of(["benchmarks", *words, "no-folder/found.json"]))
     assert isinstance(found.exception, RunError), found.output
     assert str(found.exception).startswith("no-folder/found.json cannot be written")
     assert list(tmp_path.iterdir()) == []

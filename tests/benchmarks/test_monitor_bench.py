@@ -13,16 +13,16 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.benchmarks.monitors.accuracy import Accuracy, Seen, accuracy, mean_accuracy, sizes_of
-from dcqcn_gym.benchmarks.monitors.gates import gates
+from dcqcn_gym.benchmarks.monitors.gates import _Table, gates
 from dcqcn_gym.benchmarks.monitors.page import build_page, markdown, overhead_table
 from dcqcn_gym.benchmarks.monitors.study import Plan, Row, produce, rows, with_load
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
-from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.monitor import monitor_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Done
+from programs import program_of
 
 MS = 1_000_000_000
 PLAN = Plan(
@@ -199,7 +199,8 @@ def test_overheads_stand_beside_the_published_ones() -> None:
 )
 def test_bad_input_runs_nothing(tmp_path: Path, arguments: list[str], words: str) -> None:
     out = tmp_path / "out"
-    result = CliRunner().invoke(app, ["bench", "monitor", "--out", str(out), *arguments])
+    typed = ["benchmarks", "monitor", "--out", str(out), *arguments]
+    result = CliRunner().invoke(*program_of(typed))
     assert isinstance(result.exception, Exception)
     assert words in str(result.exception)
     assert not out.exists()
@@ -210,3 +211,15 @@ def test_a_load_is_per_host_link() -> None:
     assert changed.workloads[0].load_of == "host"  # type: ignore[union-attr]
     with pytest.raises(ConfigError, match="Poisson"):
         with_load(load_scenario("llm-alltoall"), 20)
+
+
+def test_gates_go_over_places_in_order() -> None:
+    # enough of them that the order of a set is another
+    wanted = [(load, interval) for load in (10, 20, 30, 40, 50) for interval in (1, 2, 5, 10)]
+    one = Row(
+        group="main", scenario="", load=10, seed=1, monitor="elastic", interval_ms=1, label=1.0,
+        causal=1.0, share=1.0, recall=None, wire_bytes=0.0, memory_bytes=0, state_bytes=0,
+        tracked_flows=0, untracked_flows=0,
+    )  # fmt: skip
+    mixed = [replace(one, load=a, interval_ms=b) for a, b in reversed(wanted)]
+    assert _Table(mixed).places() == wanted != list({(r.load, r.interval_ms) for r in mixed})

@@ -19,9 +19,9 @@ from dcqcn_gym.benchmarks.monitors.worlds import (
     WorldPlan,
     explanation,
 )
-from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from programs import program_of
 
 MS = 1_000_000_000
 US = 1_000_000
@@ -167,7 +167,7 @@ def test_a_world_changes_what_it_says() -> None:
     one = WORLDS["one-pfc"].scenario(base)
     assert one.fabric.uplink_bps == base.fabric.uplink_bps
     assert [link.rate_bps for link in one.fabric.links[-8:]] == [400e9] * 8
-    assert one.initial_setting()["kmin"] == 4e9
+    assert one.initial_setting()["kmin"] == 4e6
     sizes = WORLDS["bare"].scenario(base).wire.sizes()
     assert (sizes["data"], sizes["ack"], sizes["cnp"]) == (0, 1, 1)
 
@@ -244,16 +244,16 @@ def test_a_load_that_is_none_is_named(loads: tuple[int, ...], said: str) -> None
 
 
 def test_the_command_prints_the_table_and_resumes(tmp_path: Path) -> None:
-    words = ["bench", "monitor", "--out", str(tmp_path), "--explain", "--scenario",
+    words = ["benchmarks", "monitor", "--out", str(tmp_path), "--explain", "--scenario",
              "mini-fb-hadoop", "--load", "20", "--seeds", "1", "--warmup", "1", "--length", "2",
-             "--workers", "1"]  # fmt: skip
-    first = CliRunner().invoke(app, words)
+             "--jobs", "1"]  # fmt: skip
+    first = CliRunner().invoke(*program_of(words))
     assert first.exit_code == 0, first.output
     lines = first.stdout.strip().splitlines()
     assert len(lines) == 2 + len(WORLDS) + 1 + 2 + len(HISTORIES)
     assert all(world.what in first.stdout for world in WORLDS.values())
     written = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(written) == len(WORLDS) + 1
-    again = CliRunner().invoke(app, words)
+    again = CliRunner().invoke(*program_of(words))
     assert again.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == written

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -24,12 +25,14 @@ from dcqcn_gym.benchmarks.papers.confirm import (
     write_confirmed,
 )
 from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_checks
+from dcqcn_gym.benchmarks.papers.paraleon import through_influx
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, Results, produce, read_results
 from dcqcn_gym.benchmarks.papers.tuned import carried_out
 from dcqcn_gym.benchmarks.parity import compare
-from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.spec import RunSpec
+from programs import program_of
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = catalog.results_folder()
@@ -94,8 +97,8 @@ def test_other_traffic_is_not_confirmed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_command_names_papers_and_what_it_found(tmp_path: Path) -> None:
-    words = ["paper", "confirm", "chameleon", "--against", "native", "--out"]
-    done = CliRunner().invoke(app, [*words, str(tmp_path / "a.json")])
+    words = ["benchmarks", "papers", "confirm", "chameleon", "--against", "native", "--out"]
+    done = CliRunner().invoke(*program_of([*words, str(tmp_path / "a.json")]))
     assert done.exit_code == 0, done.output
     assert "identical" in done.output
     assert [row["paper"] for row in json.loads((tmp_path / "a.json").read_text())["rows"]] == [
@@ -191,3 +194,15 @@ def test_alpha_that_stays_where_it_is_does_not_grow_with_beta() -> None:
         one for one in catalog.figure("R-fig3").claims if "alpha grows with beta" in one.text
     )
     assert claim.rule.verdict(0.0, 0.0, 0.0) is Verdict.NOT
+
+
+def test_after_an_influx_is_from_a_sixth_of_its_length_on() -> None:
+    size = catalog.figure("P-fig9").sizes["smoke"]
+    begin, length = size.more["begin_ms"], size.more["influx_ms"]
+    run, figures = through_influx(Row("default"), 1, size)
+    start = run.column("start_ps") * 1e-9
+    late = run.busy & (start >= begin + length + length / 6)
+    assert 0 < np.count_nonzero(late) < np.count_nonzero(run.busy & (start >= begin + length))
+    assert figures["rtt after"] == pytest.approx(
+        float(np.nanmean(run.column("rtt_mean_ps")[late])) * 1e-12
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from paper_runs import command, smoke
 
@@ -19,10 +21,11 @@ from dcqcn_gym.benchmarks.papers.acks import with_data_acks
 from dcqcn_gym.benchmarks.papers.claims import Verdict, judge
 from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
 from dcqcn_gym.benchmarks.papers.keep import cost_in_words, kept_checks, kept_results
-from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
+from dcqcn_gym.benchmarks.papers.page import by_paper, verdict_text, write_pages
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, read_results
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.runs.markdown import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = [figure for paper in catalog.PAPERS for figure in catalog.figures_of(paper.name)]
@@ -238,7 +241,9 @@ def test_results_that_lack_a_measure_say_so(tmp_path: Path) -> None:
 
 
 def test_kept_results_are_of_the_figures_as_they_are() -> None:
-    for path in KEPT.glob("*.jsonl"):
+    paths = list(KEPT.glob("*.jsonl"))
+    assert paths
+    for path in paths:
         results = read_results(path)
         figure = catalog.figure(results.figure)
         assert path.name == f"{results.figure}-{results.size}.jsonl"
@@ -253,9 +258,37 @@ def test_kept_results_are_of_the_figures_as_they_are() -> None:
 def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
     written = write_pages(tmp_path, kept_results(KEPT), kept_checks(KEPT))
     assert written
-    for path in (*written, *(tmp_path / "images").iterdir()):
+    files = [*(tmp_path / "images").iterdir(), *(tmp_path / "tables").iterdir()]
+    assert len(files) > len(FIGURES)
+    for path in (*written, *files):
         there = ROOT / "docs" / "papers" / path.relative_to(tmp_path)
-        assert path.read_bytes() == there.read_bytes(), f"dcqcn-gym paper pages ({path.name})"
+        assert path.read_bytes() == there.read_bytes(), f"papers pages: {path.name}"
+
+
+def test_a_page_says_a_cause_once_and_its_file_has_every_row() -> None:
+    results, _ = kept_results(KEPT)["P-fig5"]
+    judged = judge(catalog.figure("P-fig5").claims, results)
+    causes = [one.cause for one in judged if one.cause]
+    text = verdict_text(judged)
+    assert len(causes) > len(set(causes)) == 2
+    assert all(text.count(plain(cause)) == 1 for cause in causes)
+    assert [text.count(f"not reproduced ({letter})") for letter in "abc"] == [2, 3, 0]
+    with (ROOT / "docs/papers/tables/P-fig5.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [(line["series"], float(line["value"])) for line in lines] == list(results.places)
+    mean = 1e-9 * np.mean(results.values("tp", *results.places[0]))
+    assert float(lines[0]["throughput, Gb/s"]) == pytest.approx(mean, rel=1e-5)
+
+
+def test_a_claim_like_the_one_before_is_written_from_where_they_differ() -> None:
+    results, _ = kept_results(KEPT)["P-fig8"]
+    lines = verdict_text(judge(catalog.figure("P-fig8").claims, results)).splitlines()[2:10]
+    first = [line.split("|")[1].strip() for line in lines]
+    influx, after = "the lowest round trips in the influx", "the highest throughput after it"
+    rest = ["… expert", "… ACC", "… DCQCN+"]
+    assert first == [
+        f"{influx}: PARALEON against default", *rest, f"{after}: PARALEON against default", *rest
+    ]  # fmt: skip
 
 
 OPEN: set[tuple[str, str]] = set()
@@ -277,7 +310,7 @@ def test_what_is_not_reproduced_has_a_cause_or_is_known_to_lack_one() -> None:
 def test_the_readme_counts_the_verdicts_of_every_paper() -> None:
     table = by_paper(kept_results(KEPT), "docs/papers").markdown()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert table in readme, "dcqcn-gym paper pages --readme README.md writes it anew"
+    assert table in readme, "papers pages --readme README.md writes it anew"
 
 
 def test_a_run_says_before_it_starts_what_it_cost_when_it_was_kept(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from dcqcn_gym.core.applications import (
     summary_of_applications,
 )
 from dcqcn_gym.core.interval import FinishedFlows
-from dcqcn_gym.envs.scenario.applications import applications_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.workloads import applications_of
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dcqcn_gym.core.collectives import Collective, RoundTracker
+from dcqcn_gym.core.collectives import Collective, RoundTracker, no_round
 from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -129,3 +129,12 @@ def test_mini_llm_alltoall_counts_iterations() -> None:
     scenario = load_scenario("mini-llm-alltoall")
     (job,) = collectives_of(scenario.workloads, scenario.fabric)
     assert (job.kind, job.ranks, job.bytes, job.flows) == ("all-to-all", 8, 8_000_000, 56)
+
+
+def test_without_a_round_it_is_said_how_many_intervals_one_needs() -> None:
+    of = {"collective": "all-reduce", "ranks": 4, "bytes": 10**6}
+    said = "no round of the all-reduce of 4 ranks finished in 12 intervals"
+    # 4 ranks send 6 chunks of a quarter each
+    assert no_round(of, 12, 600_000) == f"{said}: one takes about 120"
+    assert no_round({**of, "collective": "all-to-all"}, 12, 600_000).endswith("about 60")
+    assert no_round(of, 12, 0.0) == no_round(of, 12, None) == f"{said}: give many more"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import run_digests as digests
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError
-from dcqcn_gym.testing import digests
-from dcqcn_gym.testing.digests import INTERVALS, UNKNOWN, Case, cases, digest_of, main, recorded
+from run_digests import INTERVALS, UNKNOWN, Case, cases, digest_of, main, recorded
 
 pytest.importorskip("dcqcn_gym._core")
 
@@ -26,7 +26,7 @@ def check(case: Case, folder: Path) -> None:
         pytest.skip(str(error))
     if expected == UNKNOWN:
         pytest.skip("the package was missing where the digests were recorded")
-    assert found == expected, "python -m dcqcn_gym.testing.digests --keep FOLDER shows the place"
+    assert found == expected, "python tests/run_digests.py --keep FOLDER shows the place"
 
 
 @pytest.mark.parametrize("case", QUICK, ids=str)
@@ -42,7 +42,7 @@ def test_large_run_is_as_recorded(case: Case, tmp_path: Path) -> None:
 
 def test_every_run_but_those_that_need_torch_is_recorded() -> None:
     known = recorded(FILE)
-    assert list(known) == cases(), "write it again: python -m dcqcn_gym.testing.digests --write"
+    assert list(known) == cases(), "write it again: python tests/run_digests.py --write"
     assert {case.tuner for case, digest in known.items() if digest == UNKNOWN} == {"gp"}
 
 

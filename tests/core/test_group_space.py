@@ -9,6 +9,7 @@ import pytest
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.group_space import GroupSpace, tiers_of
+from dcqcn_gym.core.groups import check_group_names
 from dcqcn_gym.core.knobs import DCQCN, Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -81,3 +82,11 @@ def test_bad_actions_and_unknown_devices() -> None:
     with pytest.raises(ConfigError, match="which devices there are"):
         GroupSpace(SPACE, ("tor",))
     assert SPACE.table == DCQCN
+
+
+def test_a_device_that_is_not_there_names_those_that_are() -> None:
+    last = max(DEVICES.tiers)
+    have = f"hosts are 0 to {DEVICES.n_hosts - 1}, switches {DEVICES.n_hosts} to {last}"
+    with pytest.raises(ConfigError, match=f"'switch:{last + 1}' names no device .*: {have}$"):
+        check_group_names([f"switch:{last + 1}"], DEVICES)
+    check_group_names([f"switch:{last}", f"nic:{DEVICES.n_hosts - 1}"], DEVICES)

@@ -49,13 +49,6 @@ def test_ranges_are_nested_and_hold_the_default(name: str, rate: float) -> None:
     assert row.step_at(rate) > 0
 
 
-@pytest.mark.parametrize("name", list(KNOBS))
-def test_units_convert_both_ways(name: str) -> None:
-    row = KNOBS[name]
-    for value in (row.default, *row.tuned):
-        assert row.to_nvidia(row.to_si(value)) == pytest.approx(value, rel=1e-12)
-
-
 @pytest.mark.parametrize("rate", RATES)
 def test_presets_are_legal_at_every_rate(rate: float) -> None:
     for preset in (default_setting, expert_setting, dcqcn_paper_setting):
@@ -63,30 +56,30 @@ def test_presets_are_legal_at_every_rate(rate: float) -> None:
 
 
 def test_default_in_nvidias_units() -> None:
-    values = default_setting().to_nvidia()
+    values = dict(default_setting())
     assert values["rp_time_reset"] == 300
     assert values["rp_byte_reset"] == 32767
-    assert default_setting()["rp_byte_reset"] == 32767 * 64
+    assert DCQCN["rp_byte_reset"].to_si(values["rp_byte_reset"]) == 32767 * 64
     assert (values["kmin"], values["kmax"], values["pmax"]) == (400, 1600, 0.2)
-    assert default_setting(25e9).to_nvidia()["kmin"] == 100
+    assert default_setting(25e9)["kmin"] == 100
 
 
 def test_expert_is_as_printed_at_every_speed() -> None:
-    assert expert_setting(25e9).to_nvidia()["kmax"] == 6400
-    assert expert_setting(25e9).to_nvidia()["np_min_time_between_cnps"] == 96
+    assert expert_setting(25e9)["kmax"] == 6400
+    assert expert_setting(25e9)["np_min_time_between_cnps"] == 96
 
 
 def test_published_dcqcn() -> None:
     values = dcqcn_paper_setting()
-    assert values["rp_byte_reset"] == 10e6
-    assert 1 - values["rp_dce_tcp_g"] == 1 / 256
-    assert values["rp_time_reset"] == pytest.approx(55e-6)
-    assert (values["kmin"], values["kmax"], values["pmax"]) == (5e3, 200e3, 0.01)
+    assert values["rp_byte_reset"] * 64 == 10e6
+    assert 1 - values["rp_dce_tcp_g"] / 1024 == 1 / 256
+    assert values["rp_time_reset"] == 55
+    assert (values["kmin"], values["kmax"], values["pmax"]) == (5, 200, 0.01)
 
 
-def test_setting_round_trip_through_nvidias_units() -> None:
+def test_a_setting_is_built_from_all_its_knobs() -> None:
     setting = expert_setting()
-    assert Setting.from_nvidia(setting.to_nvidia()) == setting
+    assert Setting.of(dict(setting)) == setting
 
 
 def test_setting_is_a_mapping_of_every_knob() -> None:
@@ -101,9 +94,9 @@ def test_setting_is_a_mapping_of_every_knob() -> None:
     [
         ({"rp_gd": 99.0}, "rp_gd = 99 log2 is out of range; expected 0 to 15 log2"),
         ({"pmax": 1.5}, "pmax = 1.5 probability is out of range; expected 0 to 1"),
-        ({"kmin": 2e6}, "kmin = 2000 KB is larger than kmax = 1600 KB"),
+        ({"kmin": 2e3}, "kmin = 2000 KB is larger than kmax = 1600 KB"),
         ({"rp_ai_rate": 0.0}, "rp_ai_rate = 0 Mb/s is out of range; expected 1 to"),
-        ({"rp_min_rate": 200e9}, "expected 1 to 100000 Mb/s"),
+        ({"rp_min_rate": 200e3}, "expected 1 to 100000 Mb/s"),
         ({"rp_time_reset": math.nan}, "rp_time_reset = nan us is out of range"),
         ({"kmax": math.inf}, "kmax = inf KB is out of range"),
     ],
@@ -121,19 +114,19 @@ def test_unknown_knob_and_incomplete_setting() -> None:
     with pytest.raises(UnknownNameError):
         default_setting().replace({"k_min": 1.0})
     with pytest.raises(ConfigError, match="missing: rp_clamp_tgt_rate"):
-        Setting.from_nvidia({"kmin": 1})
+        Setting.of({"kmin": 1})
     with pytest.raises(ConfigError, match="20 values"):
         Setting((1.0,))
 
 
 def test_a_table_lists_its_rows() -> None:
     assert DCQCN is knob_table("dcqcn") is knob_table()
-    assert (DCQCN.scheme, DCQCN.version) == ("dcqcn", 1)
+    assert DCQCN.scheme == "dcqcn"
     assert (DCQCN.nic, DCQCN.ecn, DCQCN.tuned) == (NIC_KNOBS, ECN_KNOBS, TUNED_KNOBS)
     assert DCQCN.observed == tuple(KNOBS)
     assert [DCQCN.index[name] for name in KNOBS] == list(range(20))
     assert WITH_TOY.nic == (*NIC_KNOBS, "toy_gap")
-    assert (WITH_TOY.version, WITH_TOY.tuned, WITH_TOY.observed) == (2, TUNED_KNOBS, tuple(KNOBS))
+    assert (WITH_TOY.tuned, WITH_TOY.observed) == (TUNED_KNOBS, tuple(KNOBS))
     with pytest.raises(UnknownNameError, match=r"unknown scheme 'dcqn'; did you mean 'dcqcn'"):
         knob_table("dcqn")
 
@@ -159,7 +152,7 @@ def test_equal_tables_are_the_same_whoever_made_them() -> None:
     copy = KnobTable("dcqcn", tuple(replace(row) for row in DCQCN.rows))
     assert copy == DCQCN
     assert hash(copy) == hash(DCQCN)
-    assert Setting(default_setting().values_si, copy) == default_setting()
+    assert Setting(default_setting().numbers, copy) == default_setting()
     assert pickle.loads(pickle.dumps(DCQCN)) is DCQCN
     assert pickle.loads(pickle.dumps(default_setting())) == default_setting()
     for table in (WITH_TOY, OTHER_SCHEME):
@@ -195,30 +188,40 @@ def test_settings_of_two_tables_never_mix() -> None:
     with pytest.raises(ConfigError, match=r"'dcqcn' \(knob table \w+\) cannot stand for one of"):
         KnobSpace(table=WITH_TOY).encode(ours)  # the same scheme, a row more
     with pytest.raises(ConfigError, match="a setting has 4 values, one per knob; got 20"):
-        Setting(ours.values_si, OTHER_SCHEME)
+        Setting(ours.numbers, OTHER_SCHEME)
 
 
 def test_a_setting_of_another_table() -> None:
-    setting = Setting.from_nvidia({"toy_gap": 7, "kmin": 5, "kmax": 9, "pmax": 1}, OTHER_SCHEME)
+    setting = Setting.of({"toy_gap": 7, "kmin": 5, "kmax": 9, "pmax": 1}, OTHER_SCHEME)
     assert list(setting) == ["toy_gap", "kmin", "kmax", "pmax"]
-    assert setting["toy_gap"] == pytest.approx(7e-6)
-    assert setting.to_nvidia() == {"toy_gap": 7, "kmin": 5, "kmax": 9, "pmax": 1}
+    assert dict(setting) == {"toy_gap": 7, "kmin": 5, "kmax": 9, "pmax": 1}
     highest = KnobSpace(table=OTHER_SCHEME).setting([1, 1, 1, 1], setting)
-    assert highest.to_nvidia() == {"toy_gap": 50, "kmin": 1600, "kmax": 6400, "pmax": 1}
+    assert dict(highest) == {"toy_gap": 50, "kmin": 1600, "kmax": 6400, "pmax": 1}
     with pytest.raises(ConfigError, match="toy_gap = 101 us is out of range; expected 0 to 100"):
-        setting.replace_nvidia({"toy_gap": 101}).check(100e9)
+        setting.replace({"toy_gap": 101}).check(100e9)
     with pytest.raises(UnknownNameError, match="did you mean 'toy_gap'"):
         setting.replace({"toy_gp": 1.0})
 
 
-def test_values_written_before_a_knob_came_have_its_default() -> None:
-    old = expert_setting().to_nvidia()
-    assert Setting.from_nvidia(old, WITH_TOY, version=1).to_nvidia() == {**old, "toy_gap": 5}
+def test_a_setting_of_another_table_lacks_its_knobs() -> None:
     with pytest.raises(ConfigError, match=r"missing: toy_gap$"):
-        Setting.from_nvidia(old, WITH_TOY)
-    del old["rp_threshold"]
-    with pytest.raises(ConfigError, match=r"missing: rp_threshold$"):
-        Setting.from_nvidia(old, WITH_TOY, version=1)
+        Setting.of(expert_setting(), WITH_TOY)
+
+
+def test_knobs_are_changed_by_keyword_or_by_mapping() -> None:
+    base = default_setting()
+    assert base.replace(kmin=300, rp_gd=12) == base.replace({"kmin": 300.0, "rp_gd": 12.0})
+    assert base.replace({"kmin": 300}, kmin=200)["kmin"] == 200
+    assert base.replace() == base
+    with pytest.raises(UnknownNameError, match="did you mean 'kmin'"):
+        base.replace(k_min=1)
+
+
+@pytest.mark.parametrize(("given", "held"), [(5.4, 5), (5.5, 6), (6.5, 6), (7, 7), (True, 1)])
+def test_an_integer_knob_holds_whole_numbers(given: float, held: float) -> None:
+    setting = default_setting().replace(rp_ai_rate=given, pmax=0.123)
+    assert (setting["rp_ai_rate"], setting["pmax"]) == (held, 0.123)
+    assert all(type(value) is float for value in setting.values())
 
 
 @pytest.mark.parametrize("bad", [None, "50", [1.0], 1j])
@@ -228,8 +231,6 @@ def test_a_value_that_is_no_number_is_named(bad: Any) -> None:
         Setting((bad,) * 20)
     with pytest.raises(ConfigError, match=re.escape(expected)):
         default_setting().replace({"rp_clamp_tgt_rate": bad})
-    with pytest.raises(ConfigError, match=re.escape(expected)):
-        default_setting().replace_nvidia({"rp_clamp_tgt_rate": bad})
     with pytest.raises(ConfigError, match="20 values, one per knob; got"):
         Setting(bad)
 

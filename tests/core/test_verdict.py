@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,16 @@ def test_one_trace_is_no_evidence() -> None:
     assert (v.word, v.deploy) == ("one trace", "unknown")
     assert "one trace, no interval" in v.text
     assert not v.score.known
+
+
+def test_traffic_that_is_not_drawn_is_one_trace_although_results_differ() -> None:
+    ours, default = (
+        [replace(m, drawn=False) for m in ones] for ones in (runs(slow=(1.4, 2.5, 4.0)), DEFAULT)
+    )
+    v = verdict(ours, default)
+    assert (v.word, v.deploy) == ("one trace", "unknown")
+    assert v.text.endswith("(the traffic is the same on every seed: one trace, no interval)")
+    assert {v.score.low} | {flag.cost.change.low for flag in v.flags} == {None}
 
 
 def test_one_seed_is_no_evidence_either() -> None:

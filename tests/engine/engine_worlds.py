@@ -10,7 +10,7 @@ import numpy as np
 
 from dcqcn_gym._core import Simulation  # noqa: TID251 - the tests of this folder are about it
 from dcqcn_gym.core.groups import same_everywhere
-from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting, expert_setting
 
 US, MS = 1_000_000, 1_000_000_000
 ENGINES = ("event", "window")
@@ -63,8 +63,9 @@ def leaf_spine(leaves: int, per_leaf: int, spines: int, items: Iterable[str], **
 
 
 def apply(sim: Simulation, setting: Setting, changes: Mapping[str, float] | None = None) -> None:
-    """Put one setting (SI changes on top) in force on every device."""
-    setting = setting.replace(changes or {})
+    """Put one setting in force on every device; changes on top are in SI units, as the engine's."""
+    units = {name: value / KNOBS[name].si_per_unit for name, value in (changes or {}).items()}
+    setting = setting.replace(units)
     sim.apply(*same_everywhere(setting, sim.n_hosts, sim.n_ports))
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 from engine_worlds import ENGINES, NO_MARKS, PFC, US, compiled, finish, flow_list, start
+
+from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 # hosts 2 and 3 fill the port towards host 0, which sends one packet to host 1
 LINKS = [(h, 4, 80, US) for h in range(4)]
@@ -51,3 +57,33 @@ def test_an_ack_has_its_place_in_the_queue(engine: str, ack_class: str, more: in
     sim = start(world(ack_class), engine=engine, **NO_MARKS)
     sim.advance(3_200_000)  # after the ACK has come, before the next two frames
     assert sim.report()["port_queue_bytes"].tolist() == [0, 0, 0, 0, 25 * 1062 + more, 0, 0, 0]
+
+
+SWITCH = {
+    "name": "slow",
+    "topology": {"kind": "single-switch", "hosts": 3, "gbps": 10, "delay_us": 1},
+    "workloads": [{"kind": "incast", "bytes": 1000}],
+}
+
+
+@pytest.mark.parametrize(
+    ("wire", "lossless"),
+    [
+        ({}, [3]),
+        ({}, [3, 4]),
+        ({"profile": "hpcc"}, [3]),
+        ({"payload_bytes": 64, "cnp_bytes": 500}, [3]),
+    ],
+)
+def test_headroom_is_what_the_engine_calls_enough(
+    wire: dict[str, Any], lossless: list[int]
+) -> None:
+    """With ACKs in the data class the engine refuses a byte less."""
+    switch = {"lossless": lossless, "ack_class": "data", "headroom_factor": 0}
+    text = compile_scenario(Scenario.model_validate({**SWITCH, "wire": wire, "switch": switch}))
+    start(text)
+    enough = re.search(r"headroom=(\d+)", text)
+    assert enough
+    short = text.replace(enough[0], f"headroom={int(enough[1]) - 1}")
+    with pytest.raises(ValueError, match=f"needs a headroom of {enough[1]} B"):
+        start(short)

@@ -150,9 +150,9 @@ def test_settings_of_single_devices(engine: str) -> None:
     # only host 0 may go below 40 Gb/s: it yields to host 1
     rows = [(h, 2, 5_000_000, 0) for h in range(2)]
     sim = start(one_switch(3, [flow_list(rows)]), engine=engine)
-    setting = default_setting().replace({"kmin": 20e3, "kmax": 100e3})
+    setting = default_setting().replace(kmin=20, kmax=100)
     nic = np.tile(np.array([setting[k] for k in NIC_KNOBS]), (3, 1))
-    nic[1, NIC_KNOBS.index("rp_min_rate")] = 60e9
+    nic[1, NIC_KNOBS.index("rp_min_rate")] = 60e3
     ecn = np.tile(np.array([setting[k] for k in ECN_KNOBS]), (sim.n_ports, 1))
     sim.apply(nic, ecn)
     sim.advance(600 * US)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from engine_worlds import US, compiled, flow_list, start
 
-from dcqcn_gym.core.knobs import dcqcn_paper_setting
+from dcqcn_gym.core.knobs import KNOBS, dcqcn_paper_setting
 
 LINK = 40e9  # the links of that paper: 200 ps per byte
 WIRE_BITS = 1062 * 8
@@ -23,7 +23,7 @@ WIRE_BITS = 1062 * 8
 
 def fixed_point_queue(flows: int) -> float:
     """Return the queue in bytes at which N flows of DCQCN's published setting balance."""
-    s = dcqcn_paper_setting(LINK)
+    s = {name: KNOBS[name].to_si(value) for name, value in dcqcn_paper_setting(LINK).items()}
     rate = LINK / flows / WIRE_BITS
     ai = s["rp_ai_rate"] / WIRE_BITS
     tau, timer, period = s["np_min_time_between_cnps"], s["rp_time_reset"], s["rp_dce_tcp_rtt"]

@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from engine_worlds import ENGINES, NO_MARKS, PFC, US, add_report, compiled, flow_list
+from engine_worlds import ENGINES, PFC, US, add_report, compiled, flow_list
 
 from dcqcn_gym._core import Simulation  # noqa: TID251 - the tests of this folder are about it
 from dcqcn_gym.core.groups import same_everywhere
@@ -14,6 +14,7 @@ from dcqcn_gym.core.knobs import default_setting
 
 LINKS = [(h, 4, 80, US) for h in range(4)]
 BUFFER = 4 * (4096 + 37_500) + 60_000
+MARKLESS = default_setting().replace(kmin=4e6, kmax=4e6)
 FLOWS = flow_list([(h, 3, 400_000, h * 1000) for h in range(3)] + [(0, 3, 300_000, 50 * US)])
 
 
@@ -21,7 +22,7 @@ def _play(engine: str, alphas: list[np.ndarray | None], alpha: float = 0.125) ->
     """Return the digest of one interval of 25 us for each of ``alphas``, one value a port."""
     pfc = PFC.replace("alpha=0.125", f"alpha={alpha!r}")
     sim = Simulation(compiled(4, LINKS, [FLOWS], buffer=BUFFER, pfc=pfc), 1, engine)
-    nic, ecn = same_everywhere(default_setting().replace(NO_MARKS), sim.n_hosts, sim.n_ports)
+    nic, ecn = same_everywhere(MARKLESS, sim.n_hosts, sim.n_ports)
     digest = hashlib.sha256()
     for i, column in enumerate(alphas):
         sim.apply(nic, ecn if column is None else np.column_stack([ecn, column]))
@@ -56,7 +57,7 @@ def test_engines_agree_when_it_changes_port_by_port() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_port_with_a_larger_share_is_paused_later(engine: str) -> None:
     sim = Simulation(compiled(4, LINKS, [FLOWS], buffer=BUFFER), 1, engine)
-    nic, ecn = same_everywhere(default_setting().replace(NO_MARKS), sim.n_hosts, sim.n_ports)
+    nic, ecn = same_everywhere(MARKLESS, sim.n_hosts, sim.n_ports)
     alphas = _everywhere(0.0625)
     alphas[4] = 1.0  # of host 0 alone
     sim.apply(nic, np.column_stack([ecn, alphas]))

@@ -18,7 +18,7 @@ from dcqcn_gym.envs.scenario.acc_loads import (
     varying,
 )
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.envs.scenario.workloads import Poisson, mean_gap_ps
+from dcqcn_gym.envs.scenario.workloads import Poisson
 from dcqcn_gym.runs.rows import changed_scenario
 
 
@@ -51,7 +51,7 @@ def test_steady_load_is_a_share_of_the_host_links() -> None:
     scenario = load_scenario("acc-288-datamining")
     (workload,) = scenario.workloads
     assert isinstance(workload, Poisson)
-    offered = workload.cdf.mean_bytes * 8 / (mean_gap_ps(workload, scenario.fabric) * 1e-12)
+    offered = workload.cdf.mean_bytes * 8 / (workload.mean_gap_ps(scenario.fabric) * 1e-12)
     assert offered == pytest.approx(0.6 * 25e9)
 
 

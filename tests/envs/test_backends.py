@@ -117,7 +117,7 @@ def test_the_fake_backend_answers_to_the_knobs() -> None:
     scenario = load_scenario("mini-fb-hadoop")
     base = scenario.initial_setting()
     throughput = []
-    for kmin in (10e3, 100e3, 400e3):
+    for kmin in (10.0, 100.0, 400.0):
         backend = FakeBackend()
         backend.open(scenario, 0)
         backend.apply(base.replace({"kmin": kmin}))

@@ -235,7 +235,7 @@ def test_bad_arguments_are_one_clear_sentence() -> None:
     env = env_of()
     env.reset(seed=0)
     with pytest.raises(ConfigError, match="kmin = 400 KB is larger"):
-        env.step_setting(env.initial_setting.replace({"kmin": 4e5, "kmax": 1e5}))
+        env.step_setting(env.initial_setting.replace({"kmin": 400, "kmax": 100}))
 
 
 def test_a_scenario_may_be_a_path() -> None:

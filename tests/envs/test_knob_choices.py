@@ -57,7 +57,7 @@ def test_every_action_stays_in_the_ranges(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     actions = [*random.uniform(-1, 1, (200, env.space.n)), -np.ones(env.space.n)]
     for action in actions:
-        got = env.space.setting(action, env.initial_setting).to_nvidia()
+        got = dict(env.space.setting(action, env.initial_setting))
         assert 50 <= got["kmin"] <= 80
         assert 70 <= got["kmax"] <= 90
         assert got["kmin"] <= got["kmax"]
@@ -102,7 +102,7 @@ def largest(face: Any, own: Scenario) -> dict[str, float]:
     ports = ecn[list(devices.port_names.values())]
     found = {name: nic[:, table.nic.index(name)].max() for name in RANGES if name in table.nic}
     found |= {name: ports[:, table.ecn.index(name)].max() for name in RANGES if name in table.ecn}
-    return {name: table[name].to_nvidia(value) for name, value in found.items()}
+    return found
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_templates_are_settings_that_are_given_as_they_are() -> None:
     env = AgentsEnv(own, templates=templates)
     env.reset(seed=0)
     env.step(dict.fromkeys(env.agents, 1))
-    assert {s.to_nvidia()["kmax"] for g, s in by_group(env.setting) if g != "cluster"} == {800}
+    assert {s["kmax"] for g, s in by_group(env.setting) if g != "cluster"} == {800}
 
 
 def test_a_list_is_written_as_before_and_a_table_comes_back(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_always_within_bounds(big: float, count: int, pause: float, kl: float) -
         fsd=FlowSizeDistribution(big, big, 1, big, big, np.full(16, big), kl),
     )
     low, high = bounds()
-    wild = Setting(tuple(v * 1e3 for v in default_setting().values_si))
+    wild = Setting(tuple(v * 1e3 for v in default_setting().numbers))
     for setting in (default_setting(), wild):
         seen = observe(report, setting, SPACE)
         assert seen.dtype == np.float32
@@ -176,7 +176,7 @@ def test_a_knob_that_is_neither_tuned_nor_observed_changes_no_layout() -> None:
     assert layout(WITH_TOY) == layout()
     assert layout_name(wider) == layout_name(SPACE) == "1/dcqcn/745b1213aff0"
     setting = expert_setting(table=WITH_TOY)
-    seen = observe(blank_report(), setting.replace({"toy_gap": 1e-6}), wider)
+    seen = observe(blank_report(), setting.replace({"toy_gap": 1}), wider)
     assert np.array_equal(seen, observe(blank_report(), expert_setting(), SPACE))
 
 

@@ -27,10 +27,9 @@ from dcqcn_gym.envs.scenario.monitor import (
 )
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.runs.markdown import plain
-from dcqcn_gym.runs.session import check_same
 from dcqcn_gym.testing.monitor_case import MonitorCase
+from programs import program_of
 
 EXAMPLE = f"{Path(__file__).resolve().parents[2]}/examples/06_own_monitor.py:Window"
 TOY = '''
@@ -119,18 +118,19 @@ def test_an_installed_monitor_has_a_name(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_bench_judges_flows_only_of_who_knows_them(tmp_path: Path) -> None:
-    words = ["bench", "monitor", "--scenario", "mini-fb-hadoop", "--load", "30", "--interval", "1",
-             "--seeds", "1", "--warmup", "1", "--length", "3", "--no-rounds", "--no-long",
-             "--workers", "1", "--markdown"]  # fmt: skip
+    words = ["benchmarks", "monitor", "--scenario", "mini-fb-hadoop", "--load", "30",
+             "--interval", "1", "--seeds", "1", "--warmup", "1", "--length", "3", "--no-rounds",
+             "--no-long", "--jobs", "1", "--markdown"]  # fmt: skip
     found = CliRunner().invoke(
-        app, [*words, "--monitor", EXAMPLE, "--out", str(tmp_path / "a")], catch_exceptions=False
+        *program_of([*words, "--monitor", EXAMPLE, "--out", str(tmp_path / "a")]),
+        catch_exceptions=False,
     )
     assert found.exit_code == 0, found.output
     lines = [[cell.strip() for cell in line.split("|")] for line in found.stdout.splitlines()]
     (exact,), (ours,) = ([c[2:] for c in lines if name in c] for name in ("exact", plain(EXAMPLE)))
     assert ours == exact
     refused = CliRunner().invoke(
-        app, [*words, "--monitor", toy(tmp_path), "--out", str(tmp_path / "b")]
+        *program_of([*words, "--monitor", toy(tmp_path), "--out", str(tmp_path / "b")])
     )
     assert "knows no single flows" in str(refused.exception) + refused.output
 
@@ -215,20 +215,3 @@ def test_a_table_with_every_option_still_loads(kind: str) -> None:
         "upload_us": 100_000.0,
     }  # fmt: skip
     assert monitor_of(everything) == monitor_of({"kind": kind})
-
-
-def test_a_log_with_options_of_other_kinds_is_read_and_continued(tmp_path: Path) -> None:
-    """They never did anything, so it goes on as if they were not there."""
-    spec = RunSpec(mini({"kind": "netflow"}), "random", 1, 4, "fake")
-    path = tmp_path / "run.jsonl"
-    run(spec, path)
-    first, *lines = path.read_text().splitlines(keepends=True)
-    assert '"sample_one_in":100' in first
-    first = first.replace('"schema":3', '"schema":1')
-    old = first.replace('"sample_one_in":100', '"sample_one_in":100,"delta":3,"heavy_bytes":64')
-    path.write_text(old + "".join(lines[:2]))
-    recorded = read_run(path)
-    check_same(recorded, spec)
-    Scenario.model_validate(recorded.header["scenario"])
-    run(spec, path, replay=recorded)
-    assert path.read_text() == old + "".join(lines)

@@ -208,8 +208,8 @@ def test_templates_make_a_discrete_face() -> None:
     assert observations["port:16:1"][4] == 0.5
     setting = env.setting
     assert isinstance(setting, dict)
-    assert setting["port:16:0"].to_nvidia()["kmax"] == 160
-    assert setting["port:16:1"].to_nvidia()["kmax"] == 320
+    assert setting["port:16:0"]["kmax"] == 160
+    assert setting["port:16:1"]["kmax"] == 320
 
 
 @pytest.mark.parametrize(

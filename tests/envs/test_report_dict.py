@@ -32,7 +32,7 @@ from dcqcn_gym.runs.log import encode_line
 from dcqcn_gym.runs.log_line import interval_line
 
 MINI = load_scenario("mini-fb-hadoop")
-KINDS = set(REPORT_FIELDS.values())
+KINDS = {field.kind for field in REPORT_FIELDS.values()}
 WRONG: dict[str, list[Any]] = {
     "IntArray": [None, 3, "1,2", [0.5], [True], [[1], [2]], [[1], [2, 3]], ["a"], [10**30], {}],
     "FloatArray": [None, 1.0, [float("nan")], [float("inf")], ["1"], [[1.0]], [None], [10**400]],
@@ -89,7 +89,7 @@ def test_a_misspelt_field_is_named_with_the_right_one(path: str) -> None:
 
 @pytest.mark.parametrize("path", REPORT_FIELDS)
 def test_a_wrong_value_is_named_and_quoted_short(path: str) -> None:
-    for wrong in (*WRONG[REPORT_FIELDS[path]], "x" * 500):
+    for wrong in (*WRONG[REPORT_FIELDS[path].kind], "x" * 500):
         values = plain()
         inside, name = at(values, path)
         inside[name] = wrong
@@ -99,7 +99,7 @@ def test_a_wrong_value_is_named_and_quoted_short(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [p for p, k in REPORT_FIELDS.items() if k.endswith("Array") and "fsd" not in p]
+    "path", [p for p, f in REPORT_FIELDS.items() if f.kind.endswith("Array") and "fsd" not in p]
 )
 def test_a_ragged_table_is_named(path: str) -> None:
     values = plain()

@@ -11,13 +11,15 @@ import pytest
 
 from dcqcn_gym.core.config import CONFIGS, export_schemas, read_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.scenario import SCHEMAS, Scenario, load_scenario, scenario_names
 from dcqcn_gym.envs.scenario.tables import Cdf, cdf_names, read_cdf, read_flows
 from dcqcn_gym.envs.scenario.task import Task
 from dcqcn_gym.envs.scenario.topology import Fabric, fabric, ps_per_byte
-from dcqcn_gym.envs.scenario.workloads import Poisson, mean_gap_ps, select_hosts
+from dcqcn_gym.envs.scenario.workloads import Poisson, select_hosts
 from dcqcn_gym.simulate.trace import port_names
 
 FILES = Path(__file__).parent.parent / "schemas"
@@ -86,6 +88,26 @@ def test_paper_fabric() -> None:
     assert scenario.initial_setting() == scenario.default_setting()
 
 
+SLOW = {
+    "name": "slow",
+    "topology": {"kind": "single-switch", "hosts": 17, "gbps": 10, "delay_us": 1},
+    "switch": {"buffer_bytes": 400_000},
+    "workloads": [{"kind": "incast", "bytes": 300_000, "off_us": 100}],
+}
+
+
+def test_pfc_loses_nothing_on_slow_and_short_links() -> None:
+    """Three times rate x delay are 3750 bytes there, less than comes before a pause acts."""
+    scenario = Scenario.model_validate(SLOW)
+    assert scenario.headroom_bytes(800, 1_000_000) == 3 * 1062 + 64 + 2500
+    world = make_backend("native")
+    world.open(scenario, 1)
+    world.apply(scenario.initial_setting())
+    reports = [world.advance() for _ in range(5)]
+    assert count(r.pauses for r in reports) > 0
+    assert count(r.drops for r in reports) == 0
+
+
 def test_unknown_scenario_offers_near_names() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'fb-hadoop'"):
         load_scenario("fb-hadop")
@@ -143,13 +165,13 @@ def _poisson(scenario: Scenario) -> Poisson:
 
 def test_host_load_is_of_one_host_link() -> None:
     scenario = load_scenario("fb-hadoop")
-    gap = mean_gap_ps(_poisson(scenario), scenario.fabric)
+    gap = _poisson(scenario).mean_gap_ps(scenario.fabric)
     assert 120_420.75 * 80 / gap == pytest.approx(0.3, rel=1e-12)
 
 
 def test_uplink_load_is_85_permille_of_host_load() -> None:
     scenario = load_scenario("fb-hadoop-uplink30")
-    gap = mean_gap_ps(_poisson(scenario), scenario.fabric)
+    gap = _poisson(scenario).mean_gap_ps(scenario.fabric)
     host_load = 120_420.75 * 80 / gap
     assert host_load == pytest.approx(0.085, abs=5e-5)
     crossing = host_load * 16 * 112 / 127  # in host links, per rack

@@ -64,7 +64,7 @@ def test_its_own_knobs_and_counters_count() -> None:
     assert first[0].scheme_counters["listed"] > 0
     assert first[0].rate_cuts > 0
     assert set(first[0].scheme_counters) == {"held_increases", "listed"}
-    harder = plus.initial_setting().replace_nvidia({"plus_cut": 90})
+    harder = plus.initial_setting().replace({"plus_cut": 90})
     assert reports(plus, harder)[1] != first[1]
     dcqcn = reports(scenario("dcqcn"))
     assert dcqcn[0].scheme_counters == {}
@@ -91,14 +91,14 @@ def test_a_mix_has_the_knobs_of_both() -> None:
     both = reports(mix)
     assert both[0].scheme_counters["listed"] > 0
     for knob, value in (("plus_cut", 90), ("np_min_time_between_cnps", 500)):
-        changed = mix.initial_setting().replace_nvidia({knob: value})
+        changed = mix.initial_setting().replace({knob: value})
         assert reports(mix, changed)[1] != both[1], knob
 
 
 def test_every_host_of_a_mix_gets_the_columns_of_its_scheme() -> None:
     devices = Devices(3, [0, 1, 2], [0, 0, 0], {}, (DCQCN.nic, PLUS.nic, DCQCN.nic))
     setting = default_setting(table=BOTH)
-    other = setting.replace_nvidia({"plus_cut": 10, "rp_gd": 13})
+    other = setting.replace({"plus_cut": 10, "rp_gd": 13})
     rows, _ = resolve({"cluster": setting, "nic:1": other}, devices, BOTH)
     width = max(len(DCQCN.nic), len(PLUS.nic))
     assert rows.shape == (3, width)
@@ -142,9 +142,9 @@ def test_knobs_tell_their_table() -> None:
 def test_a_knob_of_another_scheme_is_refused_by_both_names() -> None:
     expected = "rp_gd is a knob of scheme 'dcqcn'; expected one of scheme 'dcqcn-plus': plus_timer"
     with pytest.raises(ConfigError, match=expected):
-        default_setting(table=PLUS).replace_nvidia({"rp_gd": 12})
+        default_setting(table=PLUS).replace({"rp_gd": 12})
     with pytest.raises(ConfigError, match="plus_cut is a knob of scheme 'dcqcn-plus'"):
-        default_setting().replace_nvidia({"plus_cut": 12})
+        default_setting().replace({"plus_cut": 12})
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -158,7 +158,7 @@ def test_every_preset_is_legal_in_every_table(name: str, rate: float) -> None:
 
 def test_presets_of_the_papers() -> None:
     def values(name: str, rate: float, *knobs: str) -> list[float]:
-        setting = PRESETS[name](rate, DCQCN).to_nvidia()
+        setting = dict(PRESETS[name](rate, DCQCN))
         return [setting[knob] for knob in knobs]
 
     rates = ("rp_ai_rate", "rp_hai_rate")
@@ -169,17 +169,17 @@ def test_presets_of_the_papers() -> None:
     assert values("cx4", 40e9, *timers) == [300, 31250, 4]
     assert values("cx4", 40e9, *rates, "np_min_time_between_cnps") == [5, 40, 0]
     assert values("dolce-rc", 100e9, "kmin", "kmax", "rp_time_reset") == [7, 500, 55]
-    dolce = PRESETS["dolce-rc"](100e9, knob_table("dolce-rc")).to_nvidia()
+    dolce = dict(PRESETS["dolce-rc"](100e9, knob_table("dolce-rc")))
     assert [dolce[k] for k in ("kmin", "kmax", "dolce_cnp_gap")] == [7, 500, 50]
-    plus = PRESETS["dcqcn-plus"](10e9, PLUS).to_nvidia()
+    plus = dict(PRESETS["dcqcn-plus"](10e9, PLUS))
     assert [plus[k] for k in ("kmin", "kmax", "pmax")] == [20, 200, 0.01]
 
 
 def test_static_setting_of_dcqcn_plus_by_hand() -> None:
     """540 flows at 10 Gb/s: K = 2 max(540, 432) us, R_AI = 10000 / 5400 = 1.85 Mb/s."""
-    found = dcqcn_static_setting(540, 10e9).to_nvidia()
+    found = dict(dcqcn_static_setting(540, 10e9))
     assert (found["rp_time_reset"], found["rp_ai_rate"]) == (1080, 2)
-    few = dcqcn_static_setting(8, 1e9).to_nvidia()  # 8000 bit at 125 Mb/s take 64 us
+    few = dict(dcqcn_static_setting(8, 1e9))  # 8000 bit at 125 Mb/s take 64 us
     assert (few["rp_time_reset"], few["rp_ai_rate"], few["kmin"]) == (128, 12, 20)
     with pytest.raises(ConfigError, match="flows = 0: expected at least 1"):
         dcqcn_static_setting(0, 10e9)

@@ -52,7 +52,7 @@ def test_the_scheme_brings_its_knobs(scheme: str) -> None:
     assert world.table == table
     assert DcqcnEnv(world).space.knobs == table.tuned == world.knobs
     first = reports(world)
-    setting = world.initial_setting().replace_nvidia(KNOBS[scheme])
+    setting = world.initial_setting().replace(KNOBS[scheme])
     assert reports(world, setting)[1] != first[1]
 
 

@@ -8,9 +8,9 @@ from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import (
     REPORT_FIELDS,
-    FinishedFlows,
     FlowSizeDistribution,
     IntervalReport,
+    report_with,
 )
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -44,7 +44,7 @@ class ToyBackend:
         if self._open is None:
             raise StateError("apply() on a closed backend; call open() first")
         _, ecn = resolve(setting, self._open[1])
-        self._share = float(np.mean(ecn[:, 0] / (ecn[:, 0] + 100e3))) * (1.0 - self._left)
+        self._share = float(np.mean(ecn[:, 0] / (ecn[:, 0] + 100.0))) * (1.0 - self._left)
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
         if self._open is None:
@@ -90,21 +90,13 @@ def _report(
     devices: Devices,
 ) -> IntervalReport:
     hosts, sent = np.arange(len(packets)), int(packets.sum())
-    zeros = np.zeros(len(devices.port_node), dtype=np.int64)
     base = np.full(len(packets), 20_000_000)
     one = np.ones(len(packets), dtype=np.int64)
-    return IntervalReport(
-        index=index, start_ps=start, end_ps=start + span,
-        host_tx_bytes=packets * PACKET, host_rate_bps=rate,
+    return report_with(
+        rate, np.array(devices.port_node), np.full(len(devices.port_node), rate[0]),
+        index=index, start_ps=start, end_ps=start + span, host_tx_bytes=packets * PACKET,
         rtt_src=hosts, rtt_dst=(hosts + 1) % len(hosts), rtt_count=one,
         rtt_sum_ps=base + packets * 1000, rtt_base_ps=base,
-        port_node=np.array(devices.port_node), port_rate_bps=zeros + rate[0],
-        port_pause_ps=np.zeros(len(zeros)), port_tx_bytes=zeros, port_tx_packets=zeros,
-        port_marked_packets=zeros, port_marked_bytes=zeros, port_queue_bytes=zeros,
-        port_max_queue_bytes=zeros, port_dropped_packets=zeros,
-        port_pfc_sent=zeros, port_pfc_received=zeros,
-        delivered_bytes=sent * 1000, data_packets=sent, acks=sent, cnps=0, marks=0, drops=0,
-        retransmitted_packets=0, pauses=0, resumes=0, packet_hops=2 * sent,
-        active_flows=len(packets), fsd=FlowSizeDistribution(known=False),
-        rate_cuts=0, rate_increases=0, finished=FinishedFlows(), unknown=UNKNOWN,
+        delivered_bytes=sent * 1000, data_packets=sent, acks=sent, packet_hops=2 * sent,
+        active_flows=len(packets), fsd=FlowSizeDistribution(known=False), unknown=UNKNOWN,
     )  # fmt: skip

@@ -82,7 +82,7 @@ def settings(random: Random, folder: Path) -> None:
     base = default_setting()
     how = random.randrange(5)
     if how == 0:
-        values = list(base.values_si)
+        values = list(base.numbers)
         values[random.randrange(len(values))] = odd
         guarded = GuardedTuner("odd", _Proposes(Setting(tuple(values))))
         guarded.start(TunerContext(KnobSpace(), base, 1, 10))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuzz_datagrams import headers, messages, netflow, sflow
 from fuzz_harness import Fuzzer
 from fuzz_logs import logs
+from fuzz_plans import comparisons, leaderboards
 from fuzz_plugins import plugins, settings
 from fuzz_policies import policies
 from fuzz_scenarios import csv, toml
@@ -12,5 +13,5 @@ from fuzz_scenarios import csv, toml
 FUZZERS: dict[str, Fuzzer] = {
     "toml": toml, "csv": csv, "logs": logs, "policies": policies, "plugins": plugins,
     "settings": settings, "sflow": sflow, "netflow": netflow, "headers": headers,
-    "messages": messages,
+    "messages": messages, "leaderboards": leaderboards, "comparisons": comparisons,
 }  # fmt: skip

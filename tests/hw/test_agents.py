@@ -14,7 +14,9 @@ from typing import Any
 import grpc
 import pytest
 from fleets import controller_of, fleet_of, nic_agent_file, nic_fleet
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.config import load_toml
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
@@ -22,11 +24,11 @@ from dcqcn_gym.hw.agent.config import AgentConfig
 from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE
 from dcqcn_gym.hw.certs import Authority, write_all
-from dcqcn_gym.hw.client import UnreachableError
+from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Began, Controller
 from dcqcn_gym.hw.freeze import window_of
 
-WANTED = {"": {"rp_ai_rate": 50e6, "np_min_time_between_cnps": 96e-6}}
+WANTED = {"": {"rp_ai_rate": 50.0, "np_min_time_between_cnps": 96.0}}
 
 
 @pytest.fixture(scope="module")
@@ -82,10 +84,10 @@ def test_a_change_goes_to_all_and_into_the_audit_log(
         again = controller.carry_out(dict.fromkeys(agents, WANTED), "the same")
         assert again.changed == ()
         read = controller.ask_all("Read", pb.Nothing())["nic-1"]
-        assert read.targets[0].knobs["rp_ai_rate"] == 50e6
+        assert read.targets[0].knobs["rp_ai_rate"] == 50.0
         assert controller.gather().figures["nic-2"]["tx_bytes"] == 1000000400
         assert controller.newest() == done.transaction
-        assert controller.undo(done.transaction, "back again") == list(agents)
+        assert controller.undo(done.transaction, "back again") == (list(agents), {})
         assert controller.newest() == ""
         assert [held(folder, name) for name in agents] == ["5\n"] * 3
         assert all(sent > 0 and got > 0 for sent, got in controller.message_bytes.values())
@@ -104,7 +106,7 @@ def test_one_refusal_and_nothing_is_applied(running: tuple[Path, dict[str, Agent
         with pytest.raises(ConfigError, match="nic-1: rp_ai_rate"):
             controller.carry_out({"nic-0": WANTED, "nic-1": {"": {"rp_ai_rate": -1.0}}}, "no")
         with pytest.raises(DeviceError, match="nic-1: this device lacks the knob kmin"):
-            controller.carry_out({"nic-0": WANTED, "nic-1": {"": {"kmin": 1e5}}}, "no")
+            controller.carry_out({"nic-0": WANTED, "nic-1": {"": {"kmin": 100.0}}}, "no")
         assert held(folder, "nic-0") == "5\n"
 
 
@@ -135,7 +137,7 @@ def test_a_change_that_takes_too_long_to_reach_all_is_taken_back(
 ) -> None:
     folder, agents = running
     before = held(folder, "nic-0")
-    targets = {name: {"": {"rp_ai_rate": 77e6}} for name in agents}
+    targets = {name: {"": {"rp_ai_rate": 77.0}} for name in agents}
     with controller_of(folder, fleet_of(agents, most_skew_s=1e-9)) as controller:
         with pytest.raises(DeviceError, match="more than most_skew_s = 1e-09"):
             controller.carry_out(targets, "too slow")
@@ -212,7 +214,7 @@ def test_wrong_bytes_are_answered_and_do_no_harm(
     folder, agents = running
     rng = random.Random(1)
     before = (folder / "nic-0" / "journal").read_bytes()
-    good = pb.Wanted(transaction="t", targets=[pb.Target(knobs={"rp_ai_rate": 1e6})], who="x")
+    good = pb.Wanted(transaction="t", targets=[pb.Target(knobs={"rp_ai_rate": 1.0})], who="x")
     with channel(folder, agents["nic-0"], "nic-0") as own:
         for _ in range(messages):
             method = rng.choice([m for m in METHODS if m not in ("Stop", "Prepare", "Rollback")])
@@ -308,13 +310,15 @@ def test_a_lost_agent_does_not_keep_the_others_from_going_back(
     try:
         controller.open(lenient=True)
         assert set(controller.descriptions) == {"nic-0", "nic-2"}
-        with pytest.raises(DeviceError, match="1 devices could not be put back; first: agent nic"):
-            controller.put_back(Began(dict.fromkeys(agents, WANTED)), "the others")
+        left = controller.put_back(Began(dict.fromkeys(agents, WANTED)), "the others")
+        assert [(name, type(error)) for name, error in left.items()] == [
+            ("nic-1", UnreachableError)
+        ]
         assert [held(folder, name) for name in agents] == ["50\n", before["nic-1"], "50\n"]
     finally:
         controller.close()
     with controller_of(folder, fleet) as whole:
-        whole.put_back(Began({name: {"": {"rp_ai_rate": 5e6}} for name in agents}), "clean up")
+        whole.put_back(Began({name: {"": {"rp_ai_rate": 5.0}} for name in agents}), "clean up")
 
 
 @pytest.mark.parametrize(
@@ -361,7 +365,7 @@ def test_a_frozen_fleet_takes_back_but_does_not_change(
         clock[0] = datetime(2026, 11, 21, 9, 0, tzinfo=timezone.utc)  # Saturday
         controller.carry_out({"nic-1": WANTED}, "after it")
         clock[0] = datetime(2026, 11, 23, 9, 0, tzinfo=timezone.utc)
-        controller.put_back(Began({"nic-1": {"": {"rp_ai_rate": 5e6}}}), "clean up")
+        controller.put_back(Began({"nic-1": {"": {"rp_ai_rate": 5.0}}}), "clean up")
         assert held(folder, "nic-1") == "5\n"
     finally:
         controller.close()
@@ -392,3 +396,38 @@ def test_an_agent_of_another_version_is_named_and_nothing_changes(
         controller.open()
     controller.close()
     assert held(folder, "nic-0") == before
+
+
+@pytest.mark.parametrize("ms", [0.0, -1.0, float("nan"), float("inf")])
+def test_an_interval_of_counters_is_above_zero(
+    running: tuple[Path, dict[str, Agent]], ms: float
+) -> None:
+    folder, agents = running
+    request = pb.Interval(ms=ms).SerializeToString()
+    with channel(folder, agents["nic-0"], "nic-0") as own:
+        assert code_of(own, "Prepare", request) == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_certificates_hold_ten_years_at_most(tmp_path: Path) -> None:
+    words = ["hw", "certs", str(tmp_path / "certs"), "--agent", "a", "--days"]
+    refused = CliRunner().invoke(app, [*words, "3651"])
+    assert refused.exit_code == 2
+    assert not (tmp_path / "certs").exists()
+    assert CliRunner().invoke(app, [*words, "3650"]).exit_code == 0
+
+
+def test_the_bytes_of_messages_are_counted_from_nothing(
+    running: tuple[Path, dict[str, Agent]],
+) -> None:
+    folder, agents = running
+    fresh: list[tuple[int, int]] = []
+
+    class Counted(AgentClient):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            super().__init__(*args, **more)
+            fresh.append((self.sent, self.received))
+
+    controller = Controller(fleet_of(agents), folder, Counted)
+    controller.open()
+    controller.close()
+    assert fresh == [(0, 0)] * 3

@@ -16,6 +16,7 @@ from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.drivers import DRIVERS, Driver, Surroundings, Targets, make_driver
 from dcqcn_gym.hw.drivers.mlx5_counters import ethtool_statistics, queue_pairs, rdma_statistics
 from dcqcn_gym.hw.drivers.sonic import members
+from dcqcn_gym.hw.drivers.sonic_db import CONFIG_DB
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.runner import RecordedRunner, recorded_name
 from dcqcn_gym.hw.transaction import Guard, Who
@@ -64,8 +65,9 @@ def redis_socket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield socket
 
 
-def sonic(socket: str) -> Driver:
-    return make_driver("sonic", {"socket": socket, "ports": PORTS}, Surroundings(), "test")
+def sonic(socket: str, asic_wait_s: float = 0.0) -> Driver:
+    settings = {"socket": socket, "ports": PORTS, "asic_wait_s": asic_wait_s}
+    return make_driver("sonic", settings, Surroundings(), "test")
 
 
 class TestSonic(DriverCase):
@@ -89,7 +91,7 @@ def test_files_hold_the_bytes_that_the_kernel_takes(tmp_path: Path) -> None:
     for write_as, bytes_ in (("decimal", b"96\n"), ("hex", b"0x60\n")):
         root = nic_tree(tmp_path / write_as, "newer")
         driver = mlx5(root, write_as=write_as)
-        driver.apply(driver.stage({"": {"np_min_time_between_cnps": 96e-6}}))
+        driver.apply(driver.stage({"": {"np_min_time_between_cnps": 96.0}}))
         folder = root / f"sys/kernel/debug/mlx5/{NIC['pci']}/cc_params"
         assert (folder / "np_min_time_between_cnps").read_bytes() == bytes_
         assert driver.read()["np_min_time_between_cnps"] == "96"
@@ -194,7 +196,7 @@ def test_a_shared_profile_is_shown_before_it_changes(redis_socket: str) -> None:
     load_sonic(redis_socket, "sonic-newer")
     driver = sonic(redis_socket)
     before = driver.read()
-    lines = driver.diff(before, driver.stage({"": {"kmin": 600e3}}))
+    lines = driver.diff(before, driver.stage({"": {"kmin": 600.0}}))
     shared = {line.place: line.shared_by for line in lines}
     assert shared["WRED_PROFILE|AZURE_LOSSLESS/ecn_green_min_threshold"] == (
         "Ethernet0|3", "Ethernet0|4", "Ethernet4|3", "Ethernet4|4",
@@ -202,11 +204,11 @@ def test_a_shared_profile_is_shown_before_it_changes(redis_socket: str) -> None:
     assert shared["WRED_PROFILE|UPLINK/ecn_green_min_threshold"] == ()
     assert "WRED_PROFILE|AZURE_LOSSLESS/green_min_threshold" not in shared  # drops stay
     with pytest.raises(DeviceError, match="Ethernet0 and Ethernet4 share the profile AZURE"):
-        driver.stage({"Ethernet0": {"kmin": 1e5}, "Ethernet4": {"kmin": 2e5}})
-    one = driver.stage({"Ethernet8": {"kmin": 1e5}})
+        driver.stage({"Ethernet0": {"kmin": 100.0}, "Ethernet4": {"kmin": 200.0}})
+    one = driver.stage({"Ethernet8": {"kmin": 100.0}})
     assert {place.split("/")[0] for place in one} == {"WRED_PROFILE|UPLINK"}
     with pytest.raises(DeviceError, match="above the maximum"):
-        driver.stage({"": {"kmin": 3e6}})
+        driver.stage({"": {"kmin": 3000.0}})
 
 
 def test_a_profile_is_written_whole_so_that_kmin_never_passes_kmax(redis_socket: str) -> None:
@@ -215,7 +217,7 @@ def test_a_profile_is_written_whole_so_that_kmin_never_passes_kmax(redis_socket:
     load_sonic(redis_socket, "sonic-older")
     driver = sonic(redis_socket)
     held = driver.setting()["Ethernet0"]
-    beyond = {"kmin": held["kmax"] + 100e3, "kmax": held["kmax"] + 200e3, "pmax": 0.5}
+    beyond = {"kmin": held["kmax"] + 100, "kmax": held["kmax"] + 200, "pmax": 0.5}
     after = driver.stage({"": beyond})
     client: Any = redis.Redis(unix_socket_path=redis_socket)
     commands: list[str] = []
@@ -346,3 +348,43 @@ def test_flow_sizes_of_queue_pairs() -> None:
     )
     again = sizes.close({"nic-0": {"qp/1/tx_bytes": 300}, "nic-1": {"qp/1/tx_bytes": 900}})
     assert again.elephants + again.mice + again.potential == 1  # another pair, under its number
+
+
+@pytest.mark.parametrize("image", ["sonic-older", "sonic-newer"])
+def test_thresholds_of_colours_that_do_not_mark_are_left_alone(
+    redis_socket: str, image: str
+) -> None:
+    import redis
+
+    load_sonic(redis_socket, image)
+    client = redis.Redis(unix_socket_path=redis_socket, db=CONFIG_DB, decode_responses=True)
+    profile = next(iter(client.scan_iter(match="WRED_PROFILE|*")))
+    drops = {
+        f"{colour}_{field}": value
+        for colour in ("yellow", "red")
+        for field, value in (("min_threshold", "1000000"), ("max_threshold", "1500000"),
+                             ("drop_probability", "20"))
+    }  # fmt: skip
+    for field, text in {"ecn": "ecn_green", **drops}.items():
+        client.hset(profile, field, text)
+    before = client.hgetall(profile)
+    driver = sonic(redis_socket)
+    wanted = {"": {"kmin": 20.0, "kmax": 60.0, "pmax": 1.0}}
+    driver.apply(driver.stage(wanted))
+    after = client.hgetall(profile)
+    changed = {field for field in after if after[field] != before.get(field)}
+    assert {after[field] for field in changed} == {"20000", "60000", "100"}
+    assert all("green" in field for field in changed)
+    assert driver.setting()["Ethernet0"] == {"kmin": 20.0, "kmax": 60.0, "pmax": 1.0}
+    client.close()
+
+
+def test_mstconfig_stands_in_where_mlxconfig_is_not(tmp_path: Path) -> None:
+    root = nic_tree(tmp_path, "newer")
+    around = Surroundings(root, RecordedRunner(root / "commands"))
+    driver = make_driver("mlxconfig", {"pci": NIC["pci"]}, around, "test")
+    before = driver.read()
+    names = [recorded_name(tool, "-d", NIC["pci"], "query") for tool in ("mlxconfig", "mstconfig")]
+    (root / "commands" / names[0]).rename(root / "commands" / names[1])
+    assert driver.read() == before
+    assert mlx5(root).knobs()

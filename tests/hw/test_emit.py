@@ -20,9 +20,7 @@ from dcqcn_gym.core.knobs import (
 from dcqcn_gym.hw.emit import FORMS, emit
 from toy_tables import ECN_ROWS, TOY, WITH_TOY
 
-SETTING = default_setting().replace_nvidia(
-    {"rp_ai_rate": 87, "kmin": 631.5, "kmax": 2000, "pmax": 0.1875}
-)
+SETTING = default_setting().replace({"rp_ai_rate": 87, "kmin": 631.5, "kmax": 2000, "pmax": 0.1875})
 
 FAKE_TOOL = '#!/bin/sh\nfor word in "$@"; do echo "$word"; done\n'
 
@@ -56,7 +54,7 @@ def test_debugfs_writes_one_file_per_nic_knob(tmp_path: Path) -> None:
     env = {"BDF": str(tmp_path), "PATH": "/usr/bin:/bin"}
     subprocess.run(["sh", "-eu", "-c", script], check=True, env=env)
     values = {p.name: float(p.read_text()) for p in folder.iterdir()}
-    assert values == {KNOBS[n].debugfs: v for n, v in SETTING.to_nvidia().items() if n in NIC_KNOBS}
+    assert values == {KNOBS[n].debugfs: v for n, v in SETTING.items() if n in NIC_KNOBS}
 
 
 def test_sonic_sets_bytes_and_whole_percents(tmp_path: Path) -> None:
@@ -110,13 +108,13 @@ def test_what_a_field_cannot_hold_is_left_out_and_said() -> None:
     assert said in paper
     assert "RPG_TIME_RESET_P" in paper
     assert "echo 156250 >" in emit(dcqcn_paper_setting(), "debugfs")  # the kernel's has 32
-    edge = SETTING.replace_nvidia({"rp_byte_reset": 32767})
+    edge = SETTING.replace({"rp_byte_reset": 32767})
     assert "RPG_BYTE_RESET_P${PORT:-1}=32767" in emit(edge, "mlxconfig")
     assert "Left out, out of range" not in emit(edge, "mlxconfig")
 
 
 def test_of_all_forms_those_are_written_that_can_hold_the_setting() -> None:
-    changed = SETTING.replace_nvidia({"rp_byte_reset": 65535})  # the only knob that differs
+    changed = SETTING.replace({"rp_byte_reset": 65535})  # the only knob that differs
     script = emit(changed, "all", before=SETTING)
     assert "# NICs: nothing that mlxconfig can hold.\n# Left out, out of range" in script
     assert "echo 65535 >" in script
@@ -134,7 +132,7 @@ def test_every_form_checks_every_value(form: str) -> None:
         "debugfs": {"rp_ai_rate": 1e6},
         "sonic": {"pmax": 1.5},
     }
-    odd = SETTING.replace_nvidia(changes[form])
+    odd = SETTING.replace(changes[form])
     if form == "sonic":
         with pytest.raises(ConfigError, match=r"SONiC cannot hold .*drop_probability = 150"):
             emit(odd, form)

@@ -37,7 +37,7 @@ def recorded(log: Path) -> Run:
 
 
 def invoke(log: Path, *words: str) -> str:
-    done = CliRunner().invoke(app, ["emit", str(log.parent), *words])
+    done = CliRunner().invoke(app, ["emit", str(log.parent), "--force", *words])
     assert done.exit_code == 0, done.output
     return done.stdout
 

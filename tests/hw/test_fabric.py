@@ -47,7 +47,7 @@ def test_reports_are_those_of_the_native_engine_behind_devices(
     small: Scenario, fabric: DigitalFabric
 ) -> None:
     worlds = [make_backend(name) for name in ("native-devices", f"hardware:{fabric.fleet}")]
-    setting = small.initial_setting().replace_nvidia({"kmin": 63.1234, "pmax": 0.1875})
+    setting = small.initial_setting().replace({"kmin": 63.1234, "pmax": 0.1875})
     for world in worlds:
         world.open(small, 5)
         world.apply(setting)
@@ -57,9 +57,7 @@ def test_reports_are_those_of_the_native_engine_behind_devices(
             assert near == far
             if i == 1:
                 for world in worlds:
-                    world.apply(
-                        {"cluster": setting, "nic:1": setting.replace_nvidia({"rp_gd": 12})}
-                    )
+                    world.apply({"cluster": setting, "nic:1": setting.replace({"rp_gd": 12})})
     finally:
         for world in worlds:
             world.close()
@@ -156,7 +154,7 @@ def test_shared_profiles_refuse_ports_that_differ(small: Scenario) -> None:
             setting = small.initial_setting()
             backend.apply(setting)
             with pytest.raises(DeviceError, match="share the profile AZURE_LOSSLESS"):
-                backend.apply({"cluster": setting, "port:4:0": setting.replace({"kmin": 5e3})})
+                backend.apply({"cluster": setting, "port:4:0": setting.replace({"kmin": 5})})
         finally:
             backend.close()
 

@@ -1,4 +1,4 @@
-"""Thirty cases of faults by name; `python -m dcqcn_gym.testing.hw_faults --cases 300` runs more."""
+"""Thirty cases of faults by name; `python tests/hw/fault_cases.py --cases 300` runs more."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from fault_cases import FAULTS, STEP_S, TRIAL_S, case_line, run_case
+from faulty_network import make_certificates
 
 from dcqcn_gym.core.errors import DeviceError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.figures import Reading, report_of
-from dcqcn_gym.testing.hw_faults import FAULTS, STEP_S, TRIAL_S, case_line, run_case
-from dcqcn_gym.testing.hw_faulty import make_certificates
 
 SEEDS = range(30)
 LISTED = (Path(__file__).parent / "fault-cases.txt").read_text().splitlines()
-"""What the long run did: `python -m dcqcn_gym.testing.hw_faults --cases 300 --write ...`."""
+"""What the long run did: `python tests/hw/fault_cases.py --cases 300 --write ...`."""
 
 
 @pytest.fixture(scope="module")

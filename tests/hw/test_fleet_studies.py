@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from fabrics import SMALL
+from scale import COLUMNS, measure, nic_agents
 
 from dcqcn_gym.benchmarks import fleet_bytes, fleet_same
 from dcqcn_gym.benchmarks.fleet_same import SamePlan, compare_logs
 from dcqcn_gym.benchmarks.tcp_bytes import Carried, carried, read_ss
 from dcqcn_gym.core.errors import BackendError
 from dcqcn_gym.hw.controller import Controller
-from dcqcn_gym.testing.hw_scale import COLUMNS, measure, nic_agents
 
 needs_redis = pytest.mark.skipif(
     shutil.which("redis-server") is None, reason="redis-server is not installed"

@@ -29,7 +29,7 @@ from dcqcn_gym.hw.fleet import load_fleet
 from dcqcn_gym.runs.loop import RunSpec, run
 
 CC = "sys/kernel/debug/mlx5/0000:01:00.0/cc_params"
-NEW = {"rp_gd": 13.0, "rp_time_reset": 2e-5, "rp_ai_rate": 50e6, "rp_hai_rate": 70e6}
+NEW = {"rp_gd": 13.0, "rp_time_reset": 20.0, "rp_ai_rate": 50.0, "rp_hai_rate": 70.0}
 """SI units, in another order than the knob table's."""
 IN_ORDER = [("rp_time_reset", "20"), ("rp_ai_rate", "50"), ("rp_hai_rate", "70"), ("rp_gd", "13")]
 """Files and their texts, as the table and the devices have them."""
@@ -255,7 +255,7 @@ def test_the_command_ends_without_a_mount_or_a_server(by: signal.Signals, tmp_pa
     scenario = tmp_path / "small.toml"
     scenario.write_text(SMALL)
     folder = Path(tempfile.mkdtemp(prefix="dcqcn-"))
-    words = ["-m", "dcqcn_gym", "hw", "fabric", "--fuse", "-s", str(scenario), "--dir"]
+    words = ["-m", "dcqcn_gym", "hw", "fabric", "--fuse", "-s", str(scenario), "--out"]
     try:
         with subprocess.Popen(
             [sys.executable, *words, str(folder / "f")], stdout=subprocess.PIPE, text=True

@@ -47,7 +47,7 @@ class TestGnmi(DriverCase):
 def test_bytes_and_percents_go_out_in_one_set(running: Running) -> None:
     fake, _ = running
     driver = driver_of(running)
-    driver.apply(driver.stage({"": {"kmin": 200e3, "kmax": 800e3, "pmax": 0.25}}))
+    driver.apply(driver.stage({"": {"kmin": 200.0, "kmax": 800.0, "pmax": 0.25}}))
     assert fake.sets == 1
     for name in ("LOSSLESS", "UPLINK"):
         held = fake.tree[PROFILES.format(name)]
@@ -58,16 +58,16 @@ def test_bytes_and_percents_go_out_in_one_set(running: Running) -> None:
 
 def test_ports_that_share_a_profile_are_shown_and_cannot_differ(running: Running) -> None:
     driver = driver_of(running)
-    lines = driver.diff(driver.read(), driver.stage({"": {"kmin": 100e3}}))
+    lines = driver.diff(driver.read(), driver.stage({"": {"kmin": 100.0}}))
     assert {line.place: line.shared_by for line in lines} == {
         "LOSSLESS/min-threshold": ("eth1", "eth2"), "UPLINK/min-threshold": (),
     }  # fmt: skip
     with pytest.raises(DeviceError, match="eth1 and eth2 share the profile LOSSLESS"):
-        driver.stage({"eth1": {"kmin": 1e5}, "eth2": {"kmin": 2e5}})
+        driver.stage({"eth1": {"kmin": 100.0}, "eth2": {"kmin": 200.0}})
     with pytest.raises(DeviceError, match="port 'eth7' is not one of eth1"):
-        driver.stage({"eth7": {"kmin": 1e5}})
+        driver.stage({"eth7": {"kmin": 100.0}})
     with pytest.raises(DeviceError, match="min-threshold 2000000 B would be above 1536000 B"):
-        driver.stage({"": {"kmin": 2e6}})
+        driver.stage({"": {"kmin": 2000.0}})
 
 
 def test_a_switch_that_rounds_or_refuses_keeps_nothing(running: Running) -> None:
@@ -76,12 +76,12 @@ def test_a_switch_that_rounds_or_refuses_keeps_nothing(running: Running) -> None
     before = driver.read()
     fake.step = 6144
     with pytest.raises(DeviceError, match="holds 196608 after 200000 was set; the switch rounds"):
-        driver.apply(driver.stage({"": {"kmin": 200e3}}))
+        driver.apply(driver.stage({"": {"kmin": 200.0}}))
     fake.step = 1
     driver.revert(before)
     fake.refuse = "min and max must differ"
     with pytest.raises(DeviceError, match=r"gNMI at 127.0.0.1:\d+: .*min and max must differ"):
-        driver.apply(driver.stage({"": {"kmin": 100e3}}))
+        driver.apply(driver.stage({"": {"kmin": 100.0}}))
     fake.refuse = ""
     assert driver.read() == before  # connected again
 
@@ -109,3 +109,19 @@ def test_only_a_switch_of_this_authority_is_talked_to(running: Running, tmp_path
         driver_of(running, ca=str(tmp_path / "other" / "ca.pem")).read()
     with pytest.raises(ConfigError, match="queue"):
         driver_of(running, queue="x]/y[")
+
+
+def test_a_largest_threshold_as_openconfigs_tests_set_it_is_read_and_put_back(
+    running: Running,
+) -> None:
+    fake, driver = running[0], driver_of(running)
+    held = fake.tree[PROFILES.format("LOSSLESS")]
+    held["max-threshold"] = str(2**64 - 1)
+    before = driver.read()
+    assert before["LOSSLESS/max-threshold"] == "18446744073709551615"
+    driver.apply(driver.stage({"": {"kmin": 200.0, "kmax": 800.0}}))
+    driver.revert(before)
+    assert int(held["max-threshold"]) == 2**64 - 1
+    held["max-threshold"] = str(2**64)
+    with pytest.raises(DeviceError, match="expected a whole number"):
+        driver.setting()

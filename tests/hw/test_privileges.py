@@ -14,7 +14,9 @@ from fleets import controller_of, fleet_of, nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.config import load_toml
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.hw.agent.config import AgentConfig
 from dcqcn_gym.hw.agent.privileges import CAPABILITIES, KEPT, keep_only
 from dcqcn_gym.hw.agent.server import load_agent
 from dcqcn_gym.hw.certs import write_all
@@ -85,6 +87,33 @@ def test_a_unit_allows_what_the_agent_keeps(kind: str, tmp_path: Path) -> None:
             ["systemd-analyze", "verify", str(file)], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_an_agents_file_may_keep_one_more(tmp_path: Path) -> None:
+    file = nic_agent_file(tmp_path, "nic-0", 'capabilities = ["CAP_SYS_ADMIN"]')
+    assert load_toml(file, AgentConfig).capabilities == ("CAP_SYS_ADMIN",)
+    file = nic_agent_file(tmp_path, "nic-1", 'capabilities = ["CAP_SYS_MODULE"]')
+    with pytest.raises(ConfigError, match="unknown capability 'CAP_SYS_MODULE'"):
+        load_toml(file, AgentConfig)
+
+
+def test_an_authority_that_somebody_else_planted_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_all(tmp_path / "certs", ["nic-0"], [])
+    own = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1)  # the file is another account's now
+    with pytest.raises(ConfigError, match=rf"ca\.key belongs to the account {own}, not to yours"):
+        write_all(tmp_path / "certs", ["nic-1"], [])
+    assert not (tmp_path / "certs" / "nic-1.pem").exists()
+
+
+def test_units_name_users_and_folders_that_are_there() -> None:
+    switch, nic = unit("switch"), unit("nic")
+    assert "User=dcqcn-gym\nSupplementaryGroups=redis\n" in switch
+    assert "ReadWritePaths=-/sys/kernel/debug/mlx5 -/sys/class/infiniband" in nic
+    for text in (switch, nic):
+        assert "StartLimitIntervalSec=0\n" in text.split("[Service]")[0]
 
 
 def test_the_page_shows_the_unit_of_a_nic() -> None:

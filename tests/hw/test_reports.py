@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fabrics import fabric_of
+from faulty_network import LostError
 from fleets import controller_of, fleet_of, nic_fleet
 
 from dcqcn_gym.core.errors import DeviceError
@@ -21,7 +22,7 @@ from dcqcn_gym.hw.clocks import AgentClock, Times
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.fleet import load_fleet
-from dcqcn_gym.testing.hw_faulty import LostError
+from dcqcn_gym.hw.gather import Gathered
 
 
 def answer(random: Random, now: float, ahead: float, slowest: float = 0.2) -> Times:
@@ -211,9 +212,15 @@ def test_what_is_counted_while_settings_change_belongs_to_no_interval(
     try:
         first = backend.advance()
         world.sleep(2e-3)  # a change takes its time
-        backend.apply(small.initial_setting().replace_nvidia({"kmin": 90.0}))
+        backend.apply(small.initial_setting().replace({"kmin": 90.0}))
         second = backend.advance()
         assert (second.start_ps, second.duration_ps) == (first.end_ps, 10**9)
         assert second.host_tx_bytes.max() < 25e9 / 8 * 1e-3 * 1.1  # of one interval, not of three
     finally:
         backend.close()
+
+
+def test_the_instant_is_a_median_and_late_is_after_it() -> None:
+    found = Gathered({}, {"a": 1.0, "b": 2.0, "c": 9.0})
+    assert found.instant_s == 2.0
+    assert found.later_than(2.0) == ["c"]  # the one at the very instant is not late

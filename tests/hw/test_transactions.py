@@ -7,72 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from devices import NIC, nic_tree
+from guarded import OTHER, WANTED, WHO, Device, Failing, on_trial
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
-from dcqcn_gym.core.knobs import NIC_KNOBS, expert_setting
-from dcqcn_gym.hw.drivers import Driver, Surroundings, Values, make_driver
-from dcqcn_gym.hw.drivers.mlx5 import Mlx5Driver
 from dcqcn_gym.hw.journal import Journal
-from dcqcn_gym.hw.runner import RecordedRunner
-from dcqcn_gym.hw.transaction import Guard, Who
-
-WHO = Who("test", "to see")
-_EXPERT = expert_setting().replace_nvidia({
-    "rp_time_reset": 200, "rp_threshold": 5, "rp_gd": 10, "rp_min_dec_fac": 60,
-    "rp_dce_tcp_g": 1000,
-})  # fmt: skip
-WANTED = {"": {name: _EXPERT[name] for name in NIC_KNOBS}}  # nine knobs change
-OTHER = {"": {"rp_ai_rate": 7e6, "rp_gd": 12.0}}
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Device:
-    """A NIC's tree, its journal, and an agent's mind that can be lost."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.root = nic_tree(folder / "root", "newer")
-        self.clock = Clock()
-        self.factual = self.driver().read()
-        self.guard = self.restarted()
-
-    def driver(self) -> Driver:
-        around = Surroundings(self.root, RecordedRunner(self.root / "commands"))
-        return make_driver("mlx5", NIC, around, "test")
-
-    def restarted(self, driver: Driver | None = None) -> Guard:
-        self.guard = Guard(driver or self.driver(), self.journal(), self.clock)
-        self.guard.start()
-        return self.guard
-
-    def journal(self, most_bytes: int = 1 << 20) -> Journal:
-        return Journal(self.folder / "journal", most_bytes)
-
-    def held(self) -> Values:
-        return self.driver().read()
-
-    def file(self, name: str) -> Path:
-        return self.root / f"sys/kernel/debug/mlx5/{NIC['pci']}/cc_params/{name}"
+from dcqcn_gym.hw.transaction import Who
 
 
 @pytest.fixture
 def device(tmp_path: Path) -> Device:
     return Device(tmp_path)
-
-
-def on_trial(guard: Guard, name: str = "t1", seconds: float = 5.0) -> None:
-    guard.stage(name, WANTED, WHO)
-    guard.apply(name, seconds)
 
 
 def test_a_confirmed_change_stays(device: Device) -> None:
@@ -127,25 +71,6 @@ def test_a_reboot_of_the_device_brings_the_confirmed_setting_back(device: Device
         device.file(name).write_text(text + "\n")
     device.restarted()
     assert device.held() == confirmed
-
-
-class Failing(Mlx5Driver):
-    """A driver whose k-th write fails, or lies, once."""
-
-    def __init__(self, device: Device, at: int, lies: bool) -> None:
-        around = Surroundings(device.root, RecordedRunner(device.root / "commands"))
-        settings = Mlx5Driver.Settings.model_validate(NIC)
-        super().__init__(settings, around)
-        self.at, self.lies, self.writes = at, lies, 0
-
-    def apply(self, values: Values) -> None:
-        for place, text in values.items():
-            self.writes += 1
-            if self.writes == self.at:
-                if self.lies:
-                    continue
-                raise DeviceError(f"{place}: the device said no")
-            super().apply({place: text})
 
 
 @pytest.mark.parametrize("lies", [False, True])
@@ -314,11 +239,13 @@ def test_a_journal_that_cannot_be_written_says_so(tmp_path: Path) -> None:
 
 def _random_steps(device: Device, rng: random.Random) -> None:
     """Do what controllers, crashes and devices do, in any order."""
+    n = [0]
     steps: list[Callable[[], object]] = [
-        lambda: device.guard.stage(rng.choice("ab"), rng.choice((WANTED, OTHER)), WHO),
-        lambda: device.guard.apply(rng.choice("ab"), rng.choice((1.0, 3.0))),
-        lambda: device.guard.confirm(rng.choice("ab"), WHO),
-        lambda: device.guard.rollback(WHO, rng.choice(("a", "b", ""))),
+        lambda: device.guard.stage(f"{rng.choice('ab')}{n[0]}", rng.choice((WANTED, OTHER)), WHO),
+        lambda: device.guard.apply(f"{rng.choice('ab')}{n[0]}", rng.choice((1.0, 3.0))),
+        lambda: device.guard.confirm(f"{rng.choice('ab')}{n[0]}", WHO),
+        lambda: device.guard.rollback(WHO, rng.choice((f"a{n[0]}", f"b{n[0]}", ""))),
+        lambda: n.append(n.pop() + 1),  # names that are over are refused
         lambda: setattr(device.clock, "now", device.clock.now + rng.choice((0.1, 1.0, 4.0))),
         lambda: device.restarted(Failing(device, rng.randrange(1, 40), rng.random() < 0.5)),
         lambda: device.restarted(),

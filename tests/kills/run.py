@@ -86,8 +86,9 @@ def cases(folder: Path) -> list[Case]:
 
     def pretrain(out: Path) -> list[str]:
         return _words(
-            "pretrain", *FAKE, "--intervals", 60, "--force", "--out", out / "setting.toml"
-        )
+            "train", "--tuner", "pretrained", *FAKE, "--steps", 60, "--force",
+            "--out", out / "setting.toml",
+        )  # fmt: skip
 
     def train(out: Path) -> list[str]:
         return _words(
@@ -102,7 +103,7 @@ def cases(folder: Path) -> list[Case]:
         )  # fmt: skip
 
     def board_on(out: Path) -> list[str]:
-        if not (out / "board.json").exists():
+        if not (out / "leaderboard.json").exists():
             return board(out)
         return _words("bench", "resume", out, "--jobs", 2, "--quiet")
 
@@ -114,7 +115,9 @@ def cases(folder: Path) -> list[Case]:
         Case("tune of a plug-in", hosted, _continued(hosted, "run.jsonl")),
         Case("compare", compare, compare_on),
         Case("pretrain", pretrain, pretrain),
-        Case("board", board, board_on, ("results.json", "board.md", "board.json")),
+        Case(
+            "leaderboard", board, board_on, ("results.json", "leaderboard.md", "leaderboard.json")
+        ),
     ]
     if importlib.util.find_spec("stable_baselines3") is not None:
         found.append(Case("train", train, _continued(train, "train.json")))

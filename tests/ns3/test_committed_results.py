@@ -9,10 +9,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dcqcn_gym.benchmarks.study.evaluation import evaluation
+from dcqcn_gym.benchmarks.study.plan import produce
+from dcqcn_gym.benchmarks.study.tables import rows_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
-from dcqcn_gym.training.evaluation import Plan, evaluate
 
 RESULTS = Path(__file__).with_name("results")
 
@@ -42,10 +44,10 @@ def test_the_engine_repeats_the_tuning_run_on_ns3(tmp_path: Path) -> None:
     assert best["recommended"] == kept.end["recommended"]
 
 
-def test_the_engine_repeats_the_evaluation_on_ns3() -> None:
+def test_the_engine_repeats_the_evaluation_on_ns3(tmp_path: Path) -> None:
     kept = json.loads((RESULTS / "evaluate.json").read_text())
     assert kept["kind"] == "evaluate"
-    plan = Plan(("ppo-mini",), ("mini-fb-hadoop",), ("default",), seeds=1, intervals=8)
-    rows = evaluate(plan, None, 1)["mini-fb-hadoop"]
+    study = evaluation(["ppo-mini"], ["mini-fb-hadoop"], ["default"], seeds=1, intervals=8)
+    rows = rows_of(study, study.cases[0], produce(study, tmp_path, 1))
     found = {row.name: row.utility.mean for row in rows}
     assert found == {row["name"]: row["utility"]["mean"] for row in kept["rows"]}

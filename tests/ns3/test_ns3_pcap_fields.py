@@ -149,9 +149,7 @@ def test_a_cnp_that_outlives_its_queue_pair_keeps_its_addresses(tmp_path: Path) 
     )
     backend = Ns3Backend(pcap=tmp_path / "run")
     backend.open(scenario, 1)
-    backend.apply(
-        scenario.initial_setting().replace_nvidia({"kmin": 1.0, "kmax": 2.0, "pmax": 1.0})
-    )
+    backend.apply(scenario.initial_setting().replace({"kmin": 1.0, "kmax": 2.0, "pmax": 1.0}))
     backend.advance(600_000_000)
     backend.close()
     seen = 0

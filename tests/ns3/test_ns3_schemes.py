@@ -44,7 +44,7 @@ def told(backend: Backend, scenario: Scenario) -> list[IntervalReport]:
     setting = scenario.initial_setting()
     reports = []
     for cut in (50, 90):
-        own = setting.replace_nvidia({"plus_cut": cut})
+        own = setting.replace({"plus_cut": cut})
         backend.apply({"cluster": setting, "nic:1": own})
         reports.append(backend.advance(700_000_000))
     return reports

@@ -111,8 +111,8 @@ def test_traces_on_ns3_are_those_of_the_native_engine(tmp_path: Path) -> None:
 def settings(scenario: Scenario) -> list[list[Setting]]:
     """Return what is applied before each of four intervals: one, two at once, none, an odd one."""
     default, expert = scenario.initial_setting(), expert_setting(scenario.line_rate_bps)
-    slow = default.replace_nvidia({"rp_max_rate": 2_000})
-    beyond = default.replace_nvidia({"kmin": 0.001, "kmax": 0.001})  # legal to the engine alone
+    slow = default.replace({"rp_max_rate": 2_000})
+    beyond = default.replace({"kmin": 0.001, "kmax": 0.001})  # legal to the engine alone
     with pytest.raises(ConfigError):
         beyond.replace({"pmax": 1.5}).check(scenario.line_rate_bps)
     return [[default], [slow, expert], [], [beyond]]

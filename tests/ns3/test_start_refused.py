@@ -15,7 +15,6 @@ from bridge_helpers import toy_command
 
 from dcqcn_gym.core.errors import BackendError, ConfigError
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 SCENARIO = load_scenario("mini-fb-hadoop")
@@ -74,16 +73,3 @@ def test_a_folder_for_scratch_files_that_is_full(monkeypatch: pytest.MonkeyPatch
 def test_a_recording_that_has_no_place(place: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^record = .*expected a file that can be written"):
         Ns3Backend(command=toy_command(), record=tmp_path / place).open(SCENARIO, 1)
-
-
-def test_a_memory_that_cannot_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = ReportMemory.create()
-    assert memory is not None
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "ftruncate", full)
-    with pytest.raises(BackendError, match=r"memory for reports of .* bytes .*No space left"):
-        memory.room(10)
-    memory.close()

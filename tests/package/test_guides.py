@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-GUIDES = ("operators", "for-rl", "tuner-authors", "fleet")
+GUIDES = ("operators", "for-rl", "tuner-authors", "fleet", "public-names")
 NEEDS = {"fleet": "redis-server"}
 BLOCK = re.compile(r"<!-- (run|file)(?: ([^>\n]+?))? -->\n```(\w*)\n(.*?)```", re.DOTALL)
 Block = tuple[str, str, str, str]

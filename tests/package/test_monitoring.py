@@ -57,7 +57,7 @@ def watch(scenario: Scenario, intervals: int, seed: int = 1) -> list[Info]:
 
 def fired(infos: list[Info]) -> list[int]:
     """Return the begin in ms of every interval in which the trigger fired."""
-    return [info["start_ps"] // 10**9 for info in infos if info["triggered"]]
+    return [info["start_ps"] // 10**9 for info in infos if info["fsd_triggered"]]
 
 
 # -- the sketch is what tuners see -----------------------------------------------------------
@@ -86,18 +86,18 @@ def test_the_first_distribution_covers_one_interval(warmup_us: float) -> None:
 
 def test_info_shows_states_bins_and_cost() -> None:
     elastic = watch(changed("mini-fb-hadoop", monitor={"kind": "elastic"}), 4)[-1]
-    counts = elastic["elephants"] + elastic["potential_elephants"] + elastic["mice"]
-    assert counts == sum(elastic["size_bins"]) > 0
-    assert len(elastic["size_bins"]) == 16
+    counts = elastic["fsd_elephants"] + elastic["fsd_potential"] + elastic["fsd_mice"]
+    assert counts == sum(elastic["fsd_bins"]) > 0
+    assert len(elastic["fsd_bins"]) == 16
     assert elastic["fsd_known"]
     assert elastic["fsd_bytes"] == 2 * 96
-    assert elastic["monitor_memory_bytes"] == 2 * (153_600 + 460_800)
-    assert elastic["monitor_state_bytes"] >= elastic["tracked_flows"] * 8 > 0
-    assert elastic["untracked_flows"] == 0
+    assert elastic["fsd_data_plane_bytes"] == 2 * (153_600 + 460_800)
+    assert elastic["fsd_control_plane_bytes"] >= elastic["fsd_tracked_flows"] * 8 > 0
+    assert elastic["fsd_untracked_flows"] == 0
     none = watch(changed("mini-fb-hadoop", monitor={"kind": "none"}), 4)[-1]
     assert not none["fsd_known"]
     assert none["mu"] == 0.5
-    costs = ("fsd_bytes", "monitor_memory_bytes", "monitor_state_bytes", "tracked_flows")
+    costs = ("fsd_bytes", "fsd_data_plane_bytes", "fsd_control_plane_bytes", "fsd_tracked_flows")
     assert [none[name] for name in costs] == [0, 0, 0, 0]  # type: ignore[literal-required]
     assert none["delivered_bytes"] == elastic["delivered_bytes"]  # nobody is in anybody's way
 
@@ -105,8 +105,8 @@ def test_info_shows_states_bins_and_cost() -> None:
 def test_a_history_that_is_full_says_so() -> None:
     monitor = {"kind": "elastic", "max_flows": 5}
     info = watch(changed("mini-fb-hadoop", monitor=monitor), 3)[-1]
-    assert info["tracked_flows"] <= 2 * 5
-    assert info["untracked_flows"] > 0
+    assert info["fsd_tracked_flows"] <= 2 * 5
+    assert info["fsd_untracked_flows"] > 0
 
 
 # -- bytes on the wire -----------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_the_trigger_fires_at_both_ends_of_a_burst(start: int, stop: int, seed: 
 def test_steady_traffic_does_not_trigger(load: int, seed: int) -> None:
     infos = watch(with_load(load_scenario("fb-hadoop"), load), 100, seed)
     assert fired(infos) == []
-    assert max(info["kl"] for info in infos) > 0
+    assert max(info["fsd_kl"] for info in infos) > 0
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ def test_influx_triggers_at_its_edges(load: int) -> None:
     triggers = fired(infos)
     assert any(40 <= ms < 43 for ms in triggers)
     assert any(70 <= ms < 73 for ms in triggers)
-    large = {i["start_ps"] // 10**9: i["elephants"] + i["potential_elephants"] for i in infos}
+    large = {i["start_ps"] // 10**9: i["fsd_elephants"] + i["fsd_potential"] for i in infos}
     between = [ms for ms in triggers if 43 <= ms < 70]
     assert all(large[ms] - large[ms - 1] > 200 for ms in between)
     assert len(between) <= 1

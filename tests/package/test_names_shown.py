@@ -15,12 +15,12 @@ from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.results import Row
 from dcqcn_gym.benchmarks.comparison.text import markdown
 from dcqcn_gym.cli import app, main
-from dcqcn_gym.commands.interrupt import resume_words
 from dcqcn_gym.commands.tune import _summary
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting
 from dcqcn_gym.core.statistics import Estimate
+from dcqcn_gym.runs.interrupt import resume_words
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.markdown import code, plain
 from dcqcn_gym.runs.progress import _plain
@@ -47,7 +47,7 @@ def test_a_summary_of_odd_names(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         "scenario": "[/x]", "tuner": "a[/b].py:C", "intervals": 3,
         "utility_while_tuning": {"tuned": 0.5, "default": 0.4, "expert": None},
         "utility_on_fresh_seeds": {
-            "seeds": [], "mean": {"recommended": None, "default": None, "expert": None},
+            "seeds": [], "mean": {"found": None, "default": None, "expert": None},
         },
     }  # fmt: skip
     _summary(best, RunDir(tmp_path / "[red]"), tmp_path / "[/y]" / "report.html")
@@ -100,8 +100,8 @@ def test_the_names_of_the_vendor_are_names() -> None:
             assert other is None or knob_name(other) == row.name
     setting = parse_assignments(["RPG_AI_RATE_P1=50", "RPG_GD=12"], default_setting(), 100e9)
     assert isinstance(setting, Setting)
-    assert setting.to_nvidia()["rp_ai_rate"] == 50
-    assert setting.to_nvidia()["rp_gd"] == 12
+    assert setting["rp_ai_rate"] == 50
+    assert setting["rp_gd"] == 12
 
 
 def test_an_argument_of_a_tuner_is_given_once(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dcqcn_gym.runs.progress import _figures_shown
 from dcqcn_gym.tuners import optuna_search
 
 
-@pytest.mark.parametrize("words", [[], ["tune"], ["bench", "monitor"], ["ns3", "serve"]])
+@pytest.mark.parametrize("words", [[], ["tune"], ["bench", "run"], ["ns3", "serve"]])
 def test_h_is_help(words: list[str]) -> None:
     short, long = (CliRunner().invoke(app, [*words, option]) for option in ("-h", "--help"))
     assert short.exit_code == 0

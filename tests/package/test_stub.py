@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -36,12 +37,20 @@ def test_stub_is_current(tmp_path: Path) -> None:
 
 def test_the_table_is_the_engines() -> None:
     from dcqcn_gym import _core
-    from dcqcn_gym.core.knobs import knob_table, schemes
+    from dcqcn_gym.core.knobs import Knob, knob_table, schemes
+    from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
 
-    assert schemes() == _core.schemes()
+    handed = _core.knob_tables()
+    assert schemes() == tuple(handed["schemes"])
     assert schemes()[0] == "dcqcn"
-    for scheme in schemes():
-        handed = [row["name"] for row in _core.knob_rows(scheme)]
-        assert handed == list(knob_table(scheme).knobs)
-    with pytest.raises(ValueError, match=r"unknown scheme 'hpcc' \(known: dcqcn"):
-        _core.knob_rows("hpcc")
+    for scheme, rows in handed["schemes"].items():
+        own = (*rows, *handed["switch"])
+        assert [Knob(**row) for row in own] == list(knob_table(scheme).rows)
+    assert [Knob(**row) for row in handed["optional"]] == list(OPTIONAL_KNOBS.values())
+
+
+@pytest.mark.parametrize("name", ["knobs.json", "report_fields.json"])
+def test_the_exported_tables_are_current(name: str) -> None:
+    exporter = runpy.run_path(str(STUB.parents[2] / "engine" / "export_tables.py"))
+    committed = (exporter["FOLDER"] / name).read_text(encoding="utf-8")
+    assert committed == exporter["exported"](name), "run: make rebuild-core"

@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.report import build_report
+from dcqcn_gym.report.data import load_report_data
+from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.log import read_run
 from verdict_cases import CASES, write_case
@@ -241,6 +243,9 @@ def test_a_row_leads_to_its_runs(driver: Any, compared: Path) -> None:
 
 def test_commands_are_copied_as_they_are_emitted(driver: Any, tuned: Path) -> None:
     show(driver, tuned)
+    folded = at(driver, "details#commands summary")
+    assert [summary.text for summary in folded] == ["As commands: found, not recommended"]
+    folded[0].click()
     driver.execute_cdp_cmd(
         "Browser.grantPermissions",
         {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]},
@@ -253,7 +258,9 @@ def test_commands_are_copied_as_they_are_emitted(driver: Any, tuned: Path) -> No
         text = driver.execute_async_script(
             "navigator.clipboard.readText().then(arguments[0], e => arguments[0](String(e)))"
         )
-        assert text == commands(run, "all", changed_only=True, rollback=back)
+        data = load_report_data(tuned.parent)
+        said = headline(data, judged_run(data)).advice
+        assert text == commands(run, "all", changed_only=True, rollback=back, said=said)
 
 
 def test_a_page_is_whole_without_its_script(driver: Any, tuned: Path) -> None:

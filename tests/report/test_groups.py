@@ -13,7 +13,7 @@ from dcqcn_gym.runs.loop import RunSpec, run
 
 
 def test_only_knobs_that_differ_are_columns() -> None:
-    base = default_setting().to_nvidia()
+    base = dict(default_setting())
     found = group_table({"cluster": base, "tor": {**base, "kmin": 33.0}, "spine": base})
     assert found is not None
     assert found.columns == ("kmin [KB]",)

@@ -85,7 +85,7 @@ def test_the_report_shows_them_and_writes_curves(tmp_path: Path) -> None:
     assert "Slowdown by the sizes asked for" in page
     rows = list(csv.DictReader(io.StringIO((run / "fct-cdf.csv").read_text())))
     assert {row["traffic"] for row in rows} == {"tuning", "fresh"}
-    assert {row["setting"] for row in rows} >= {"default", "expert", "recommended"}
+    assert {row["setting"] for row in rows} >= {"default", "expert", "found"}
     ends = [row for row in rows if float(row["share"]) == 1.0]
     assert len(ends) == len({(r["traffic"], r["setting"], r["size"]) for r in rows})
     plain = CliRunner().invoke(app, ["report", str(run)])
@@ -101,7 +101,7 @@ def test_a_simulation_writes_them(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*words, "--bins", "acc", "--fct-cdf"])
     assert done.exit_code == 0, done.output
     summary = (out / "summary.json").read_text()
-    for key in ("slowdown_by_paper", "rtt_ns_p99", "jain_index", "applications"):
+    for key in ("slowdown_by_paper", "rtt_p99_ns", "jain_index", "applications"):
         assert f'"{key}"' in summary
     flows = list(csv.DictReader(io.StringIO((out / "flows.csv").read_text())))
     curve = list(csv.DictReader(io.StringIO((out / "fct-cdf.csv").read_text())))

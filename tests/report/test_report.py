@@ -71,7 +71,7 @@ def test_same_log_gives_the_same_page(tmp_path: Path) -> None:
 def test_unfinished_flows_are_told(tmp_path: Path) -> None:
     page = text_of(write_run(tmp_path / "run", intervals=5))
     assert "Not finished at the end: default 37, expert 37, paraleon 37." in page
-    assert "Not finished at the end: default 111, expert 111, recommended 111." in page
+    assert "Not finished at the end: default 111, expert 111, found 111." in page
 
 
 def test_changed_knobs_are_marked(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_collectives_are_compared_round_by_round(tmp_path: Path) -> None:
     assert ours["iterations_per_s"] == pytest.approx(200)
     assert during["paraleon"].against_default == paired_change([4.0], [4.0], relative=True)
     fresh = {row.setting: row for row in table.fresh}
-    change = fresh["recommended"].against_default
+    change = fresh["found"].against_default
     assert change is not None
     assert change.n == 1  # one seed has rounds with both
     assert change.mean == pytest.approx(-0.5)

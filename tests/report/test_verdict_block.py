@@ -79,8 +79,9 @@ def test_one_trace_has_no_interval_anywhere_in_the_block(pages: dict[str, str]) 
     section = pages["one-trace"].split("</section>")[0]
     assert "one trace, no interval" in section
     assert not re.search(r"\[[+−]?\d", section)
-    rest = pages["one-trace"].split("on fresh traffic</h3>")[1]
-    assert "Every seed gives the same result: one trace, no interval." in rest
+    rest = pages["one-trace"].split("What was found, on the same traffic</h3>")[1]
+    assert "The traffic is the same on every seed: one trace, no interval." in rest
+    assert not re.search(r"\[[+−]?\d", rest.split("<h2>Round trips")[0])
     assert "Brackets hold" not in rest
     assert "Brackets hold" in pages["clear-gain"].split("on fresh traffic</h3>")[1]
 
@@ -128,7 +129,34 @@ def test_the_results_file_holds_the_verdict(tmp_path: Path) -> None:
     flags = {f["key"]: f["state"] for f in figures["judged"]["verdict"]["flags"]}
     assert flags["mean 1MB-"] == flags["unfinished"] == "up"
     assert {row["key"] for row in figures["judged"]["against"]["expert"]} >= {"goodput", "rtt"}
-    recommended = next(row for row in found["rows"] if row["name"] == "recommended")
-    every, finished = (recommended[k]["mean"]["mean"] for k in ("slowdown", "slowdown_finished"))
+    ours = next(row for row in found["rows"] if row["name"] == "found")
+    every, finished = (ours[k]["mean"]["mean"] for k in ("slowdown", "slowdown_finished"))
     assert every > 1.2 * finished
-    assert recommended["unfinished"]["mean"] > 0
+    assert ours["unfinished"]["mean"] > 0
+
+
+def test_a_trace_is_judged_by_its_scenario_and_not_by_equal_results(tmp_path: Path) -> None:
+    """Seeds change the marks, so results differ although every flow is the same."""
+    root = write_case("one-trace", tmp_path / "run")
+    fresh = load_report_data(root).fresh["found"]
+    assert len({one.fct_ps.tobytes() for one in fresh}) == 5
+    found = of(root)
+    assert (found.deploy, found.traffic) == ("unknown", "on the same traffic")
+    assert "one trace, no interval" in found.title
+    assert "fresh" not in dict(found.answers)["What was judged"]
+
+
+def test_after_a_no_the_page_folds_the_commands_away(pages: dict[str, str]) -> None:
+    assert "The setting that was found, not recommended</h2>" in pages["starved-elephants"]
+    assert "The recommended setting</h2>" in pages["clear-gain"]
+    assert "not recommended" not in pages["clear-gain"]
+
+
+def test_what_is_better_than_the_found_setting_is_said_in_one_sentence(tmp_path: Path) -> None:
+    def better(name: str) -> str | None:
+        return dict(of(write_case(name, tmp_path / name)).answers).get("Better than what was found")
+
+    assert better("expert-better") is not None
+    assert str(better("expert-better")).startswith("The experts' setting: S = +0.")
+    assert str(better("starved-elephants")).startswith("NVIDIA's default: keep it")
+    assert better("clear-gain") is None

@@ -112,7 +112,7 @@ def test_a_file_where_the_directory_should_be(
 def test_a_run_in_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "run.jsonl").write_text('{"schema":1,"kind":"run"}\n')
+    (tmp_path / "run.jsonl").write_text('{"schema":4,"kind":"run"}\n')
     text = refused(monkeypatch, capsys, "tune", "--out", str(tmp_path), *QUICK)
     assert "--resume" in text
     assert "--force" in text

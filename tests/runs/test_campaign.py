@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Campaign, Done, carry_out, raise_failures
@@ -20,6 +19,7 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, Timing
 from dcqcn_gym.runs.recorded import Ran, RunJob, end_of, fresh_jobs
 from dcqcn_gym.runs.rows import REFERENCES, Row, evaluation_seeds, reference_settings, unique
+from programs import program_of
 
 MINI = load_scenario("mini-fb-hadoop")
 
@@ -210,8 +210,8 @@ def test_names_are_unique_by_content() -> None:
     "words",
     [
         ["evaluate", "ppo-mini", "--backend", "fake", "--seeds", "1", "--intervals", "2"],
-        ["bench", "recommended", "--scenario", "mini-fb-hadoop", "--backend", "fake"],
-        ["bench", "monitor", "--scenario", "mini-fb-hadoop", "--load", "30", "--seeds", "1"],
+        ["benchmarks", "study", "acc", "--seeds", "1", "--intervals", "2"],
+        ["benchmarks", "monitor", "--scenario", "mini-fb-hadoop", "--load", "30", "--seeds", "1"],
         ["compare", "--tuners", "default", "--backend", "fake", "--seeds", "1"],
     ],
 )
@@ -222,7 +222,7 @@ def test_ctrl_c_is_one_sentence_that_says_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Campaign, "finished", interrupted)
-    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(*program_of([*words, "--out", str(tmp_path / "out")]))
     assert done.exit_code == 130
     said = [line for line in done.stderr.splitlines() if "runs are done" not in line]
     assert len(said) == 1

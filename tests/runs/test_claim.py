@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.claim import LOCK_FILE, OWNERS, claim
 from dcqcn_gym.runs.log import read_run
+from programs import program_of
 
 HOLDS = "import sys, time; from pathlib import Path; from dcqcn_gym.runs.claim import claim\n"
 HOLDS += "with claim(Path(sys.argv[1]), 'tune'): print('held', flush=True); time.sleep(600)"
@@ -99,16 +99,15 @@ def test_the_files_of_two_commands_are_not_mixed_unasked(tmp_path: Path, marker:
         ["compare", *FAKE, "--tuners", "default"],
         ["simulate", "-s", "mini-fb-hadoop", "--intervals", "1"],
         ["evaluate", "ppo-mini", *FAKE],
-        ["bench", "monitor"],
-        ["bench", "recommended", "--backend", "fake"],
-        ["bench", "acc"],
-        ["train-acc", "--backend", "fake"],
-        ["parity", "--cases"],
+        ["benchmarks", "monitor"],
+        ["benchmarks", "study", "acc"],
+        ["train", "--tuner", "acc", "--backend", "fake"],
+        ["ns3", "parity", "--cases"],
     ],
 )
 def test_every_command_with_a_folder_asks_for_it(tmp_path: Path, words: list[str]) -> None:
     first = holder(tmp_path / "out")
-    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
+    done = CliRunner().invoke(*program_of([*words, "--out", str(tmp_path / "out")]))
     first.kill()
     first.wait()
     assert isinstance(done.exception, RunError)
@@ -132,10 +131,10 @@ def test_of_many_at_once_one_runs_and_the_others_say_so(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_in_bench_monitor(tmp_path: Path) -> None:
-    words = ["bench", "monitor", "--scenario", "mini-fb-hadoop", "--no-rounds", "--seeds", "1"]
-    words += ["--workers", "1", "--out", str(tmp_path / "out")]
+    words = ["monitor", "--scenario", "mini-fb-hadoop", "--no-rounds", "--seeds", "1"]
+    words += ["--jobs", "1", "--out", str(tmp_path / "out")]
     program = subprocess.Popen(
-        [sys.executable, "-m", "dcqcn_gym.cli", *words],
+        [sys.executable, "-m", "dcqcn_gym.benchmarks", *words],
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     assert program.stderr is not None

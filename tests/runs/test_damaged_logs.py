@@ -86,7 +86,7 @@ def test_the_place_is_named(tmp_path: Path, change: Change, says: str) -> None:
 def test_an_end_of_no_intervals_is_no_finished_run(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     end = {"recommended": {}, "intervals": 0, "mean_utility": None}
-    path.write_text('{"schema":1,"kind":"run"}\n' + json.dumps({"end": end}) + "\n")
+    path.write_text('{"schema":4,"kind":"run"}\n' + json.dumps({"end": end}) + "\n")
     with pytest.raises(RunError, match="ends 0 intervals"):
         read_run(path)
 

@@ -22,7 +22,7 @@ from dcqcn_gym.runs.log import (
 )
 from dcqcn_gym.runs.log_line import setting_json
 
-HEADER = {"schema": 1, "kind": "run", "seed": 1}
+HEADER = {"schema": 4, "kind": "run", "seed": 1}
 
 
 def write(path: Path, n: int, *, end: bool = False) -> None:
@@ -67,10 +67,10 @@ def test_a_torn_last_line_is_tolerated(tmp_path: Path, torn: bytes) -> None:
         ("", "holds no run"),
         ('{"schema":1', "holds no run"),
         ('{"schema":1,"kind":"other"}\n', "line 1 is not a run header"),
-        ('{"schema":99,"kind":"run"}\n', "log schema 99.*update"),
-        ('{"schema":1,"kind":"run"}\nrubbish\n{"i":0}\n', "line 2 is not"),
-        ('{"schema":1,"kind":"run"}\n{"i":1}\n', "expected interval 0, got 1"),
-        ('{"schema":1,"kind":"run"}\n{"end":{}}\n{"i":0}\n', "after the end"),
+        ('{"schema":99,"kind":"run"}\n', "log schema 99, this version reads schema 4"),
+        ('{"schema":4,"kind":"run"}\nrubbish\n{"i":0}\n', "line 2 is not"),
+        ('{"schema":4,"kind":"run"}\n{"i":1}\n', "expected interval 0, got 1"),
+        ('{"schema":4,"kind":"run"}\n{"end":{}}\n{"i":0}\n', "after the end"),
     ],
 )
 def test_damage_is_named(tmp_path: Path, text: str, says: str) -> None:
@@ -109,7 +109,7 @@ from dcqcn_gym.runs.log import LogWriter
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (MOST, MOST))
 try:
-    with LogWriter(Path(sys.argv[1]), {"schema": 1, "kind": "run"}) as log:
+    with LogWriter(Path(sys.argv[1]), {"schema": 4, "kind": "run"}) as log:
         for i in range(1000):
             log.append({"i": i, "text": "x" * 50})
 except RunError as error:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from markupsafe import escape
 
+from dcqcn_gym.benchmarks.study.evaluation import as_json, evaluation
+from dcqcn_gym.benchmarks.study.plan import Study, produce
+from dcqcn_gym.benchmarks.study.tables import tables_of
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report import build_report
 from dcqcn_gym.runs.results import plain, scenario_digest, tuner_digest, write_results
-from dcqcn_gym.runs.table import MISSING, Table, number, with_interval
-from dcqcn_gym.training.evaluation import Plan, as_json, as_markdown, evaluate
+from dcqcn_gym.runs.table import MISSING, Table, as_markdown, number, with_interval
+from dcqcn_gym.testing.plugins import install_plugin
 from dcqcn_gym.tuners.policy import load_policy
 from synthetic_run import write_run
 
@@ -78,6 +81,29 @@ def test_digests_follow_the_content(tmp_path: Path) -> None:
     assert tuner_digest("paraleon") != tuner_digest("random")
 
 
+def test_reading_results_runs_no_code_that_they_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder from somebody else names a tuner's file; its report imported it."""
+    ran, code = tmp_path / "ran", tmp_path / "theirs" / "deep.py"
+    code.parent.mkdir()
+    for file in (code, code.parent / "__init__.py"):
+        file.write_text(f"open({str(ran)!r}, 'w')\nclass T: pass\n")
+    run = write_run(tmp_path / "run", intervals=5)
+    header, *lines = (run / "run.jsonl").read_text().splitlines(keepends=True)
+    named = json.dumps({**json.loads(header), "tuner": f"{code}:T"}) + "\n"
+    (run / "run.jsonl").write_text(named + "".join(lines))
+    build_report(run)
+    found: Any = strict(run / "results.json")["tuners"]
+    assert found[f"{code}:T"]["sha256"] == tuner_digest(f"{code}:T") is not None
+    install_plugin(tmp_path, "theirs", "dcqcn_gym.tuners", {"theirs": "theirs.deep:T"})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert tuner_digest("theirs") == tuner_digest(f"{code}:T")
+    code.unlink()
+    assert tuner_digest("theirs") is None
+    assert not ran.exists()
+
+
 def test_a_trained_policys_numbers_belong_to_its_digest(tmp_path: Path) -> None:
     file = tmp_path / "mine.npz"
     found = set()
@@ -93,7 +119,7 @@ def test_the_report_writes_its_figures(tmp_path: Path) -> None:
     found = strict(run / "results.json")
     rows = found["rows"]
     assert isinstance(rows, list)
-    assert [row["name"] for row in rows] == ["default", "expert", "recommended"]
+    assert [row["name"] for row in rows] == ["default", "expert", "found"]
     figures = found["figures"]
     assert isinstance(figures, dict)
     assert f"{rows[2]['utility']['mean']:.4f}" in page
@@ -108,30 +134,34 @@ def test_the_report_writes_its_figures(tmp_path: Path) -> None:
 def test_an_evaluation_goes_on_where_it_stopped(tmp_path: Path) -> None:
     policy, out = tmp_path / "mine.npz", tmp_path / "out"
     policy.write_bytes(load_policy("ppo-mini").to_bytes())
-    plan = Plan((str(policy),), ("mini-fb-hadoop",), ("default",), 2, 3, backend="fake")
-    first = evaluate(plan, out, 1)
-    folder = out / "mini-fb-hadoop"
-    logs = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-    assert len(logs) == 4
-    kept = folder / "mine-seed1001000.jsonl"
-    before = kept.stat().st_mtime_ns
-    torn = folder / "mine-seed1001001.jsonl"
-    torn.write_bytes(torn.read_bytes()[:-400])
-    (folder / "default-seed1001000.jsonl").unlink()
-    assert as_json(plan, evaluate(plan, out, 1)) == as_json(plan, first)
-    assert {path.name: path.read_bytes() for path in sorted(folder.iterdir())} == logs
-    assert kept.stat().st_mtime_ns == before
-    more = evaluate(replace(plan, seeds=3), out, 1)
-    assert more["mini-fb-hadoop"][0].utility.n == 3
-    policy.write_bytes(load_policy("sac-mini").to_bytes())  # the same file, another policy
-    other = evaluate(plan, out, 1)
-    assert kept.read_bytes() != logs[kept.name]
-    rows = [plain(found["mini-fb-hadoop"][1]) for found in (other, first)]
-    assert rows[0] == rows[1]
-    assert as_markdown(first).startswith(
-        "### mini-fb-hadoop\n\n| tuner | utility | minus default |"
+    study = evaluation(
+        [str(policy)], ["mini-fb-hadoop"], ["default"], seeds=2, intervals=3, backend="fake"
     )
-    assert strict(out / "results.json")["kind"] == "evaluate"
+
+    def again(study: Study) -> str:
+        return as_json(study, produce(study, out, 1))
+
+    def logs() -> dict[str, bytes]:
+        return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.jsonl")}
+
+    first, whole = again(study), logs()
+    assert len(whole) == 4
+    folder = out / "mini-fb-hadoop"
+    kept, torn = (folder / "mine" / f"seed100100{i}.jsonl" for i in range(2))
+    before = kept.stat().st_mtime_ns
+    torn.write_bytes(torn.read_bytes()[:-400])
+    (folder / "default" / "seed1001000.jsonl").unlink()
+    assert again(study) == first
+    assert logs() == whole
+    assert kept.stat().st_mtime_ns == before
+    more = json.loads(again(study.changed(seeds=3)))
+    assert more["rows"][0]["utility"]["n"] == 3
+    policy.write_bytes(load_policy("sac-mini").to_bytes())  # the same file, another policy
+    other = json.loads(again(study))
+    assert kept.read_bytes() != whole["mini-fb-hadoop/mine/seed1001000.jsonl"]
+    assert other["rows"][1] == json.loads(first)["rows"][1]
+    text = as_markdown(tables_of(study, study.trials(out)))
+    assert text.startswith("### mini-fb-hadoop\n\n| entry | utility | minus default |")
 
 
 def test_tables_and_their_cells() -> None:
@@ -154,11 +184,11 @@ def test_a_trace_without_chance_has_no_interval(tmp_path: Path) -> None:
         '[topology]\nkind = "single-switch"\nhosts = 2\n'
         '[[workloads]]\nkind = "alltoall"\nhosts = 2\nbytes = 100_000\noff_us = 50\n'
     )
-    plan = Plan((), (str(scenario),), ("default", "expert"), seeds=3, intervals=4)
-    text = as_markdown(evaluate(plan, None, 1))
-    assert "### trace (every seed gives the same result: one trace, no interval)" in text
+    study = evaluation([], [str(scenario)], ["default", "expert"], seeds=3, intervals=4)
+    text = as_markdown(tables_of(study, produce(study, tmp_path / "trace", 1)))
+    assert "### trace (the traffic is the same on every seed: one trace, no interval)" in text
     assert "[" not in text
-    chance = replace(plan, scenarios=("mini-fb-hadoop",))
-    text = as_markdown(evaluate(chance, None, 1))
+    chance = evaluation([], ["mini-fb-hadoop"], ["default", "expert"], seeds=3, intervals=4)
+    text = as_markdown(tables_of(chance, produce(chance, tmp_path / "chance", 1)))
     assert "one trace" not in text
     assert "[" in text

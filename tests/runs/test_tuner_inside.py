@@ -174,4 +174,4 @@ def test_every_tuner_that_holds_others_says_so() -> None:
             assert {setting, own} <= set(found.Settings.model_fields)
     room = Path(__file__).resolve().parents[2] / "tuners"
     makers = {path.stem for path in room.glob("*.py") if "make_tuner" in path.read_text()}
-    assert makers == {"__init__", "inside"}
+    assert makers == {"__init__", "composite"}

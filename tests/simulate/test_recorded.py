@@ -24,7 +24,7 @@ SETTING = expert_setting(MINI.line_rate_bps)
 RUN: dict[str, Any] = {
     "scenario": MINI.name,
     "seed": 5,
-    "setting": dict(SETTING),
+    "setting": {row.name: row.to_si(SETTING[row.name]) for row in SETTING.table.rows},
     "cpu_s": 2.0,
     "wall_s": 3.0,
     "peak_memory_bytes": 1000,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,41 @@ def test_until_done_stops_when_everything_is_delivered(tmp_path: Path) -> None:
     assert summary["intervals"] == 4
 
 
+class Stuck(FakeBackend):
+    """Drops a packet in its first interval and sends nothing from then on."""
+
+    def __init__(self, drops: int, pause_ps: float) -> None:
+        super().__init__(work_intervals=1)
+        self.drops = drops
+        self.pause_ps = pause_ps
+
+    @property
+    def done(self) -> bool:
+        return False
+
+    def advance(self, duration_ps: int | None = None) -> IntervalReport:
+        report = super().advance(duration_ps)
+        drops, self.drops = self.drops, 0
+        pause = np.full_like(report.port_pause_ps, self.pause_ps)
+        return replace(report, active_flows=3, packet_hops=0, drops=drops, port_pause_ps=pause)
+
+
+@pytest.mark.parametrize(
+    ("drops", "pause_ps", "cause"),
+    [
+        (5, 0.0, "5 packets or ACKs were dropped, and what they carried is not sent again"),
+        (5, 1e6, "PFC pauses 32 ports for good"),
+        (0, 0.0, "nothing was dropped and nothing is paused, so their rate is too low"),
+    ],
+)
+def test_until_done_names_the_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drops: int, pause_ps: float, cause: str
+) -> None:
+    monkeypatch.setattr("dcqcn_gym.simulate.run.STUCK_INTERVALS", 3)
+    with pytest.raises(RunError, match=f"3 flows have sent nothing for 3 intervals: {cause}"):
+        simulate(flow_list(tmp_path), tmp_path / "out", backend=Stuck(drops, pause_ps))
+
+
 def test_until_done_refuses_traffic_without_end(tmp_path: Path) -> None:
     assert endless(MINI) == ["workloads[0] (poisson)"]
     assert endless(flow_list(tmp_path)) == []
@@ -180,8 +216,8 @@ def test_bad_assignments(text: str, kind: type[Exception], words: str) -> None:
 
 def test_assignments_are_in_nvidias_units() -> None:
     setting = parse_assignments(["rp_ai_rate=50", " kmin =200.5"], default_setting(), 100e9)
-    assert setting["rp_ai_rate"] == 50e6
-    assert setting["kmin"] == 200_500
+    assert setting["rp_ai_rate"] == 50
+    assert setting["kmin"] == 200.5
 
 
 @pytest.mark.parametrize(

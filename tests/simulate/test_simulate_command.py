@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from programs import program_of
 from synthetic_run import write_run
 
 
@@ -80,8 +82,9 @@ def test_report_command(tmp_path: Path) -> None:
 
 
 def test_bench_as_json() -> None:
-    done = command("bench", "engine", "--json", "--repeats", 1, "--job", "light", "--no-env")
-    assert done.returncode == 0, done.stderr
+    words = ["benchmarks", "engine", "--json", "--repeats", "1", "--job", "light", "--no-env"]
+    done = CliRunner().invoke(*program_of(words))
+    assert done.exit_code == 0, done.output
     (job, *_) = json.loads(done.stdout)["jobs"]
     assert job["job"] == "light"
     assert job["hops_per_s"] > 0
@@ -99,3 +102,13 @@ def test_ctrl_c_says_that_nothing_was_written(
     assert done.exit_code == 130
     assert "interrupted; nothing was written" in done.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_a_collective_without_a_finished_round_says_what_one_needs(tmp_path: Path) -> None:
+    words = ["simulate", "--scenario", "mini-llm-alltoall", "--intervals", "1"]
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "a")])
+    needed = re.search(r"no round of the all-to-all .* one takes about (\d+)", done.output)
+    assert needed is not None, done.output
+    enough = str(2 * int(needed[1]))
+    done = CliRunner().invoke(app, [*words[:-1], enough, "--out", str(tmp_path / "b")])
+    assert (done.exit_code, "no round" in done.output) == (0, False)

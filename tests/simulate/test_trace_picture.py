@@ -119,3 +119,30 @@ def test_the_first_eight_flows_have_lines() -> None:
     assert np.isnan(mean[1, :6]).all()
     assert np.isnan(mean[2]).all()
     assert lines.mean.table()[1][:2, 0].tolist() == [2.5, 12.5]
+
+
+def test_each_quantity_of_the_ports_has_its_lines(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    from dcqcn_gym.report.trace_figure import _port_panels
+
+    trace = trace_of("queue,pause,rate")
+    backend = NativeBackend()
+    backend.open(STORM, 1)
+    backend.apply(STORM.initial_setting())
+    with ResultFiles(tmp_path, {}, ()) as files:
+        tracer = Tracer(trace, files)
+        tracer.attach(backend)
+        for _ in range(4):
+            report = backend.advance()
+            tracer.end_interval(report.finished, report.end_ps)
+        tracer.close()
+        axes = Figure().subplots(3)
+        for panel, ax in zip(_port_panels(tracer, 1.0), axes, strict=True):
+            panel(ax)
+    drawn = {ax.get_title(): ax for ax in axes}
+    sent, queued = drawn["Data sent [Gb/s]"], drawn["Queue [KB]"]
+    assert len(sent.lines) == len(queued.lines) > 1
+    # the busiest port sends at its line rate of 25 Gb/s, give or take a packet in 10 us
+    assert 24 < max(float(np.max(line.get_ydata())) for line in sent.lines) < 26

@@ -58,13 +58,13 @@ def test_the_curve_has_a_line_per_episode_and_exploration_falls(tmp_path: Path) 
 
 def test_the_command_trains_and_its_network_runs(tmp_path: Path) -> None:
     out = tmp_path / "net"
-    words = ["train-acc", "--scenario", MINI[0], "--decisions", "8", "--episode", "4"]
+    words = ["train", "--tuner", "acc", "--scenario", MINI[0], "--steps", "8", "--episode", "4"]
     done = CliRunner().invoke(app, [*words, "--out", str(out), "--quiet"])
     assert done.exit_code == 0, done.output
     assert done.stdout.strip() == str(out / "policy.npz")
     command = load_policy(out).meta.command
     assert command == (
-        "dcqcn-gym train-acc --scenario mini-llm-alltoall --decisions 8 --episode 4 --out DIR"
+        "dcqcn-gym train --tuner acc --scenario mini-llm-alltoall --steps 8 --episode 4 --out DIR"
     )
     scenario = load_scenario(MINI[0])
     run(RunSpec(scenario, "acc", 1, 2, tuner_args={"file": str(out)}), tmp_path / "log")

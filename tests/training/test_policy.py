@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dcqcn_gym.benchmarks.board.suite import load_suite
+from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace

@@ -19,7 +19,6 @@ pytest.importorskip("stable_baselines3")
 
 from typer.testing import CliRunner
 
-from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import bounds
@@ -30,6 +29,7 @@ from dcqcn_gym.training.spec import TrainDir, TrainSpec
 from dcqcn_gym.training.train import Result, train
 from dcqcn_gym.training.vector import VEC_KINDS, make_vec
 from dcqcn_gym.tuners.policy import load_policy
+from programs import program_of
 
 SCENARIOS = ("mini-fb-hadoop", "mini-llm-alltoall")
 QUICK: dict[str, dict[str, object]] = {
@@ -259,8 +259,8 @@ def test_bench_env_reports_steps_shares_and_training_rates(
         return result
 
     monkeypatch.setattr("dcqcn_gym.training.speed.train", counted)
-    words = ["bench", "env", "--steps", "20", "--train-steps", "120", "--vec", "threads,dummy"]
-    done = CliRunner().invoke(app, [*words, "--json"])
+    words = ["training", "env", "--steps", "20", "--train-steps", "120", "--vec", "threads,dummy"]
+    done = CliRunner().invoke(*program_of([*words, "--json"]))
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert [row["kind"] for row in found["environment"]] == ["threads", "dummy"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,10 +24,15 @@ FAKE = TrainSpec("ppo", ("mini-fb-hadoop",), backend="fake")
 def cli(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     code = (
         "import sys; sys.modules['stable_baselines3'] = None\n"
-        "from dcqcn_gym.cli import main; main()"
+        "from dcqcn_gym.runs.command_line import run_command\n"
+        "from programs import program_of; run_command(*program_of(sys.argv[1:]))"
     )
     return subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=cwd, capture_output=True, text=True
+        [sys.executable, "-c", code, *words],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )
 
 
@@ -47,7 +53,7 @@ def test_evaluate_needs_no_torch(tmp_path: Path) -> None:
     rows = json.loads(done.stdout)["rows"]
     assert [row["name"] for row in rows] == ["ppo-mini", "default", "expert", "do-nothing"]
     assert {row["utility"]["n"] for row in rows} == {2}
-    assert len(list((tmp_path / "logs" / "mini-fb-hadoop").glob("*.jsonl"))) == 8
+    assert len(list((tmp_path / "logs" / "mini-fb-hadoop").glob("*/*.jsonl"))) == 8
     bad = cli("evaluate", "ppo-minni", "--backend", "fake", cwd=tmp_path)
     assert bad.returncode == 2
     assert "did you mean 'ppo-mini'" in bad.stderr
@@ -57,7 +63,7 @@ def test_evaluate_needs_no_torch(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["evaluate", "ppo-mini", "--json", "--markdown"], "exclude each other"),
-        (["bench", "env", "--vec", " , "], "--vec names no interface"),
+        (["training", "env", "--vec", " , "], "--vec names no interface"),
     ],
 )
 def test_words_that_ask_for_nothing_or_too_much_are_refused(

@@ -34,7 +34,7 @@ def step(tuner: ChameleonTuner, utility: float, triggered: bool = False) -> dict
     tuner.tell(outcome(asked or default_setting(), utility, FSD, triggered))
     proposal = tuner.ask()
     assert proposal is not None
-    return proposal.to_nvidia()
+    return dict(proposal)
 
 
 def test_two_parameters_by_hand() -> None:
@@ -59,7 +59,7 @@ def test_two_parameters_by_hand() -> None:
     # two more moves down were made before the third small gain: 504.75 - 85.7375 - 81.450625
     assert last["kmin"] == pytest.approx(504.75 - 85.7375 - 81.450625)
     assert step(tuner, 0.1) == last  # nothing moves any more
-    assert tuner.recommend().to_nvidia() == last
+    assert dict(tuner.recommend()) == last
 
 
 def test_the_demand_is_the_other_end() -> None:
@@ -72,7 +72,7 @@ def test_the_demand_is_the_other_end() -> None:
     assert not tuner.tuning
     assert tuner.state()["parameter"] == "demand met"
     assert step(tuner, 0.1)["rp_ai_rate"] == 55  # it is over, whatever comes
-    assert tuner.recommend().to_nvidia()["rp_ai_rate"] == 55
+    assert tuner.recommend()["rp_ai_rate"] == 55
 
 
 def test_changed_traffic_asks_for_the_demand_again() -> None:
@@ -93,13 +93,13 @@ def test_a_gain_of_exactly_beta_keeps_going() -> None:
 
 
 def test_the_end_of_the_range_turns_round() -> None:
-    base = default_setting().replace_nvidia({"rp_gd": 13})
+    base = default_setting().replace({"rp_gd": 13})
     tuner = started(("rp_gd",), base=base)
     assert step(tuner, 0.5)["rp_gd"] == 12  # 13 is the end; up is not possible
 
 
 def test_a_threshold_takes_the_other_along() -> None:
-    base = default_setting().replace_nvidia({"kmin": 390, "kmax": 400})
+    base = default_setting().replace({"kmin": 390, "kmax": 400})
     tuner = started(("kmin", "kmax"), base=base)
     now = step(tuner, 0.5)
     assert [now["kmin"], now["kmax"]] == pytest.approx([490, 490])
@@ -108,7 +108,7 @@ def test_a_threshold_takes_the_other_along() -> None:
 def test_a_threshold_takes_the_other_along_within_its_range() -> None:
     tuner = make_tuner("chameleon")
     space = KnobSpace(("kmax", "kmin"), ranges={"kmin": (300, 400), "kmax": (100, 900)})
-    base = default_setting().replace_nvidia({"kmin": 350, "kmax": 500})
+    base = default_setting().replace({"kmin": 350, "kmax": 500})
     tuner.start(TunerContext(space, base, 0, 280))
     steps = [step(cast(ChameleonTuner, tuner), utility) for utility in (0.5, 0.4, 0.5)]
     # kmax goes up to 900, is worse there, and comes back by 380, then by 361

@@ -104,8 +104,8 @@ class Stepper(Tuner):
     def ask(self):
         if self.best_setting is None:
             return self.context.base
-        value = self.best_setting.to_nvidia()["rp_ai_rate"] + 1
-        return self.best_setting.replace_nvidia({"rp_ai_rate": value})
+        value = self.best_setting["rp_ai_rate"] + 1
+        return self.best_setting.replace({"rp_ai_rate": value})
 """
 
     def test_passes(self, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_tuner_that_uses_hidden_randomness_fails_the_kit(tmp_path: Path) -> No
         "class Hidden(Tuner):\n"
         "    name = 'hidden'\n    summary = 'draws from the module'\n"
         "    def ask(self):\n"
-        "        return self.context.base.replace_nvidia({'rp_ai_rate': random.randint(1, 500)})\n"
+        "        return self.context.base.replace({'rp_ai_rate': random.randint(1, 500)})\n"
     )
     case = type("Case", (TunerCase,), {"tuner": f"{path}:Hidden"})()
     with pytest.raises(AssertionError):

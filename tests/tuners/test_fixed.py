@@ -38,7 +38,7 @@ def test_the_experts_setting_in_proportion_to_the_line_rate() -> None:
     tuner = make_tuner("expert-scaled")
     tuner.start(context())
     assert RATE == 25e9
-    assert tuner.recommend() == expert_setting(RATE).replace_nvidia(
+    assert tuner.recommend() == expert_setting(RATE).replace(
         {"rp_ai_rate": 3.125, "rp_hai_rate": 9.375, "kmin": 100, "kmax": 400}
     )
 
@@ -53,9 +53,7 @@ def test_do_nothing_keeps_what_is_there() -> None:
 def test_fixed_takes_knobs_in_nvidia_units() -> None:
     tuner = make_tuner("fixed", {"rp_ai_rate": "50", "kmin": "200"})
     tuner.start(context())
-    assert tuner.recommend() == default_setting(RATE).replace_nvidia(
-        {"rp_ai_rate": 50, "kmin": 200}
-    )
+    assert tuner.recommend() == default_setting(RATE).replace({"rp_ai_rate": 50, "kmin": 200})
 
 
 def test_fixed_refuses_an_illegal_setting() -> None:
@@ -71,7 +69,7 @@ def test_random_draws_differ_and_repeat() -> None:
         tuner.start(context())
         draws.append([tuner.ask() for _ in range(5)])
     assert draws[0] == draws[1]
-    assert len({s.values_si for s in draws[0] if isinstance(s, Setting)}) == 5
+    assert len({s.numbers for s in draws[0] if isinstance(s, Setting)}) == 5
 
 
 class Bad(Tuner):
@@ -95,11 +93,11 @@ def guarded(answer: object) -> GuardedTuner:
     ("answer", "says"),
     [
         (default_setting().replace({"rp_ai_rate": math.nan}), "rp_ai_rate = nan"),
-        (default_setting().replace_nvidia({"pmax": 1.5}), "pmax = 1.5 .*expected 0 to 1"),
-        (default_setting().replace_nvidia({"kmin": 900, "kmax": 100}), "larger than"),
+        (default_setting().replace({"pmax": 1.5}), "pmax = 1.5 .*expected 0 to 1"),
+        (default_setting().replace({"kmin": 900, "kmax": 100}), "larger than"),
         ({"rp_ai_rate": 5.0}, r"ask\(\) returned dict"),
         ({"cluster": {"rp_ai_rate": 5.0}}, r"ask\(\) returned dict"),
-        ({"cluster": default_setting().replace_nvidia({"pmax": -1})}, "group 'cluster'.*pmax"),
+        ({"cluster": default_setting().replace({"pmax": -1})}, "group 'cluster'.*pmax"),
         (default_setting(table=OTHER_SCHEME), r"a setting of scheme 'toy' .*scheme 'dcqcn'"),
         (7, r"ask\(\) returned int"),
         (ZeroDivisionError("oops"), r"failed in ask\(\): ZeroDivisionError: oops"),

@@ -102,12 +102,12 @@ def test_an_agent_may_act_per_group() -> None:
     ],
 )
 def test_static_curves(name: str, rate: float, curve: tuple[float, float, float]) -> None:
-    base = default_setting(rate).replace_nvidia({"rp_ai_rate": 77})
+    base = default_setting(rate).replace({"rp_ai_rate": 77})
     tuner = make_tuner(name)
     tuner.start(TunerContext(KnobSpace(line_rate_bps=rate), base, 1, 10))
     found: DeviceSetting | None = tuner.ask()
     assert isinstance(found, Setting)
-    values = found.to_nvidia()
+    values = dict(found)
     assert tuple(values[k] for k in ("kmin", "kmax", "pmax")) == curve
     assert {k for k in base if found[k] != base[k]} <= {"kmin", "kmax", "pmax"}
     assert tuner.ask() is None

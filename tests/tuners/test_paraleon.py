@@ -86,10 +86,10 @@ def test_one_mutation_by_hand() -> None:
     script = Script([0.8, 0.5, 0.7, 0.75, 1.0], [0.59, 0.61, 0.1, 0.2, 0.3])
     tuner = started(knobs, script)
     tuner.tell(outcome(asked(tuner), 0.5, fsd(6, 4)))
-    now = asked(tuner).to_nvidia()
+    now = dict(asked(tuner))
     assert script.used_up
     assert [now[n] for n in knobs] == pytest.approx([260, 1, 12, 475, 0.18])
-    untouched = {n: v for n, v in default_setting().to_nvidia().items() if n not in knobs}
+    untouched = {n: v for n, v in default_setting().items() if n not in knobs}
     assert {n: now[n] for n in untouched} == untouched
 
 
@@ -97,7 +97,7 @@ def test_mice_turn_every_direction_round() -> None:
     script = Script([1.0, 1.0], [0.69, 0.71])
     tuner = started(("rp_time_reset", "kmin"), script)
     tuner.tell(outcome(asked(tuner), 0.5, fsd(3, 7)))
-    now = asked(tuner).to_nvidia()
+    now = dict(asked(tuner))
     assert now["rp_time_reset"] == 350  # guided: delay-friendly is up
     assert now["kmin"] == pytest.approx(500)  # against it: throughput-friendly is up
 
@@ -105,7 +105,7 @@ def test_mice_turn_every_direction_round() -> None:
 def test_eta_bounds_the_guided_direction() -> None:
     tuner = started(("kmin", "kmax"), Script([1.0, 1.0], [0.79, 0.81]))
     tuner.tell(outcome(asked(tuner), 0.5, fsd(99, 1)))  # mu = 0.99, eta = 0.8
-    now = asked(tuner).to_nvidia()
+    now = dict(asked(tuner))
     assert (now["kmin"], now["kmax"]) == (500, 1200)
 
 
@@ -113,21 +113,21 @@ def test_without_a_distribution_mu_is_one_half() -> None:
     tuner = started(("kmin", "kmax"), Script([1.0, 1.0], [0.49, 0.51]))
     tuner.tell(outcome(asked(tuner), 0.5, fsd(1, 99, known=False)))
     assert tuner.state()["mu"] == 0.5
-    now = asked(tuner).to_nvidia()
+    now = dict(asked(tuner))
     assert (now["kmin"], now["kmax"]) == (500, 1200)
 
 
 def test_an_integer_moves_at_least_one_and_stays_whole() -> None:
     tuner = started(("rp_gd",), Script([0.5], [0.0]))
     tuner.tell(outcome(asked(tuner), 0.5, fsd(1, 0)))
-    assert asked(tuner).to_nvidia()["rp_gd"] == 12
+    assert asked(tuner)["rp_gd"] == 12
 
 
 def test_kmin_never_passes_kmax() -> None:
-    base = default_setting().replace_nvidia({"kmin": 900, "kmax": 950})
+    base = default_setting().replace({"kmin": 900, "kmax": 950})
     tuner = started(("kmin", "kmax"), Script([1.0, 1.0], [0.0, 0.9]), base=base)
     tuner.tell(outcome(asked(tuner), 0.5, fsd(1, 0)))  # kmin up 100, kmax down 400
-    now = asked(tuner).to_nvidia()
+    now = dict(asked(tuner))
     assert now["kmin"] <= now["kmax"]
 
 
@@ -135,14 +135,14 @@ def test_a_knob_that_is_off_begins_where_it_acts_like() -> None:
     # first-CNP rate 0 = no change = line rate; one step down (10 % of 100 Gb/s) is 90 Gb/s
     tuner = started(("rp_rate_to_set_on_first_cnp",), Script([1.0], [0.0]))
     tuner.tell(outcome(asked(tuner), 0.5, fsd(0, 1)))
-    assert asked(tuner).to_nvidia()["rp_rate_to_set_on_first_cnp"] == 90_000
+    assert asked(tuner)["rp_rate_to_set_on_first_cnp"] == 90_000
 
 
 def test_a_step_cannot_land_on_off() -> None:
-    base = default_setting().replace_nvidia({"rp_rate_to_set_on_first_cnp": 10_000})
+    base = default_setting().replace({"rp_rate_to_set_on_first_cnp": 10_000})
     tuner = started(("rp_rate_to_set_on_first_cnp",), Script([1.0], [0.0]), base=base)
     tuner.tell(outcome(asked(tuner), 0.5, fsd(0, 1)))
-    assert asked(tuner).to_nvidia()["rp_rate_to_set_on_first_cnp"] == 10_000
+    assert asked(tuner)["rp_rate_to_set_on_first_cnp"] == 10_000
 
 
 @pytest.mark.parametrize(("origin", "kmin"), [("current", 600), ("best", 500)])
@@ -153,10 +153,10 @@ def test_mutation_starts_from_the_current_or_the_best(origin: str, kmin: float) 
     for utility in (0.5, 0.7):
         tuner.tell(outcome(asked(tuner), utility, fsd(1, 0)))
     tuner.tell(outcome(asked(tuner), 0.6, fsd(1, 0)))
-    assert asked(tuner).to_nvidia()["kmin"] == kmin + 100
+    assert asked(tuner)["kmin"] == kmin + 100
     recommended = tuner.recommend()
     assert isinstance(recommended, Setting)
-    assert recommended.to_nvidia()["kmin"] == 500
+    assert recommended["kmin"] == 500
 
 
 def test_acceptance_draws_only_for_worse_settings() -> None:
@@ -203,7 +203,7 @@ def test_after_the_last_temperature_the_best_is_put_in_force() -> None:
     # 90 -> 9: one level of two rounds
     tuner = started(("kmin",), Script([1.0], [0.0, 0.0]), iterations=2, cooling=0.1)
     tuner.tell(outcome(asked(tuner), 0.8, fsd(1, 0)))
-    assert asked(tuner).to_nvidia()["kmin"] == 500
+    assert asked(tuner)["kmin"] == 500
     tuner.tell(outcome(asked(tuner), 0.2, fsd(1, 0)))
     assert tuner.state()["finished"]
     assert asked(tuner) == default_setting()
@@ -218,7 +218,7 @@ class TestTriggered:
         tuner = started(("kmin",), Script([1.0], [0.0]), "kl")
         assert tuner.ask() is None
         tuner.tell(outcome(default_setting(), 0.5, fsd(1, 0)))
-        assert asked(tuner).to_nvidia()["kmin"] == 500
+        assert asked(tuner)["kmin"] == 500
 
     def test_a_new_trigger_restarts_and_forgets(self) -> None:
         script = Script([1.0] * 3, [0.0] * 3)
@@ -279,7 +279,7 @@ class TestAblations:
         tuner.tell(outcome(default_setting(), 0.5, fsd(99, 1)))
         proposal = tuner.ask()
         assert isinstance(proposal, Setting)
-        now = proposal.to_nvidia()
+        now = dict(proposal)
         assert script.used_up
         assert now["rp_gd"] == 12
         assert now["rp_min_dec_fac"] == 40

@@ -28,8 +28,8 @@ def test_a_file_says_how_it_was_made(path: Path) -> None:
     file = load_toml(path, PretrainedFile)
     search = file.search
     command = (
-        f"# dcqcn-gym pretrain --scenario {search.scenario} --tuner {search.tuner} "
-        f"--seed {search.seed} --intervals {search.intervals} --out FILE"
+        f"# dcqcn-gym train --tuner pretrained --scenario {search.scenario} --algo {search.tuner} "
+        f"--seed {search.seed} --steps {search.intervals} --out FILE"
     )
     assert path.read_text().splitlines()[0] == command
     assert search.line_rate_bps == load_scenario(search.scenario).line_rate_bps
@@ -42,14 +42,14 @@ def test_a_file_says_how_it_was_made(path: Path) -> None:
 def test_other_line_rates_scale_what_scales(path: Path, rate: float) -> None:
     found = pretrained_setting(path, 100e9)
     scaled = pretrained_setting(path, rate).check(rate)
-    assert scaled["kmin"] == pytest.approx(min(found["kmin"] * rate / 100e9, 4e9), rel=1e-3)
+    assert scaled["kmin"] == pytest.approx(min(found["kmin"] * rate / 100e9, 4e6), rel=1e-3)
     assert scaled["rp_time_reset"] == found["rp_time_reset"]
 
 
 def test_the_command_writes_a_file_that_a_tuner_takes(tmp_path: Path) -> None:
     out = tmp_path / "mine.toml"
-    arguments = ["pretrain", "--scenario", "mini-fb-hadoop", "--tuner", "random", "--backend"]
-    arguments += ["fake", "--intervals", "9", "--out", str(out)]
+    arguments = ["train", "--tuner", "pretrained", "--algo", "random", "--backend", "fake"]
+    arguments += ["--scenario", "mini-fb-hadoop", "--steps", "9", "--out", str(out)]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     first = out.read_bytes()
@@ -92,7 +92,7 @@ def test_pretrain_tries_its_output_before_the_search(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("dcqcn_gym.runs.loop.run", None)  # a search would fail otherwise
-    words = ["pretrain", "--scenario", "mini-fb-hadoop", "--backend", "fake", "--intervals", "3"]
+    words = ["train", "--tuner", "pretrained", "--scenario", "mini-fb-hadoop", "--backend", "fake"]
     done = CliRunner().invoke(app, [*words, "--out", out])
     assert isinstance(done.exception, RunError)
     assert says in str(done.exception)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.abort import AbortRules, Seen
 from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import RunSpec, run
-from dcqcn_gym.tuners import make_tuner
+from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.canary import FLAGS, canary_of, lowest_change, spread
+from dcqcn_gym.tuners.safe import SafeTuner
 from dcqcn_gym.tuners.safe_settings import Safety, bounded
 
 MINI = load_scenario("mini-fb-hadoop")
@@ -67,12 +69,12 @@ def test_a_step_of_every_knob_keeps_the_thresholds_in_order() -> None:
         wanted = space.setting(random.uniform(-1, 1, space.n), now)
         found = cluster_setting(bounded(options, wanted, now, space))
         moved = np.abs(space.encode(found) - space.encode(now))
-        held, then = now.to_nvidia(), found.to_nvidia()
+        held, then = dict(now), dict(found)
         for i, name in enumerate(space.knobs):
             if name not in ("kmin", "kmax"):  # their places in the box depend on each other
                 whole = abs(then[name] - held[name]) <= 2  # rounded to a whole unit beyond a step
                 assert moved[i] <= 0.2 + 0.05 or whole
-        assert found["kmin"] <= found["kmax"] <= 300e3
+        assert found["kmin"] <= found["kmax"] <= 300
         assert bounded(Safety(), wanted, now, space) == wanted
         now = found
 
@@ -117,6 +119,19 @@ def test_a_canary_that_fares_worse_is_the_end_of_a_candidate(tmp_path: Path) -> 
     assert max(holders) == 4
     assert log.end is not None
     assert log.end["recommended"] == plain(log.intervals[0])
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.5, 2 / 3), (1.0, 0.0), (2.0, -2 / 3)])
+def test_a_canary_that_sends_less_is_worse(share: float, expected: float) -> None:
+    backend = make_backend("fake")
+    backend.open(MINI, 1)
+    backend.apply(MINI.initial_setting())
+    report = backend.advance()
+    canary = canary_of([f"nic:{h}" for h in spread(0.25, 16)], MINI.fabric.devices)
+    sent = np.full(report.host_tx_bytes.shape, 1_000_000, dtype=report.host_tx_bytes.dtype)
+    sent[sorted(canary.hosts)] = round(share * 1_000_000)
+    found = canary.differences(replace(report, host_tx_bytes=sent))["goodput"]
+    assert found == pytest.approx(expected)
 
 
 def test_a_setting_that_changes_nothing_is_seldom_rejected() -> None:
@@ -221,12 +236,12 @@ def test_a_canary_of_settings_per_group_has_its_own_part() -> None:
     devices = MINI.fabric.devices
     base = MINI.initial_setting()
     ours: DeviceSetting = {"cluster": base, "hosts": base.replace({"rp_gd": 13.0}),
-            "tor": base.replace({"kmin": 7e4})}  # fmt: skip
+            "tor": base.replace({"kmin": 70})}  # fmt: skip
     canary = canary_of(["nic:2", "switch:17"], devices)
     nic, ecn = resolve(canary.mixed(base, ours), devices)
     gd, kmin = base.table.nic.index("rp_gd"), base.table.ecn.index("kmin")
     assert [h for h in range(16) if nic[h, gd] == 13] == [2]
-    changed = {devices.port_node[p] for p in np.flatnonzero(ecn[:, kmin] == 7e4).tolist()}
+    changed = {devices.port_node[p] for p in np.flatnonzero(ecn[:, kmin] == 70).tolist()}
     assert changed == {17}
 
 
@@ -270,3 +285,15 @@ def test_the_command_puts_a_tuner_behind_a_file(tmp_path: Path) -> None:
     assert header["tuner"] == "safe"
     assert header["tuner_args"] == {"max_step": 0.2, "limits": {"kmin": {"low": 50}},
                                     "tuner": "random", "arguments": {}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("window", "may"),
+    [([14.0, 20.0], True), ([13.9, 20.0], False), ([2.0, 10.0], True), ([2.0, 10.1], False)],
+)
+def test_a_trial_ends_an_interval_before_a_freeze_window(window: list[float], may: bool) -> None:
+    tuner = make_tuner("safe", {"tuner": "random", "watch": 3, "freeze_ms": [window]})
+    assert isinstance(tuner, SafeTuner)
+    tuner.start(TunerContext(KnobSpace(), default_setting(), 1, 100))
+    tuner._now_ms, tuner._step_ms = 10.0, 1.0  # three intervals from 10 ms on, and one to spare
+    assert tuner._may_begin() is may

@@ -137,3 +137,16 @@ def test_cmaes_policy_names_the_missing_package(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(__import__("sys").modules, "cmaes", None)
     with pytest.raises(MissingExtraError, match=r"cmaes-policy.*dcqcn-gym\[optuna\]"):
         started("cmaes-policy")
+
+
+def test_sobol_points_are_scrambled_by_the_seed() -> None:
+    pytest.importorskip("scipy")
+    pytest.importorskip("optuna")
+    first = []
+    for seed in (1, 2):
+        tuner = started("qmc", seed=seed)
+        search(tuner, 3)  # the setting in force, then points of the sequence
+        asked = tuner.ask()
+        assert isinstance(asked, Setting)
+        first.append(SPACE.encode(asked))
+    assert not np.allclose(first[0], first[1])  # else it is one sequence for all

@@ -113,7 +113,7 @@ FIGURE = Figure(
         "one switch at 25 Gb/s; SECN1 and SECN2 are second-hand values, so that at best the "
         "direction says anything",
         "that direction is the best verdict was decided after a first look at the results of seeds "
-        "1 to 3; the rows of fresh seeds were run after that, with the rule as it stands",
+        "1 to 3; the series of fresh seeds were run after that, with the rule as it stands",
         "traffic has no randomness beyond marking: seeds differ in marks only",
     ),
 )  # fmt: skip

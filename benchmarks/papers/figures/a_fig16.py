@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from functools import partial
-from pathlib import Path
 
-from dcqcn_gym.benchmarks.acc_rows import untrained
 from dcqcn_gym.benchmarks.papers.acc import OURS, ROWS, fabric, points
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, Cause, Change, Claim, Derived, Direction
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
@@ -35,13 +32,10 @@ def measure(cell: Cell, size: Size) -> Measured:
     scale = size.more["scale"]
     scenario = fabric(int(size.more["hosts"]), swapped(0.6, scale), warmup_us=0.0)
     tuner, arguments = ROWS.get(cell.row, ("acc", {}))
-    with tempfile.TemporaryDirectory() as folder:
-        if cell.row not in ROWS:
-            path = Path(folder) / "untrained.npz"
-            untrained(path)
-            learning = {"adapt": True, "updates": 10} if cell.row == LEARNS else {}
-            arguments = {"file": str(path), **learning}
-        seen = tuned(scenario, tuner, cell.seed, 10_500 * scale, arguments=arguments)
+    if cell.row not in ROWS:
+        learning = {"adapt": True, "updates": 10} if cell.row == LEARNS else {}
+        arguments = {"file": "acc-untrained", **learning}
+    seen = tuned(scenario, tuner, cell.seed, 10_500 * scale, arguments=arguments)
     _, start, fct = seen.flows()
     values = {
         name: mean_or_nan(fct[(start >= begin * scale) & (start < end * scale)])
@@ -98,9 +92,9 @@ FIGURE = Figure(
         "size all times are a tenth, and decisions with them",
         "the paper's 31.1 and 56.2 % are of its whole run, and are held here against the phase "
         "after the workloads were swapped",
-        "flows under way at the end are left out, under every row",
-        "fixed curves: the six rows with two thresholds; at full size only the first and the last "
-        "of them, and no row that learns nothing",
+        "flows under way at the end are left out, under every series",
+        "fixed curves: the six series with two thresholds; at full size only the first and the "
+        "last of them, and no series that learns nothing",
         "means of phases, where the paper draws one point for every 500 ms; the load is 60 %",
     ),
 )  # fmt: skip

@@ -146,7 +146,7 @@ FIGURE = Figure(
         "quick: 8 workers of 16 hosts at 25 Gb/s, 1 MB per pair and rounds of 10 ms, full: the "
         "poster's 20 workers, 100 MB and 100 ms; 200 rounds in both",
         "what a search recommends is held on fresh traffic; PARALEON, with the same rounds and "
-        "time, is a row of ours",
+        "time, is a series of ours",
         "throughput is what the network delivers; the poster draws a distribution and does not say "
         "over what",
         "beta 0.01, patience 3 and the first steps are ours, and so is the utility as the metric",

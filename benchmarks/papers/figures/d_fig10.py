@@ -23,11 +23,11 @@ def measure(cell: Cell, size: Size) -> Measured:
     """Run so many flows at 10 Gb/s; queue and round trip from ``converged_ms`` on."""
     scenario = incast(ROWS["cx4"], 10, int(cell.x))
     setting = scenario.initial_setting()
-    static = dcqcn_static_setting(int(cell.x), 10e9).to_nvidia()  # alpha's knobs: as published
+    static = dcqcn_static_setting(int(cell.x), 10e9)  # alpha's knobs: as published
     if cell.row in (STATIC, NIC_STATIC):
-        setting = setting.replace_nvidia({k: static[k] for k in ("rp_time_reset", "rp_ai_rate")})
+        setting = setting.replace({k: static[k] for k in ("rp_time_reset", "rp_ai_rate")})
     if cell.row in (CARD, STATIC):
-        setting = setting.replace_nvidia({k: static[k] for k in ALPHA})
+        setting = setting.replace({k: static[k] for k in ALPHA})
     return large_incast(
         scenario, cell.seed, size.length_ms, setting, late_s=size.more["converged_ms"] * 1e-3
     )
@@ -75,7 +75,7 @@ FIGURE = Figure(
         "Table I does not say how alpha moves: as published (55 us, 1/256) here. 480 flows with "
         "the card's parameters then have about the round trip and the queue of the paper's cards "
         "(section III-C: 2 ms, 4 MB). With alpha as in NICs today (1 us, 5/1024) it fades between "
-        "two CNPs of such slow flows, cuts nothing, and static values do not drain either (rows)",
+        "two CNPs of such slow flows, cuts nothing, and static values do not drain either (series)",
         "the paper looks 5 s after the start (size full), size quick 1.5 s",
     ),
     revision=2,

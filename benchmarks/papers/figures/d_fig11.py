@@ -59,11 +59,11 @@ FULL = (
 )
 CAUSES = {
     "WebSearch": Cause(
-        f"{FULL}they take as long as under DCQCN (rows)",
+        f"{FULL}they take as long as under DCQCN (series)",
         Change("mean", NEW_HALF, OLD_HALF, "WebSearch"), Between(-0.15, 0.05),
     ),
     "DataMining": Cause(
-        f"{FULL}the mean grows by clearly less (rows)",
+        f"{FULL}the mean grows by clearly less (series)",
         Derived(by_load), Sign(1),
     ),
 }  # fmt: skip

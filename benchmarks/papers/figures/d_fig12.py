@@ -30,7 +30,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     scenario = incast(ROWS["dcqcn-plus"], 10, count)
     step = {"plus_hai_line": x, "plus_hai_share": 100 * x}
     changes = {"plus_cut": 100 * x} if cell.row == CUT else step
-    setting = scenario.initial_setting().replace_nvidia(changes)
+    setting = scenario.initial_setting().replace(changes)
     return large_incast(scenario, cell.seed, size.length_ms, setting)
 
 

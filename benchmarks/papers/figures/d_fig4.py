@@ -46,9 +46,9 @@ def measure(cell: Cell, size: Size) -> Measured:
     scenario = incast(FULL[cell.row], gbps, int(cell.x))
     setting = scenario.initial_setting()
     if cell.row == STEEP:
-        setting = setting.replace_nvidia({"rp_ai_rate": 160})
+        setting = setting.replace({"rp_ai_rate": 160})
     if cell.row == CARD_ALPHA:
-        setting = setting.replace_nvidia({"rp_dce_tcp_g": 1020, "rp_dce_tcp_rtt": 55})
+        setting = setting.replace({"rp_dce_tcp_g": 1020, "rp_dce_tcp_rtt": 55})
     return large_incast(scenario, cell.seed, size.length_ms, setting)
 
 

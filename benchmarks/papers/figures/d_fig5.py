@@ -18,7 +18,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     """Run 8 flows that start within a microsecond; the total sending rate over time."""
     scenario = incast(ROWS["dcqcn"], 40, 8, within_us=1)
     values = {"rp_time_reset": float(cell.x), "rp_ai_rate": float(cell.row.split()[1])}
-    setting = scenario.initial_setting().replace_nvidia(values)
+    setting = scenario.initial_setting().replace(values)
     seen = probe(scenario, cell.seed, size.length_ms, every_us=500, ports=[SINK], setting=setting)
     share = seen.rate / LINE
     smooth = np.convolve(share, np.full(10, 0.1), "valid")  # means over 5 ms

@@ -26,7 +26,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     scenario = incast(row, gbps, int(cell.x))
     setting = scenario.initial_setting()
     if cell.row in (QUICK_TEN, QUICK_FORTY):
-        setting = setting.replace_nvidia({"plus_g": 64})
+        setting = setting.replace({"plus_g": 64})
     return large_incast(scenario, cell.seed, size.length_ms, setting)
 
 

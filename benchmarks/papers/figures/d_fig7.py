@@ -38,7 +38,7 @@ COUNTS = (80, 200, 400, 600, 800, 1200, 1600, 2000)
 def measure(cell: Cell, size: Size) -> Measured:
     """Run so many flows at 10 Gb/s; queue and sending rate from 200 ms on."""
     scenario = incast(ROWS[OTHER if cell.row == OTHER else TIMELY], 10, int(cell.x))
-    setting = scenario.initial_setting().replace_nvidia(KNOBS[cell.row])
+    setting = scenario.initial_setting().replace(KNOBS[cell.row])
     return large_incast(scenario, cell.seed, size.length_ms, setting)
 
 
@@ -86,7 +86,7 @@ FIGURE = Figure(
              (BOTH, 1200)), 1e2, 1e3),
     ),
     ours=(
-        "TIMELY's constants: docs/timely.md; the least rate is 1/1000 of the link",
+        "TIMELY's constants: docs/schemes.md; the least rate is 1/1000 of the link",
         "an incast counts as not limited if the median queue from 200 ms on is longer than 490 KB, "
         "a tenth of what PFC holds",
     ),

@@ -32,7 +32,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     ]
     scenario = network(ROWS[cell.row.split(",")[0]], gbps, [{"kind": "flows", "flows": flows}])
     changes = {STEEP: {"rp_ai_rate": gbps * 10.0}, SINGLE: {"plus_alpha_large": 100.0}}
-    setting = scenario.initial_setting().replace_nvidia(changes.get(cell.row, {}))
+    setting = scenario.initial_setting().replace(changes.get(cell.row, {}))
     seen = probe(scenario, cell.seed, size.length_ms, every_us=200, ports=[SINK], setting=setting)
     line, late = gbps * 1e9, seen.after(size.length_ms * 0.5e-3)
     sent = seen.sent[:, 1:4]

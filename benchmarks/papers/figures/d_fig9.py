@@ -28,7 +28,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     fabric = changed_scenario(load_scenario("plus-clos-2410"), row, cell.row)
     setting = fabric.initial_setting()
     if cell.row == HARD:
-        setting = setting.replace_nvidia({"plus_g": NO_DECAY})
+        setting = setting.replace({"plus_g": NO_DECAY})
     ports = [(core, HOSTS + EDGES + 190 + i) for i, core in enumerate(range(CORE, CORE + 10))]
     seen = probe(fabric, cell.seed, size.length_ms, every_us=500, ports=ports, setting=setting)
     late = seen.after(min(0.2, size.length_ms / 2000))
@@ -49,7 +49,7 @@ CAUSE = Cause(
     "the paper does not give g. With DCQCN's 1/256 and K_alpha = tau = 190 us alpha of the flows "
     "that send is down to a tenth when the last one starts, since PFC holds packets, and with them "
     "CNPs, back: cuts of 5 % do not win against the increases between them. Where alpha stays 1 "
-    "the queue drains (rows); the rate is hardly better",
+    "the queue drains (series); the rate is hardly better",
     Level("queue", HARD, 1900), AtMost(250e3),
 )  # fmt: skip
 POINTS = dict.fromkeys((NEW, HARD), (1900,))

@@ -69,8 +69,8 @@ FIGURE = Figure(
     ),
     plots=(Against("label", "Flows labelled right, %", "load, %", ROWS, 100),),
     ours=(
-        "the measurement is that of `dcqcn-gym bench monitor` (docs/monitoring.md), which has the "
-        "paper's fabric too; quick: 16 hosts at 25 Gb/s",
+        "the measurement is that of `python -m dcqcn_gym.benchmarks monitor` (docs/monitoring.md), "
+        "which has the paper's fabric too; quick: 16 hosts at 25 Gb/s",
         "the paper does not define accuracy: the share of active flows with the label of their "
         "final size, an unseen flow being wrong",
         "NetFlow exports every interval here, which favours it: the paper's exports every second",

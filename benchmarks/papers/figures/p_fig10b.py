@@ -78,7 +78,7 @@ FIGURE = Figure(
     ),
     ours=(
         "quick: 16 hosts at 25 Gb/s, 120 intervals; NetFlow exports every second, so within this "
-        "length it never tells anything and mu is 0.5, as without a distribution",
+        "length it never reports anything and mu is 0.5, as without a distribution",
         "the monitor acts through mu alone, the probability of the friendly direction, which "
         "min(mu, eta) caps at 0.8: an effect can only be small",
     ),

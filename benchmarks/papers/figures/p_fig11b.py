@@ -72,7 +72,7 @@ SAME = {
     ms: Cause(
         "both monitors find mice to be more than four fifths of the flows, and eta caps the "
         "guidance at 0.8: the two searches take the very same steps, and their flows come out "
-        "equal to the last digit. In the rows without the cap, with nothing else changed, they "
+        "equal to the last digit. In the series without the cap, with nothing else changed, they "
         "part",
         Derived(partial(parted, ms)), AtLeast(1),
     )
@@ -81,7 +81,8 @@ SAME = {
 GUIDED = Cause(
     "an interval judged alone shows little of a large flow, so the plain sketch calls more flows "
     "mice, and its search is guided further towards delay: its mice are quicker, its elephants "
-    "slower. Without the cap on the guidance (a row), and nothing else changed, both are more so",
+    "slower. Without the cap on the guidance (a series), and nothing else changed, both are more "
+    "so",
     Change(MICE, UNCAPPED[SKETCH].name, SKETCH, 1), AtMost(-0.1),
 )  # fmt: skip
 CAUSES = {1: GUIDED, 2: GUIDED, **SAME}
@@ -94,7 +95,7 @@ FURTHER = Cause(
 
 OVERLOAD = Cause(
     "what the load is of: 30 % of the hosts' links are 106 % of what the uplinks carry, so that "
-    "mice wait behind a backlog that no setting clears; at 30 % of the uplinks (rows) a smaller "
+    "mice wait behind a backlog that no setting clears; at 30 % of the uplinks (series) a smaller "
     "interval is better for them",
     Change(MICE, LIGHT[PARALEON].name, LIGHT[PARALEON].name, 10, 1), Sign(1),
 )  # fmt: skip
@@ -148,8 +149,8 @@ FIGURE = Figure(
         Against(ELEPHANTS, "Mean slowdown above 1 MB", "interval, ms", tuple(ROWS), log_x=True),
     ),
     ours=(
-        "FB_Hadoop at 30 % of the hosts' links, and in two rows of the uplinks; the paper does not "
-        "say of what",
+        "FB_Hadoop at 30 % of the hosts' links, and in two series of the uplinks; the paper does "
+        "not say of what",
         "quick: 16 hosts at 25 Gb/s; the intervals are ours, the paper's are not in its copy; all "
         "have the same traffic and time, so longer ones have made fewer steps of the search",
     ),

@@ -109,8 +109,8 @@ BLIND = Cause(
     "the search cannot see bandwidth in one interval. A round lasts tens of them, so that utility "
     "says more of an interval's place in the round than of the setting, and the first one is the "
     "best of all: what PARALEON found is, in every seed, the default that it began with, which "
-    "delivers far less than it did on the way (row). The paths would allow 13 to 31 % beyond the "
-    "experts' setting",
+    "delivers far less than it did on the way (a series). The paths would allow 13 to 31 % beyond "
+    "the experts' setting",
     Derived(found), AtMost(-0.15),
 )  # fmt: skip
 

@@ -52,7 +52,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     value = float(cell.x)
     if knob == KMAX:
         value *= scenario.line_rate_bps / 100e9
-    setting = scenario.default_setting().replace_nvidia({**OTHERS.get(cell.row, {}), knob: value})
+    setting = scenario.default_setting().replace({**OTHERS.get(cell.row, {}), knob: value})
     values, hops = measured(scenario, setting, cell.seed, round(size.length_ms))
     return Measured({"tp": values["throughput"], "rtt": values["rtt"]}, {}, hops)
 
@@ -123,7 +123,7 @@ FIGURE = Figure(
     ours=(
         "20 workers on the paper's 128 hosts, 12 MB per pair; the other knobs at NVIDIA's default; "
         "values of each knob are ours, those of the axis are not in the copy of the paper",
-        "rows with uplinks 2:1 are `mini-llm-alltoall`: 8 workers of 16 hosts at 25 Gb/s, Kmax "
+        "series with uplinks 2:1 are `mini-llm-alltoall`: 8 workers of 16 hosts at 25 Gb/s, Kmax "
         "scaled with the line rate; every knob on it: docs/sweep.md",
     ),
 )

@@ -30,7 +30,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     scenario = load_scenario("llm-alltoall" if size.more["hosts"] == 128 else "mini-llm-alltoall")
     kmax = float(cell.row.split()[1]) * scenario.line_rate_bps / 100e9
     chosen = {"rp_time_reset": float(cell.x), "kmax": kmax}
-    setting = scenario.default_setting().replace_nvidia(chosen)
+    setting = scenario.default_setting().replace(chosen)
     values, hops = measured(scenario, setting, cell.seed, round(size.length_ms))
     return Measured({"tp": values["throughput"], "rtt": values["rtt"]}, {}, hops)
 

@@ -77,7 +77,7 @@ def _small(x: str, row: str) -> Cause:
             Change(MICE, PARALEON, row, UPLINK), Sign(-1),
         )  # fmt: skip
     return Cause(
-        "the ranges again: within those of the successor small flows are the quickest of all rows",
+        "the ranges again: within those of the successor small flows are the fastest of all series",
         Change(MICE, RANGES.name, PARALEON, x), Sign(-1),
     )  # fmt: skip
 
@@ -119,7 +119,7 @@ FIGURE = Figure(
         "fabric; the paper does not say what 30 % refers to, so both loads are here",
         "slowdowns count every flow that started in the first 80 %, unfinished ones at their age; "
         "the paper plots those that finished",
-        "all rows but the last five are the paper's. By type: the utility's weights are .5/.2/.3 "
+        "all series but the last five are the paper's. By type: the utility's weights are .5/.2/.3 "
         "while elephants dominate, .2/.5/.3 otherwise, as the authors' code has it; one-way base: "
         "the RTT term as printed, half of ours; probes: the round trip of one packet in 100 us "
         "and queue pair instead of all",

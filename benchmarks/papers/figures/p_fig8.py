@@ -85,7 +85,7 @@ def _points(place: str = "influx") -> dict[str, tuple[str, ...]]:
 STARTS_LATE = (
     "the search begins with what it found for training, and walks most of the influx's 30 "
     "intervals while queues are built already. Its knobs could: the setting pretrained on "
-    "FB_Hadoop, held all the time, has shorter round trips than this row, by more than 15 %"
+    "FB_Hadoop, held all the time, has shorter round trips than this series, by more than 15 %"
 )
 
 
@@ -107,7 +107,7 @@ def _highest_tp(row: str) -> Claim:
 
 CAUSE = Cause(
     "so soon after the influx the search, which needs some hundred intervals, is still trying "
-    "settings. In the rows that go on, from 50 ms after its end, PARALEON's throughput is the "
+    "settings. In the series that go on, from 50 ms after its end, PARALEON's throughput is the "
     "experts' (within 5 %)",
     Change("tp after", f"PARALEON{LATER}", f"expert{LATER}", "influx"), AtLeast(-0.05),
 )  # fmt: skip
@@ -148,9 +148,9 @@ FIGURE = Figure(
     ours=(
         SIZES_OF_INFLUX,
         "the influx begins after 40 ms, at full size 200, not 2 s",
-        "ACC (the network of the package) and DCQCN+ (its own values) are rows as everybody else; "
+        "ACC (the network of the package) and DCQCN+ (its own values) are series like all others; "
         "ACC decides once per interval of 1 ms",
-        "after: from 5 ms after the end of the influx on, to 120 (400) ms; in the rows named later "
-        "from 50 ms after it, to 250 (700) ms",
+        "after: from 5 ms after the end of the influx on, to 120 (400) ms; in the series named "
+        "later from 50 ms after it, to 250 (700) ms",
     ),
 )

@@ -102,8 +102,8 @@ FIGURE = Figure(
         SIZES_OF_INFLUX,
         "after: from 5 ms after the end of the influx on, for 65 ms",
         "the search is over after 280 intervals with data and is not started again: claims are "
-        "judged for this row. With the KL trigger it never is over: what 1 ms of ON-OFF training "
-        "sends depends on where in a round it is, and the distribution changes by more than theta "
-        "in most intervals; so it still moves when the influx comes (last column)",
+        "judged for this series. With the KL trigger it never is over: what 1 ms of ON-OFF "
+        "training sends depends on where in a round it is, and the distribution changes by more "
+        "than theta in most intervals; so it still moves when the influx comes (last column)",
     ),
 )  # fmt: skip

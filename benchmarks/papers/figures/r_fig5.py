@@ -46,7 +46,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     scenario = changed_scenario(scenario, changes, cell.row)
     setting = scenario.initial_setting()
     if name == NEW:  # what section IV-B sets in NICs
-        setting = setting.replace_nvidia({"dolce_cnp_gap": 1})
+        setting = setting.replace({"dolce_cnp_gap": 1})
     seen = probe(scenario, cell.seed, STUCK_MS, setting=setting, until_done=True)
     starts = np.concatenate([flows.start_ps for flows in seen.finished])
     ends = starts + np.concatenate([flows.fct_ps for flows in seen.finished])
@@ -103,7 +103,7 @@ CAUSE = Cause(
     "the proxy has no congestion: a NIC sends to all servers in turn, so every receiver gets what "
     "its link carries, hardly a packet is marked, and no rate control can gain. The gain is there "
     "where messages meet: 160 messages of seven servers each to the eighth take twice the time of "
-    "the link under DCQCN and half of that under Dolce-RC (rows). In which order the MPI library "
+    "the link under DCQCN and half of that under Dolce-RC (series). In which order the MPI library "
     "sends is not known",
     Change("latency", _burst(NEW, 160), _burst(OLD, 160), 65536), Effect(-0.68),
 )  # fmt: skip
@@ -151,6 +151,6 @@ FIGURE = Figure(
         "pairs of servers with all messages of their processes on one kept queue pair (scenarios "
         "osu-alltoall-16 and -40): neither the library's algorithm nor its own time is modelled",
         "Dolce-RC as in its NICs, with a CNP gap of 1 us: with fewer messages at once, 40 each, it "
-        "is far slower than DCQCN (rows), as in R-fig6",
+        "is far slower than DCQCN (series), as in R-fig6",
     ),
 )  # fmt: skip

@@ -39,8 +39,8 @@ def _claims(
     cause = Cause(
         "every CNP cuts, and a round trip takes 4 to 12 us: with a CNP a microsecond a flow is cut "
         "many times before the first cut is felt, and falls to the lowest rate. With a gap of 50 "
-        "us, all else the same, the claim comes out; at 10 us it is between; how marks are told "
-        "does not matter (rows)",
+        "us, all else the same, the claim comes out; at 10 us it is between; how marks are "
+        "reported does not matter (series)",
         at_50, effect,
     )  # fmt: skip
     said = f"{load} % load: {what} falls from {before} to {after} us"
@@ -108,8 +108,8 @@ FIGURE = Figure(
         "recovery phase (definition 2), which is 5 x 55 us; its NICs have 1 us (section IV-B)",
         "the number of flows, which the paper does not give: they start for 1 ms, and all are "
         "waited for",
-        "size quick has a fat tree of k = 8, 128 hosts, but for two rows with the paper's 1024 at "
-        "one load; size full has 1024 for all, about eight CPU minutes, and was not run",
+        "size quick has a fat tree of k = 8, 128 hosts, but for two series with the paper's 1024 "
+        "at one load; size full has 1024 for all, about eight CPU minutes, and was not run",
         "DCQCN as published with the paper's marking; a connection of Dolce-RC is a pair of hosts",
     ),
     revision=2,

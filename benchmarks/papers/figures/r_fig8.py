@@ -28,7 +28,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     scenario = changed_scenario(scenario, changes, cell.row)
     setting = scenario.initial_setting()
     if cell.row != OLD:
-        setting = setting.replace_nvidia({"dolce_arms": int(cell.row.rpartition(" ")[2])})
+        setting = setting.replace({"dolce_arms": int(cell.row.rpartition(" ")[2])})
     seen = probe(
         scenario, cell.seed, size.length_ms, every_us=500, setting=setting, until_done=True
     )

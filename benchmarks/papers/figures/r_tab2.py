@@ -32,8 +32,8 @@ def _claims(load: int, before: float, after: float) -> list[Claim]:
     effect = Effect(after / before - 1)
     unequal = Cause(
         "learning itself costs it: with one and the same arm for all, the gentlest or the hardest, "
-        "the mean is that of DCQCN (rows). Most likely because long flows that play different arms "
-        "at the same time are not fair to each other. The arms are ours, the paper names none",
+        "the mean is that of DCQCN (series). Most likely because long flows that play different "
+        "arms at the same time are not fair to each other. The arms are ours, the paper names none",
         Change("mean", HARD, NEW, load), AtMost(-0.15),
     )  # fmt: skip
     often = Cause(

@@ -133,7 +133,9 @@ Verdict digest(const Job& job, const std::string& engine) {
   Verdict verdict;
   Player player(job, engine);
   for (const std::string& line : job.script) {
-    if (player.play(line)) verdict.digest = Fields(player.report()).digest(verdict.digest);
+    if (player.play(line))
+      verdict.digest =
+          Fields(player.report(), player.simulation().topology()).digest(verdict.digest);
   }
   const Totals& totals = player.simulation().totals();
   verdict.hops = totals.hops;
@@ -156,10 +158,11 @@ Verdict compare(const Job& job) {
     oracle.play(line);
     cut.play(line);
     if (!done) continue;
-    const Fields fields(window.report());
+    const Fields fields(window.report(), window.simulation().topology());
     verdict.digest = fields.digest(verdict.digest);
-    const std::string plain = fields.difference(Fields(oracle.report()));
-    const std::string small = fields.difference(Fields(cut.report()));
+    const std::string plain =
+        fields.difference(Fields(oracle.report(), oracle.simulation().topology()));
+    const std::string small = fields.difference(Fields(cut.report(), cut.simulation().topology()));
     const std::string where = "report " + std::to_string(reports++) + ": ";
     if (!plain.empty()) {
       verdict.difference = where + plain + " (window, event)";

@@ -1,18 +1,18 @@
 // Every figure of an interval report as a flat list of named 64-bit values: two reports are the
 // same exactly if their lists are, and a digest of the list stands for the report.
 //
-// tests/digests/engine-fuzz.txt holds digests of the figures that are added with `add`, in this
-// order. A figure that a report gains is added with `add_later`: engines are compared in it, the
-// recorded digests leave it out and stay valid.
+// The figures are the rows of sim/report_fields.hpp. tests/digests/engine-fuzz.txt holds digests of
+// those whose `digested` is true, in this order; engines are compared in all.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "model/random_stream.hpp"
-#include "sim/simulation.hpp"
+#include "sim/report_fields.hpp"
 
 namespace dcqcn::fuzz {
 
@@ -25,21 +25,26 @@ struct Field {
 
 class Fields {
  public:
-  explicit Fields(const IntervalData& data) {
-    add("start", 0, data.start);
-    add("end", 0, data.end);
-    add("active_flows", 0, data.active_flows);
-    add_totals(data.log.totals);
-    for (std::size_t i = 0; i < data.ports.size(); ++i) add_port(i, data.ports[i]);
+  Fields(const IntervalData& data, const Topology& topology) {
+    // in the order of the recorded digests
+    each(kIntervalFields, 0, data);
+    each(kTotalsFields, 0, data.log.totals);
+    for (std::size_t i = 0; i < data.ports.size(); ++i) {
+      each(kPortFields, i, PortRow{topology, static_cast<int>(i), data.ports[i]});
+    }
     add("finished", 0, data.log.finished.size());
-    for (std::size_t i = 0; i < data.log.finished.size(); ++i) add_flow(i, data.log.finished[i]);
+    for (std::size_t i = 0; i < data.log.finished.size(); ++i) {
+      each(kFinishedFields, i, data.log.finished[i]);
+    }
     add("rtts", 0, data.log.rtts.size());
-    for (std::size_t i = 0; i < data.log.rtts.size(); ++i) add_rtt(i, data.log.rtts[i]);
-    add_fsd(data.fsd);
-    add_later("interval", 0, data.index);
-    add_later("unlimited_flows", 0, data.unlimited_flows);
+    for (std::size_t i = 0; i < data.log.rtts.size(); ++i) {
+      add("rtt pair", i, data.log.rtts[i].pair);
+      each(kRttFields, i, data.log.rtts[i]);
+    }
+    each(kFsdFields, 0, data.fsd);
+    add("unlimited_flows", 0, data.unlimited_flows, false);
     for (std::size_t s = 0, at = 0; s < data.schemes.size(); ++s) {
-      for (const std::uint64_t n : data.schemes[s].counters) add_later("scheme_counter", at++, n);
+      for (const std::uint64_t n : data.schemes[s].counters) add("scheme_counter", at++, n, false);
     }
   }
 
@@ -64,81 +69,29 @@ class Fields {
   }
 
  private:
-  void add(const char* name, std::size_t index, std::int64_t value) {
-    fields_.push_back({name, index, static_cast<std::uint64_t>(value)});
-  }
-  void add(const char* name, std::size_t index, std::uint64_t value) {
-    fields_.push_back({name, index, value});
-  }
-  void add(const char* name, std::size_t index, double value) {
-    fields_.push_back({name, index, std::bit_cast<std::uint64_t>(value)});
+  template <class Table, class Row>
+  void each(const Table& table, std::size_t index, const Row& row) {
+    for_each_field(table, [&](const auto& field) {
+      const auto& value = field.get(row);
+      if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>) {
+        add(field.name, index, value, field.digested);
+      } else {
+        for (std::size_t i = 0; i < value.size(); ++i) add(field.name, i, value[i], field.digested);
+      }
+    });
   }
   template <class T>
-  void add_later(const char* name, std::size_t index, T value) {
-    add(name, index, value);
-    fields_.back().digested = false;
+  void add(const char* name, std::size_t index, T value, bool digested = true) {
+    if constexpr (std::is_floating_point_v<T>) {
+      fields_.push_back({name, index, std::bit_cast<std::uint64_t>(value), digested});
+    } else {
+      fields_.push_back({name, index, static_cast<std::uint64_t>(value), digested});
+    }
   }
   static std::string show(const Field& f) {
     const auto whole = static_cast<std::int64_t>(f.bits);
     if (whole > -(1ll << 60) && whole < (1ll << 60)) return std::to_string(whole);
     return std::to_string(std::bit_cast<double>(f.bits));
-  }
-
-  void add_totals(const Totals& t) {
-    add("data_packets", 0, t.data_packets);
-    add("acks", 0, t.acks);
-    add("cnps", 0, t.cnps);
-    add("marks", 0, t.marks);
-    add("drops", 0, t.drops);
-    add("retransmitted", 0, t.retransmitted);
-    add("pauses", 0, t.pauses);
-    add("resumes", 0, t.resumes);
-    add("hops", 0, t.hops);
-    add("delivered", 0, t.delivered);
-  }
-  void add_port(std::size_t i, const PortReport& p) {
-    add("tx_bytes", i, p.counters.tx_bytes);
-    add("tx_packets", i, p.counters.tx_packets);
-    add("marked_packets", i, p.counters.marked_packets);
-    add("marked_bytes", i, p.counters.marked_bytes);
-    add("max_queue", i, p.counters.max_queue);
-    add("dropped", i, p.counters.dropped);
-    add("queue", i, p.queue);
-    add("pause", i, p.pause);
-    add_later("pfc_sent", i, p.counters.pfc_sent);
-    add_later("pfc_received", i, p.counters.pfc_received);
-  }
-  void add_flow(std::size_t i, const FinishedFlow& f) {
-    add("flow src", i, static_cast<std::int64_t>(f.src));
-    add("flow dst", i, static_cast<std::int64_t>(f.dst));
-    add("flow ordinal", i, static_cast<std::uint64_t>(f.ordinal));
-    add("flow workload", i, static_cast<std::uint64_t>(f.workload));
-    add("flow bytes", i, f.bytes);
-    add("flow start", i, f.start);
-    add("flow fct", i, f.fct);
-    add("flow ideal", i, f.ideal);
-  }
-  void add_rtt(std::size_t i, const RttSum& r) {
-    add("rtt pair", i, r.pair);
-    add("rtt base", i, r.base);
-    add("rtt sum", i, r.sum);
-    add("rtt count", i, r.count);
-  }
-  void add_fsd(const FsdReport& f) {
-    add("elephants", 0, f.elephants);
-    add("potential", 0, f.potential);
-    add("mice", 0, f.mice);
-    add("weighted_elephants", 0, f.weighted_elephants);
-    add("weighted_mice", 0, f.weighted_mice);
-    for (std::size_t i = 0; i < f.bins.size(); ++i) add("bin", i, f.bins[i]);
-    add("kl", 0, f.kl);
-    add("triggered", 0, static_cast<std::uint64_t>(f.triggered));
-    add("known", 0, static_cast<std::uint64_t>(f.known));
-    add("monitor_bytes", 0, f.monitor_bytes);
-    add("data_plane_bytes", 0, f.data_plane_bytes);
-    add("control_plane_bytes", 0, f.control_plane_bytes);
-    add("tracked_flows", 0, f.tracked_flows);
-    add("untracked_flows", 0, f.untracked_flows);
   }
 
   std::vector<Field> fields_;

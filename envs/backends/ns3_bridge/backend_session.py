@@ -12,13 +12,12 @@ from dcqcn_gym.envs.backends.base import Backend, Watchable, live_flows_of
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.report_codec import encode_counts, encode_state
-from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
 __all__ = ["ClientGoneError", "serve_backend"]
 
 BATCH_BYTES = 2_000_000
-"""So much of what a watch saw is kept before it is sent on."""
+"""So much of what a watch saw is held before it is sent on."""
 
 
 class ClientGoneError(Exception):
@@ -44,7 +43,7 @@ class _Samples:
             raise ClientGoneError
 
     def take(self) -> list[pb.Sample]:
-        """Return what is kept and forget it."""
+        """Return what is held and forget it."""
         taken, self.kept, self._bytes = self.kept, [], 0
         return taken
 
@@ -53,7 +52,7 @@ def serve_backend(
     ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int
 ) -> None:
     """Answer requests of Ns3Backend until it asks to stop."""
-    samples, memory = _Samples(ask), ReportMemory.inherited()
+    samples = _Samples(ask)
     clock, report = 0, None
     state = pb.EnvStateMsg()
     try:
@@ -64,7 +63,7 @@ def serve_backend(
         state.time_ps = clock
         state.done = bool(getattr(world, "done", False))
         state.samples.extend(samples.take())
-        request = codec.decode(pb.EnvActMsg, ask(encode_state(state, report, memory)))
+        request = codec.decode(pb.EnvActMsg, ask(encode_state(state, report)))
         if request.stopSimReq:
             return
         state, report = pb.EnvStateMsg(), None

@@ -110,12 +110,12 @@ def decode_box(container: pb.DataContainer, size: int) -> npt.NDArray[np.float64
 
 
 def encode_setting(setting: DeviceSetting, table: KnobTable = DCQCN) -> list[pb.GroupSetting]:
-    """Write a setting group by group, in SI units and full precision."""
+    """Write a setting group by group, in full precision."""
     groups = dict(by_group(setting))
     check_group_names(groups)  # the other end knows which devices there are
     for name, value in groups.items():
         table.require(value, f"group {name!r}")
-    return [pb.GroupSetting(group=g, values=s.values_si) for g, s in groups.items()]
+    return [pb.GroupSetting(group=g, values=s.numbers) for g, s in groups.items()]
 
 
 def decode_setting(groups: Iterable[pb.GroupSetting], table: KnobTable = DCQCN) -> DeviceSetting:

@@ -67,7 +67,7 @@ class Ns3Install:
 
 
 def cache_dir() -> Path:
-    """Return where downloads and builds are kept: DCQCN_GYM_CACHE, or the user's cache folder."""
+    """Return where downloads and builds are stored: DCQCN_GYM_CACHE, or the user's cache folder."""
     if own := os.environ.get("DCQCN_GYM_CACHE"):
         return Path(own).expanduser().resolve()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"

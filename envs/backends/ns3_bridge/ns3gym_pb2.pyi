@@ -104,7 +104,7 @@ class EnvActMsg(_message.Message):
     def __init__(self, actData: _Optional[_Union[DataContainer, _Mapping]] = ..., stopSimReq: bool = ..., setting: _Optional[_Iterable[_Union[GroupSetting, _Mapping]]] = ..., duration_ps: _Optional[int] = ..., apply_only: bool = ..., watch: _Optional[_Union[Watch, _Mapping]] = ..., live_flows: bool = ...) -> None: ...
 
 class EnvStateMsg(_message.Message):
-    __slots__ = ["busy_ns", "done", "error", "error_kind", "info", "isGameOver", "live_flows", "more", "obsData", "reason", "report_data", "report_lengths", "report_shared", "reward", "samples", "time_ps"]
+    __slots__ = ["busy_ns", "done", "error", "error_kind", "info", "isGameOver", "live_flows", "more", "obsData", "reason", "report_data", "report_lengths", "reward", "samples", "time_ps"]
     class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
     BUSY_NS_FIELD_NUMBER: _ClassVar[int]
@@ -120,7 +120,6 @@ class EnvStateMsg(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     REPORT_DATA_FIELD_NUMBER: _ClassVar[int]
     REPORT_LENGTHS_FIELD_NUMBER: _ClassVar[int]
-    REPORT_SHARED_FIELD_NUMBER: _ClassVar[int]
     REWARD_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     SimulationEnd: EnvStateMsg.Reason
@@ -137,11 +136,10 @@ class EnvStateMsg(_message.Message):
     reason: EnvStateMsg.Reason
     report_data: bytes
     report_lengths: _containers.RepeatedScalarFieldContainer[int]
-    report_shared: bool
     reward: float
     samples: _containers.RepeatedCompositeFieldContainer[Sample]
     time_ps: int
-    def __init__(self, obsData: _Optional[_Union[DataContainer, _Mapping]] = ..., reward: _Optional[float] = ..., isGameOver: bool = ..., reason: _Optional[_Union[EnvStateMsg.Reason, str]] = ..., info: _Optional[str] = ..., time_ps: _Optional[int] = ..., report_lengths: _Optional[_Iterable[int]] = ..., report_data: _Optional[bytes] = ..., report_shared: bool = ..., error: _Optional[str] = ..., error_kind: _Optional[str] = ..., done: bool = ..., busy_ns: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[Sample, _Mapping]]] = ..., more: bool = ..., live_flows: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, obsData: _Optional[_Union[DataContainer, _Mapping]] = ..., reward: _Optional[float] = ..., isGameOver: bool = ..., reason: _Optional[_Union[EnvStateMsg.Reason, str]] = ..., info: _Optional[str] = ..., time_ps: _Optional[int] = ..., report_lengths: _Optional[_Iterable[int]] = ..., report_data: _Optional[bytes] = ..., error: _Optional[str] = ..., error_kind: _Optional[str] = ..., done: bool = ..., busy_ns: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[Sample, _Mapping]]] = ..., more: bool = ..., live_flows: _Optional[bytes] = ...) -> None: ...
 
 class GroupSetting(_message.Message):
     __slots__ = ["group", "values"]

@@ -49,13 +49,8 @@ class SimulationProcess:
         self._popen: subprocess.Popen[bytes] | None = None
         self._finalizer = weakref.finalize(self, _remove, os.getpid(), self.folder, None, None)
 
-    def start(
-        self, command: Sequence[str], environment: dict[str, str], inherit: Sequence[int] = ()
-    ) -> None:
-        """Launch ``command`` with the given extra environment; no shell, no change of folder.
-
-        ``inherit`` are more file descriptors that the child gets under their numbers.
-        """
+    def start(self, command: Sequence[str], environment: dict[str, str]) -> None:
+        """Launch ``command`` with the given extra environment; no shell, no change of folder."""
         self.command = tuple(command)
         alive_read, alive_write = os.pipe()
         try:
@@ -69,7 +64,7 @@ class SimulationProcess:
                     stdout=out,
                     stderr=err,
                     start_new_session=True,
-                    pass_fds=(alive_read, *inherit),
+                    pass_fds=(alive_read,),
                     env={
                         **os.environ,
                         **environment,
@@ -144,7 +139,7 @@ def describe_status(status: int) -> str:
 
 
 def _cpu_seconds(pid: int) -> float | None:
-    """Return user + system time of a process so far, None where /proc does not tell."""
+    """Return user + system time of a process so far, None where /proc does not say."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -22,7 +22,6 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.codec import encode
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
-from dcqcn_gym.envs.backends.ns3_bridge.report_memory import ReportMemory
 from dcqcn_gym.envs.backends.ns3_bridge.schema import REPORT_FIELDS
 
 __all__ = ["decode_report", "encode_counts", "encode_state"]
@@ -47,13 +46,11 @@ _FAMILIES = [
 """Arrays that are columns of one table, by their places in ``report_lengths``."""
 
 
-def encode_state(
-    state: pb.EnvStateMsg, report: IntervalReport | None = None, memory: ReportMemory | None = None
-) -> bytes:
+def encode_state(state: pb.EnvStateMsg, report: IntervalReport | None = None) -> bytes:
     """Return the bytes of ``state`` with every field of ``report`` as raw numbers.
 
-    The numbers go into ``memory`` if there is one. Else they go behind the rest of the message as
-    they are, for fields of a protobuf message may follow each other in any order.
+    They go behind the rest of the message as they are, for fields of a protobuf message may follow
+    each other in any order.
     """
     if report is None:
         return encode(state)
@@ -62,29 +59,22 @@ def encode_state(
     n_ints = count(map(len, int_arrays)) + len(ints)
     n_floats = count(map(len, float_arrays)) + len(floats)
     size = 8 * (n_ints + n_floats)
-    buffer = bytearray(size) if memory is None else memory.room(size)
+    buffer = bytearray(size)
     into = np.frombuffer(buffer, "<i8", n_ints)
     np.concatenate([*int_arrays, np.array(ints, np.int64)], out=into)
     into_floats = np.frombuffer(buffer, "<f8", n_floats, 8 * n_ints)
     np.concatenate([*float_arrays, np.array(floats)], out=into_floats)
-    if memory is None:
-        return b"".join((encode(state), _DATA_TAG, _varint(size), buffer))
-    state.report_shared = True
-    return encode(state)
+    return b"".join((encode(state), _DATA_TAG, _varint(size), buffer))
 
 
-def decode_report(state: pb.EnvStateMsg, memory: ReportMemory | None = None) -> IntervalReport:
+def decode_report(state: pb.EnvStateMsg) -> IntervalReport:
     """Read a report; every field must be there, of its size, and finite."""
     lengths = list(state.report_lengths)
     split = len(_INT_ARRAYS)
     n_ints = count(lengths[:split]) + len(_INTS)
     n_floats = count(lengths[split:]) + len(_FLOATS)
     size = 8 * (n_ints + n_floats)
-    data: bytearray | memoryview
-    if state.report_shared and memory is not None:
-        data = memory.read(size)
-    else:
-        data = bytearray(state.report_data)
+    data = bytearray(state.report_data)
     if len(lengths) != len(_ARRAYS) or size != len(data):
         raise ProtocolError(
             f"the interval report has {len(lengths)} arrays of {count(lengths)} numbers in all and "

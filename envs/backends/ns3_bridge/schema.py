@@ -27,7 +27,7 @@ _DTYPES = {"IntArray": ("<i8", 1), "FloatArray": ("<f8", 1), "int": ("<i8", 0)} 
 }
 
 REPORT_FIELDS: dict[str, tuple[str, int]] = {
-    path: _DTYPES[kind] for path, kind in interval.REPORT_FIELDS.items()
+    path: _DTYPES[field.kind] for path, field in interval.REPORT_FIELDS.items()
 }
 """{dotted field name: (type on the wire, dimensions)} of an interval report, in order."""
 

@@ -1,4 +1,4 @@
-"""The simulation process: a world behind ns3-gym's protocol. Started by Ns3Backend.
+"""The simulation process: a network behind ns3-gym's protocol. Started by Ns3Backend.
 
 A client of this project gets interval reports and sends settings. What ns3-gym's own client gets,
 observations and rewards, is made above the backends: :mod:`dcqcn_gym.envs.ns3gym` starts this
@@ -41,11 +41,11 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 __all__ = ["Face", "Identity", "World", "main", "run", "serve"]
 
 World = Callable[[argparse.Namespace], Backend]
-"""Makes the world from the command line."""
+"""Makes the network from the command line."""
 
 
 class Face(Protocol):
-    """What a client that is not ours sees of a world."""
+    """What a client that is not ours sees of a network."""
 
     def spaces(self, scenario: Scenario) -> tuple[pb.SpaceDescription, pb.SpaceDescription]:
         """Return the observation and the action space."""
@@ -178,7 +178,7 @@ def serve(
 def end_with_parent() -> None:
     """End this process when the one that started it is gone, however it went.
 
-    A pipe whose other end only the parent holds tells at once; a fork of the parent may hold it
+    A pipe whose other end only the parent holds shows it at once; a fork of the parent may hold it
     too, so the parent's process id is looked at as well. (The kernel's parent-death signal would
     not do: it follows the *thread* that forked, which may end long before the process.)
     """
@@ -205,7 +205,7 @@ def _remove_folder() -> None:
 
 
 def run(world: World, arguments: Sequence[str] | None = None, face: Face | None = None) -> int:
-    """Read the command line, make the world and serve; returns the exit status."""
+    """Read the command line, make the network and serve; returns the exit status."""
     options = _parse(arguments)
     end_with_parent()
     try:
@@ -242,7 +242,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None, face: Face | None = None) -> int:
-    """Serve the ns-3 world."""
+    """Serve the network on ns-3."""
     from dcqcn_gym.envs.backends.ns3_bridge.world import make_world
 
     return run(make_world, arguments, face)

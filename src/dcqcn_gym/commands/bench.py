@@ -1,193 +1,27 @@
-"""`dcqcn-gym bench ...`: measure engine and monitors, make the tables of docs/results.md."""
+"""`dcqcn-gym bench ...`: suites of scenarios, and the leaderboard."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
 import typer
 
-from dcqcn_gym.commands.bench_board import merge, report, resume, run, shard, site, status, suites
-from dcqcn_gym.commands.bench_cost import cost
-from dcqcn_gym.commands.bench_directions import directions
-from dcqcn_gym.commands.bench_env import env
-from dcqcn_gym.commands.bench_fleet import fleet
 from dcqcn_gym.commands.bench_keep import keep, rerun
-from dcqcn_gym.commands.bench_monitor import monitor
-from dcqcn_gym.commands.bench_ns3 import ns3
-from dcqcn_gym.commands.bench_parallel import acc, acc_sensitivity, agents, alpha
+from dcqcn_gym.commands.bench_leaderboard import (
+    merge,
+    report,
+    resume,
+    run,
+    shard,
+    site,
+    status,
+    suites,
+)
 from dcqcn_gym.commands.bench_submit import final, submit, verify, withdraw
-from dcqcn_gym.commands.interrupt import interruptible
-from dcqcn_gym.core.errors import UnknownNameError
-
-if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.speed.engine import EnvCost, JobResult
 
 __all__ = ["app"]
 
-app = typer.Typer(name="bench", help="Measure the engine and the tuners.", no_args_is_help=True)
+app = typer.Typer(name="bench", help="Run tuners on a suite of scenarios, and rank them.",
+                  no_args_is_help=True)  # fmt: skip
 for command in (run, resume, shard, merge, status, report, site, suites, submit, verify, withdraw,
                 keep, rerun):  # fmt: skip
     app.command()(command)
 app.add_typer(final)
-app.command()(monitor)
-app.command()(cost)
-app.command()(directions)
-app.command()(env)
-app.command()(agents)
-app.command()(acc)
-app.command()(fleet)
-app.command(name="acc-sensitivity")(acc_sensitivity)
-app.command()(alpha)
-app.command()(ns3)
-
-
-@app.command()
-def engine(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    repeats: Annotated[int, typer.Option(min=1, help="Repetitions; the median counts.")] = 3,
-    job: Annotated[
-        list[str] | None, typer.Option(help="Only this job; repeatable. Default: all.")
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option("--engine", help="Only this engine. Default: all.")
-    ] = None,
-    environment: Annotated[
-        bool, typer.Option("--env/--no-env", help="Measure the environment's share as well.")
-    ] = True,
-) -> None:
-    """Packet-hops per CPU second on fixed jobs at the paper's scale (128 hosts).
-
-    A packet-hop is one packet (data, ACK, CNP) delivered over one link.
-    """
-    from rich.console import Console
-
-    from dcqcn_gym.benchmarks.speed.engine import JOBS, engines, env_cost, measure
-
-    offered = engines()
-    for name in only or ():
-        if name not in offered:
-            raise UnknownNameError("engine", name, offered)
-    for name in job or ():
-        if name not in JOBS:
-            raise UnknownNameError("job", name, JOBS)
-    with Console(stderr=True).status("measuring") as status:
-        results = measure(job or list(JOBS), only or offered, repeats, status.update)
-        status.update("the environment around the engine")
-        cost = env_cost() if environment else None
-    if as_json:
-        typer.echo(_as_json(results, cost))
-    else:
-        _show(results, cost)
-
-
-@app.command()
-def schemes(
-    repeats: Annotated[int, typer.Option(min=1, help="Turns; the median counts.")] = 3,
-    job: Annotated[
-        list[str] | None, typer.Option(help="Only this job of bench engine; repeatable.")
-    ] = None,
-    write: Annotated[
-        Path | None, typer.Option(help="A page whose table is written, such as docs/engine.md.")
-    ] = None,
-) -> None:
-    """Packet-hops per CPU second under every scheme, on the same jobs, against DCQCN's."""
-    from rich.console import Console
-
-    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
-    from dcqcn_gym.benchmarks.speed.engine import JOBS
-    from dcqcn_gym.benchmarks.speed.schemes import DEFAULT_JOBS, measure_schemes, table
-
-    check_page(write, "schemes")
-    for name in job or ():
-        if name not in JOBS:
-            raise UnknownNameError("job", name, JOBS)
-    with Console(stderr=True).status("measuring") as status:
-        found = table(measure_schemes(job or DEFAULT_JOBS, repeats, status.update))
-    typer.echo(found.markdown())
-    if write is not None:
-        insert(write, "schemes", found.markdown())
-
-
-def _as_json(results: list[JobResult], cost: EnvCost | None) -> str:
-    from dataclasses import asdict
-
-    from dcqcn_gym.benchmarks.speed.engine import monitor_costs
-
-    jobs = [{**asdict(r), "hops_per_s": r.hops_per_s} for r in results]
-    value = {
-        "jobs": jobs,
-        "monitor_costs": monitor_costs(results),
-        "environment": None if cost is None else cost.as_dict(),
-    }
-    return json.dumps(value, indent=2)
-
-
-def _show(results: list[JobResult], cost: EnvCost | None) -> None:
-    from rich.console import Console
-
-    from dcqcn_gym.benchmarks.speed.engine import monitor_costs
-    from dcqcn_gym.runs.table import Table, print_tables
-
-    columns = ("job", "engine", "M hops", "pauses", "simulated ms", "CPU s", "M hops / CPU s")
-    rows = [
-        (r.job, r.engine, f"{r.hops / 1e6:.2f}", f"{r.pauses}", f"{r.simulated_ms:.0f}",
-         f"{r.cpu_s:.2f}", f"{r.hops_per_s / 1e6:.1f}")
-        for r in results
-    ]  # fmt: skip
-    print_tables([Table(columns, rows, words=2)])
-    console = Console()
-    for job, share in monitor_costs(results).items():
-        console.print(f"{job}: {share:+.1%} CPU time against monitor-none, median of the pairs")
-    if cost is not None:
-        console.print(
-            f"{cost.scenario}, per interval: {cost.engine_s_per_interval * 1e3:.1f} ms of CPU in "
-            f"the engine, {cost.outside_s_per_interval * 1e3:.2f} ms outside "
-            f"({cost.outside_share:.1%}); {cost.memory_mb_per_env:.0f} MB per added environment; "
-            f"two environments in two threads: {cost.two_thread_speedup:.2f} times one"
-        )
-
-
-@app.command()
-def recommended(
-    out: Annotated[Path, typer.Option(help="Directory for the logs; a rerun continues it.")],
-    write: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Put the table into this Markdown file.")
-    ] = None,
-    scenario: Annotated[
-        list[str] | None, typer.Option(help="Only this scenario; repeatable.")
-    ] = None,
-    tuner: Annotated[list[str] | None, typer.Option(help="Only this tuner; repeatable.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the tuning run.")] = 1,
-    intervals: Annotated[int, typer.Option(min=1, help="Budget of the tuning run.")] = 280,
-    eval_seeds: Annotated[int, typer.Option(min=1, help="Fresh seeds.")] = 5,
-    eval_intervals: Annotated[int, typer.Option(min=1, help="Intervals per fresh seed.")] = 100,
-    backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
-) -> None:
-    """Tune, then judge what was recommended on fresh seeds against default and expert."""
-    import dcqcn_gym.benchmarks.recommended as bench
-    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
-    from dcqcn_gym.runs.claim import claim
-    from dcqcn_gym.runs.progress import open_progress
-
-    check_page(write, "recommended")
-    plan = bench.Plan(
-        scenarios=tuple(scenario or bench.SCENARIOS),
-        tuners=tuple(tuner or bench.TUNERS),
-        seed=seed,
-        intervals=intervals,
-        eval_seeds=eval_seeds,
-        eval_intervals=eval_intervals,
-        backend=backend,
-    )
-    kept = f"{out} holds every finished interval: the same command continues it"
-    with claim(out, "bench recommended"), interruptible(kept), open_progress() as progress:
-        bench.produce(plan, out, progress)
-        bench.write_figures(plan, out)
-    text = bench.markdown(plan, out)
-    if write is not None:
-        insert(write, "recommended", text)
-        typer.echo(write)
-    else:
-        typer.echo(text)

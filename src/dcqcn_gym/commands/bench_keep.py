@@ -1,4 +1,4 @@
-"""``dcqcn-gym bench keep`` and ``rerun``: a board as committed data, and its runs made again."""
+"""``dcqcn-gym bench keep`` and ``rerun``: a leaderboard as committed data, made again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible
+from dcqcn_gym.runs.interrupt import interruptible
 
 __all__ = ["keep", "rerun"]
 
@@ -15,7 +15,7 @@ Jobs = Annotated[int | None, typer.Option(min=1, help="Worker processes; default
 
 
 def keep(
-    board: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a board.")],
+    board: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a leaderboard.")],
     out: Annotated[Path, typer.Option(help="Folder to commit; what it holds is replaced.")],
     repetitions: Annotated[
         int | None,
@@ -27,47 +27,47 @@ def keep(
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Write what of a board is committed: results, settings and digests of its runs, without logs.
+    """Write what is committed: results, settings and digests of the runs, without logs.
 
-    Rows with runs missing are left out and named.
+    Entries with runs missing are left out and named.
     """
-    from dcqcn_gym.benchmarks.board.kept import keep, ranking_text
-    from dcqcn_gym.benchmarks.board.protocol import cut, open_board
+    from dcqcn_gym.benchmarks.leaderboard.committed import ranking_text, write_committed
+    from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
     from dcqcn_gym.benchmarks.markdown_page import insert
 
-    for name in keep(cut(open_board(board), repetitions), out, jobs):
+    for name in write_committed(cut(open_leaderboard(board), repetitions), out, jobs):
         typer.echo(f"left out, runs are missing: {name}", err=True)
     if write is not None:
-        insert(write, f"board-{open_board(out).suite.file.name}", ranking_text(out))
+        insert(write, f"leaderboard-{open_leaderboard(out).suite.file.name}", ranking_text(out))
     typer.echo(f"kept: {out}", err=True)
 
 
 def rerun(
     kept: Annotated[Path, typer.Argument(metavar="DIR", help="What bench keep wrote.")],
-    row: Annotated[
+    entry: Annotated[
         str | None, typer.Option(help="Its name; default: one that the version draws.")
     ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="The first so many.")] = 1,
     jobs: Jobs = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    """Make runs of a committed board again and compare them with it, byte for byte.
+    """Make runs of a committed leaderboard again and compare them with it, byte for byte.
 
-    Exit status 2 if one differs: dynamics have changed, and the board has to be made anew.
+    Exit status 2 if one differs: dynamics have changed, and the leaderboard has to be made anew.
     """
     import tempfile
 
-    from dcqcn_gym.benchmarks.board.kept import open_kept, rerun
+    from dcqcn_gym.benchmarks.leaderboard.committed import open_committed, rerun
     from dcqcn_gym.runs.progress import open_progress
 
-    found = open_kept(kept)
+    found = open_committed(kept)
     with (
         tempfile.TemporaryDirectory() as place,
         interruptible("nothing was written"),
         open_progress(quiet=quiet) as progress,
     ):
         name, runs, differing = rerun(
-            found, Path(place), row, repetitions, workers=jobs, progress=progress
+            found, Path(place), entry, repetitions, workers=jobs, progress=progress
         )
     for words in differing[:10]:
         typer.echo(words)

@@ -1,4 +1,4 @@
-"""``dcqcn-gym bench submit``, ``verify``, ``withdraw``, ``final``: rows of others on the board."""
+"""``dcqcn-gym bench submit|verify|withdraw|final``: entries of others on the leaderboard."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible
+from dcqcn_gym.runs.interrupt import interruptible
 
 if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.board.verification import Verification
+    from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 
 __all__ = ["final", "submit", "verify", "withdraw"]
 
@@ -26,12 +26,14 @@ SaltFile = Annotated[
 
 
 def submit(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished board.")],
-    tuner: Annotated[str, typer.Option(help="The row: its name, or its tuner's.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a finished leaderboard.")
+    ],
+    tuner: Annotated[str, typer.Option(help="The entry: its name, or its tuner's.")],
     out: Annotated[Path, typer.Option(help="New folder for the submission.")],
     author: Annotated[list[str], typer.Option(help="Who made it; repeatable.")],
     licence: Annotated[str, typer.Option(help="Licence of the code, such as MIT.")],
-    track: Annotated[str, typer.Option(help="static, online, pre-trained or oracle.")],
+    category: Annotated[str, typer.Option(help="static, online, pre-trained or oracle.")],
     link: Annotated[str, typer.Option(help="Where the code lives: https://...")] = "",
     training_intervals: Annotated[
         int, typer.Option(min=0, help="Monitor intervals that it learned for before.")
@@ -45,12 +47,12 @@ def submit(
         typer.Option(help="File that the plug-in reads; repeatable."),
     ] = None,
 ) -> None:
-    """Write a row of a finished board as a folder to hand in: code, logs, result, hashes."""
-    from dcqcn_gym.benchmarks.board.protocol import open_board
-    from dcqcn_gym.benchmarks.board.submit import Author, submit
+    """Write a finished entry as a folder to hand in: code, logs, result, hashes."""
+    from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
+    from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
 
-    words = Author(author, licence, track, link, training_intervals, training_data)
-    folder = submit(open_board(run), tuner, out, words, wheel=wheel, include=include or ())
+    words = Author(author, licence, category, link, training_intervals, training_data)
+    folder = submit(open_leaderboard(run), tuner, out, words, wheel=wheel, include=include or ())
     typer.echo(f"submission: {folder}", err=True)
 
 
@@ -88,7 +90,7 @@ def verify(
     import tempfile
     from contextlib import nullcontext
 
-    from dcqcn_gym.benchmarks.board.verify import Verifier
+    from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
     from dcqcn_gym.runs.pool import worker_pool
     from dcqcn_gym.runs.progress import open_progress
 
@@ -113,7 +115,7 @@ def verify(
 
 
 def _print(found: Verification, verdicts: Path | None) -> None:
-    from dcqcn_gym.benchmarks.board.verification import STATUSES
+    from dcqcn_gym.benchmarks.leaderboard.verification import STATUSES
 
     typer.echo(f"{found.status}: {STATUSES[found.status]}")
     for name, score in found.scores.items():
@@ -127,11 +129,11 @@ def _print(found: Verification, verdicts: Path | None) -> None:
 def withdraw(
     folder: Dir,
     date: Day,
-    reason: Annotated[str, typer.Option(help="One sentence that the board shows.")],
+    reason: Annotated[str, typer.Option(help="One sentence that the leaderboard shows.")],
     verdicts: Annotated[Path, typer.Option(metavar="FOLDER", help=f"{VERDICTS}.")],
 ) -> None:
-    """Take a row back: its folder stays, its status becomes withdrawn."""
-    from dcqcn_gym.benchmarks.board.verify import withdraw
+    """Take an entry back: its folder stays, its status becomes withdrawn."""
+    from dcqcn_gym.benchmarks.leaderboard.verify import withdraw
 
     _print(withdraw(folder, verdicts, date, reason), verdicts)
 
@@ -142,7 +144,7 @@ def commit(
     out: Annotated[Path, typer.Option(help="File of the commitment, to be published.")],
 ) -> None:
     """Choose a secret salt and write the commitment to it and to the suite that it draws."""
-    from dcqcn_gym.benchmarks.board.final import commit
+    from dcqcn_gym.benchmarks.leaderboard.final import commit
 
     found = commit(salt_file, out)
     typer.echo(f"salt, secret: {salt_file}", err=True)
@@ -156,6 +158,6 @@ def reveal(
     out: Annotated[Path, typer.Option(help="New folder for the suite that the salt draws.")],
 ) -> None:
     """Check a salt against its commitment and write the suite that it draws."""
-    from dcqcn_gym.benchmarks.board.final import reveal
+    from dcqcn_gym.benchmarks.leaderboard.final import reveal
 
     typer.echo(f"suite: {reveal(commitment, salt_file, out)}", err=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible, resume_words
+from dcqcn_gym.runs.interrupt import interruptible, resume_words
+from dcqcn_gym.runs.options import SCENARIO, SEEDS, JobsOption, QuietOption
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.comparison.plan import Plan
@@ -29,7 +30,9 @@ def compare(
     out: Annotated[Path, typer.Option(help="Directory for logs, table, plots and page.")],
     scenario: Annotated[
         str | None,
-        typer.Option(help="Scenarios, separated by commas; default: mini-fb-hadoop."),
+        typer.Option(
+            "--scenario", "-s", help=f"Scenarios, separated by commas; default: {SCENARIO}."
+        ),
     ] = None,
     tuners: Annotated[
         str | None,
@@ -48,9 +51,7 @@ def compare(
     eval_intervals: Annotated[
         int | None, typer.Option(min=1, help="Intervals per fresh seed; default: 25.")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
-    ] = None,
+    jobs: JobsOption = None,
     backend: Annotated[
         str | None, typer.Option(help="native (default), or fake for a quick look.")
     ] = None,
@@ -69,7 +70,7 @@ def compare(
         typer.Option("--resume", help="Continue the comparison in OUT; what is given adds to it."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the comparison in OUT.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Run tuners on the same traffic and compare them.
 
@@ -119,9 +120,9 @@ def _carry_out(
     from dcqcn_gym.benchmarks.comparison.results import rows
     from dcqcn_gym.benchmarks.comparison.text import headline
     from dcqcn_gym.benchmarks.comparison.text import tables as tables_of
-    from dcqcn_gym.runs.pool import cpu_count
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
+    from dcqcn_gym.runs.trials import carry_out
 
     plan, notes = bench.prepare(wanted, out, resume=resume, force=force)
     for note in notes:
@@ -129,7 +130,7 @@ def _carry_out(
     todo = bench.jobs(plan, out)
     held = f"{out} holds every finished interval: the same command with {resume_words(force)}"
     with interruptible(f"{held} continues it"), open_progress(quiet=quiet) as progress:
-        failed = bench.carry_out(todo, workers or cpu_count(), progress)
+        failed = carry_out(todo, workers, progress)
     tables = rows(todo, failed)
     page = write_results(plan, tables, notes, out, shown.bins)
     if shown.curves:
@@ -148,12 +149,12 @@ def _plan(given: Mapping[str, Any]) -> Plan:
     from dcqcn_gym.benchmarks.comparison.plan import Plan, all_tuners
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
-    scenarios = given.get("scenarios", ("mini-fb-hadoop",))
+    scenarios = given.get("scenarios", (SCENARIO,))
     whole = {
         "scenarios": scenarios,
         "tuners": all_tuners(),
         "everything": "tuners" not in given,
-        "seeds": 5,
+        "seeds": SEEDS,
         "intervals": None,
         **given,
     }

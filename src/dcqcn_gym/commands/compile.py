@@ -46,7 +46,7 @@ def compile_one(
 
 
 def run_lines(scenario: Scenario) -> list[str]:
-    """Return the lines ``#! run`` and ``#! setting``: comments to an engine only.
+    """Return the lines ``#! run`` and ``#! setting`` (SI units): comments to an engine only.
 
     They say how the program runs the scenario: name, budget, and the initial knobs in SI.
     """
@@ -54,5 +54,6 @@ def run_lines(scenario: Scenario) -> list[str]:
     return [
         f"#! run name={scenario.name} interval_ps={scenario.monitor_interval_ps} "
         f"intervals={scenario.intervals}",
-        "#! setting " + " ".join(f"{name}={value!r}" for name, value in setting.items()),
+        "#! setting "
+        + " ".join(f"{row.name}={row.to_si(setting[row.name])!r}" for row in setting.table.rows),
     ]

@@ -23,14 +23,34 @@ def emit(
         bool,
         typer.Option("--rollback", help="The way back instead: to the setting before the run."),
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Print a setting that is not recommended, too.")
+    ] = False,
 ) -> None:
-    """Print the recommended setting of DIR as shell commands; nothing runs again."""
+    """Print the recommended setting of DIR as shell commands; nothing runs again.
+
+    A setting whose verdict is not to deploy it is printed with --force alone.
+    """
     from dcqcn_gym.core.errors import RunError
+    from dcqcn_gym.report.data import load_report_data
+    from dcqcn_gym.report.headline import headline, judged_run
     from dcqcn_gym.runs.commands import commands
     from dcqcn_gym.runs.log import RunDir, read_run
 
     log = RunDir(directory).log
     if not log.is_file():
         raise RunError(f"{directory} holds no run: expected the event log {log}")
-    text = commands(read_run(log), form, changed_only=changed_only, rollback=rollback)
+    run, said = read_run(log), ""
+    commands(run, form, changed_only=changed_only, rollback=rollback)  # or why there are none
+    if not rollback:
+        data = load_report_data(directory)
+        verdict = headline(data, judged_run(data))
+        if not verdict.recommended and not force:
+            title = verdict.title[0].lower() + verdict.title[1:]
+            raise RunError(
+                f"{directory} does not recommend what was found ({title}); --force prints its "
+                "commands all the same"
+            )
+        said = verdict.advice
+    text = commands(run, form, changed_only=changed_only, rollback=rollback, said=said)
     typer.echo(text, nl=False)

@@ -6,18 +6,29 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from dcqcn_gym.commands.hw_back import rollback, stop
 from dcqcn_gym.commands.hw_collect import collect
-from dcqcn_gym.commands.hw_fleet import chosen_targets, open_fleet, show_plans
+from dcqcn_gym.commands.hw_fleet import (
+    PLACES,
+    FleetOption,
+    WhyOption,
+    chosen_targets,
+    only,
+    open_fleet,
+    show_left,
+    show_plans,
+)
 from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
 from dcqcn_gym.commands.hw_trial import whole_trial
 from dcqcn_gym.commands.hw_tune import tune
-from dcqcn_gym.commands.interrupt import undisturbed
 from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.runs.interrupt import undisturbed
+from dcqcn_gym.runs.options import ScenarioOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,24 +41,25 @@ app = typer.Typer(
     help="Real devices: agents, fleets, and a digital fabric that stands for them.",
     no_args_is_help=True,
 )
-agent_app = typer.Typer(help="Run the agent of one device.", no_args_is_help=True)
-app.add_typer(agent_app, name="agent")
 app.add_typer(load_app, name="load")
 app.command()(tune)
 app.command()(collect)
 app.command()(probe)
+app.command()(rollback)
+app.command()(stop)
 
 _Config = Annotated[Path, typer.Option("--config", help="The agent's file (TOML).")]
-_Fleet = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
 _Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KNOB=VALUE", help="A knob in its own unit; repeatable."),
 ]
 _Best = Annotated[
-    Path | None, typer.Option("--best", help="Take the setting that a run's best.json recommends.")
+    Path | None, typer.Option("--best", help="Take the setting of a run's best.json.")
 ]
-_PLACES = ("device", "place", "now", "then", "unit", "note")
-_Why = Annotated[str, typer.Option("--why", help="The reason; journals and audit log keep it.")]
+
+_Devices = Annotated[
+    list[str] | None, typer.Option("--device", help="Change this one alone; repeatable.")
+]
 
 
 @app.command()
@@ -71,35 +83,31 @@ def certs(
         typer.echo(f"{folder}/{name}.pem, {folder}/{name}.key: for {name}")
 
 
-@agent_app.command("nic")
-def agent_nic(config: _Config) -> None:
-    """Run the agent of a NIC, until Ctrl-C."""
-    _run_agent(config, "nic")
-
-
-@agent_app.command("switch")
-def agent_switch(config: _Config) -> None:
-    """Run the agent of a switch, until Ctrl-C."""
-    _run_agent(config, "switch")
-
-
-def _run_agent(config: Path, kind: str) -> None:
+@app.command()
+def agent(
+    kind: Annotated[Literal["nic", "switch"], typer.Argument(help="nic or switch.")],
+    config: _Config,
+) -> None:
+    """Run the agent of a device, until Ctrl-C."""
+    from dcqcn_gym.core.config import load_toml
+    from dcqcn_gym.hw.agent.config import AgentConfig
     from dcqcn_gym.hw.agent.privileges import KEPT, keep_only
 
-    keep_only(KEPT[kind])  # before there are other threads
+    more = load_toml(config, AgentConfig).capabilities
+    keep_only((*KEPT[kind], *more))  # before there are other threads
     require_grpc()
     from dcqcn_gym.hw.agent.server import load_agent
 
-    agent: Agent = load_agent(config, kind)
-    agent.start()
-    status = agent.guard.status
-    typer.echo(f"listening on {agent.address}; confirmed setting: {status.confirmed}", err=True)
+    running: Agent = load_agent(config, kind)
+    running.start()
+    status = running.guard.status
+    typer.echo(f"listening on {running.address}; confirmed setting: {status.confirmed}", err=True)
     if status.problem:
         typer.echo(f"not at its confirmed setting: {status.problem}", err=True)
     try:
-        agent.wait()
+        running.wait()
     finally:
-        agent.close()
+        running.close()
 
 
 @app.command()
@@ -116,8 +124,8 @@ def unit(
 
 @app.command()
 def fabric(
-    scenario: Annotated[str, typer.Option("--scenario", "-s", help="A name or a TOML file.")],
-    folder: Annotated[Path, typer.Option("--dir", help="A new folder for devices and keys.")],
+    scenario: ScenarioOption,
+    folder: Annotated[Path, typer.Option("--out", help="A new folder for devices and keys.")],
     shared_profiles: Annotated[
         bool, typer.Option("--shared-profiles", help="One WRED profile for all ports of a switch.")
     ] = False,
@@ -155,16 +163,19 @@ def drivers() -> None:
 
 
 @app.command()
-def plan(fleet: _Fleet, assign: _Set = None, best: _Best = None) -> None:
+def plan(
+    fleet: FleetOption, assign: _Set = None, best: _Best = None, device: _Devices = None
+) -> None:
     """Show what a setting would change on every device; changes nothing."""
     with open_fleet(fleet) as controller:
-        plans = controller.plan(chosen_targets(controller, assign, best))
+        targets = chosen_targets(controller, assign, best, force=True)
+        plans = controller.plan(only(controller, targets, device))
         found = {device: plan.lines for device, plan in plans.items()}
-        show_plans(found, _PLACES, "nothing would change")
+        show_plans(found, PLACES, "nothing would change")
 
 
 @app.command()
-def diff(fleet: _Fleet) -> None:
+def diff(fleet: FleetOption) -> None:
     """Show what devices hold against their confirmed setting; exit 1 if one differs."""
     with open_fleet(fleet) as controller:
         differ = _show_differences(controller, controller.descriptions, ("confirmed", "held"))
@@ -186,22 +197,27 @@ def _show_differences(
 
 @app.command()
 def apply(
-    fleet: _Fleet,
+    fleet: FleetOption,
     assign: _Set = None,
     best: _Best = None,
-    why: _Why = "by hand",
+    device: _Devices = None,
+    why: WhyOption = "by hand",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as `hw plan`.")] = False,
     hold: Annotated[
         float | None,
         typer.Option(metavar="S", help="Leave it on trial for S seconds; `hw confirm` keeps it."),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Take a setting that --best does not recommend, too.")
+    ] = False,
 ) -> None:
     """Change all devices in one transaction: staged, on trial, read back, confirmed; or none."""
     if dry_run:
-        plan(fleet, assign, best)
+        plan(fleet, assign, best, device)
         return
     with open_fleet(fleet) as controller:
-        targets = chosen_targets(controller, assign, best)
+        chosen = chosen_targets(controller, assign, best, force=force)
+        targets = only(controller, chosen, device)
         if hold is None:
             done = controller.carry_out(targets, why)
             state = "changed and confirmed"
@@ -218,8 +234,8 @@ def apply(
 
 @app.command()
 def confirm(
-    fleet: _Fleet,
-    why: _Why = "by hand",
+    fleet: FleetOption,
+    why: WhyOption = "by hand",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be kept.")] = False,
 ) -> None:
     """Keep what is on trial, on every device or on none."""
@@ -237,47 +253,8 @@ def confirm(
 
 
 @app.command()
-def rollback(
-    fleet: _Fleet,
-    transaction: Annotated[
-        str | None, typer.Option(help="A confirmed one to undo; default: the newest.")
-    ] = None,
-    trial_only: Annotated[
-        bool, typer.Option("--trial-only", help="Take back only what is on trial, or by hand.")
-    ] = False,
-    why: _Why = "by hand",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go back.")] = False,
-) -> None:
-    """Take back what is on trial; if nothing is, undo the newest confirmed change."""
-    from dcqcn_gym.core.errors import StateError
-
-    require_grpc()
-    from dcqcn_gym.hw.agent import agent_pb2 as pb
-
-    with open_fleet(fleet) as controller:
-        states = controller.ask_all("Status", pb.Nothing())
-        trials = [name for name, status in states.items() if status.state == "applied"]
-        if not dry_run:
-            controller.rollback(why)
-        if trial_only or (trials and transaction is None):
-            if dry_run:
-                _show_differences(controller, states, ("goes back to", "holds"))
-                return
-            typer.echo(f"{len(trials)} devices were on trial; all are at their confirmed setting")
-            return
-        name = transaction or controller.newest()
-        if not name:
-            raise StateError("no confirmed change is left to undo (see the audit log)")
-        if dry_run:
-            show_plans(controller.undoing(name), _PLACES, "no device holds it")
-            return
-        undone = controller.undo(name, why)
-        typer.echo(f"{len(undone)} devices are back (transaction {name} undone)")
-
-
-@app.command()
 def discover(
-    scenario: Annotated[str, typer.Option("--scenario", "-s", help="A name or a TOML file.")],
+    scenario: ScenarioOption,
     rows: Annotated[int, typer.Option(min=1, help="How many hosts to show.")] = 5,
 ) -> None:
     """Propose where the controller should run: the hosts with the fewest hops to all devices."""
@@ -293,66 +270,66 @@ def discover(
 
 
 @app.command()
-def stop(
-    fleet: _Fleet,
-    release: Annotated[bool, typer.Option("--release", help="Allow changes again.")] = False,
-    why: _Why = "by hand",
-) -> None:
-    """Take back what is on trial everywhere and refuse every change, until --release.
+def status(fleet: FleetOption) -> None:
+    """Show how every device stands against what was decided for it by this fleet's audit log.
 
-    Exit 1 if a device did not answer, could not go back, or is still stopped by its stop file.
+    Exit 1 if one is not known to be at its confirmed setting, or if the fleet is split.
     """
-    with open_fleet(fleet, lenient=True) as controller:
-        states, failed = controller.stop(not release, why)
-    wrong = [str(error) for error in failed.values()]
-    held = [name for name, s in states.items() if release and s.state == "stopped"]
-    wrong += [f"{name} refuses changes still: its stop file exists; delete it" for name in held]
-    wrong += [
-        f"{name} is not at its confirmed setting, and its agent tries again: {s.problem}"
-        for name, s in states.items()
-        if s.problem
-    ]
-    word = "allow changes again" if release else "refuse every change"
-    typer.echo(f"{len(states) - len(held)} devices {word}")
-    for sentence in wrong:
-        typer.echo(sentence, err=True)
-    if wrong:
-        raise typer.Exit(1)
-
-
-@app.command()
-def status(fleet: _Fleet) -> None:
-    """Show how every device stands; exit 1 if one is not at a confirmed setting."""
     require_grpc()
-    from dcqcn_gym.hw.agent import agent_pb2 as pb
     from dcqcn_gym.runs.table import Table, print_tables
 
-    with open_fleet(fleet) as controller:
-        found = controller.ask_all("Status", pb.Nothing())
+    with open_fleet(fleet, lenient=True) as controller:
+        found, left = controller.states()
+        astray = controller.expected().astray({n: s.confirmed for n, s in found.items()})
+        told = controller.descriptions
         rows = [
-            (name, controller.descriptions[name].driver, s.state, s.confirmed, s.problem)
-            for name, s in found.items()
+            (
+                name,
+                told[name].driver if name in told else "",
+                found[name].state if name in found else "not known",
+                found[name].confirmed if name in found else "",
+                _problem(found[name], astray.get(name)) if name in found else "see below",
+            )
+            for name in controller.addresses
         ]
     columns = ("device", "driver", "state", "confirmed", "problem")
     print_tables([Table(columns, rows, str(fleet))])
-    if any(s.state in ("applied", "broken") for s in found.values()):
+    show_left(left, "is not known")
+    if astray:
+        typer.echo(
+            f"the fleet is split: {len(astray)} of {len(rows)} devices do not hold what the audit "
+            "log says; `dcqcn-gym hw rollback` takes back what was taken back or undone elsewhere, "
+            "`hw apply` changes all again", err=True,
+        )  # fmt: skip
+    away = any(s.state in ("applied", "broken", "drifted") for s in found.values())
+    if left or astray or away:
         raise typer.Exit(1)
+
+
+def _problem(status: Any, expected: str | None) -> str:
+    journal = f"{status.bad_lines} lines of its journal are damaged or missing"
+    split = f"to hold {expected} by the audit log" if expected else ""
+    return "; ".join(filter(None, [split, status.problem, journal if status.bad_lines else ""]))
 
 
 @app.command()
 def history(
-    fleet: _Fleet,
+    fleet: FleetOption,
     device: Annotated[str, typer.Option("--device", help="The device whose journal is shown.")],
 ) -> None:
     """Print what a device's journal holds, one JSON object a line, oldest first."""
-    from dcqcn_gym.core.errors import UnknownNameError
+    from dcqcn_gym.core.errors import UnknownNameError, quote
+    from dcqcn_gym.core.files import parse_json
 
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-    with open_fleet(fleet) as controller:
-        if device not in controller.descriptions:
-            raise UnknownNameError("device", device, controller.descriptions)
+    with open_fleet(fleet, lenient=True) as controller:
+        if device not in controller.addresses:
+            raise UnknownNameError("device", device, controller.addresses)
         events = controller.ask_all("History", pb.Nothing(), [device])[device]
         for event in events.json:
-            typer.echo(json.dumps(json.loads(event)))
+            try:
+                typer.echo(json.dumps(parse_json(event)))
+            except ValueError:
+                typer.echo(f"{device} told an event that is not JSON: {quote(event)}", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,33 +17,73 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.drivers import Targets
 
 __all__ = [
+    "PLACES",
+    "FleetOption",
+    "WhyOption",
     "chosen_targets",
+    "only",
     "open_fleet",
+    "show_left",
     "show_plans",
     "targets_of_groups",
     "targets_of_setting",
 ]
 
 
+FleetOption = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
+WhyOption = Annotated[
+    str, typer.Option("--why", help="The reason; journals and audit log keep it.")
+]
+PLACES = ("device", "place", "now", "then", "unit", "note")
+
+
 @contextmanager
-def open_fleet(fleet: Path, *, lenient: bool = False) -> Iterator[Controller]:
-    """Open a controller until the block ends; ``lenient``: without agents that do not answer."""
+def open_fleet(fleet: Path, *, lenient: bool = False, ask: bool = True) -> Iterator[Controller]:
+    """Open a controller until the block ends; ``lenient``: without agents that do not answer.
+
+    Without ``ask`` no agent is asked who it is, which takes time in an emergency.
+    """
     require_grpc()
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.fleet import load_fleet
 
     controller = Controller(load_fleet(fleet), fleet.parent)
     try:
-        controller.open(lenient=lenient)
+        if ask:
+            controller.open(lenient=lenient)
+        else:
+            controller.connect()
         yield controller
     finally:
+        show_left(controller.not_back, "may hold what was taken back elsewhere (`hw status` tells)")
         controller.close()
 
 
-def chosen_targets(
-    controller: Controller, assign: list[str] | None, best: Path | None
+def show_left(left: Mapping[str, Exception], what: str) -> None:
+    """Say device by device what was not done, and why."""
+    for device, error in left.items():
+        typer.echo(f"{device} {what}: {error}", err=True)
+
+
+def only(
+    controller: Controller, targets: Mapping[str, Targets], devices: list[str] | None
 ) -> dict[str, Targets]:
-    """Return device -> what it is to get: from --set, from --best, or from both."""
+    """Return the targets of these devices alone; of all, if none is named."""
+    from dcqcn_gym.core.errors import UnknownNameError
+
+    for device in devices or ():
+        if device not in controller.descriptions:
+            raise UnknownNameError("device", device, controller.descriptions)
+    return {name: own for name, own in targets.items() if not devices or name in devices}
+
+
+def chosen_targets(
+    controller: Controller, assign: list[str] | None, best: Path | None, *, force: bool
+) -> dict[str, Targets]:
+    """Return device -> what it is to get: from --set, from --best, or from both.
+
+    ``force``: from a best.json that does not recommend its setting, too.
+    """
     from dcqcn_gym.core.errors import ConfigError
 
     wanted = _assigned(assign or [])
@@ -51,7 +91,7 @@ def chosen_targets(
         if not wanted:
             raise ConfigError("no setting was given; use --set KNOB=VALUE or --best FILE")
         return targets_of_setting(controller, wanted)
-    setting = _recommended(best)
+    setting = _setting_in(best, force)
     found = targets_of_groups(controller, setting, _devices(controller, setting))
     for device, own in targets_of_setting(controller, wanted).items():
         found[device] = {port: {**knobs, **own[""]} for port, knobs in found[device].items()}
@@ -59,23 +99,23 @@ def chosen_targets(
 
 
 def _assigned(assign: list[str]) -> dict[str, float]:
-    """Return the knobs of ``KNOB=VALUE``, in SI units."""
+    """Return the knobs of ``KNOB=VALUE``."""
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.knobs import DCQCN
 
     wanted: dict[str, float] = {}
     for text in assign:
         name, _, value = text.partition("=")
-        row = DCQCN[name]
+        DCQCN[name]  # raises for an unknown one
         try:
-            wanted[name] = row.to_si(float(value))
+            wanted[name] = float(value)
         except ValueError:
             raise ConfigError(f"--set {text!r}: expected KNOB=NUMBER") from None
     return wanted
 
 
 def targets_of_setting(controller: Controller, wanted: Mapping[str, float]) -> dict[str, Targets]:
-    """Return device -> those of the knobs (SI units) that devices of its kind have."""
+    """Return device -> those of the knobs that devices of its kind have."""
     from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS
 
     own = {
@@ -136,15 +176,21 @@ def _devices(controller: Controller, setting: DeviceSetting) -> Devices:
     return Devices(len(hosts), owners, numbers, tiers)
 
 
-def _recommended(best: Path) -> DeviceSetting:
+def _setting_in(best: Path, force: bool) -> DeviceSetting:
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.files import parse_json, read_file
     from dcqcn_gym.core.groups import setting_of
 
     try:
-        return setting_of(parse_json(read_file(best))["recommended"])
+        held = parse_json(read_file(best))
+        found = held["found"] if "recommended" not in held else None
+        setting = setting_of(held["recommended"] if found is None else found)
+        said = "" if found is None else str(held["verdict"]["text"])
     except (ValueError, TypeError, KeyError) as error:
         raise ConfigError(f"{best}: not a run's best.json ({error})") from None
+    if found is not None and not force:
+        raise ConfigError(f"{best} does not recommend its setting ({said}); --force takes it")
+    return setting
 
 
 def show_plans(plans: Mapping[str, Any], columns: tuple[str, ...], none: str) -> int:

@@ -77,7 +77,7 @@ def flows(
     `hw load stop` ends them.
     """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.envs.scenario.workloads import Poisson, mean_gap_ps
+    from dcqcn_gym.envs.scenario.workloads import Poisson
 
     require_grpc()
     from dcqcn_gym.core.errors import ConfigError
@@ -87,7 +87,7 @@ def flows(
     found = [w for w in chosen.workloads if isinstance(w, Poisson)]
     if len(found) != 1:
         raise ConfigError(f"{scenario}: {len(found)} poisson workloads; expected one")
-    per_s = rate * 1e12 / mean_gap_ps(found[0], chosen.fabric)
+    per_s = rate * 1e12 / found[0].mean_gap_ps(chosen.fabric)
     options = {"first_port": str(first_port), **({"device": ib_device} if ib_device else {})}
     with open_fleet(fleet) as controller:
         nics = addresses(controller.addresses, controller.nics, address or [])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.commands.interrupt import undisturbed
 from dcqcn_gym.commands.tune import tuner_arguments
 from dcqcn_gym.commands.tune_options import (
     IntervalsOption,
@@ -18,21 +17,25 @@ from dcqcn_gym.commands.tune_options import (
     TunerOption,
     safely,
 )
+from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.runs.interrupt import undisturbed
+from dcqcn_gym.runs.options import ScenarioOption
 
 if TYPE_CHECKING:
+    from dcqcn_gym.hw.controller import Began
     from dcqcn_gym.runs.log import Line, RunDir
     from dcqcn_gym.runs.spec import RunSpec
 
 __all__ = ["tune"]
 
+JUDGED = "what was found is not judged: nothing was compared with it"
+
 
 def tune(
     fleet: Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")],
-    scenario: Annotated[
-        str, typer.Option("--scenario", "-s", help="What the network is: a name or a TOML file.")
-    ],
+    scenario: ScenarioOption,
     out: Annotated[Path, typer.Option(help="A new folder for run.jsonl and best.json.")],
     tuner: TunerOption = "paraleon",
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the tuner.")] = 1,
@@ -40,7 +43,7 @@ def tune(
     tuner_arg: TunerArgOption = None,
     safe: SafeOption = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave the fleet at what the tuner recommends.")
+        bool, typer.Option("--keep", help="Leave the fleet at what the tuner found.")
     ] = False,
     max_paused: Annotated[
         float, typer.Option(min=0, max=1, help="End if devices are paused for a larger share.")
@@ -64,7 +67,7 @@ def tune(
     """Tune a fleet. At the end, and after Ctrl-C, every device is put back to its setting before.
 
     So it is when a limit is broken for some intervals in a row, or when an agent is lost. Writes
-    OUT/run.jsonl (every interval) and OUT/best.json, which `hw apply --best` takes.
+    OUT/run.jsonl (every interval) and OUT/best.json, which `hw apply --best` takes with --force.
     """
     require_grpc()
     from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -82,10 +85,10 @@ def tune(
     with claim(out, "tune"):
         run_dir.check(resume=False, force=False)
         best = _carry_out(spec, run_dir, fleet, rules, keep)
-    word = "the recommended setting" if keep else "its setting before"
+    word = "the setting that was found" if keep else "its setting before"
     mean = best["mean_utility"]  # None if nothing was sent
     said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
-    typer.echo(f"{run_dir.best}; {said}; the fleet has {word}")
+    typer.echo(f"{run_dir.best}; {said}; {JUDGED}; the fleet has {word}")
 
 
 def _carry_out(
@@ -108,13 +111,34 @@ def _carry_out(
         run(spec, run_dir.log, watch=lambda line, state, _: _judge(line, state, rules))
         best = _best(spec, end_of(run_dir.log))
         write_json(run_dir.best, best)
-    finally:
-        # a second Ctrl-C must not end the way back
-        with undisturbed(), open_fleet(fleet, lenient=True) as controller:
-            controller.put_back(began, "the end of a tuning run")
+    except BaseException:
+        _put_back(fleet, began)
+        raise
+    left = _put_back(fleet, began)
+    if left:
+        raise DeviceError(f"{left} devices are not at their setting before the run; see above")
     if keep:
         _keep(spec, fleet, best)
     return best
+
+
+def _put_back(fleet: Path, began: Began) -> int:
+    """Bring every device back that can be; name the others and return how many these are."""
+    from dcqcn_gym.commands.hw_fleet import open_fleet, show_left
+
+    # a second Ctrl-C must not end the way back
+    with undisturbed(), open_fleet(fleet, lenient=True) as controller:
+        left = controller.put_back(began, "the end of a tuning run")
+    show_left(left, "is not at its setting before the run")
+    if controller.unwritten:
+        typer.echo(f"put back all the same: {controller.unwritten}", err=True)
+    if left:
+        total = len(began.targets)
+        typer.echo(
+            f"{total - len(left)} of {total} devices are at their setting before the run; "
+            "`dcqcn-gym hw rollback` goes on with the others", err=True,
+        )  # fmt: skip
+    return len(left)
 
 
 def _keep(spec: RunSpec, fleet: Path, best: dict[str, Any]) -> None:
@@ -123,10 +147,10 @@ def _keep(spec: RunSpec, fleet: Path, best: dict[str, Any]) -> None:
     from dcqcn_gym.core.groups import setting_of
     from dcqcn_gym.envs.backends.shape import shape_of
 
-    setting, devices = setting_of(best["recommended"]), shape_of(spec.scenario).devices
+    setting, devices = setting_of(best["found"]), shape_of(spec.scenario).devices
     with open_fleet(fleet) as controller:
         targets = targets_of_groups(controller, setting, devices)
-        controller.carry_out(targets, f"recommended by {spec.tuner}")
+        controller.carry_out(targets, f"found by {spec.tuner}")
 
 
 def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:
@@ -142,6 +166,7 @@ def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:
 
 
 def _best(spec: RunSpec, end: Line) -> dict[str, Any]:
-    names = ("recommended", "intervals", "mean_utility")
     own = {"scenario": spec.scenario.name, "tuner": spec.tuner, "seed": spec.seed}
-    return {**own, **{name: end[name] for name in names}}
+    verdict = {"deploy": "unknown", "text": JUDGED}
+    figures = {name: end[name] for name in ("intervals", "mean_utility")}
+    return {**own, "verdict": verdict, "found": end["recommended"], **figures}

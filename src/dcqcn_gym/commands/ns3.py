@@ -1,4 +1,4 @@
-"""``dcqcn-gym ns3 ...``: build, check and serve the ns-3 backend."""
+"""``dcqcn-gym ns3 ...``: the ns-3 backend."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import Annotated
 
 import typer
 
+from dcqcn_gym.commands.parity import parity
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
+from dcqcn_gym.runs.options import ScenarioOption
 
 app = typer.Typer(
     name="ns3",
-    help="The ns-3 backend: build it, check what it needs, serve ns3-gym clients.",
+    help="The ns-3 backend: build it, check it, compare with it, serve ns3-gym clients.",
     no_args_is_help=True,
 )
+
+app.command()(parity)
 
 _PathOption = Annotated[
     Path | None,
@@ -83,7 +87,7 @@ def check(ns3: _PathOption = None) -> None:
 
 @app.command()
 def serve(
-    scenario: Annotated[str, typer.Option("--scenario", "-s", help="A name or a TOML file.")],
+    scenario: ScenarioOption,
     port: Annotated[
         int, typer.Option(min=1, max=65535, help="Port where the ns3-gym client waits.")
     ] = 5555,
@@ -112,10 +116,7 @@ def serve(
     raise typer.Exit(ns3gym.main(arguments))
 
 
-@app.command()
-def launcher(
-    folder: Annotated[Path, typer.Argument(help="Where to write the executable file 'ns3'.")],
-) -> None:
+def _launcher(folder: Path) -> None:
     """Write a file 'ns3' that ns3-gym's client (startSim=True) starts as if it were ns-3's own.
 
     The client looks for it above the current folder, whose name is the scenario's.
@@ -142,10 +143,17 @@ def launcher(
 @app.command()
 def export(
     folder: Annotated[Path, typer.Argument(help="New folder, such as NS3/scratch/dcqcn.")],
+    launcher: Annotated[
+        bool,
+        typer.Option("--launcher", help="Instead: a file 'ns3' in FOLDER that clients can start."),
+    ] = False,
 ) -> None:
     """Copy the C++ sources into one folder that ns-3's own build takes in its scratch/."""
     from dcqcn_gym.envs.backends.ns3_bridge.build import source_dirs
 
+    if launcher:
+        _launcher(folder)
+        return
     if folder.exists():
         raise ConfigError(f"{folder} exists already; name a new folder")
     scratch, engine = source_dirs()

@@ -1,17 +1,14 @@
-"""``dcqcn-gym paper list``, ``run``, ``confirm``, ``pages``: figures of papers, measured again."""
+"""``dcqcn-gym paper list`` and ``run``: figures of papers, measured again."""
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible
-
-if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.papers.rerun import Rerun
+from dcqcn_gym.runs.interrupt import interruptible
+from dcqcn_gym.runs.options import JobsOption, QuietOption
 
 __all__ = ["app"]
 
@@ -23,6 +20,8 @@ app = typer.Typer(
 @app.command("list")
 def list_rows() -> None:
     """List every figure and table of the papers, what came out, and which can be run."""
+    from rich.console import Console
+
     from dcqcn_gym.benchmarks.papers.catalog import ROWS, built, results_folder
     from dcqcn_gym.benchmarks.papers.keep import kept_results
     from dcqcn_gym.benchmarks.papers.page import came_out, claims_by_verdict, size_and_cost
@@ -38,7 +37,9 @@ def list_rows() -> None:
     columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run",
                "kept at size (CPU s)", "what came out")  # fmt: skip
     print_tables([Table(columns, rows, words=6)])
-    typer.echo(f"{len(ROWS)} figures and tables. {claims_by_verdict(found)}")
+    console = Console()
+    said = f"{len(ROWS)} figures and tables. {claims_by_verdict(found)}"
+    console.print(said, markup=False, highlight=False, soft_wrap=not console.is_terminal)
 
 
 @app.command()
@@ -53,10 +54,8 @@ def run(
         Literal["control", "data"],
         typer.Option(help="The class of ACKs and CNPs at switches: their own, or their data's."),
     ] = "control",
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    jobs: JobsOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Run a figure, print its table and its verdicts, and draw it.
 
@@ -93,152 +92,3 @@ def run(
     typer.echo(f"results: {folder / RESULTS_FILE}", err=True)
     for name in pictures:
         typer.echo(f"plot: {folder / name}", err=True)
-
-
-@app.command()
-def rerun(
-    figures: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FIGURE", help="Default: the two cheapest of each paper."),
-    ] = None,
-    size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
-    keep: Annotated[Path | None, typer.Option(help="Default: what the package keeps.")] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for the new results, so that an interrupted rerun goes on with what is "
-            "there; default: none, all is measured."
-        ),
-    ] = None,
-    write: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Put the table into this Markdown file.")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
-) -> None:
-    """Measure figures again and compare with what is kept, byte for byte.
-
-    Exit status 2 if one differs: dynamics have changed, and its results have to be made anew.
-    """
-    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
-    from dcqcn_gym.benchmarks.papers.catalog import results_folder
-    from dcqcn_gym.benchmarks.papers.rerun import cheapest, table_of_reruns
-    from dcqcn_gym.runs.table import print_tables
-
-    check_page(write, "papers-rerun")
-    kept = results_folder() if keep is None else keep
-    found = _again(figures or cheapest(kept, size), size, kept, out, jobs, quiet)
-    table = table_of_reruns(found)
-    print_tables([table])
-    if _tell_what_differs(found):
-        raise typer.Exit(2)
-    if write is not None:
-        insert(write, "papers-rerun", f"{table.title}:\n\n{table.markdown()}")
-        typer.echo(write, err=True)
-
-
-def _tell_what_differs(found: list[Rerun]) -> bool:
-    """Name the first ten cells whose results differ; return whether there are any."""
-    differing = [f"{one.figure}: {cell}" for one in found for cell in one.differing]
-    for words in differing[:10]:
-        typer.echo(f"differs: {words}", err=True)
-    return bool(differing)
-
-
-def _again(
-    names: list[str], size: str, kept: Path, out: Path | None, jobs: int | None, quiet: bool
-) -> list[Rerun]:
-    """Run figures again in ``out``, or in a folder that goes."""
-    from dcqcn_gym.benchmarks.papers.rerun import rerun
-    from dcqcn_gym.runs.claim import claim
-    from dcqcn_gym.runs.progress import open_progress
-
-    go_on = "nothing was written; with --out a folder keeps what is finished"
-    if out is not None:
-        go_on = f"{out} holds what is finished: the same command continues it"
-    with (
-        tempfile.TemporaryDirectory() as place,
-        claim(out or Path(place), "paper rerun"),
-        interruptible(go_on),
-        open_progress(quiet=quiet) as progress,
-    ):
-        folder = out or Path(place)
-        return [
-            rerun(name, size, kept, folder / name, workers=jobs, progress=progress)
-            for name in names
-        ]
-
-
-@app.command()
-def pages(
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="DIR", help="Folders of paper run whose results are to be kept."),
-    ] = None,
-    keep: Annotated[
-        Path, typer.Option(help="Where results are kept, in a checkout of the project.")
-    ] = Path("benchmarks/papers/results"),
-    docs: Annotated[Path, typer.Option(help="Where the pages are.")] = Path("docs/papers"),
-    readme: Annotated[
-        Path | None, typer.Option(help="A page whose table of all papers is written too.")
-    ] = None,
-) -> None:
-    """Keep results, and write the page of every paper from all that are kept."""
-    from dcqcn_gym.benchmarks.markdown_page import insert
-    from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_checks, kept_results
-    from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
-    from dcqcn_gym.benchmarks.papers.ten_minutes import write_ten_minutes
-
-    for folder in results or ():
-        typer.echo(keep_results(folder, keep))
-    found = kept_results(keep)
-    checks = kept_checks(keep)
-    for path in write_pages(docs, found, checks):
-        typer.echo(path)
-    path, stale = write_ten_minutes(docs, found, checks)
-    typer.echo(path)
-    for words in stale:
-        typer.echo(f"{path}: the prose is out of date: {words}", err=True)
-    if readme is not None:
-        insert(readme, "papers", by_paper(found, docs.as_posix()).markdown())
-        typer.echo(readme)
-
-
-@app.command()
-def confirm(
-    papers: Annotated[
-        list[str] | None, typer.Argument(metavar="PAPER", help="Papers; default: all five.")
-    ] = None,
-    against: Annotated[str, typer.Option(help="The other backend.")] = "ns3",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what was found here, as JSON.")
-    ] = None,
-) -> None:
-    """Run a scaled case of each paper on the native engine and on ns-3; exit 1 if they differ.
-
-    The tuner is in the loop on both, so equal means equal figures and equal decisions.
-    """
-    from rich.console import Console
-
-    from dcqcn_gym.benchmarks.papers.checks import confirmed_table
-    from dcqcn_gym.benchmarks.papers.confirm import CASES, case, write_confirmed
-    from dcqcn_gym.benchmarks.papers.confirm import confirm as compared
-    from dcqcn_gym.runs.log import check_writable
-    from dcqcn_gym.runs.table import print_tables
-
-    if out is not None:
-        check_writable(out)
-    chosen = [case(paper) for paper in papers] if papers else list(CASES)
-    found = []
-    with Console(stderr=True).status("") as status:
-        for one in chosen:
-            status.update(f"{one.paper}: {one.what}, on native and {against}")
-            found.append(compared(one, against))
-    print_tables([confirmed_table(found)])
-    if out is not None:
-        write_confirmed(out, found, against)
-        typer.echo(out)
-    if not all(one.holds for one in found):
-        raise typer.Exit(1)

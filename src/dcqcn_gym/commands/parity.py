@@ -1,4 +1,4 @@
-"""``dcqcn-gym parity``: do the native engine and ns-3 tell the same story?"""
+"""``dcqcn-gym ns3 parity``: do the native engine and ns-3 tell the same story?"""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from dcqcn_gym.runs.options import SEEDS
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.parity import Comparison
@@ -22,7 +24,7 @@ def parity(
         list[str] | None,
         typer.Option("--scenario", "-s", help="A scenario's name or TOML file; may be repeated."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 1 on.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="Traffic seeds 1..N.")] = SEEDS,
     intervals: Annotated[
         int | None, typer.Option(min=1, help="Monitor intervals per run; default: 10.")
     ] = None,
@@ -131,7 +133,7 @@ def _plot(results: list[Comparison], against: str, file: Path) -> None:
     axes.set_xscale("log")
     axes.set_yticks(places, labels)
     axes.invert_yaxis()
-    axes.set_xlabel(f"relative difference of native and {against} ({floor:g}: none)")
+    axes.set_xlabel(f"relative difference of native and {against} ({floor:g}: none), log scale")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=3)
     figure.savefig(file, dpi=120)
     plt.close(figure)

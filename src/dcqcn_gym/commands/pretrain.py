@@ -1,11 +1,11 @@
-"""``dcqcn-gym pretrain``: search a setting offline and write it as a file of ``configs/tuners``."""
+"""``dcqcn-gym train --tuner pretrained``: a setting that is searched beforehand."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,18 +19,9 @@ __all__ = ["pretrain"]
 
 
 def pretrain(
-    out: Annotated[Path, typer.Option(help="TOML file to write.")],
-    scenario: Annotated[str, typer.Option(help="Traffic to search on.")] = "llm-alltoall",
-    tuner: Annotated[str, typer.Option(help="The search.")] = "paraleon",
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Traffic and tuner seed.")] = 1,
-    intervals: Annotated[int, typer.Option(min=1, help="Monitor intervals.")] = 280,
-    backend: Annotated[str, typer.Option(help="The world to search in.")] = "native",
-    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    out: Path, scenario: str, tuner: str, seed: int, intervals: int, backend: str, force: bool
 ) -> None:
-    """Search offline and write the setting found; `pretrained-*` tuners put such a file in force.
-
-    The file goes to a tuner as --tuner-arg file=FILE.
-    """
+    """Search offline and write the setting found; `pretrained-*` tuners put it in force."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -69,8 +60,9 @@ def _toml(spec: RunSpec, end: Line) -> str:
             "that sets no groups apart"
         )
     table = spec.scenario.initial_setting().table
-    command = ["dcqcn-gym", "pretrain", "--scenario", spec.scenario.name, "--tuner", spec.tuner]
-    command += ["--seed", str(spec.seed), "--intervals", str(spec.intervals), "--out", "FILE"]
+    command = ["dcqcn-gym", "train", "--tuner", "pretrained", "--scenario", spec.scenario.name]
+    command += ["--algo", spec.tuner, "--seed", str(spec.seed), "--steps", str(spec.intervals)]
+    command += ["--out", "FILE"]
     lines = [
         f"# {shlex.join(command)}",
         "# Knobs in NVIDIA's units, as the search recommended them; not edited by hand.",
@@ -83,7 +75,6 @@ def _toml(spec: RunSpec, end: Line) -> str:
         f"best_utility = {end['best_utility']!r}",
         f'version = "{dcqcn_gym.__version__}"',
         f'scheme = "{table.scheme}"',
-        f"table_version = {table.version}",
         "",
         "[setting]",
         *(f"{name} = {value!r}" for name, value in end["recommended"].items()),

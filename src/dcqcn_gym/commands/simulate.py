@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.runs.interrupt import interruptible
+from dcqcn_gym.runs.options import SCENARIO, BackendOption, QuietOption, ScenarioOption
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -25,10 +26,8 @@ __all__ = ["simulate"]
 
 
 def simulate(
-    scenario: Annotated[
-        str, typer.Option("--scenario", "-s", help="A scenario's name, or the path of a TOML file.")
-    ],
     out: Annotated[Path, typer.Option(help="Directory for the results.", metavar="DIR")],
+    scenario: ScenarioOption = SCENARIO,
     flows: Annotated[
         Path | None,
         typer.Option(help="Replace the traffic by these flows: src,dst,bytes,start_ns."),
@@ -46,8 +45,8 @@ def simulate(
         bool, typer.Option("--until-done", help="Run until every flow is delivered.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace results in DIR.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
-    backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
+    quiet: QuietOption = False,
+    backend: BackendOption = "native",
     against: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +105,7 @@ def simulate(
     chosen = load_scenario(scenario)
     if flows is not None:
         chosen = with_flows(chosen, flows)
+    alone = len(chosen.workloads) == 1
     if reports is not None:
         given = (flows, assign, intervals, trace, against, until_done or None)
         if any(option is not None for option in given) or backend != "native" or seed != 1:
@@ -115,7 +115,7 @@ def simulate(
             )
         with claim(out, "simulate", force=force):
             summary = _from_reports(chosen, out, reports, force, bins, curves=fct_cdf)
-        return None if quiet else _tell(out, summary)
+        return None if quiet else _tell(out, summary, alone=alone)
     setting = parse_assignments(assign or (), chosen.initial_setting(), chosen.line_rate_bps)
     options = (every, trace_ports, trace_flows, trace_format)
     tracing = _trace(trace, options, chosen.fabric)
@@ -144,7 +144,7 @@ def simulate(
             )
     finally:
         status.stop()
-    return None if quiet else _tell(out, summary, other)
+    return None if quiet else _tell(out, summary, other, alone=alone)
 
 
 def _from_reports(
@@ -188,18 +188,29 @@ def _against(
     return run_against(name, scenario, seed=seed, intervals=intervals, backend=backend)
 
 
-def _tell(out: Path, summary: Mapping[str, Any], other: Against | None = None) -> None:
+def _tell(
+    out: Path, summary: Mapping[str, Any], other: Against | None = None, *, alone: bool
+) -> None:
+    """Say what came out; ``alone``: the scenario has one workload."""
+    from dcqcn_gym.core.collectives import no_round
+
     mean = ""
     if (finished := summary["slowdown_finished"]["all"]["mean"]) is not None:
         mean = f", mean slowdown {finished:.2f} of those that finished"
     if summary["slowdown"] and (every := summary["slowdown"]["all"]["mean"]) is not None:
-        mean = f", mean slowdown {every:.2f}" + (f" ({mean.rpartition('slowdown ')[2]})")
+        mean = f", mean slowdown {every:.2f}" + (
+            f" ({mean.rpartition('slowdown ')[2]})" if mean else ""
+        )
     endless = summary.get("unlimited_flows", 0)
     typer.echo(
         f"{out}: {summary['intervals']} intervals, {summary['finished_flows']} flows "
         f"finished, {summary['unfinished_flows']} not"
         f"{f', {endless} without an end' if endless else ''}{mean}"
     )
+    for found in summary["collectives"]:
+        if not found["rounds"]:
+            delivered = summary["delivered_bytes"] if alone else None
+            typer.echo(no_round(found, summary["intervals"], delivered))
     for found in summary["applications"]:
         if found["per_s"] is not None:
             typer.echo(

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible
+from dcqcn_gym.runs.interrupt import interruptible
+from dcqcn_gym.runs.options import (
+    SCENARIO,
+    SEEDS,
+    BackendOption,
+    JobsOption,
+    QuietOption,
+    ScenarioOption,
+)
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.sweep.plan import Plan
@@ -24,7 +32,7 @@ def sweep(
             help="One or two: KNOB, KNOB=1,2,3 or KNOB=LOW..HIGH, in NVIDIA's units.",
         ),
     ],
-    scenario: Annotated[str, typer.Option(help="The scenario.")] = "mini-llm-alltoall",
+    scenario: ScenarioOption = SCENARIO,
     assign: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KNOB=VALUE", help="Set a knob for all points; repeatable."),
@@ -35,23 +43,21 @@ def sweep(
     points: Annotated[
         int, typer.Option(min=2, max=1000, help="Values of a knob without a list of them.")
     ] = 8,
-    seeds: Annotated[int, typer.Option(min=1, max=999, help="Traffic seeds 1..N.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=999, help="Traffic seeds 1..N.")] = SEEDS,
     intervals: Annotated[int, typer.Option(min=1, help="Monitor intervals of each run.")] = 20,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
-    ] = None,
-    backend: Annotated[str, typer.Option(help="native, or fake for a quick look.")] = "native",
+    jobs: JobsOption = None,
+    backend: BackendOption = "native",
     force: Annotated[bool, typer.Option("--force", help="Replace another sweep in OUT.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Sweep one or two knobs over their values, all points on the same traffic.
 
     Writes OUT/sweep.csv, OUT/results.json, OUT/sweep.svg and one event log per run. What is
     finished in OUT is not run again: the same command continues a sweep, more values add to it.
     """
-    from dcqcn_gym.benchmarks.sweep.metrics import metric as known
     from dcqcn_gym.benchmarks.sweep.output import table_of, write_all
     from dcqcn_gym.benchmarks.sweep.plan import produce
+    from dcqcn_gym.report.metrics import metric as known
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables

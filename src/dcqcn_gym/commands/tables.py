@@ -36,25 +36,41 @@ def scenarios() -> None:
     _print("scenarios", ("name", "hosts", "Gb/s", "intervals", "weights", "what it is"), rows)
 
 
-def tuners() -> None:
-    """List the tuners, installed plug-ins included, with their arguments."""
+def tuners(
+    name: Annotated[str | None, typer.Argument(help="Show the arguments of this one.")] = None,
+) -> None:
+    """List the tuners, installed plug-ins included; with NAME, its arguments."""
     from dcqcn_gym.core.errors import DcqcnGymError
     from dcqcn_gym.tuners import TUNERS
 
+    if name is not None:
+        _arguments(name)
+        return
     rows = []
-    for name in TUNERS.names():
+    for known in TUNERS.names():
         try:
-            found = TUNERS.load(name)
+            found = TUNERS.load(known)
         except DcqcnGymError as error:  # a broken plug-in must not hide the others
-            rows.append((name, f"cannot be loaded: {error}", ""))
+            rows.append((known, f"cannot be loaded: {error}"))
             continue
-        fields = found.Settings.model_fields
-        shown = [f"{key} ({_short(field.default)})" for key, field in fields.items()]
-        arguments = "any knob" if name == "fixed" else ", ".join(shown)
         extra = found.missing_extra()
         lacks = f"not available: pip install 'dcqcn-gym[{extra}]'; " if extra else ""
-        rows.append((name, f"{lacks}{found.summary}", arguments))
-    _print("tuners", ("name", "what it does", "arguments (default)"), rows)
+        rows.append((known, f"{lacks}{found.summary}"))
+    _print("tuners; dcqcn-gym tuners NAME shows the arguments", ("name", "what it does"), rows)
+
+
+def _arguments(name: str) -> None:
+    """Print what a tuner takes as --tuner-arg."""
+    from dcqcn_gym.tuners import TUNERS
+
+    found = TUNERS.load(name)
+    typer.echo(f"{name}: {found.summary}")
+    fields = found.Settings.model_fields
+    if name == "fixed":
+        typer.echo("any knob of the scenario's scheme, see dcqcn-gym knobs")
+    if fields:
+        rows = [(key, _short(f.default), f.description or "") for key, f in fields.items()]
+        _print("", ("argument", "default", "what it is"), rows)
 
 
 def knobs(

@@ -1,60 +1,133 @@
-"""``dcqcn-gym train`` and ``dcqcn-gym evaluate``: RL agents."""
+"""``dcqcn-gym train`` and ``dcqcn-gym evaluate``."""
 
 from __future__ import annotations
 
 import shlex
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, NoReturn
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from dcqcn_gym.commands.interrupt import interruptible, resume_words
+from dcqcn_gym.commands.pretrain import pretrain
+from dcqcn_gym.commands.train_acc import train_acc
+from dcqcn_gym.runs.interrupt import interruptible, resume_words
+from dcqcn_gym.runs.options import SCENARIO, SEEDS, BackendOption, JobsOption, QuietOption
+
+if TYPE_CHECKING:
+    from dcqcn_gym.training.spec import TrainSpec
 
 __all__ = ["evaluate", "train"]
 
 ALGOS = "ppo, sac, td3 or dqn"
+TRAINED = ("policy", "acc", "acc-central", "pretrained")
 
 
 def train(
-    algo: Annotated[str, typer.Option(help=f"The algorithm: {ALGOS}.")],
-    out: Annotated[Path, typer.Option(help="Directory for checkpoints, logs and the policy.")],
-    scenario: Annotated[
-        str, typer.Option(help="Scenarios, separated by commas; each episode draws one.")
-    ] = "mini-fb-hadoop",
-    envs: Annotated[int, typer.Option(min=1, help="Environments side by side (threads).")] = 2,
-    steps: Annotated[int, typer.Option(min=1, help="Environment steps in total.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of everything.")] = 1,
-    episode: Annotated[int, typer.Option(min=1, help="Monitor intervals per episode.")] = 50,
-    checkpoint: Annotated[int, typer.Option(min=1, help="Steps between checkpoints.")] = 2_000,
-    algo_arg: Annotated[
-        list[str] | None, typer.Option(metavar="K=V", help="A hyperparameter; repeatable.")
+    out: Annotated[Path, typer.Option(help="Directory for checkpoints and results, or a file.")],
+    tuner: Annotated[
+        str, typer.Option(help="What is trained: policy, acc, acc-central or pretrained.")
+    ] = "policy",
+    algo: Annotated[
+        str | None,
+        typer.Option(help=f"Of a policy: {ALGOS}; of pretrained: the tuner that searches."),
     ] = None,
-    backend: Annotated[str, typer.Option(help="native, or fake for a quick look.")] = "native",
+    scenario: Annotated[
+        str, typer.Option("--scenario", "-s", help="Separated by commas; each episode draws one.")
+    ] = SCENARIO,
+    envs: Annotated[int, typer.Option(min=1, help="Environments side by side (policy).")] = 2,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Steps (policy, 10000), decisions (acc, 4000), intervals (pretrained, 280)."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of everything.")] = 1,
+    episode: Annotated[
+        int | None, typer.Option(min=1, help="Monitor intervals per episode; acc: 20, else 50.")
+    ] = None,
+    checkpoint: Annotated[
+        int, typer.Option(min=1, help="Steps between checkpoints (policy).")
+    ] = 2_000,
+    algo_arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="K=V",
+            help="A hyperparameter; of acc: weight, decision_us, updates; repeatable.",
+        ),
+    ] = None,
+    backend: BackendOption = "native",
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the last checkpoint in OUT.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the training in OUT.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what OUT holds.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Train an RL agent with Stable-Baselines3 (extra: rl) and export its policy.
+    """Train a tuner: an RL policy, the networks of ACC, or a setting that is searched beforehand.
 
-    Writes OUT/policy.npz at every checkpoint; it runs without torch as
-    --tuner policy --tuner-arg file=OUT. Ctrl-C saves a checkpoint first.
+    A policy needs Stable-Baselines3 (extra: rl) and runs without torch as --tuner policy
+    --tuner-arg file=OUT, networks of ACC as --tuner acc --tuner-arg file=OUT. For a pretrained
+    setting OUT is a file, which pretrained-* tuners take as --tuner-arg file=OUT.
     """
+    from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+
+    names = tuple(name.strip() for name in scenario.split(",") if name.strip())
+    values = _pairs(algo_arg or [])
+    if tuner == "policy":
+        if algo is None:
+            raise ConfigError(f"a policy needs --algo: {ALGOS}")
+        from dcqcn_gym.training.spec import TrainSpec
+
+        policy = TrainSpec(algo, names, envs, steps or 10_000, seed, episode or 50, backend, values)
+        _train_policy(policy, out, checkpoint, resume, force, quiet)
+    elif tuner in ("acc", "acc-central"):
+        from dcqcn_gym.training.acc import AccSpec
+
+        own = _acc_values(values)
+        central, length = tuner == "acc-central", episode or 20
+        acc = AccSpec(names, central, steps or 4000, seed, length, backend=backend, **own)
+        train_acc(acc, out, resume=resume, force=force, quiet=quiet)
+    elif tuner == "pretrained":
+        if len(names) != 1 or values or resume:
+            raise ConfigError("pretrained takes one scenario, and neither --algo-arg nor --resume")
+        pretrain(out, names[0], algo or "paraleon", seed, steps or 280, backend, force)
+    else:
+        raise UnknownNameError("tuner to train", tuner, TRAINED)
+
+
+def _acc_values(given: dict[str, str]) -> dict[str, Any]:
+    """Return the values of ACC's training that were given."""
+    from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+
+    kinds = {"weight": float, "decision_us": float, "updates": int}
+    found: dict[str, Any] = {}
+    for key, text in given.items():
+        if key not in kinds:
+            raise UnknownNameError("--algo-arg of acc", key, kinds)
+        try:
+            found[key] = kinds[key](text)
+        except ValueError:
+            raise ConfigError(f"--algo-arg {key} = {quote(text)}: expected a number") from None
+    if not 0 <= found.get("weight", 0.5) <= 1 or found.get("updates", 2) < 0:
+        raise ConfigError("--algo-arg of acc: expected a weight of 0 to 1, and updates from 0 on")
+    return found
+
+
+def _train_policy(
+    spec: TrainSpec, out: Path, checkpoint: int, resume: bool, force: bool, quiet: bool
+) -> None:
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.training.progress import open_train_viewer
-    from dcqcn_gym.training.spec import TrainDir, TrainSpec
+    from dcqcn_gym.training.spec import TrainDir
     from dcqcn_gym.training.train import train as carry_out
 
-    changes = _pairs(algo_arg or [])
-    names = [name.strip() for name in scenario.split(",") if name.strip()]
-    spec = TrainSpec(algo, tuple(names), envs, steps, seed, episode, backend, changes)
     directory = TrainDir(out)
+    scenario = ",".join(spec.scenarios)
     try:
         with (
             claim(out, "train", force=force),
-            open_train_viewer(f"{algo} on {scenario}", steps, quiet=quiet) as viewer,
+            open_train_viewer(f"{spec.algo} on {scenario}", spec.steps, quiet=quiet) as viewer,
         ):
             result = carry_out(
                 spec, directory, viewer, checkpoint_every=checkpoint, resume=resume, force=force
@@ -104,18 +177,16 @@ def evaluate(
         typer.Argument(help="Policy files, training directories, or shipped policies by name."),
     ],
     scenario: Annotated[
-        str, typer.Option(help="Scenarios, separated by commas.")
-    ] = "mini-fb-hadoop,mini-llm-alltoall",
+        str, typer.Option("--scenario", "-s", help="Scenarios, separated by commas.")
+    ] = SCENARIO,
     beside: Annotated[
         str, typer.Option(help="Tuners to compare with, separated by commas.")
     ] = "default,expert,do-nothing",
-    seeds: Annotated[int, typer.Option(min=1, help="Fresh traffic seeds.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Fresh traffic seeds.")] = SEEDS,
     intervals: Annotated[int, typer.Option(min=1, help="Monitor intervals per seed.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Chooses the block of fresh seeds.")] = 1,
-    backend: Annotated[str, typer.Option(help="The world to run in.")] = "native",
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes; default: one per CPU.")
-    ] = None,
+    backend: BackendOption = "native",
+    jobs: JobsOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Keep the logs here; a rerun continues them.")
     ] = None,
@@ -126,30 +197,36 @@ def evaluate(
 
     A policy acts in every interval. Training never sees these seeds. Needs no torch.
     """
+    from dcqcn_gym.benchmarks.study.evaluation import as_json as json_of
+    from dcqcn_gym.benchmarks.study.evaluation import evaluation
+    from dcqcn_gym.benchmarks.study.plan import produce
+    from dcqcn_gym.benchmarks.study.tables import tables_of, write_study
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
-    from dcqcn_gym.runs.table import print_tables
-    from dcqcn_gym.training import evaluation
+    from dcqcn_gym.runs.table import as_markdown, print_tables
 
     if markdown and as_json:
         raise ConfigError("--markdown and --json exclude each other; give one of them")
-    plan = evaluation.Plan(
-        policies=tuple(policy),
-        scenarios=tuple(name.strip() for name in scenario.split(",") if name.strip()),
-        beside=tuple(name.strip() for name in beside.split(",") if name.strip()),
-        seeds=seeds,
-        intervals=intervals,
-        seed=seed,
-        backend=backend,
+    names, others = (
+        [name.strip() for name in text.split(",") if name.strip()] for text in (scenario, beside)
+    )
+    study = evaluation(
+        policy, names, others, seeds=seeds, intervals=intervals, seed=seed, backend=backend
     )
     kept = "nothing is kept without --out" if out is None else f"the same command continues {out}"
-    held = nullcontext() if out is None else claim(out, "evaluate")
-    with held, interruptible(kept), open_progress() as progress:
-        rows = evaluation.evaluate(plan, out, jobs, progress)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory())) if out is None else out
+        stack.enter_context(claim(folder, "study"))
+        stack.enter_context(interruptible(kept))
+        progress = stack.enter_context(open_progress())
+        trials = produce(study, folder, jobs, progress)
+        write_study(study, trials, folder)
+        tables = tables_of(study, trials)
+        text = json_of(study, trials) if as_json else ""
     if as_json:
-        typer.echo(evaluation.as_json(plan, rows))
+        typer.echo(text)
     elif markdown:
-        typer.echo(evaluation.as_markdown(rows), nl=False)
+        typer.echo(as_markdown(tables), nl=False)
     else:
-        print_tables(evaluation.as_tables(rows))
+        print_tables(tables)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.commands.interrupt import resume_words
 from dcqcn_gym.commands.tune_options import (
     IntervalsOption,
     SafeOption,
@@ -15,6 +14,8 @@ from dcqcn_gym.commands.tune_options import (
     TunerOption,
     safely,
 )
+from dcqcn_gym.runs.interrupt import resume_words
+from dcqcn_gym.runs.options import SCENARIO, BackendOption, QuietOption, ScenarioOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,13 +30,11 @@ __all__ = ["tune", "tuner_arguments"]
 
 def tune(
     out: Annotated[Path, typer.Option(help="Directory for the run; must not hold one yet.")],
-    scenario: Annotated[
-        str, typer.Option(help="A name from `dcqcn-gym scenarios`, or a TOML file.")
-    ] = "fb-hadoop",
+    scenario: ScenarioOption = SCENARIO,
     tuner: TunerOption = "paraleon",
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Traffic and tuner seed.")] = 1,
     intervals: IntervalsOption = None,
-    backend: Annotated[str, typer.Option(help="native, or fake for a quick look.")] = "native",
+    backend: BackendOption = "native",
     tuner_arg: TunerArgOption = None,
     safe: SafeOption = None,
     monitor: Annotated[
@@ -43,12 +42,12 @@ def tune(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in OUT.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run in OUT.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
     emit: Annotated[
         str | None,
         typer.Option(
             metavar="FORM",
-            help="Print the recommended setting for mlxconfig, debugfs or sonic, or for all.",
+            help="Print a recommended setting for mlxconfig, debugfs or sonic, or for all.",
         ),
     ] = None,
     report: Annotated[
@@ -67,9 +66,10 @@ def tune(
 ) -> None:
     """Tune DCQCN for a scenario and compare with NVIDIA's default and the experts' setting.
 
-    Writes OUT/run.jsonl (every interval), OUT/best.json (the recommended setting) and
+    Writes OUT/run.jsonl (every interval), OUT/best.json (the setting and its verdict) and
     OUT/report.html. An interrupted run is continued by the same command with --resume.
     """
+    from dcqcn_gym.commands.emit import emit as print_commands
     from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.emit import WORDS
@@ -89,7 +89,7 @@ def tune(
         _summary(best, run_dir, page)
         _verdict(out)
     if emit is not None:
-        _emit(best, emit)
+        print_commands(out, emit)
 
 
 def _some(intervals: int) -> int:
@@ -160,7 +160,7 @@ def _session(
     from dcqcn_gym.runs.session import Evaluation, tune
 
     title = f"{spec.scenario.name} · {spec.tuner} · seed {spec.seed}"
-    default = spec.scenario.default_setting().to_nvidia()
+    default = spec.scenario.default_setting()
     try:
         with open_viewer(
             title, spec.intervals, out.reference("default"), default, quiet=quiet
@@ -199,14 +199,17 @@ def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
     tuning = best["utility_while_tuning"]
     columns = (
         "setting", f"while tuning ({best['intervals']} intervals)",
-        f"fresh traffic ({len(fresh['seeds'])} seeds)",
+        f"with other seeds ({len(fresh['seeds'])})",
     )  # fmt: skip
-    rows = [(f"{best['tuner']}, as it searched", _figure(tuning["tuned"]), "")]
-    for name in ("recommended", "default", "expert"):
-        rows.append((name, _figure(tuning.get(name)), _figure(fresh["mean"][name])))
+    name = "recommended" if "recommended" in best else "found"
+    rows = [
+        (f"{best['tuner']}, as it searched", _figure(tuning["tuned"]), ""),
+        (name, "", _figure(fresh["mean"][name])),
+        *((n, _figure(tuning[n]), _figure(fresh["mean"][n])) for n in ("default", "expert")),
+    ]
     print_tables([Table(columns, rows, f"{best['scenario']}: mean utility")], err=True)
     console = Console(stderr=True)
-    _say(console, f"recommended setting: {out.best}")
+    _say(console, f"{name}{', not recommended' if name == 'found' else ''}: {out.best}")
     if page is not None:
         _say(console, f"report: {page}")
 
@@ -237,10 +240,3 @@ def _say(console: Console, text: str) -> None:
 
 def _figure(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
-
-
-def _emit(best: dict[str, Any], form: str) -> None:
-    from dcqcn_gym.core.groups import setting_of
-    from dcqcn_gym.hw.emit import emit
-
-    typer.echo(emit(setting_of(best["recommended"]), form), nl=False)

@@ -1,3 +1,3 @@
-"""Room `core`: what everything stands on; knobs, spaces, interval reports, utility, errors."""
+"""What everything stands on: knobs, spaces, interval reports, utility, errors."""
 
 __all__: list[str] = []

@@ -28,7 +28,7 @@ class Agent:
     """One controller: the groups of devices it sets, the hosts and ports it sees, its knobs.
 
     ``ports`` are numbers as in reports: the switch ports of its groups, or, of an agent that has
-    NICs alone, the ports of these NICs. ``switches`` tells the two kinds apart.
+    NICs alone, the ports of these NICs. ``switches`` distinguishes the two kinds.
     """
 
     name: str

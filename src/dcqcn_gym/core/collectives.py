@@ -1,11 +1,12 @@
 """Collective operations: how long each round took, algbw and busbw as nccl-tests define them.
 
 A round is every transfer of one collective; the next one starts a pause after the last transfer of
-the round before, so rounds never overlap and can be told apart by time alone.
+the round before, so rounds never overlap and time alone distinguishes them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,14 @@ import numpy as np
 from dcqcn_gym.core.interval import FinishedFlows, LiveFlows
 from dcqcn_gym.core.sums import count
 
-__all__ = ["BUS_FACTORS", "Collective", "CollectiveRound", "RoundTracker", "summary_of_rounds"]
+__all__ = [
+    "BUS_FACTORS",
+    "Collective",
+    "CollectiveRound",
+    "RoundTracker",
+    "no_round",
+    "summary_of_rounds",
+]
 
 BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
     "all-reduce": lambda n: 2 * (n - 1) / n,
@@ -150,6 +158,20 @@ def _summary(c: Collective, rounds: int, times_ps: Sequence[int]) -> dict[str, A
         "busbw_gbytes_per_s": None if algbw is None else algbw * c.bus_factor,
         "iterations_per_s": rounds / cycle_s if seen else None,
     }
+
+
+def no_round(of: Mapping[str, Any], intervals: int, delivered: float | None) -> str:
+    """Say that no round finished, and about how many intervals one needs.
+
+    ``of`` has collective, ranks and bytes as a summary does; ``delivered`` are the bytes that
+    arrived, None where other traffic is among them. The rest is taken to go on at that pace.
+    """
+    kind, ranks = of["collective"], of["ranks"]
+    said = f"no round of the {kind} of {ranks} ranks finished in {intervals} intervals"
+    if not delivered:
+        return f"{said}: give many more"
+    whole = of["bytes"] * ranks * BUS_FACTORS[kind](ranks)
+    return f"{said}: one takes about {math.ceil(intervals * whole / delivered)}"
 
 
 def summary_of_rounds(rounds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -221,7 +221,7 @@ def _models(annotation: Any) -> tuple[type[BaseModel], ...]:
 
 
 def _tags(models: Iterable[type[BaseModel]]) -> list[str]:
-    """Return what tells the models of a union apart: ``kind``, or the ``name`` of schemes."""
+    """Return what distinguishes the models of a union: ``kind``, or the ``name`` of schemes."""
     fields = [(m.model_fields, key) for m in models for key in ("kind", "name")]
     return [own[key].default for own, key in fields if key in own]
 

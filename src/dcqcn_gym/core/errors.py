@@ -58,7 +58,7 @@ class StateError(DcqcnGymError, RuntimeError):
 
 
 class BackendError(DcqcnGymError, RuntimeError):
-    """The world behind the environment failed (crash, time-out, lost device)."""
+    """The backend of the environment failed (crash, time-out, lost device)."""
 
 
 class DeviceError(DcqcnGymError, RuntimeError):

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from dcqcn_gym.core.errors import ConfigError, quote
 
-__all__ = ["MOST_BYTES", "parse_json", "read_file", "read_text"]
+__all__ = ["MOST_BYTES", "other_kind", "parse_json", "read_file", "read_text"]
 
 MOST_BYTES = 2**30
 """Larger files are refused: 1 GiB, a flow list of about 40 million lines."""
@@ -44,10 +44,14 @@ def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def _problem(mode: int, size: int, most: int) -> str:
-    for is_kind, what in _KINDS:
-        if is_kind(mode):
-            return f"is {what}; expected a file"
+    if kind := other_kind(mode):
+        return f"is {kind}; expected a file"
     return f"has {size} bytes; expected at most {most}" if size > most else ""
+
+
+def other_kind(mode: int) -> str:
+    """Return what a ``st_mode`` is if it is no ordinary file, such as "a pipe"; else nothing."""
+    return next((kind for is_kind, kind in _KINDS if is_kind(mode)), "")
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:

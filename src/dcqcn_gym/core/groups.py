@@ -48,8 +48,8 @@ class Devices:
     ``port_node`` is the owner of every egress port, ``port_index`` its number at that node and
     ``tiers`` the tier (0 ToR, 1 spine, 2 core) of every switch node. ``nic_knobs`` are the knobs of
     each host's NIC where schemes differ; else every NIC has those of the network's table.
-    ``port_up`` tells uplinks (True: towards a switch of the same or a higher tier) from downlinks;
-    empty where nobody knows.
+    ``port_up`` distinguishes uplinks (True: towards a switch of the same or a higher tier) from
+    downlinks; empty where nobody knows.
     """
 
     n_hosts: int
@@ -99,7 +99,7 @@ def resolve(
 ) -> tuple[FloatArray, FloatArray]:
     """Return one row of NIC knobs per host and one of ECN knobs per port; the narrower group wins.
 
-    Values are in SI units and in the order of ``table``, the network's. Raises
+    Values are in the order of ``table``, the network's. Raises
     :class:`ConfigError` for a group without "cluster", for a device that does not exist and for a
     setting of another table.
     """
@@ -166,16 +166,16 @@ def by_group(setting: DeviceSetting) -> Iterator[tuple[str, Setting]]:
 
 
 def setting_of(values: Mapping[str, float] | Mapping[str, Mapping[str, float]]) -> DeviceSetting:
-    """Return the setting that a log or ``best.json`` holds: knobs in NVIDIA's units, or per group.
+    """Return the setting that a log or ``best.json`` holds: knobs, or knobs per group.
 
-    Its knobs tell the scheme. Raises :class:`ConfigError` for a missing knob or a missing group
+    Its knobs show the scheme. Raises :class:`ConfigError` for a missing knob or a missing group
     ``"cluster"``.
     """
     groups = {name: value for name, value in values.items() if isinstance(value, Mapping)}
     if not groups:
         plain = {n: v for n, v in values.items() if not isinstance(v, Mapping)}
-        return Setting.from_nvidia(plain, table_of(plain))
-    found = {name: Setting.from_nvidia(value, table_of(value)) for name, value in groups.items()}
+        return Setting.of(plain, table_of(plain))
+    found = {name: Setting.of(value, table_of(value)) for name, value in groups.items()}
     cluster_setting(found)
     return found
 

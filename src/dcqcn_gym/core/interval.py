@@ -7,8 +7,12 @@ link, numbered as in the compiled scenario. Arrays named ``port_*`` have one ent
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +26,10 @@ __all__ = [
     "FlowSizeDistribution",
     "IntervalReport",
     "LiveFlows",
+    "ReportField",
     "check_unknown",
+    "fields_shown",
+    "report_with",
 ]
 
 FSD_BINS = 16
@@ -131,16 +138,73 @@ class FlowSizeDistribution(_ComparesArrays):
         return self.elephant_share >= 0.5
 
 
+@dataclass(frozen=True)
+class ReportField:
+    """One figure of a report: a row of engine/sim/report_fields.hpp, which the build exports."""
+
+    name: str
+    """Its path in a report: ``"marks"``, ``"fsd.kl"``."""
+    unit: str
+    kind: str
+    """``int``, ``float``, ``bool``, ``IntArray`` or ``FloatArray``."""
+    meaning: str
+    shown: frozenset[str]
+    """Where it stands: ``log``, ``info``, ``csv``; ``sum``: in summaries, added up."""
+
+    @property
+    def flat(self) -> str:
+        """Its name where there is one level only: ``fsd_kl`` of ``fsd.kl``."""
+        return self.name.replace(".", "_")
+
+    def of(self, report: IntervalReport) -> Any:
+        """Return the figure of a report as a JSON value."""
+        return self.plain(attrgetter(self.name)(report))
+
+    def plain(self, value: Any) -> Any:
+        """Return the figure as a JSON value."""
+        return value.tolist() if self.kind.endswith("Array") else _PLAIN[self.kind](value)
+
+    def zeros(self, length: int) -> Any:
+        """Return what it holds if nothing is known; a column has this length."""
+        if self.kind.endswith("Array"):
+            return np.zeros(length, dtype=np.int64 if self.kind == "IntArray" else np.float64)
+        return _PLAIN[self.kind]()
+
+
+_PLAIN: Mapping[str, Callable[..., Any]] = {"int": int, "float": float, "bool": bool}
+
+
+_FILE = Path(__file__).parents[1] / "configs" / "schema" / "report_fields.json"
+
+
+def _table() -> Iterator[tuple[str, ReportField]]:
+    for row in json.loads(_FILE.read_text(encoding="utf-8")):
+        shown = frozenset(row.pop("shown").split())
+        yield row["name"], ReportField(**row, shown=shown)
+
+
+REPORT_FIELDS: Mapping[str, ReportField] = dict(_table())
+"""Every figure of a report by its path, in order."""
+
+
+def fields_shown(place: str, part: str = "") -> dict[str, ReportField]:
+    """Return the fields that ``place`` shows, of ``fsd``, ``finished`` or neither, by name."""
+    paths = ((f.name.rpartition("."), f) for f in REPORT_FIELDS.values() if place in f.shown)
+    return {path[2]: f for path, f in paths if path[0] == part}
+
+
 @dataclass(frozen=True, eq=False)
 class IntervalReport(_ComparesArrays):
-    """Everything a backend measured in one monitor interval (DESIGN: the backend contract)."""
+    """Everything a backend measured in one monitor interval.
+
+    :data:`REPORT_FIELDS` says of every figure what it means and its unit.
+    """
 
     index: int
     start_ps: int
     end_ps: int
     # hosts, one entry each
     host_tx_bytes: IntArray
-    """Wire bytes of data packets whose transmission began in the interval, per host."""
     host_rate_bps: FloatArray
     # round trips, one entry per (src, dst) pair that had a sample
     rtt_src: IntArray
@@ -148,28 +212,21 @@ class IntervalReport(_ComparesArrays):
     rtt_count: IntArray
     rtt_sum_ps: IntArray
     rtt_base_ps: IntArray
-    """Base RTT of the pair: 2 x links x smallest link delay on the path."""
     # ports, one entry each
     port_node: IntArray
-    """The node that owns the egress port."""
     port_rate_bps: FloatArray
     port_pause_ps: FloatArray
-    """Time the port was paused, mean over lossless priorities."""
     port_tx_bytes: IntArray
     port_tx_packets: IntArray
     port_marked_packets: IntArray
     port_marked_bytes: IntArray
     port_queue_bytes: IntArray
-    """Data bytes queued at the end of the interval."""
     port_max_queue_bytes: IntArray
     port_dropped_packets: IntArray
     port_pfc_sent: IntArray
-    """PFC frames, pauses and resumes, that the owner decided to send by this port."""
     port_pfc_received: IntArray
-    """PFC frames that took effect at this port."""
     # totals of the interval
     delivered_bytes: int
-    """Payload bytes that reached their receiver in order."""
     data_packets: int
     acks: int
     cnps: int
@@ -180,12 +237,8 @@ class IntervalReport(_ComparesArrays):
     resumes: int
     packet_hops: int
     rate_cuts: int
-    """Cuts of a sending rate, as the schemes of the NICs count them (their counter ``cuts``)."""
     rate_increases: int
-    """Increases of a sending rate, likewise (``increases``). DCQCN's timer at full rate
-    makes none, but its byte counter does, though the rate stays."""
     active_flows: int
-    """Flows that exist at the end of the interval and will finish."""
     fsd: FlowSizeDistribution
     finished: FinishedFlows
     unknown: frozenset[str] = frozenset()
@@ -233,20 +286,23 @@ class IntervalReport(_ComparesArrays):
         return not bool(np.any(self.host_tx_bytes))
 
 
-def _report_fields() -> dict[str, str]:
-    found: dict[str, str] = {}
-    parts = {"fsd": FlowSizeDistribution, "finished": FinishedFlows}
-    for own in fields(IntervalReport):
-        if own.name in parts:
-            inner = fields(parts[own.name])
-            found |= {f"{own.name}.{f.name}": str(f.type) for f in inner}
-        elif own.name not in ("unknown", "scheme_counters", "unlimited_flows"):
-            found[own.name] = str(own.type)
-    return found
+def report_with(
+    host_rate_bps: FloatArray, port_node: IntArray, port_rate_bps: FloatArray, **figures: Any
+) -> IntervalReport:
+    """Return a report of this network with these figures; every other one is zero.
 
+    The columns of round trips have the length of ``rtt_src``. Raises TypeError for a field that no
+    report has.
+    """
+    lengths = {"host": len(host_rate_bps), "port": len(port_node)}
+    lengths["rtt"] = len(figures.get("rtt_src", ()))
+    found: dict[str, Any] = {"fsd": FlowSizeDistribution(), "finished": FinishedFlows()}
+    for path, one in REPORT_FIELDS.items():
+        if "." not in path:
+            found[path] = one.zeros(lengths.get(path.partition("_")[0], 0))
+    found |= {"host_rate_bps": host_rate_bps, "port_node": port_node}
+    return IntervalReport(**{**found, "port_rate_bps": port_rate_bps, **figures})
 
-REPORT_FIELDS: Mapping[str, str] = _report_fields()
-"""{path: IntArray, FloatArray, int, float or bool} of every figure of a report, in order."""
 
 _ALWAYS_KNOWN = ("index", "start_ps", "end_ps", "host_rate_bps", "port_node", "port_rate_bps")
 _KNOWN_WHOLE = ("rtt_", "finished.")

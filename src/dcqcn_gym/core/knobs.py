@@ -1,24 +1,24 @@
 """THE knob table: every knob of a scheme and of the switches, with units, ranges and names.
 
 The rows stand once, beside the model that gives them their meaning: those of a scheme's NIC in
-``engine/model/schemes``, those of a switch in ``engine/model/ecn_knobs.hpp``. The engine hands
-them over, and the action space, ``--set``, ``--emit``, the docs and the hardware writers read
-them here. Inside the project a knob's value is in SI units (seconds, bit/s, bytes, plain
-numbers); NVIDIA's units exist only at the edge (:meth:`Knob.to_nvidia`, :meth:`Knob.to_si`).
-docs/knobs.md explains the rows and their sources; the expert setting is PARALEON (ICNP'24)
-Table I.
+``engine/model/schemes``, those of a switch in ``engine/model/ecn_knobs.hpp``. The build exports
+them to ``configs/schema/knobs.json``, and the action space, ``--set``, ``--emit``, the docs and the
+hardware writers read them here, without the engine. A knob's value is in the unit of its row,
+NVIDIA's; the engine turns it into SI units on its way in. docs/knobs.md explains the rows and their
+sources; the expert setting is PARALEON (ICNP'24) Table I.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from numbers import Real
+from pathlib import Path
 from typing import Any, Literal
 
-from dcqcn_gym import _core
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.knob_groups import Group
 
@@ -27,6 +27,7 @@ __all__ = [
     "ECN_KNOBS",
     "KNOBS",
     "NIC_KNOBS",
+    "OPTIONAL_ROWS",
     "REFERENCE_RATE_BPS",
     "TUNED_KNOBS",
     "Knob",
@@ -49,7 +50,7 @@ Scaling = Literal["none", "rate", "line_fraction"]
 
 @dataclass(frozen=True)
 class Knob:
-    """One row of the table. Numbers are in NVIDIA's units unless a name says otherwise.
+    """One row of the table. Numbers are in ``unit`` unless a name says otherwise.
 
     ``legal`` bounds what a person may set, ``tuned`` what an action can reach. ``scaling`` says
     how default, legal and tuned follow the line rate: ``"rate"`` in proportion to rate/100G
@@ -57,8 +58,8 @@ class Knob:
     only). ``direction`` is +1 if raising the knob favours throughput, -1 if lowering it does.
     ``off`` is a value that means "off" and is reachable only by an explicit setting;
     ``off_acts_like`` is where a search that starts there begins (fraction of the tuned range).
-    ``observed`` rows have a slot in the observation; ``since`` is the version of the table that
-    brought the row; ``source`` says where default and ranges come from.
+    ``observed`` rows have a slot in the observation; ``source`` says where default and ranges come
+    from.
     """
 
     name: str
@@ -82,7 +83,6 @@ class Knob:
     scaling: Scaling = "none"
     off: float | None = None
     off_acts_like: float = 1.0
-    since: int = 1
     source: str = ""
 
     @property
@@ -91,29 +91,28 @@ class Knob:
         return self.group in ("ecn", "pfc")
 
     def to_si(self, value: float) -> float:
-        """Convert a value in NVIDIA's unit to SI."""
+        """Return a value in SI units, as the engine does."""
         return value * self.si_per_unit
 
-    def to_nvidia(self, si: float) -> float:
-        """Convert an SI value to NVIDIA's unit (a whole number for integer knobs)."""
-        value = si / self.si_per_unit
-        return float(round(value)) if self.integer and math.isfinite(value) else value
+    def holds(self, value: float) -> bool:
+        """Whether a device can hold the number: an integer knob takes whole ones only."""
+        return type(value) is float and (not self.integer or value.is_integer())
 
     def _scale(self, line_rate_bps: float) -> float:
         return line_rate_bps / REFERENCE_RATE_BPS if self.scaling == "rate" else 1.0
 
     def default_at(self, line_rate_bps: float) -> float:
-        """Return the vendor default in NVIDIA's unit at this line rate."""
+        """Return the vendor default at this line rate."""
         return self.default * self._scale(line_rate_bps)
 
     def legal_at(self, line_rate_bps: float) -> tuple[float, float]:
-        """Return the closed legal range in NVIDIA's unit at this line rate."""
+        """Return the closed legal range at this line rate."""
         if self.si_unit == "bit/s":
             return self.legal[0], min(self.legal[1], line_rate_bps / self.si_per_unit)
         return self.legal
 
     def tuned_at(self, line_rate_bps: float) -> tuple[float, float]:
-        """Return the range that actions reach, in NVIDIA's unit, at this line rate."""
+        """Return the range that actions reach at this line rate."""
         if self.scaling == "line_fraction":
             line = line_rate_bps / self.si_per_unit
             return self.tuned[0] / 100 * line, self.tuned[1] / 100 * line
@@ -122,7 +121,7 @@ class Knob:
         return low, min(high, self.legal_at(line_rate_bps)[1])
 
     def step_at(self, line_rate_bps: float) -> float:
-        """Return the search step s_p in NVIDIA's unit at this line rate."""
+        """Return the search step s_p at this line rate."""
         if self.scaling == "line_fraction":
             return self.step / 100 * line_rate_bps / self.si_per_unit
         return self.step * self._scale(line_rate_bps)
@@ -183,11 +182,6 @@ class KnobTable:
         """Names of the knobs that the observation shows, in the order of its slots."""
         return tuple(row.name for row in self.rows if row.observed)
 
-    @property
-    def version(self) -> int:
-        """How often rows were added; older files of settings lack the newer rows."""
-        return max(row.since for row in self.rows)
-
     def __getitem__(self, name: str) -> Knob:
         """Return a row by name; raise :class:`UnknownNameError` with near matches."""
         try:
@@ -237,9 +231,22 @@ class KnobTable:
         return {other: name for other, name in pairs if other}
 
 
+def _rows(rows: Iterable[dict[str, Any]]) -> tuple[Knob, ...]:
+    return tuple(
+        Knob(**{**row, "legal": tuple(row["legal"]), "tuned": tuple(row["tuned"])}) for row in rows
+    )
+
+
+_FILE = Path(__file__).parents[1] / "configs" / "schema" / "knobs.json"
+_TABLES = json.loads(_FILE.read_text(encoding="utf-8"))
+_SWITCH = _rows(_TABLES["switch"])
+OPTIONAL_ROWS = _rows(_TABLES["optional"])
+"""Rows of a switch that no table has unless a scenario names them."""
+
+
 def schemes() -> tuple[str, ...]:
     """Return the names of the schemes that have a table; the first one is the default."""
-    return _core.schemes()
+    return tuple(_TABLES["schemes"])
 
 
 def knob_table(scheme: str = "dcqcn") -> KnobTable:
@@ -251,7 +258,7 @@ def knob_table(scheme: str = "dcqcn") -> KnobTable:
 def _table(scheme: str) -> KnobTable:
     if scheme not in schemes():
         raise UnknownNameError("scheme", scheme, schemes())
-    return KnobTable(scheme, tuple(Knob(**row) for row in _core.knob_rows(scheme)))
+    return KnobTable(scheme, (*_rows(_TABLES["schemes"][scheme]), *_SWITCH))
 
 
 DCQCN = knob_table()
@@ -268,94 +275,79 @@ def knob(name: str) -> Knob:
 
 @dataclass(frozen=True)
 class Setting(Mapping[str, float]):
-    """One value per knob of a table, in SI units: an immutable mapping from every name to a float.
+    """One value per knob of a table, in the knob's unit: an immutable mapping from names to floats.
 
-    Build it with :meth:`from_nvidia` or :func:`default_setting`; :meth:`replace` changes some
-    knobs. :meth:`check` raises :class:`ConfigError` for values outside the legal range.
+    A device's whole numbers are whole here: what an integer knob is given is rounded (a half to
+    the even neighbour). Build it with :meth:`of` or :func:`default_setting`; :meth:`replace`
+    changes some knobs; :meth:`check` raises :class:`ConfigError` for a value out of its range.
     """
 
-    values_si: tuple[float, ...]
+    numbers: tuple[float, ...]
     table: KnobTable = field(default=DCQCN, repr=False)
 
     def __post_init__(self) -> None:
-        values, rows = self.values_si, self.table.rows
+        values, rows = self.numbers, self.table.rows
         if not isinstance(values, tuple) or len(values) != len(rows):
             got = len(values) if isinstance(values, tuple) else type(values).__name__
             raise ConfigError(f"a setting has {len(rows)} values, one per knob; got {got}")
-        if not all(type(value) is float for value in values):
-            for row, value in zip(rows, values, strict=True):
-                _number(row.name, value)
+        if not all(map(Knob.holds, rows, values)):
+            held = tuple(map(_held, rows, values))
+            object.__setattr__(self, "numbers", held)
 
     def __getitem__(self, name: str) -> float:
-        return self.values_si[self.table.index[name]]
+        return self.numbers[self.table.index[name]]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.table.knobs)
 
     def __len__(self) -> int:
-        return len(self.values_si)
+        return len(self.numbers)
 
-    def replace(self, changes: Mapping[str, float]) -> Setting:
-        """Return a copy with these knobs (SI units) changed; unknown names raise."""
+    def replace(self, changes: Mapping[str, float] | None = None, /, **knobs: float) -> Setting:
+        """Return a copy with some knobs changed: ``replace(kmin=400)``, or by a mapping.
+
+        Unknown names raise :class:`UnknownNameError`.
+        """
+        changes = {} if changes is None else changes
         self.table.require(changes, "replace")
-        values = list(self.values_si)
-        for name, value in changes.items():
-            values[self.table.index[self.table[name].name]] = _number(name, value)
+        values = list(self.numbers)
+        for name, value in {**changes, **knobs}.items():
+            values[self.table.index[self.table[name].name]] = value
         return Setting(tuple(values), self.table)
 
-    def replace_nvidia(self, changes: Mapping[str, float]) -> Setting:
-        """Return a copy with these knobs, given in NVIDIA's units, changed."""
-        return self.replace({n: self.table[n].to_si(_number(n, v)) for n, v in changes.items()})
-
-    def to_nvidia(self) -> dict[str, float]:
-        """Return every knob in NVIDIA's units, in table order."""
-        rows = zip(self.table.rows, self.values_si, strict=True)
-        return {row.name: row.to_nvidia(value) for row, value in rows}
-
     @classmethod
-    def from_nvidia(
-        cls, values: Mapping[str, float], table: KnobTable = DCQCN, version: int | None = None
-    ) -> Setting:
-        """Build a setting from every knob in NVIDIA's units.
-
-        ``version`` is that of the table when ``values`` were written (default: the present one);
-        knobs that came later may be missing and then have their default.
-        """
+    def of(cls, values: Mapping[str, float], table: KnobTable = DCQCN) -> Setting:
+        """Build a setting from all knobs of the table; raise :class:`ConfigError` if one lacks."""
         for name in values:
             table[name]  # raises for an unknown one
-        limit = table.version if version is None else version
-        missing = [r.name for r in table.rows if r.name not in values and r.since <= limit]
+        missing = [name for name in table.knobs if name not in values]
         if missing:
             raise ConfigError(f"a setting needs every knob; missing: {', '.join(missing)}")
-        given = ((row, values.get(row.name, row.default)) for row in table.rows)
-        return cls(tuple(row.to_si(_number(row.name, value)) for row, value in given), table)
-
-    def canonical(self) -> Setting:
-        """Return the setting as a log in NVIDIA's units gives it back, to the bit."""
-        return Setting.from_nvidia(self.to_nvidia(), self.table)
+        return cls(tuple(values[name] for name in table.knobs), table)
 
     def check(self, line_rate_bps: float, where: str = "setting") -> Setting:
         """Return self if every knob is legal at this line rate, else raise ConfigError."""
-        for name, value in self.to_nvidia().items():
-            row = self.table.knobs[name]
+        for row, value in zip(self.table.rows, self.numbers, strict=True):
             low, high = row.legal_at(line_rate_bps)
             if not low <= value <= high:  # also catches NaN
                 raise ConfigError(
-                    f"{where}: {name} = {value:g} {row.unit} is out of range; "
+                    f"{where}: {row.name} = {value:g} {row.unit} is out of range; "
                     f"expected {low:g} to {high:g} {row.unit}"
                 )
-        kmin, kmax = self.table.knobs["kmin"], self.table.knobs["kmax"]
         if self["kmin"] > self["kmax"]:
             raise ConfigError(
-                f"{where}: kmin = {kmin.to_nvidia(self['kmin']):g} {kmin.unit} is larger than "
-                f"kmax = {kmax.to_nvidia(self['kmax']):g} {kmax.unit}; kmin must be at most kmax"
+                f"{where}: kmin = {self['kmin']:g} KB is larger than kmax = {self['kmax']:g} KB; "
+                "kmin must be at most kmax"
             )
         return self
 
 
+def _held(row: Knob, value: object) -> float:
+    number = _number(row.name, value)
+    return float(round(number)) if row.integer and math.isfinite(number) else number
+
+
 def _number(name: str, value: object) -> float:
-    if type(value) is float:  # as nearly always: quicker than the question below
-        return value
     if not isinstance(value, Real):
         raise ConfigError(f"{name} = {quote(value)}: expected a number")
     try:
@@ -366,7 +358,7 @@ def _number(name: str, value: object) -> float:
 
 def default_setting(line_rate_bps: float = REFERENCE_RATE_BPS, table: KnobTable = DCQCN) -> Setting:
     """Return the vendor's defaults: NVIDIA's for DCQCN, ECN 400 KB / 1600 KB / 0.2 at 100 Gb/s."""
-    return Setting(tuple(k.to_si(k.default_at(line_rate_bps)) for k in table.rows), table)
+    return Setting(tuple(row.default_at(line_rate_bps) for row in table.rows), table)
 
 
 def expert_setting(line_rate_bps: float = REFERENCE_RATE_BPS, table: KnobTable = DCQCN) -> Setting:
@@ -379,9 +371,9 @@ def expert_setting(line_rate_bps: float = REFERENCE_RATE_BPS, table: KnobTable =
 
 
 def setting_with(values: Mapping[str, float], line_rate_bps: float, table: KnobTable) -> Setting:
-    """Return the defaults with those of ``values`` (NVIDIA's units) that the table has."""
+    """Return the defaults with those of ``values`` that the table has."""
     known = {name: value for name, value in values.items() if name in table.knobs}
-    return default_setting(line_rate_bps, table).replace_nvidia(known)
+    return default_setting(line_rate_bps, table).replace(known)
 
 
 def dcqcn_paper_setting(

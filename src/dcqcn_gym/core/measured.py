@@ -1,4 +1,4 @@
-"""One monitor interval as everybody but its backend sees it: judged, under the setting in force.
+"""One monitor interval with the setting in force, its utility and its terms.
 
 The environment and ``simulate`` make an :class:`Interval` with :func:`measure`; the main path, the
 log, ``info`` and the result files read it. Figures that follow from a report alone are computed in
@@ -27,50 +27,20 @@ __all__ = ["Figures", "Interval", "figures_of", "mean_terms", "measure"]
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of one report. A rate or mean of nothing is 0, unless it can be None."""
+    """What follows from one report. A rate or mean of nothing is 0, unless it can be None."""
 
-    start_ps: int
-    """Simulated time at which the interval began."""
-    end_ps: int
-    """Simulated time at which it ended."""
     throughput_bps: float
     """Payload delivered in order, all hosts, bit/s."""
     sent_bps: float
     """Data on the wire, all host uplinks, bit/s."""
-    delivered_bytes: int
-    """Payload delivered in order."""
     rtt_mean_ps: float | None
     """Mean over all RTT samples; None without one."""
     rtt_base_ps: float | None
     """Mean base RTT of the same samples; None without one."""
-    pause_ps: float
+    device_pause_ps: float
     """Paused time of the mean device: over the ports of each, then over hosts and switches."""
-    port_pause_ps: float
-    """Paused time, sum over all ports."""
-    pauses: int
-    """PAUSE frames sent."""
-    marks: int
-    """Packets ECN-marked."""
-    cnps: int
-    """CNPs sent."""
-    drops: int
-    """Packets dropped."""
-    data_packets: int
-    """Data packets sent by hosts."""
-    acks: int
-    """ACKs sent."""
-    retransmitted_packets: int
-    """Data packets sent again."""
-    packet_hops: int
-    """Packets times links, the engine's work."""
-    rate_cuts: int
-    """Cuts of sending rates."""
-    rate_increases: int
-    """Increases of sending rates."""
     max_queue_bytes: int
     """Longest queue of any port."""
-    active_flows: int
-    """Flows that exist at the end."""
     finished_flows: int
     """Flows that finished."""
 
@@ -83,27 +53,12 @@ def figures_of(report: IntervalReport) -> Figures:
     base_ps = float((report.rtt_count * report.rtt_base_ps).sum())
     sent_bits = 8.0 * float(report.host_tx_bytes.sum())
     return Figures(
-        start_ps=int(report.start_ps),
-        end_ps=int(report.end_ps),
         throughput_bps=report.delivered_bytes * 8 / seconds if seconds > 0 else 0.0,
         sent_bps=sent_bits / seconds if seconds > 0 else 0.0,
-        delivered_bytes=int(report.delivered_bytes),
         rtt_mean_ps=int(report.rtt_sum_ps.sum()) / samples if samples else None,
         rtt_base_ps=base_ps / samples if samples else None,
-        pause_ps=float(pause.mean()) if len(pause) else 0.0,
-        port_pause_ps=float(report.port_pause_ps.sum()),
-        pauses=int(report.pauses),
-        marks=int(report.marks),
-        cnps=int(report.cnps),
-        drops=int(report.drops),
-        data_packets=int(report.data_packets),
-        acks=int(report.acks),
-        retransmitted_packets=int(report.retransmitted_packets),
-        packet_hops=int(report.packet_hops),
-        rate_cuts=int(report.rate_cuts),
-        rate_increases=int(report.rate_increases),
+        device_pause_ps=float(pause.mean()) if len(pause) else 0.0,
         max_queue_bytes=int(report.port_max_queue_bytes.max(initial=0)),
-        active_flows=int(report.active_flows),
         finished_flows=len(report.finished.src),
     )
 

@@ -1,4 +1,4 @@
-"""What a tuner may need to see, what a world offers, and which figures a world cannot know."""
+"""What a tuner may need to see, what a backend offers, and which figures it cannot know."""
 
 from __future__ import annotations
 

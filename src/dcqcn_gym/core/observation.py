@@ -1,4 +1,4 @@
-"""What an environment shows and a tuner is told: one flat vector of float32 numbers."""
+"""What an environment shows and a tuner is given: one flat vector of float32 numbers."""
 
 from __future__ import annotations
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from dcqcn_gym import _core
-from dcqcn_gym.core.knobs import Knob, KnobTable, Setting
+from dcqcn_gym.core.knobs import OPTIONAL_ROWS, Knob, KnobTable, Setting
 
 __all__ = ["OPTIONAL_KNOBS", "keeping_optional", "with_optional"]
 
-OPTIONAL_KNOBS: Mapping[str, Knob] = {
-    row["name"]: Knob(**row) for row in _core.optional_knob_rows()
-}
+OPTIONAL_KNOBS: Mapping[str, Knob] = {row.name: row for row in OPTIONAL_ROWS}
 """Every optional row by its name."""
 
 

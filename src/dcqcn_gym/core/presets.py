@@ -48,7 +48,7 @@ _DOLCE = {"kmin": 7, "kmax": 500, "dolce_cnp_gap": 50}
 
 def _of_paper(changes: Mapping[str, float], line_rate_bps: float, table: KnobTable) -> Setting:
     known = {name: value for name, value in changes.items() if name in table.knobs}
-    return dcqcn_paper_setting(line_rate_bps, table).replace_nvidia(known)
+    return dcqcn_paper_setting(line_rate_bps, table).replace(known)
 
 
 def _scaled_paper(line_rate_bps: float, table: KnobTable) -> Setting:

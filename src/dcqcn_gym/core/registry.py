@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
+from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -85,6 +86,18 @@ class Registry(Generic[T]):
             self._target(name)
         elif not (path := Path(name.rpartition(":")[0])).exists():
             raise ConfigError(_no_file(self.kind, path))
+
+    def source(self, name: str) -> tuple[Path, str]:
+        """Return the file and the class that a name stands for; imports nothing.
+
+        Raises what :meth:`check_name` does, and ConfigError for a module that is not found.
+        """
+        self.check_name(name)
+        if is_file(name):
+            path, _, attribute = name.rpartition(":")
+            return Path(path), attribute
+        module, attribute = self._target(name)
+        return _file_of(module, f"{self.kind} {name!r}"), attribute
 
     def _target(self, name: str) -> tuple[str, str]:
         """Return module and class of a registered name."""
@@ -167,6 +180,19 @@ def _lacks(found: type, missing: list[str], base: str) -> str:
 
 def _owner(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "a package"
+
+
+def _file_of(module: str, source: str) -> Path:
+    """Return a module's file; unlike ``importlib.util.find_spec`` without importing its package."""
+    first, *rest = module.split(".")
+    spec, name = importlib.util.find_spec(first), first
+    for part in rest:
+        name = f"{name}.{part}"
+        inside = spec.submodule_search_locations if spec is not None else None
+        spec = None if inside is None else PathFinder.find_spec(name, inside)
+    if spec is None or spec.origin is None:
+        raise ConfigError(f"{source}: {module} cannot be found")
+    return Path(spec.origin)
 
 
 def _load_file(kind: str, path: Path) -> ModuleType:

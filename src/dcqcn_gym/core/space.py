@@ -1,6 +1,6 @@
 """The action space: a box of [-1, 1] per knob, mapped to values that are always valid.
 
-Knobs whose row says so are on a log scale, integer knobs are whole numbers of NVIDIA's unit, ECN
+Knobs whose row says so are on a log scale, integer knobs are whole numbers of their unit, ECN
 thresholds whole bytes. When both ECN thresholds are tuned, Kmax is Kmin plus a share of the gap
 that is left up to the largest Kmax, so Kmin <= Kmax holds for every action.
 """
@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Axis:
-    """One knob's tuned range at a line rate, in NVIDIA's unit, and its scale."""
+    """One knob's tuned range at a line rate, and its scale."""
 
     row: Knob
     low: float
@@ -68,12 +68,8 @@ class _Axis:
         if self.row.integer:
             value = float(round(value))
             return min(max(value, math.ceil(self.low)), math.floor(self.high))
-        return self.row.to_nvidia(self.si(value))
-
-    def si(self, value: float) -> float:
-        """Convert to SI; a size is a whole number of bytes."""
-        si = self.row.to_si(value)
-        return float(round(si)) if self.row.si_unit == "B" else si
+        unit = self.row.si_per_unit  # a size is a whole number of bytes
+        return (float(round(value * unit)) if self.row.si_unit == "B" else value * unit) / unit
 
     def clip(self, value: float) -> float:
         """Bring any finite value into the range; "off" becomes what it acts like."""
@@ -83,7 +79,7 @@ class _Axis:
 
 
 def bounded_threshold(values: Mapping[str, float], base: Mapping[str, float]) -> dict[str, float]:
-    """Return SI values in which an ECN threshold that comes alone does not pass that of ``base``.
+    """Return values in which an ECN threshold that comes alone does not pass that of ``base``.
 
     The other one is not turned, so it stays where it is and Kmin <= Kmax is up to this one.
     """
@@ -96,11 +92,11 @@ def bounded_threshold(values: Mapping[str, float], base: Mapping[str, float]) ->
 
 
 class KnobSpace:
-    """The tuned knobs in a fixed order, and the maps between unit actions and SI values.
+    """The tuned knobs in a fixed order, and the maps between unit actions and values.
 
     ``knobs`` are names of the knob table, each at most once (default: those that tuners move);
     ``line_rate_bps`` is the rate of the host links, which scales ECN thresholds and the first-CNP
-    rate. ``ranges`` replace tuned ranges of the table (NVIDIA's units, at this line rate). Unknown
+    rate. ``ranges`` replace tuned ranges of the table (at this line rate). Unknown
     or repeated names, a rate that is not positive and ranges that leave no setting raise
     :class:`ConfigError`.
     """
@@ -168,7 +164,7 @@ class KnobSpace:
         return _Axis(row, *row.tuned_at(self.line_rate_bps))
 
     def decode(self, unit: npt.ArrayLike) -> dict[str, float]:
-        """Return the SI value of each knob for an action of shape (n,), clipped to [-1, 1].
+        """Return the value of each knob for an action of shape (n,), clipped to [-1, 1].
 
         Raises :class:`ConfigError` for another shape, NaN or infinity.
         """
@@ -181,20 +177,17 @@ class KnobSpace:
             axis = self._axes["kmax"]
             share = float(shares[self.knobs.index("kmax")])
             values["kmax"] = axis.value(share, max(values["kmin"], axis.low))
-        return {name: self._axes[name].si(value) for name, value in values.items()}
+        return values
 
     def encode(self, setting: Mapping[str, float]) -> FloatArray:
-        """Return the action in [-1, 1], shape (n,), that is nearest to ``setting`` (SI units).
+        """Return the action in [-1, 1], shape (n,), that is nearest to ``setting``.
 
         Values outside the tuned range go to its edge; an "off" value is encoded as the value it
         acts like. For a setting inside the space :meth:`decode` gives the same values back. A
         Setting of another knob table raises :class:`ConfigError`.
         """
         self.table.require(setting, "a space of knobs")
-        values = {
-            name: self._axes[name].row.to_nvidia(si)
-            for name, si in self.clip({name: setting[name] for name in self.knobs}).items()
-        }
+        values = self.clip({name: setting[name] for name in self.knobs})
         shares = [self._axes[name].share(values[name]) for name in self.knobs]
         if self._paired:
             axis = self._axes["kmax"]
@@ -212,7 +205,7 @@ class KnobSpace:
         return base.replace(bounded_threshold(self.decode(unit), base))
 
     def moved(self, values: Mapping[str, float], base: Setting) -> Setting:
-        """Return ``base`` with these SI values, brought into their ranges as by :meth:`clip`.
+        """Return ``base`` with these values, brought into their ranges as by :meth:`clip`.
 
         An ECN threshold without the other one is bounded as in :meth:`setting`. Raises
         :class:`ConfigError` as both do.
@@ -221,7 +214,7 @@ class KnobSpace:
         return base.replace(bounded_threshold(self.clip(values), base))
 
     def clip(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Return SI values brought into the tuned range, whole units, Kmin <= Kmax.
+        """Return values brought into the tuned range, whole units, Kmin <= Kmax.
 
         Any knob of the table is accepted, also one outside this space. An "off" value becomes the
         value it acts like. Raises :class:`ConfigError` for NaN and infinity.
@@ -231,7 +224,7 @@ class KnobSpace:
             axis = self._axes.get(name) or self._axis(name)
             if not math.isfinite(value):
                 raise ConfigError(f"{name} = {value}: expected a finite number")
-            clipped[name] = axis.si(axis.clip(axis.row.to_nvidia(value)))
+            clipped[name] = axis.clip(value)
         if "kmin" in clipped and "kmax" in clipped:
             clipped["kmax"] = max(clipped["kmin"], clipped["kmax"])
         return clipped

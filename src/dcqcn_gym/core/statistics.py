@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -115,6 +115,7 @@ class Estimate:
 
     They are unknown for a single value, where one of several values is infinite, and for values
     that are all the same (``constant``): seeds that change nothing say nothing about other traffic.
+    So it is with every seed of traffic that is not drawn: :meth:`of_one_trace`.
     """
 
     mean: float
@@ -127,6 +128,10 @@ class Estimate:
     def known(self) -> bool:
         """True if there is an interval."""
         return self.low is not None and self.high is not None
+
+    def of_one_trace(self) -> Estimate:
+        """Return it for seeds that all had the same traffic: the mean, and no interval."""
+        return replace(self, low=None, high=None, constant=True) if self.n else self
 
     @property
     def sign(self) -> int:

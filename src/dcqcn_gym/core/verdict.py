@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -70,6 +70,8 @@ class Measured:
     utility: float
     rounds_ps: Sequence[float] = ()
     """Times of the rounds of collectives, the running one at its age."""
+    drawn: bool = True
+    """False if its traffic is the same on every seed."""
 
     @cached_property
     def classes(self) -> Sequence[ClassFigures]:
@@ -132,6 +134,7 @@ def pooled(runs: Sequence[Measured]) -> Measured:
         pause_share=mean(lambda m: m.pause_share),
         utility=mean(lambda m: m.utility),
         rounds_ps=[time for m in runs for time in m.rounds_ps],
+        drawn=all(m.drawn for m in runs),
     )
 
 
@@ -192,6 +195,11 @@ class Verdict:
     flags: tuple[Flag, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
+    @property
+    def harms(self) -> bool:
+        """True if a limit is crossed."""
+        return any(flag.state == "up" for flag in self.flags)
+
 
 def scores(
     ours: Sequence[Seen],
@@ -219,8 +227,11 @@ def scores_by_seed(
     return [math.nan if v is None else v for v in values]
 
 
-def changes(ours: Sequence[Seen], reference: Sequence[Seen]) -> list[Change]:
-    """Return every figure of the verdict's table, in its order."""
+def changes(ours: Sequence[Seen], reference: Sequence[Seen], *, drawn: bool = True) -> list[Change]:
+    """Return every figure of the verdict's table, in its order.
+
+    ``drawn``: seeds differ in their traffic; without it there are no intervals.
+    """
     rows = [
         _change("goodput", ours, reference, lambda m: m.goodput_bps, relative=True, lower=False),
         _change("rtt", ours, reference, lambda m: m.rtt_s, relative=True),
@@ -239,16 +250,20 @@ def changes(ours: Sequence[Seen], reference: Sequence[Seen]) -> list[Change]:
     if any(m.rounds_ps for m in ours):
         rows.append(_change("round", ours, reference, _mean_round, relative=True))
     rows.append(_change("utility", ours, reference, lambda m: m.utility, lower=False))
-    return rows
+    if drawn:
+        return rows
+    return [replace(row, change=row.change.of_one_trace()) for row in rows]
 
 
 def flags(
     ours: Sequence[Seen],
     default: Sequence[Seen],
     limits: Mapping[str, float] = LIMITS,
+    *,
+    drawn: bool = True,
 ) -> tuple[Flag, ...]:
     """Return every safety flag; classes with too few flows are ``few``."""
-    table = {row.key: row for row in changes(ours, default)}
+    table = {row.key: row for row in changes(ours, default, drawn=drawn)}
     found = []
     for i, flow_class in enumerate(CLASSES):
         count = min((m.classes[i].count for m in (*ours, *default)), default=0)
@@ -268,17 +283,18 @@ def verdict(ours: Sequence[Measured], default: Sequence[Measured]) -> Verdict:
     The first rule that applies gives the word: ``no evidence``, ``one trace``, ``starves``,
     ``trades``, ``worse``, ``better``, ``nothing gained``.
     """
-    s = scores(ours, default)
+    drawn = all(m.drawn for m in (*ours, *default))
+    s = scores(ours, default) if drawn else scores(ours, default).of_one_trace()
     if s.n == 0 or not any(m.flows.finished.any() for m in (*ours, *default)):
         return Verdict("no evidence", NOTHING_FINISHED, "unknown", estimate([]))
-    raised = flags(ours, default)
+    raised = flags(ours, default, drawn=drawn)
     up = [flag for flag in raised if flag.state == "up"]
-    table = {row.key: row for row in changes(ours, default)}
+    table = {row.key: row for row in changes(ours, default, drawn=drawn)}
     notes = tuple(_open_note(flag) for flag in raised if flag.state == "open")
     word, text = _words(s, up, table)
     if not s.known and not (s.constant and s.mean == 0):
         what = (
-            "every seed gives the same traffic: one trace, no interval"
+            "the traffic is the same on every seed: one trace, no interval"
             if s.constant
             else "one seed, no interval: it may be chance"
         )

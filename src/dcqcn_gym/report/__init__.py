@@ -1,4 +1,4 @@
-"""Room `report`: turns the logs of a run into one self-contained page."""
+"""Turns the logs of a run into one self-contained page."""
 
 from dcqcn_gym.report.page import build_report
 

@@ -28,7 +28,7 @@ Summary = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ApplicationRow:
-    """One setting: estimates over its runs, of none where no run tells it."""
+    """One setting: estimates over its runs, of none where no run has it."""
 
     setting: str
     operations: int

@@ -13,6 +13,11 @@ __all__ = ["Axis", "FloatArray", "linear_axis", "log_axis", "named_axis"]
 
 FloatArray = npt.NDArray[np.float64]
 
+LOG_STEPS = ((1, 2, 5), (1, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 3, 5, 7))
+"""Ticks of a decade on a logarithmic axis: the first that give :data:`FEWEST_TICKS`."""
+FEWEST_TICKS = 4
+NAMED_DECADES = 2.5
+"""On a logarithmic axis of fewer decades every tick has its label."""
 LARGEST = 1e290
 """Values beyond it are drawn there: a span of doubles must not overflow."""
 
@@ -72,17 +77,24 @@ def _tick(value: float, digits: int) -> str:
 
 
 def log_axis(values: Sequence[FloatArray], unit: str = "") -> Axis:
-    """Return a logarithmic axis that holds all finite positive values."""
+    """Return a logarithmic axis that holds all finite positive values, with ticks at 1, 2 and 5.
+
+    Over many decades 2 and 5 have no label, over very many they are left out.
+    """
     known = _known(values)
     known = known[known > 1e-280]
     low, high = (float(known.min()), float(known.max())) if known.size else (1.0, 10.0)
     low, high = low / 1.1, high * 1.15
     decades = math.log10(high / low)
-    steps = (1, 1.2, 1.5, 2, 3, 5, 7) if decades < 0.8 else (1, 2, 5) if decades < 2.5 else (1,)
     skip = max(1, round(decades / 6))
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1, skip)
-    places = [m * 10.0**e for e in exponents for m in steps]
-    ticks = [(p, f"{p:.7g}{unit}") for p in places if low <= p <= high]
+    places: list[tuple[float, float]] = []
+    for steps in LOG_STEPS if skip == 1 else ((1,),):
+        places = [(m, m * 10.0**e) for e in exponents for m in steps if low <= m * 10.0**e <= high]
+        if len(places) >= FEWEST_TICKS:
+            break
+    named = decades < NAMED_DECADES
+    ticks = [(p, f"{p:.7g}{unit}" if named or m == 1 else "") for m, p in places]
     return Axis(low, high, tuple(ticks), log=True)
 
 

@@ -23,6 +23,8 @@ __all__ = ["Chart", "Key", "Panel"]
 
 SIDE = 1000
 """Units of a panel's inner SVG along either axis."""
+ARROW = 8.0
+"""Length of an arrow's head, in the same units."""
 FILE_WIDTH, FILE_LEFT, FILE_GAP = 860, 64, 64
 """Of a chart that is a file of its own, in pixels: width, left margin, room around a panel."""
 
@@ -60,6 +62,11 @@ class Panel:
         return " names" * self.wide_names + " deep" * (lines > 1)
 
     @property
+    def heading(self) -> str:
+        """The title, which says where the scale along y is logarithmic."""
+        return f"{self.title} (log scale)" if self.y.log else self.title
+
+    @property
     def keys(self) -> list[Key]:
         """The series, each once."""
         return list(dict.fromkeys(key for key, _, _ in self._marks if key is not None))
@@ -83,6 +90,18 @@ class Panel:
         """Draw a broad faint line between two points."""
         ends = [self._points([x], [y])[0] for x, y in (start, stop)]
         self._marks.append((key, _path("stem", ends), ""))
+
+    def span(self, key: Key, low: float, high: float, y: float) -> None:
+        """Draw a broad faint line along x; an arrow at the frame says where it goes on."""
+        first, last = max(low, self.x.low), min(high, self.x.high)
+        if first < last:
+            self.stem(key, (first, y), (last, y))
+        edges = ((low < first, 0.0, ARROW), (high > last, float(SIDE), SIDE - ARROW))
+        up, tip, down = (SIDE - float(self.y.at(y + d)) * SIDE for d in (-0.25, 0.0, 0.25))
+        for cut, end, back in edges:
+            if cut:
+                head = [(back, up), (end, tip), (back, down)]
+                self._marks.append((key, _path("line arrow", head), ""))
 
     def dot(self, key: Key, x: float, y: float, tip: str, *, hollow: bool = False) -> None:
         """Draw a dot with words for who points at it; nothing where x or y is not known."""
@@ -127,7 +146,7 @@ class Panel:
         follow = ' data-follow="1"' if self.follow else ""
         place = place or f' style="height:{self.height}px"'
         return (
-            f'<svg class="panel" role="img" aria-label="{escape(self.title)}"'
+            f'<svg class="panel" role="img" aria-label="{escape(self.heading)}"'
             f"{place}>{self._grid()}"
             f'<svg class="marks" width="100%" height="100%" viewBox="0 0 {SIDE} {SIDE}" '
             f'preserveAspectRatio="none"{scales}{follow}>{"".join(marks)}</svg></svg>'
@@ -138,20 +157,22 @@ class Panel:
         for value, label in self.y.ticks:
             at = f"{100 - 100 * float(self.y.at(value)):.2f}%"
             parts.append(f'<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/>')
-            parts.append(f'<text class="tick y" x="-8" y="{at}" dy=".32em">{escape(label)}</text>')
+            if label:
+                parts.append(
+                    f'<text class="tick y" x="-8" y="{at}" dy=".32em">{escape(label)}</text>'
+                )
         for value, label in self.x.ticks:
             at = f"{100 * float(self.x.at(value)):.2f}%"
             parts.append(f'<line class="grid" x1="{at}" x2="{at}" y1="0" y2="100%"/>')
-            words = label.split("\n")
+            words = label.split("\n") if label else []
             for i, word in enumerate(words):
                 dy = 1.4 + 1.15 * i
                 parts.append(
                     f'<text class="tick x" x="{at}" y="100%" dy="{dy:.2f}em">{escape(word)}</text>'
                 )
-        if self.x_label:
-            parts.append(
-                f'<text class="name x" x="100%" y="100%" dy="2.7em">{escape(self.x_label)}</text>'
-            )
+        name = ", ".join(filter(None, (self.x_label, "log scale" * self.x.log)))
+        if name:
+            parts.append(f'<text class="name x" x="100%" y="100%" dy="2.7em">{escape(name)}</text>')
         return "".join(parts)
 
 
@@ -204,7 +225,7 @@ class Chart:
         ]
         legend = f'<div class="legend">{"".join(buttons)}</div>' if len(keys) > 1 else ""
         panels = "".join(
-            f'<div class="plot{panel.room}"><h4>{escape(panel.title)}</h4>{panel.svg(keys)}</div>'
+            f'<div class="plot{panel.room}"><h4>{escape(panel.heading)}</h4>{panel.svg(keys)}</div>'
             for panel in self.panels
         )
         side = " many" if self.columns > 1 else ""
@@ -233,7 +254,7 @@ class Chart:
             for i, panel in enumerate(row):
                 begin, top = left + i * each, at + 26
                 said = f'class="title" x="{begin:g}" y="{top - 9:g}"'
-                parts.append(f"<text {said}>{escape(panel.title)}</text>")
+                parts.append(f"<text {said}>{escape(panel.heading)}</text>")
                 place = (f' x="{begin:g}" y="{top:g}" width="{each - left - 8:g}" '
                          f'height="{panel.height}" overflow="visible"')  # fmt: skip
                 parts.append(panel.svg(keys, place))

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from dcqcn_gym.core.collectives import summary_of_rounds
+import numpy as np
+
+from dcqcn_gym.core.collectives import no_round, summary_of_rounds
 from dcqcn_gym.core.statistics import Estimate, paired_change
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.workloads import collectives_of
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.rows import REFERENCES
 
-__all__ = ["CollectiveRow", "CollectiveTable", "collective_tables"]
+__all__ = ["CollectiveRow", "CollectiveTable", "collective_tables", "unfinished_rounds"]
 
 Summary = Mapping[str, Any]
 
@@ -42,16 +46,30 @@ def collective_tables(data: ReportData) -> list[CollectiveTable]:
         name: [data.references[name]] for name in REFERENCES if name in data.references
     }
     during[str(data.run.header.get("tuner", "tuned"))] = [data.run]
-    fresh: dict[str, Sequence[Series]] = {
-        name: [data.evaluation[name][seed] for seed in data.seeds]
-        for name in (*REFERENCES, "recommended")
-        if data.seeds
-    }
-    tables = [{name: _Rounds.of(runs) for name, runs in part.items()} for part in (during, fresh)]
+    parts = (during, data.fresh)
+    tables = [{name: _Rounds.of(runs) for name, runs in part.items()} for part in parts]
     seen = {w: s for rounds in tables[0].values() for w, s in rounds.pooled.items()}
     return [
         CollectiveTable(_title(seen[w]), *(_rows(table, w) for table in tables))
         for w in sorted(seen)
+    ]
+
+
+def unfinished_rounds(data: ReportData) -> list[str]:
+    """Return a sentence per collective without a finished round while tuning."""
+    try:
+        scenario = Scenario.model_validate(data.run.header.get("scenario"))
+    except ValueError:  # a ConfigError is one
+        return []
+    rounds = _Rounds.of([data.run]).pooled
+    alone = len(scenario.workloads) == 1
+    delivered = float(np.nansum(data.run.column("delivered_bytes"))) if alone else None
+    return [
+        no_round(
+            {"collective": c.kind, "ranks": c.ranks, "bytes": c.bytes}, len(data.run), delivered
+        )
+        for c in collectives_of(scenario.workloads, scenario.fabric)
+        if c.workload not in rounds
     ]
 
 
@@ -65,11 +83,13 @@ class _Rounds:
 
     each: Sequence[Mapping[int, Summary]]
     pooled: Mapping[int, Summary]
+    drawn: bool
 
     @classmethod
     def of(cls, runs: Sequence[Series]) -> _Rounds:
         logged = [[r for record in run.records for r in record.get("rounds", ())] for run in runs]
-        return cls([_by_workload(rounds) for rounds in logged], _by_workload(chain(*logged)))
+        drawn = all(run.drawn for run in runs)
+        return cls([_by_workload(rounds) for rounds in logged], _by_workload(chain(*logged)), drawn)
 
 
 def _by_workload(rounds: Iterable[Mapping[str, Any]]) -> dict[int, Summary]:
@@ -95,4 +115,5 @@ def _change(ours: _Rounds, default: _Rounds | None, workload: int) -> Estimate |
     ]
     if not pairs:
         return None
-    return paired_change([a for a, _ in pairs], [b for _, b in pairs], relative=True)
+    change = paired_change([a for a, _ in pairs], [b for _, b in pairs], relative=True)
+    return change if ours.drawn else change.of_one_trace()

@@ -15,7 +15,7 @@ HARDWARE = "hardware"
 
 
 def command_again(header: Mapping[str, Any], out: str) -> str:
-    """Return the words to type; a scenario of somebody's own is told apart by a comment."""
+    """Return the words to type; a scenario of somebody's own is marked by a comment."""
     backend, _, given = str(header.get("backend")).partition(":")
     words, note = _scenario_words(header)
     program = [

@@ -32,6 +32,14 @@ class ReportData:
     timing: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def fresh(self) -> Mapping[str, list[Series]]:
+        """The runs on fresh seeds: default, expert and what was ``found``; empty without any."""
+        names = {**{name: name for name in REFERENCES}, "found": "recommended"}
+        if not self.seeds:
+            return {}
+        return {k: [self.evaluation[name][s] for s in self.seeds] for k, name in names.items()}
+
+    @property
     def seeds(self) -> list[int]:
         """Fresh seeds on which the recommendation and both references were run."""
         names = ("recommended", *REFERENCES)
@@ -65,7 +73,7 @@ def load_report_data(directory: Path) -> ReportData:
     evaluation = _evaluation(directory, notes)
     recommended = _recommended(run, notes)
     if finished and not evaluation:
-        notes.append("The recommended setting was not tried on fresh seeds.")
+        notes.append("What was found was not tried on fresh seeds.")
     return ReportData(
         directory, run, references, evaluation, recommended, finished, notes, _timing(directory)
     )
@@ -118,7 +126,7 @@ def _recommended(run: Series, notes: list[str]) -> Mapping[str, float] | None:
         found = run.end["recommended"]
         if "cluster" in found:
             notes.append(
-                "The recommendation sets groups of devices apart: the table shows the group "
+                "What was found sets groups of devices apart: the table shows the group "
                 f"'cluster', best.json all of them ({', '.join(found)})."
             )
         return cluster_setting(found)

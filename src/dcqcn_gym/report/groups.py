@@ -13,7 +13,7 @@ __all__ = ["GroupTable", "group_table"]
 
 @dataclass(frozen=True)
 class GroupTable:
-    """Knobs that some group has apart, and one line per group, in NVIDIA's units."""
+    """Knobs that some group sets on its own, and one line per group, in NVIDIA's units."""
 
     columns: tuple[str, ...]
     """Name and unit of each knob; the name alone of another scheme's."""

@@ -5,25 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from dcqcn_gym.report.data import ReportData
-from dcqcn_gym.report.judged import Judged, judge, mean_utility, measured, tells_unfinished
+from dcqcn_gym.report.judged import Judged, judge, measured, tells_unfinished
+from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged
-from dcqcn_gym.runs.rows import REFERENCES
 from dcqcn_gym.runs.table import count_of, number
 
 __all__ = ["headline", "judged_run"]
 
 
 def judged_run(data: ReportData) -> Judged | None:
-    """Return how the recommended setting stands on fresh seeds; None if it was not tried there."""
+    """Return how what was found stands on fresh seeds; None if it was not tried there."""
     if not data.seeds:
         return None
-    runs = {
-        name: [data.evaluation[name][seed] for seed in data.seeds]
-        for name in (*REFERENCES, "recommended")
-    }
+    runs = data.fresh
     told = all(tells_unfinished(series) for found in runs.values() for series in found)
     figures = {name: [measured(series) for series in found] for name, found in runs.items()}
-    ours = figures.pop("recommended")
+    ours = figures.pop("found")
     return judge(ours, figures, told=told)
 
 
@@ -36,9 +33,12 @@ def headline(data: ReportData, judged: Judged | None) -> VerdictBlock:
     tuner = str(data.run.header.get("tuner", "the tuner"))
     if judged is None:
         return unjudged(_unjudged_title(data), _search(data, tuner))
-    first = data.evaluation["recommended"][data.seeds[0]]
+    first = data.fresh["found"][0]
     length = number((first.window_ps[1] - first.window_ps[0]) * 1e-9)
-    what = f"on {count_of(judged.seeds, 'fresh seed')} of {count_of(len(first), 'interval')}"
+    runs = count_of(judged.seeds, "fresh seed")
+    if not judged.drawn:
+        runs = f"{count_of(judged.seeds, 'run')} of the traffic that it was tuned on,"
+    what = f"on {runs} of {count_of(len(first), 'interval')}"
     return block(judged, who=tuner, evidence=f"{what} ({length} ms)")
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcqcn_gym.core.score import GUARD, Flows
-from dcqcn_gym.core.statistics import estimate
+from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.core.verdict import Change, Measured, Verdict, changes, verdict
+from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.series import Series
 
-__all__ = ["Judged", "judge", "mean_utility", "measured", "tells_unfinished"]
+__all__ = ["Judged", "judge", "measured", "tells_unfinished"]
 
 UNTOLD = (
     "the logs do not tell which flows were unfinished (they are of an earlier version or of a "
@@ -30,21 +31,19 @@ class Judged:
     verdict: Verdict
     against: Mapping[str, Sequence[Change]]
     seeds: int
-
-
-def mean_utility(series: Series) -> float:
-    """Return the mean utility over the intervals with traffic; NaN if there is none."""
-    values = series.utility[series.busy] if len(series) else np.zeros(0)
-    return float(np.mean(values)) if values.size else float("nan")
+    drawn: bool = True
+    """False if the traffic is the same on every seed."""
+    better: tuple[str, Estimate] | None = None
+    """The reference with the best S of those that cross no limit, where that is above ours."""
 
 
 def tells_unfinished(series: Series) -> bool:
-    """Return whether the log tells the flows that were not finished."""
+    """Return whether the log has the flows that were not finished."""
     return series.left is not None
 
 
 def measured(series: Series) -> Measured:
-    """Return what counts for the verdict of a log; no flows where unfinished ones are not told."""
+    """Return what counts for the verdict of a log; no flows where unfinished ones are unknown."""
     begin, end = series.window_ps
     seconds = (end - begin) * 1e-12
     delivered = series.column("delivered_bytes")
@@ -57,6 +56,7 @@ def measured(series: Series) -> Measured:
         pause_share=float(np.mean(series.pause_share)) if len(series) else float("nan"),
         utility=mean_utility(series),
         rounds_ps=_rounds_ps(series),
+        drawn=series.drawn,
     )
 
 
@@ -82,10 +82,27 @@ def judge(
 ) -> Judged:
     """Judge a setting by what was measured seed by seed; the first reference is the default.
 
-    ``told`` is False if a log does not tell its unfinished flows: then there is no verdict.
+    ``told`` is False if a log lacks its unfinished flows: then there is no verdict.
     """
     found = verdict(ours, next(iter(references.values())))
     if not told:
         found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
-    against = {name: changes(ours, theirs) for name, theirs in references.items()}
-    return Judged(found, against, len(ours))
+    drawn = all(m.drawn for m in ours)
+    against = {name: changes(ours, theirs, drawn=drawn) for name, theirs in references.items()}
+    return Judged(found, against, len(ours), drawn, _better(found, references))
+
+
+def _better(
+    found: Verdict, references: Mapping[str, Sequence[Measured]]
+) -> tuple[str, Estimate] | None:
+    """Return the reference that is better than what was judged, with its S over the default."""
+    if not found.score.n:
+        return None
+    (default, base), *others = references.items()
+    verdicts = {name: verdict(theirs, base) for name, theirs in others}
+    scores = {default: Estimate(0.0, None, None, found.score.n)}
+    scores |= {name: v.score for name, v in verdicts.items() if v.score.n and not v.harms}
+    best = max(scores, key=lambda name: scores[name].mean)
+    if not found.harms and found.score.mean >= scores[best].mean:
+        return None
+    return best, scores[best]

@@ -49,7 +49,7 @@ CURVES_FILE = "fct-cdf.csv"
 
 @dataclass(frozen=True)
 class NetworkFigures:
-    """One run, or the means of several; NaN where a run tells nothing."""
+    """One run, or the means of several; NaN where a run has nothing."""
 
     rtt_p99_us: float
     """99th percentile, over the monitor intervals with traffic, of their mean round trip."""
@@ -72,7 +72,7 @@ def network_figures(run: Series) -> NetworkFigures:
 
 
 def mean_figures(runs: Sequence[NetworkFigures]) -> NetworkFigures:
-    """Return the means over runs of what each tells."""
+    """Return the means over runs of what each has."""
     return NetworkFigures(
         rtt_p99_us=estimate([r.rtt_p99_us for r in runs]).mean,
         jain=estimate([r.jain for r in runs]).mean,
@@ -167,7 +167,8 @@ def cdf_rows(
 ) -> Iterator[tuple[str, int, float, float]]:
     """Yield size, flows, completion time in ns and share of a curve.
 
-    Curves of more than :data:`CDF_POINTS` flows keep ranks evenly apart, the first and the last.
+    Curves of more than :data:`CDF_POINTS` flows keep ranks at even distances, the first and the
+    last.
     """
     for size_bin in bins:
         chosen = np.sort(fct_ps[(size >= size_bin.low) & (size < size_bin.high)])

@@ -27,12 +27,13 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report import figures, groups
 from dcqcn_gym.report.applications import application_tables, applications_of_run, grid_of
 from dcqcn_gym.report.chart import Chart
-from dcqcn_gym.report.collectives import collective_tables
+from dcqcn_gym.report.collectives import collective_tables, unfinished_rounds
 from dcqcn_gym.report.command import command_again
 from dcqcn_gym.report.data import ReportData, load_report_data
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
-from dcqcn_gym.report.judged import mean_utility, tells_unfinished
+from dcqcn_gym.report.judged import tells_unfinished
+from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.network import (
     CURVES_FILE,
     mean_figures,
@@ -46,6 +47,7 @@ from dcqcn_gym.report.results import write_run_results
 from dcqcn_gym.report.run_list import recorded_runs
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
 from dcqcn_gym.report.tables import BinTable, during_table, fresh_table
+from dcqcn_gym.report.verdict_block import VerdictBlock
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.log import Run, RunDir, write_atomically
 from dcqcn_gym.runs.rows import REFERENCES
@@ -56,7 +58,7 @@ __all__ = ["build_report"]
 LABELS: Mapping[str, str] = {"default": "default", "expert": "expert"}
 TRAFFIC: Mapping[str, str] = {
     "tuning": "while tuning, on the same traffic",
-    "fresh": "the recommended setting on fresh traffic",
+    "fresh": "what was found on fresh traffic",
 }
 
 
@@ -99,19 +101,21 @@ def build_report(run_dir: Path | str, *, bins: str | None = None, curves: bool =
 def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
     header = data.run.header
     judged = judged_run(data)
+    top = headline(data, judged)
     fresh = fresh_table(data)
     return {
         "scenario": _scenario(header),
         "tuner": header.get("tuner", "unknown"),
-        "headline": headline(data, judged),
+        "headline": top,
         "judged": judged,
-        "notes": data.notes,
+        "notes": [*data.notes, *(f"{s[0].upper()}{s[1:]}." for s in unfinished_rounds(data))],
         "tiles": _tiles(data),
         "figures": _figures(data, fresh) if len(data.run) else {},
-        "commands": _commands(data),
+        "commands": _commands(data, top),
         "runs": recorded_runs(data),
         "knob_groups": _knob_groups(data),
         "groups": groups.group_table((data.run.end or {}).get("recommended", {})),
+        "decisions": (data.run.end or {}).get("decisions", ()),
         "finished": data.finished,
         "collectives": collective_tables(data),
         "more": _more(data, bins),
@@ -128,11 +132,7 @@ def _by_setting(data: ReportData) -> dict[str, Mapping[str, Sequence[Series]]]:
     """Return the runs of each setting: while tuning, and on fresh seeds."""
     return {
         "tuning": {label: [s] for _, label, s in _curves(data)},
-        "fresh": {
-            name: [data.evaluation[name][seed] for seed in data.seeds]
-            for name in (*REFERENCES, "recommended")
-            if data.seeds
-        },
+        "fresh": data.fresh,
     }
 
 
@@ -178,12 +178,13 @@ def _curves(data: ReportData) -> list[tuple[str, str, Series]]:
 def _tiles(data: ReportData) -> list[dict[str, Any]]:
     """Return what stands under the headline: per setting its utility, fresh seeds first."""
     tiles = []
+    headed = "on fresh seeds" if data.run.drawn else "with other seeds"
     for role, label, series in reversed(_curves(data)):
         lines = []
         if data.seeds:
-            runs = data.evaluation["recommended" if role == "tuned" else role]
-            fresh = np.mean([mean_utility(runs[seed]) for seed in data.seeds])
-            lines.append((four(float(fresh)), "mean utility on fresh seeds"))
+            runs = data.fresh["found" if role == "tuned" else role]
+            fresh = np.mean(list(map(mean_utility, runs)))
+            lines.append((four(float(fresh)), f"mean utility {headed}"))
         during = "mean utility while tuning" if role == "tuned" else "on the traffic of the tuning"
         lines.append((four(mean_utility(series)), during))
         tiles.append({"role": role, "label": label, "lines": lines})
@@ -252,8 +253,8 @@ def _worse(fresh: Sequence[BinTable]) -> set[str]:
 
 def _pooled(data: ReportData) -> dict[str, Any]:
     pooled = {}
-    for role, name in (("default", "default"), ("expert", "expert"), ("tuned", "recommended")):
-        runs = _drawn([data.evaluation[name][seed] for seed in data.seeds])
+    for role, name in (("default", "default"), ("expert", "expert"), ("tuned", "found")):
+        runs = _drawn(data.fresh[name])
         sizes = np.concatenate([size for size, _ in runs])
         slow = np.concatenate([slowdown for _, slowdown in runs])
         pooled[role] = (name, slowdown_by_size(sizes, slow))
@@ -261,23 +262,19 @@ def _pooled(data: ReportData) -> dict[str, Any]:
 
 
 def _drawn(runs: Sequence[Series]) -> list[tuple[IntArray, FloatArray]]:
-    """Return sizes and slowdowns of all flows; of finished ones if a log tells no others."""
+    """Return sizes and slowdowns of all flows; of finished ones if a log has no others."""
     told = all(map(tells_unfinished, runs))
     return [one.every_flow if told else one.flows for one in runs]
 
 
 def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:
-    return [
-        (name, count(data.evaluation[name][seed].unfinished for seed in data.seeds))
-        for name in (*REFERENCES, "recommended")
-        if data.seeds
-    ]
+    return [(name, count(s.unfinished for s in runs)) for name, runs in data.fresh.items()]
 
 
 def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
     rate, table = _line_rate(data)
-    default = default_setting(rate, table).to_nvidia()
-    expert = expert_setting(rate, table).to_nvidia()
+    default = default_setting(rate, table)
+    expert = expert_setting(rate, table)
     found = data.recommended or {}
     groups: dict[str, list[KnobRow]] = {}
     for name, row in table.knobs.items():
@@ -287,16 +284,18 @@ def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
     return list(groups.items())
 
 
-def _commands(data: ReportData) -> dict[str, str]:
-    """Return the recommendation and the way back as commands; nothing where there is none."""
+def _commands(data: ReportData, verdict: VerdictBlock) -> dict[str, str]:
+    """Return what was found and the way back as commands; nothing where there is none."""
     run = Run(RunDir(data.directory).log, dict(data.run.header), end=_line(data.run.end))
     try:
         forward, back = (
-            commands(run, "all", changed_only=True, rollback=back) for back in (False, True)
+            commands(run, "all", changed_only=True, rollback=back, said=verdict.advice)
+            for back in (False, True)
         )
     except DcqcnGymError:
         return {}
-    return {"Put the recommended setting in force": forward, "Roll back": back}
+    word = "recommended setting" if verdict.recommended else "setting that was found"
+    return {f"Put the {word} in force": forward, "Roll back": back}
 
 
 def _line(end: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Rows judged on fresh traffic: means over the seeds, differences pair by pair."""
+"""Entries judged on fresh traffic: means over the seeds, differences pair by pair."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dcqcn_gym.core.statistics import ALL_SIZES, Estimate, estimate, paired_change, slowdown_by_seed
-from dcqcn_gym.report.judged import mean_utility
-from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
+from dcqcn_gym.report.metrics import METRICS, SLOWDOWN_STATISTICS
+from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.table import Table, point, with_interval
 
-__all__ = ["ONE_TRACE", "PairedRow", "one_trace", "paired_rows", "series_of"]
+__all__ = ["ONE_TRACE", "PairedRow", "one_trace", "paired_rows", "paired_table", "series_of"]
 
-ONE_TRACE = "every seed gives the same result: one trace, no interval"
+_SHOWN = (
+    "utility",
+    "unfinished",
+    *(f"{kind}-{s}" for kind in ("slowdown", "finished") for s in SLOWDOWN_STATISTICS),
+)
+
+ONE_TRACE = "the traffic is the same on every seed: one trace, no interval"
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class PairedRow:
     """Utility minus that of each other row it is compared with."""
     slowdown: Mapping[str, Estimate]
     """FCT over the FCT in an idle network, all sizes: ``mean`` and ``p99``. Of all flows, those
-    unfinished at their age; NaN where a log does not tell them."""
+    unfinished at their age; NaN where a log lacks them."""
     slowdown_change: Mapping[str, Estimate]
     """Relative change of either against the first row that is compared with."""
     slowdown_finished: Mapping[str, Estimate]
@@ -36,7 +43,7 @@ class PairedRow:
 
 
 def one_trace(rows: Sequence[PairedRow]) -> bool:
-    """Return whether no row differs between seeds: then they are no evidence on other traffic."""
+    """Return whether seeds change no traffic, or nothing: they are no evidence on other traffic."""
     figures = [e for row in rows for e in (row.utility, *row.slowdown_finished.values())]
     known = [e for e in figures if e.n > 1]
     return bool(known) and all(e.constant for e in known)
@@ -53,40 +60,66 @@ def paired_rows(runs: Mapping[str, Iterable[Series]], against: Sequence[str]) ->
 
     The seeds are the same for all names and in the same order.
     """
-    utility: dict[str, list[float]] = {}
-    slow: dict[str, dict[str, Sequence[float]]] = {}
-    finished: dict[str, dict[str, Sequence[float]]] = {}
-    left: dict[str, list[float]] = {}
-    for name, found in runs.items():
-        kept = [
-            (mean_utility(one), one.every_flow, one.flows, float(one.unfinished)) for one in found
-        ]
-        utility[name] = [row[0] for row in kept]
-        slow[name] = _slowdowns([row[1] for row in kept])
-        finished[name] = _slowdowns([row[2] for row in kept])
-        left[name] = [row[3] for row in kept]
+    found: dict[str, dict[str, list[float]]] = {}
+    drawn = True
+    for name, some in runs.items():
+        found[name] = {metric: [] for metric in _SHOWN}
+        for one in some:
+            drawn = drawn and one.drawn
+            for metric, values in found[name].items():
+                values.append(METRICS[metric].of(one))
+
+    def judged(value: Estimate) -> Estimate:
+        return value if drawn else value.of_one_trace()
+
     return [
         PairedRow(
             name=name,
-            utility=estimate(utility[name]),
+            utility=judged(estimate(mine["utility"])),
             utility_gain={
-                other: paired_change(utility[name], utility[other])
+                other: judged(paired_change(mine["utility"], found[other]["utility"]))
                 for other in against
                 if other != name
             },
-            slowdown={statistic: estimate(values) for statistic, values in slow[name].items()},
+            slowdown={s: judged(estimate(mine[f"slowdown-{s}"])) for s in SLOWDOWN_STATISTICS},
             slowdown_change={
-                statistic: paired_change(values, slow[other][statistic], relative=True)
+                s: judged(
+                    paired_change(
+                        mine[f"slowdown-{s}"], found[other][f"slowdown-{s}"], relative=True
+                    )
+                )
                 for other in against[:1]
-                for statistic, values in slow[name].items()
+                for s in SLOWDOWN_STATISTICS
             },
-            slowdown_finished={s: estimate(values) for s, values in finished[name].items()},
-            unfinished=estimate(left[name]),
+            slowdown_finished={
+                s: judged(estimate(mine[f"finished-{s}"])) for s in SLOWDOWN_STATISTICS
+            },
+            unfinished=judged(estimate(mine["unfinished"])),
         )
-        for name in runs
+        for name, mine in found.items()
     ]
 
 
-def _slowdowns(flows: Sequence[tuple[IntArray, FloatArray]]) -> dict[str, Sequence[float]]:
-    """Return mean and 99th percentile over all sizes, one per run; NaN for one without flows."""
-    return {s: slowdown_by_seed(flows, ALL_SIZES, s).tolist() for s in ("mean", "p99")}
+def paired_table(rows: Sequence[PairedRow], title: str) -> Table:
+    """Return the table of rows; brackets are 95 % intervals over the seeds, paired."""
+    known = {name for row in rows for name in row.utility_gain}
+    others = [row.name for row in rows if row.name in known]
+    first = others[:1]
+    columns = ["entry", "utility", *(f"minus {name}" for name in others)]
+    for what in ("mean slowdown", "p99 slowdown"):
+        columns += [what, *(f"against {name}" for name in first)]
+    columns += ["finished only, mean", "p99", "unfinished"]
+    words = f"{title} ({ONE_TRACE})" if one_trace(rows) else title
+    return Table(columns, [_cells(row, others) for row in rows], words)
+
+
+def _cells(row: PairedRow, others: Sequence[str]) -> list[str]:
+    gains = [with_interval(row.utility_gain.get(name), "+.4f", style="brackets") for name in others]
+    cells = [row.name, point(row.utility), *gains]
+    for statistic, value in row.slowdown.items():
+        cells.append(point(value, ".2f"))
+        if others:
+            change = None if row.name == others[0] else row.slowdown_change[statistic]
+            cells.append(with_interval(change, "+.1f", 100, unit=" %", style="brackets"))
+    cells += [point(value, ".2f") for value in row.slowdown_finished.values()]
+    return [*cells, point(row.unfinished, ".0f")]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.report.data import ReportData
-from dcqcn_gym.report.judged import mean_utility
+from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.paired import paired_rows
 from dcqcn_gym.runs.results import write_results
 from dcqcn_gym.runs.rows import REFERENCES
@@ -18,12 +18,11 @@ __all__ = ["write_run_results"]
 def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
     """Write what the page shows into the run's directory; ``page`` are the values it was made of.
 
-    One row per setting on fresh seeds: default, expert and the recommended one. What was drawn per
+    One row per setting on fresh seeds: default, expert and what was found. What was drawn per
     interval is in the run's log.
     """
     header = data.run.header
-    names = (*REFERENCES, "recommended") if data.seeds else ()
-    runs = {name: [data.evaluation[name][seed] for seed in data.seeds] for name in names}
+    runs = data.fresh
     tuned = {**data.references, "tuned": data.run}
     scenario, tuner = header.get("scenario"), str(header.get("tuner", ""))
     return write_results(
@@ -40,7 +39,7 @@ def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
             "finished": data.finished,
             "intervals": len(data.run),
             "utility_while_tuning": {name: mean_utility(one) for name, one in tuned.items()},
-            "utility_per_seed": {name: list(map(mean_utility, runs[name])) for name in names},
+            "utility_per_seed": {n: list(map(mean_utility, found)) for n, found in runs.items()},
             "slowdown_while_tuning": page["during"],
             "slowdown_on_fresh_seeds": page["fresh"],
             "unfinished_while_tuning": dict(page["during_unfinished"]),

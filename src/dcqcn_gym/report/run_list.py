@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dcqcn_gym.report.data import ReportData
-from dcqcn_gym.report.judged import mean_utility
+from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import RunDir
 
@@ -54,4 +54,9 @@ def _found(data: ReportData) -> Iterator[RecordedRun]:
         yield run(name, seed, series, out.reference(name))
     for name in sorted(data.evaluation, key=lambda n: (n != "recommended", n)):
         for fresh, series in sorted(data.evaluation[name].items()):
-            yield run(name, fresh, series, out.evaluation(name, fresh))
+            yield run(
+                "found" if name == "recommended" else name,
+                fresh,
+                series,
+                out.evaluation(name, fresh),
+            )

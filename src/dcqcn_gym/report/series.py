@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.score import GUARD, Flows, window_flows
 from dcqcn_gym.core.statistics import slowdowns
+from dcqcn_gym.envs.scenario.workloads import draws_traffic
 from dcqcn_gym.runs.log import Run
 
 __all__ = ["FloatArray", "FlowTable", "IntArray", "Series"]
@@ -64,7 +66,7 @@ class Series:
     flow_interval: IntArray
     """Position in ``records`` of the interval in which each of them finished."""
     left: FlowTable | None
-    """The flows that were not finished at the end; None if the log does not tell them."""
+    """The flows that were not finished at the end; None if the log lacks them."""
 
     @classmethod
     def of(cls, run: Run) -> Series:
@@ -123,6 +125,11 @@ class Series:
         )
 
     @property
+    def drawn(self) -> bool:
+        """Return whether another seed would have had other traffic."""
+        return draws_traffic(self.header.get("scenario"))
+
+    @property
     def window_ps(self) -> tuple[int, int]:
         """Begin and end of what was recorded."""
         if not self.records:
@@ -148,14 +155,14 @@ class Series:
     def pause_share(self) -> FloatArray:
         """Share of the interval that the mean device was paused, in 0..1."""
         duration = self.column("end_ps") - self.column("start_ps")
-        return self.column("pause_ps_mean") / duration
+        return self.column("device_pause_ps") / duration
 
     @property
     def unfinished(self) -> int:
         """Flows that were still active when the log ends, whenever they started."""
         return int(self.records[-1].get("active_flows", 0)) if self.records else 0
 
-    @property
+    @cached_property
     def flow_slowdown(self) -> FloatArray:
         """Slowdowns of the finished flows."""
         return slowdowns(self.fct_ps, self.finished.ideal_fct_ps)
@@ -169,7 +176,7 @@ class Series:
     def all_flows(self) -> Flows | None:
         """Every flow that started in the window before its guard, unfinished ones at their age.
 
-        None if the log does not tell the unfinished ones.
+        None if the log lacks the unfinished ones.
         """
         return self.flows_before(GUARD)
 
@@ -187,9 +194,9 @@ class Series:
             guard=guard,
         )
 
-    @property
+    @cached_property
     def every_flow(self) -> tuple[IntArray, FloatArray]:
-        """Sizes and slowdowns of :attr:`all_flows`; nothing where the log does not tell them."""
+        """Sizes and slowdowns of :attr:`all_flows`; nothing where the log lacks them."""
         flows = self.all_flows or Flows.none()
         return flows.bytes, flows.slowdown
 

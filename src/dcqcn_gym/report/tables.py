@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -76,9 +76,18 @@ def fresh_table(data: ReportData) -> list[BinTable]:
     if not data.seeds:
         return []
     names = {OURS: "recommended", **{name: name for name in REFERENCES}}
-    return _bins(
+    tables = _bins(
         {key: [data.evaluation[name][seed] for seed in data.seeds] for key, name in names.items()}
     )
+    if data.run.drawn:
+        return tables
+    return [replace(table, rows=list(map(_of_one_trace, table.rows))) for table in tables]
+
+
+def _of_one_trace(row: StatisticRow) -> StatisticRow:
+    changes = row.against_default, row.against_expert
+    default, expert = (None if change is None else change.of_one_trace() for change in changes)
+    return replace(row, against_default=default, against_expert=expert)
 
 
 def _bins(runs: Mapping[str, Sequence[Series]]) -> list[BinTable]:

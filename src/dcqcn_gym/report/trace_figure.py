@@ -107,7 +107,7 @@ def _port_panels(tracer: Tracer, ms: float) -> list[Callable[[Axes], None]]:
 
 
 def _top_ports(tables: dict[str, tuple[FloatArray, FloatArray, FloatArray]]) -> list[int]:
-    """Return the ports with the highest peaks of the first quantity that tells them apart."""
+    """Return the ports with the highest peaks of the first quantity that distinguishes them."""
     score = np.zeros(0)
     for name in ("queue", "pause", "rate"):
         if name in tables and tables[name][2].size:
@@ -187,6 +187,7 @@ def _completions(completed: CompletionBins, ms: float, ax: Axes) -> None:
     if shown:
         if np.nanmax(longest) > LOG_FROM * np.nanmin(mean):
             ax.set_yscale("log")
+            ax.set_title(f"{ax.get_title()}, log scale")
             ax.yaxis.set_major_formatter("{x:g}")
         else:
             ax.set_ylim(bottom=0)

@@ -22,6 +22,8 @@ TONES: Mapping[str, Tone] = {
     "nothing gained": "none",
 }  # fmt: skip
 
+SAME_TRACE = "the traffic is the same on every seed: one trace, no interval"
+
 ADVICE = {
     "yes": "Yes: it gains, and no limit is crossed.",
     "unknown": "Not known: there is no evidence that other traffic would say the same.",
@@ -42,7 +44,7 @@ UNITS: Mapping[str, tuple[str, float, str]] = {
 
 @dataclass(frozen=True)
 class BlockRow:
-    """One figure under every setting; the words tell what the colours of the page tell.
+    """One figure under every setting; the words say what the colours of the page say.
 
     ``against`` holds each reference's name with the change and its mark: ``worse``, ``better`` or
     nothing. ``judged`` says in words how the figure stands to the default and to its limit.
@@ -70,6 +72,18 @@ class VerdictBlock:
     answers: Sequence[tuple[str, str]]
     rows: Sequence[BlockRow] = ()
     notes: Sequence[str] = ()
+    traffic: str = "on fresh traffic"
+
+    @property
+    def recommended(self) -> bool:
+        """True if the answer is yes: anything else was found, and is not recommended."""
+        return self.deploy == "yes"
+
+    @property
+    def advice(self) -> str:
+        """The verdict and the answer in one line."""
+        answer = dict(self.answers)["Would you deploy it?"]
+        return f"{self.title}. Would you deploy it? {answer}"
 
     @property
     def settings(self) -> list[str]:
@@ -78,7 +92,7 @@ class VerdictBlock:
 
     def table(self) -> Table:
         """Return the evidence for a terminal: of the changes, only those against the default."""
-        columns = ["on fresh traffic", *self.settings, "against default", "verdict"]
+        columns = [self.traffic, *self.settings, "against default", "verdict"]
         rows = [
             [row.name, *row.values.values(), _signed(*row.against["default"]), row.judged]
             for row in self.rows
@@ -95,11 +109,13 @@ def block(judged: Judged, *, who: str, evidence: str) -> VerdictBlock:
         ("Gained", _gained(judged)),
         ("Cost", _cost(judged)),
         ("Would you deploy it?", advice(v)),
+        *_better(judged),
         ("Score", score_text(v.score, judged.seeds)),
     ]
     rows = _rows(judged)
     tone: Tone = "unknown" if v.deploy == "unknown" else TONES.get(v.word, "unknown")
-    return VerdictBlock(v.word, tone, v.deploy, title, answers, rows, v.notes)
+    traffic = "on fresh traffic" if judged.drawn else "on the same traffic"
+    return VerdictBlock(v.word, tone, v.deploy, title, answers, rows, v.notes, traffic)
 
 
 def unjudged(title: str, why: str) -> VerdictBlock:
@@ -125,7 +141,7 @@ def score_text(score: Estimate, seeds: int) -> str:
     ratio = f"slowdowns are {geometric_ratio(score.mean):.2f} times the default's"
     text = f"S = {with_interval(score, '+.3f', style='brackets')}: {ratio}"
     if score.constant:
-        return f"{text}; every seed gives the same: one trace, no interval"
+        return f"{text}; {SAME_TRACE}".replace("-", "−")
     over = f"95\u00a0% interval over {count_of(seeds, 'seed')}" if score.known else "no interval"
     return f"{text} ({over})".replace("-", "−")
 
@@ -134,6 +150,23 @@ def flags_text(flags: Sequence[Flag]) -> str:
     """Return the limits that are crossed, for one cell."""
     up = [flag.name for flag in flags if flag.state == "up"]
     return ", ".join(up) if up else "none"
+
+
+def _better(judged: Judged) -> list[tuple[str, str]]:
+    """Return the sentence on a reference that is better than what was found; none if it is not."""
+    if judged.better is None:
+        return []
+    name, score = judged.better
+    if name == "default":
+        text = "NVIDIA's default: keep it, for what was found is worse or harms something."
+    else:
+        s = str(with_interval(score, "+.3f", style="brackets")).replace("-", "−")
+        own = f"{judged.verdict.score.mean:+.3f}".replace("-", "−")
+        text = (
+            f"The experts' setting: S = {s} over the default, no limit crossed, where what was "
+            f"found has {own}."
+        )
+    return [("Better than what was found", text)]
 
 
 def _gained(judged: Judged) -> str:

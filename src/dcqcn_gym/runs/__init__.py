@@ -1,3 +1,3 @@
-"""Room `runs`: the main path; `loop.py` is its start, a run is what `spec.py` says."""
+"""The main path: `loop.py` is its start, a run is what `spec.py` says."""
 
 __all__: list[str] = []

@@ -79,7 +79,7 @@ class Summary:
 
 
 def left_over_line(left: tuple[LiveFlows, dict[int, int]] | None) -> Line:
-    """Return the part of the last line that tells what was not finished; null if unknown.
+    """Return the part of the last line that says what was not finished; null if unknown.
 
     ``unfinished`` are the flows (sizes, starts and ideal completion times), ``running_rounds`` the
     starts of rounds of collectives: with them, statistics count both at their age.

@@ -41,7 +41,7 @@ class Job(Protocol):
 
     @property
     def name(self) -> str:
-        """What people are told that is being done."""
+        """What people read that is being done."""
 
     @property
     def path(self) -> Path:

@@ -26,10 +26,10 @@ OWNERS = {
     "run.jsonl": ("tune", "a tuning run"),
     "compare.json": ("compare", "a comparison"),
     "train.json": ("train", "a training"),
-    "evaluate.json": ("evaluate", "an evaluation of policies"),
     "summary.json": ("simulate", "a simulation"),
+    "study.json": ("study", "a study"),
     "sweep.json": ("sweep", "a sweep"),
-    "board.json": ("bench run", "a board"),
+    "leaderboard.json": ("bench run", "a leaderboard"),
     "monitor.html": ("bench monitor", "a benchmark of monitors"),
 }
 """The file by which a folder shows whose it is: that command, and what it is called."""

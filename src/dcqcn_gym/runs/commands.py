@@ -14,11 +14,14 @@ from dcqcn_gym.runs.log import Run
 __all__ = ["commands"]
 
 
-def commands(run: Run, form: str, *, changed_only: bool = False, rollback: bool = False) -> str:
+def commands(
+    run: Run, form: str, *, changed_only: bool = False, rollback: bool = False, said: str = ""
+) -> str:
     """Return shell commands for what ``run`` recommends; forms as :func:`dcqcn_gym.hw.emit.emit`.
 
     ``changed_only``: only knobs that differ from the setting in force before the run.
-    ``rollback``: the commands that bring that one back instead.
+    ``rollback``: the commands that bring that one back instead. ``said``: the verdict, which stands
+    as a comment at the top of each form's script.
 
     Raise:
         RunError: the run recommends nothing, or its log does not hold the scenario.
@@ -37,7 +40,7 @@ def commands(run: Run, form: str, *, changed_only: bool = False, rollback: bool 
         values.check(scenario.line_rate_bps, f"{run.path}: {group}")
     if rollback:
         return emit(before, form, before=_differing(setting, before) if changed_only else None)
-    return emit(setting, form, before=before if changed_only else None)
+    return emit(setting, form, before=before if changed_only else None, said=said)
 
 
 def _scenario(run: Run) -> Scenario:

@@ -22,7 +22,6 @@ from dcqcn_gym.core.errors import ConfigError, RunError, in_one_line, quote
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.runs.log_check import check_line, check_whole
-from dcqcn_gym.runs.upgrade import upgraded
 from dcqcn_gym.runs.whole_file import check_writable, write_atomically, write_failure
 
 __all__ = [
@@ -38,7 +37,7 @@ __all__ = [
     "write_json",
 ]
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the log's layout; a reader refuses a newer one."""
 
 MOST_LOG_BYTES = 2**35
@@ -95,7 +94,7 @@ def _lines(path: Path, data: bytes) -> Iterator[tuple[int, Line]]:
 def read_run(path: str | Path) -> Run:
     """Read a log (or the ``run.jsonl`` of a run directory), tolerating a torn last line.
 
-    Raises :class:`RunError` if it is missing, has no header, is of a newer schema, or is damaged
+    Raises :class:`RunError` if it is missing, has no header, is of another schema, or is damaged
     before its last line, the line and the key named.
     """
     path = Path(path)
@@ -134,15 +133,12 @@ def read_run(path: str | Path) -> Run:
 def _checked_header(path: Path, line: Line) -> Line:
     if line.get("kind") != "run" or not isinstance(line.get("schema"), int):
         raise RunError(f"{path} is not the event log of a run (line 1 is not a run header)")
-    if line["schema"] > SCHEMA:
+    if line["schema"] != SCHEMA:
         raise RunError(
-            f"{path} has log schema {line['schema']}, this version reads up to {SCHEMA}; "
-            "update dcqcn-gym to read it"
+            f"{path} has log schema {line['schema']}, this version reads schema {SCHEMA} alone; "
+            "read it with the dcqcn-gym that line 1 names"
         )
-    try:
-        return upgraded(line)
-    except RecursionError:
-        raise RunError(f"{path}: line 1 is damaged: it is nested too deeply") from None
+    return line
 
 
 class LogWriter:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.errors import RunError, quote
+from dcqcn_gym.core.interval import fields_shown
 
 __all__ = ["check_line", "check_whole", "need_keys"]
 
@@ -141,11 +142,17 @@ def _running(value: Any) -> bool:
     )
 
 
+_OF_KIND: Mapping[str, Check] = {
+    "int": _count, "float": lambda v: v is None or _number(v), "bool": _truth,
+    "FloatArray": _numbers,
+}  # fmt: skip
+
+
 def _distribution(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        value[n] is None or _number(value[n])
-        for n in ("elephants", "potential", "mice")
-        if n in value
+        _OF_KIND[field.kind](value[name])
+        for name, field in fields_shown("log", "fsd").items()
+        if name in value
     )
 
 
@@ -164,11 +171,11 @@ _HEADER: Mapping[str, Check] = {
 
 _INTERVAL: Mapping[str, Check] = {
     "start_ps": _count, "end_ps": _count, "setting": _setting, "utility": _number,
-    "terms": _numbers, "idle": _truth, "throughput_bps": _number, "pause_ps_mean": _number,
-    "rtt_mean_ps": _or_null(_number), "rtt_norm": _number, "active_flows": _count,
-    "delivered_bytes": _count, "packet_hops": _count, "fsd": _distribution, "flows": _flows,
+    "terms": _numbers, "idle": _truth, "throughput_bps": _number, "device_pause_ps": _number,
+    "rtt_mean_ps": _or_null(_number), "fsd": _distribution, "flows": _flows,
     "rounds": _rounds, "applications": _applications, "unknown": _texts,
     "wire": _table, "scheme": _counts, "unlimited_flows": _count,
+    **dict.fromkeys(fields_shown("log"), _count),
 }  # fmt: skip
 
 _END: Mapping[str, Check] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.interval import fields_shown
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
 
@@ -15,11 +16,11 @@ WIRE_FIELDS = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes"
 
 
 def setting_json(setting: DeviceSetting) -> dict[str, Any]:
-    """Return a setting, or one per device group, in NVIDIA's units for a JSON file."""
+    """Return a setting, or one per device group, for a JSON file."""
     if isinstance(setting, Setting):
         return {
             name: int(value) if setting.table.knobs[name].integer else value
-            for name, value in setting.to_nvidia().items()
+            for name, value in setting.items()
         }
     return {group: setting_json(value) for group, value in setting.items()}
 
@@ -32,43 +33,31 @@ def interval_line(interval: Interval) -> dict[str, Any]:
     backend cannot know, ``scheme`` what schemes count beside cuts and increases; these keys are
     there only with one.
     """
-    report, figures, fsd = interval.report, interval.figures, interval.report.fsd
-    terms = interval.terms
+    report, figures, terms = interval.report, interval.figures, interval.terms
     done = [r.as_dict() for r in interval.rounds]
     served = [d.as_dict() for d in interval.applications]
+
+    def shown(part: str = "") -> dict[str, Any]:
+        return {name: field.of(report) for name, field in fields_shown("log", part).items()}
+
     return {
         "i": interval.number - 1,
-        "start_ps": figures.start_ps,
-        "end_ps": figures.end_ps,
+        "start_ps": int(report.start_ps),
+        "end_ps": int(report.end_ps),
         "setting": setting_json(interval.setting),
         "utility": float(interval.utility),
         "terms": [float(terms.tp), float(terms.rtt), float(terms.pfc)],
         "idle": interval.idle,
         "throughput_bps": figures.throughput_bps,
-        "delivered_bytes": figures.delivered_bytes,
-        "rtt_norm": float(terms.rtt),
         "rtt_mean_ps": figures.rtt_mean_ps,
-        "pause_ps_mean": figures.pause_ps,
-        **{name: getattr(figures, name) for name in _COUNTS},
-        "fsd": {
-            **{name: float(getattr(fsd, name)) for name in _FSD},
-            "bins": [float(n) for n in fsd.bins],
-            "mu": float(fsd.mu),
-            "triggered": bool(fsd.triggered),
-            "known": bool(fsd.known),
-            **{name: int(getattr(fsd, name)) for name in _MONITOR},
-        },
+        "device_pause_ps": figures.device_pause_ps,
+        **shown(),
+        "fsd": {**shown("fsd"), "mu": float(report.fsd.mu)},
         "wire": {name: int(getattr(interval.cost, name)) for name in WIRE_FIELDS},
         **({"rounds": done} if done else {}),
         **({"applications": served} if served else {}),
         **({"unknown": sorted(report.unknown)} if report.unknown else {}),
         **({"scheme": dict(report.scheme_counters)} if report.scheme_counters else {}),
         **({"unlimited_flows": int(report.unlimited_flows)} if report.unlimited_flows else {}),
-        "flows": {name: getattr(report.finished, name).tolist() for name in _FLOWS},
+        "flows": shown("finished"),
     }
-
-
-_COUNTS = ("pauses", "marks", "cnps", "drops", "data_packets", "packet_hops", "active_flows")
-_FSD = ("elephants", "potential", "mice", "weighted_elephants", "weighted_mice", "kl")
-_MONITOR = ("data_plane_bytes", "control_plane_bytes", "tracked_flows", "untracked_flows")
-_FLOWS = ("src", "dst", "bytes", "start_ps", "fct_ps", "ideal_fct_ps")

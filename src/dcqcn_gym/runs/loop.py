@@ -8,19 +8,22 @@ a run that was never interrupted.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from dcqcn_gym.core.measured import Interval
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.runs.bookkeeping import Summary, Window, left_over_line
 from dcqcn_gym.runs.log import Line, LogWriter, Run
 from dcqcn_gym.runs.log_line import interval_line
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
+from dcqcn_gym.tuners.guard import GuardedTuner
 
-__all__ = ["RunSpec", "Timing", "Watch", "run"]
+__all__ = ["RunSpec", "Timing", "Watch", "acting", "run", "walk"]
 
 Watch: TypeAlias = Callable[[Line, Line, bool], None]
 """Called after every interval: its log line, the tuner's state, True if it was a repetition."""
@@ -31,7 +34,7 @@ class Timing:
     """Seconds of one run on this machine; never part of a log.
 
     ``cpu_s`` is this process's, ``tuner_cpu_s`` the tuner's, in a plug-in's own process too,
-    ``engine_s`` the engine's share of ``cpu_s``; 0 where the world has no such engine.
+    ``engine_s`` the engine's share of ``cpu_s``; 0 where the backend has no such engine.
     """
 
     wall_s: float
@@ -39,6 +42,44 @@ class Timing:
     tuner_cpu_s: float
     intervals: int
     engine_s: float = 0.0
+
+
+@contextmanager
+def acting(spec: RunSpec) -> Iterator[tuple[GuardedTuner, DcqcnEnv]]:
+    """Give the tuner and the environment of a run, warmed up and started."""
+    with closing(spec.make_tuner()) as tuner, closing(spec.make_env()) as env:
+        observation, _ = env.reset(seed=spec.seed)
+        tuner.start(replace(spec.context(env), observation=observation), spec.offers(env))
+        yield tuner, env
+
+
+def walk(
+    spec: RunSpec,
+    tuner: GuardedTuner,
+    env: DcqcnEnv,
+    keep: Callable[[Proposal, Interval], None],
+    told: Callable[[], None] | None = None,
+) -> None:
+    """Let the tuner act for the run's length.
+
+    ``keep`` gets what was in force in each interval and the interval, before the tuner is told of
+    it: what it writes is there whatever the tuner does. ``told`` is called after that.
+    """
+    setting: Proposal = env.initial_setting
+    window = Window(spec.scenario.cadence)
+    for _ in range(spec.intervals):
+        if window.ready:
+            setting = tuner.ask() or setting
+            window.open()
+        interval = env.run_interval(setting, tuning=tuner.tuning)
+        keep(setting, interval)
+        outcome = window.add(interval)
+        if outcome is not None:
+            tuner.tell(outcome)
+        if told is not None:
+            told()
+        if env.done:
+            break
 
 
 def run(
@@ -51,30 +92,24 @@ def run(
     """
     wall, cpu = time.perf_counter(), time.process_time()
     summary = Summary()
-    with closing(spec.make_tuner()) as tuner, closing(spec.make_env()) as env:
-        observation, _ = env.reset(seed=spec.seed)
-        tuner.start(replace(spec.context(env), observation=observation), spec.offers(env))
-        setting: Proposal = env.initial_setting.canonical()
-        window = Window(spec.scenario.cadence)
-        with LogWriter(path, spec.header(), replay) as log:
-            for _ in range(spec.intervals):
-                if window.ready:
-                    setting = tuner.ask() or setting
-                    window.open()
-                interval = env.run_interval(setting, tuning=tuner.tuning)
-                line = interval_line(interval)
-                repeated = log.replaying
-                log.append(line)
-                summary.add(interval)
-                outcome = window.add(interval)
-                if outcome is not None:
-                    tuner.tell(outcome)
-                if watch is not None:
-                    watch(line, tuner.state(), repeated)
-                if env.done:
-                    break
-            end = summary.end(tuner.recommend())
-            log.append({"end": {**end, **left_over_line(env.left_over())}})
+    with acting(spec) as (tuner, env), LogWriter(path, spec.header(), replay) as log:
+        last: tuple[Line, bool] = {}, False
+
+        def keep(_: Proposal, interval: Interval) -> None:
+            nonlocal last
+            last = interval_line(interval), log.replaying
+            log.append(last[0])
+            summary.add(interval)
+
+        def told() -> None:
+            if watch is not None:
+                watch(last[0], tuner.state(), last[1])
+
+        walk(spec, tuner, env, keep, told)
+        end = summary.end(tuner.recommend())
+        said = tuner.decisions()
+        decided = {"decisions": said} if said else {}
+        log.append({"end": {**end, **decided, **left_over_line(env.left_over())}})
     return Timing(
         time.perf_counter() - wall, time.process_time() - cpu, tuner.cpu_s, summary.intervals,
         getattr(env.backend, "engine_s", 0.0),

@@ -125,7 +125,7 @@ class _Figures:
         """Throughput, mean RTT, pause share of the mean device."""
         line = self.line
         rtt = line["rtt_mean_ps"]
-        share = line["pause_ps_mean"] / (line["end_ps"] - line["start_ps"])
+        share = line["device_pause_ps"] / (line["end_ps"] - line["start_ps"])
         return (
             f"{line['throughput_bps'] * 1e-9:.1f} Gb/s",
             "-" if rtt is None else f"{rtt * 1e-6:.1f} us",

@@ -24,17 +24,17 @@ import numpy as np
 
 import dcqcn_gym
 from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.files import read_file
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, write_atomically, write_json
-from dcqcn_gym.runs.tuner_host import hosted_digest, plugins_of
+from dcqcn_gym.runs.tuner_host import plugins_of
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
 from dcqcn_gym.tuners.acc import AccTuner, load_network
 from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
 
 __all__ = [
     "RESULTS_SCHEMA",
-    "digest_here",
     "plain",
     "scenario_digest",
     "tuner_digest",
@@ -124,40 +124,38 @@ def scenario_digest(scenario: Scenario | Mapping[str, Any]) -> str:
 def tuner_digest(tuner: str, arguments: Mapping[str, Any] | None = None) -> str | None:
     """Return the sha256 of the files that hold a tuner's class and those it inherits from.
 
-    A trained policy's numbers count as its code, and so does a plug-in inside a built-in tuner;
-    other modules that the class imports do not. None if the tuner cannot be loaded here.
+    Of a plug-in, also inside a built-in tuner, it is that of its file and its class's name: whoever
+    only reads results must not run what they name. A trained policy's numbers count as its code;
+    other modules that the class imports do not. None if there is no such tuner here.
     """
     given = arguments or {}
     try:
-        if tuner not in TUNERS.builtin:
-            return hosted_digest(tuner, given)  # its code is not loaded here
-        inside = [hosted_digest(name, {}) for name in plugins_of(tuner, given)]
-        parts = [digest_here(tuner, given), *inside]
-    except DcqcnGymError:
-        return None
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    return known[0] if len(known) == 1 else hashlib.sha256(" ".join(known).encode()).hexdigest()
-
-
-def digest_here(tuner: str, arguments: Mapping[str, Any] | None = None) -> str | None:
-    """Return what :func:`tuner_digest` does, loading the tuner in this process."""
-    digest = hashlib.sha256()
-    try:
-        found = TUNERS.load(tuner)
-        for part in found.__mro__:
-            if issubclass(part, Tuner):
-                digest.update(f"{part.__qualname__}\n".encode())
-                digest.update(Path(inspect.getfile(part)).read_bytes())
-        if issubclass(found, PolicyTuner):
-            settings = parse_settings(tuner, found, dict(arguments or {}))
-            digest.update(load_policy(getattr(settings, "file", found.name)).to_bytes())
-        if issubclass(found, AccTuner):
-            settings = parse_settings(tuner, found, dict(arguments or {}))
-            digest.update(load_network(settings.model_dump()["file"]).to_bytes())
+        parts = [_plugin_digest(name) for name in plugins_of(tuner, given)]
+        if tuner in TUNERS.builtin:
+            parts.insert(0, _builtin_digest(tuner, given))
     except (DcqcnGymError, OSError, TypeError):
         return None
+    return parts[0] if len(parts) == 1 else hashlib.sha256(" ".join(parts).encode()).hexdigest()
+
+
+def _plugin_digest(tuner: str) -> str:
+    path, attribute = TUNERS.source(tuner)
+    return hashlib.sha256(f"{attribute}\n".encode() + read_file(path)).hexdigest()
+
+
+def _builtin_digest(tuner: str, arguments: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256()
+    found = TUNERS.load(tuner)
+    for part in found.__mro__:
+        if issubclass(part, Tuner):
+            digest.update(f"{part.__qualname__}\n".encode())
+            digest.update(Path(inspect.getfile(part)).read_bytes())
+    if issubclass(found, PolicyTuner):
+        settings = parse_settings(tuner, found, dict(arguments))
+        digest.update(load_policy(getattr(settings, "file", found.name)).to_bytes())
+    if issubclass(found, AccTuner):
+        settings = parse_settings(tuner, found, dict(arguments))
+        digest.update(load_network(settings.model_dump()["file"]).to_bytes())
     return digest.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What is compared with what: rows, the references beside them, and the seeds they are judged on.
+"""What is compared with what: entries, the references beside them, the seeds they are judged on.
 
 A row is a tuner with its arguments and what it changes of the scenario: the monitor, the scheme,
 the assignment of groups. Its name becomes a folder, so two rows of one name are refused: one would
@@ -21,9 +21,11 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.spec import RunSpec
 
 __all__ = [
+    "FIRST_TRAINING_SEED",
     "REFERENCES",
     "Row",
     "changed_scenario",
+    "check_runs",
     "evaluation_seeds",
     "label",
     "load_scenarios",
@@ -35,6 +37,8 @@ REFERENCES = ("default", "expert")
 """The settings that every run is compared with."""
 
 _SEED_BLOCK = 1_000_000
+FIRST_TRAINING_SEED = 2**31
+"""Seeds of traffic from here on are those of trainings."""
 
 
 def evaluation_seeds(seed: int, count: int) -> list[int]:
@@ -126,6 +130,18 @@ def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in new.items()
     }
     return {**old, **both}
+
+
+MOST_RUNS = 200_000
+"""Of one command: their jobs are held in memory, about 2 kB each."""
+
+
+def check_runs(runs: int, asked: str) -> None:
+    """Raise ConfigError for more runs than one command takes; ``asked``: what they come from."""
+    if runs > MOST_RUNS:
+        raise ConfigError(
+            f"{asked} are {runs} runs; expected at most {MOST_RUNS}, so give fewer of them"
+        )
 
 
 def load_scenarios(names: Iterable[str]) -> list[Scenario]:

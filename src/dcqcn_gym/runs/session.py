@@ -15,6 +15,8 @@ from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count, mean, total
+from dcqcn_gym.report.data import load_report_data
+from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.runs.campaign import Campaign, raise_failures
 from dcqcn_gym.runs.log import Line, RunDir, write_json
 from dcqcn_gym.runs.log_line import setting_json
@@ -135,20 +137,33 @@ def _remove_stale(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> None:
 
 
 def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
-    """Return the content of best.json, from the logs alone."""
+    """Return the content of best.json, from the logs alone.
+
+    The setting is called ``recommended`` where the verdict on fresh traffic is to deploy it, else
+    ``found``.
+    """
+    data = load_report_data(out.root)
+    verdict = headline(data, judged_run(data))
     end = end_of(out.log)
     initial = reference_settings(spec.scenario)["default"]
     table, default = initial.table, setting_json(initial)
     recommended = end["recommended"]
+    word = "recommended" if verdict.recommended else "found"
     names = ("recommended", *REFERENCES)
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
-    fresh = {n: [end_of(out.evaluation(n, s))["mean_utility"] for s in seeds] for n in names}
+    fresh = {
+        word if n == "recommended" else n: [
+            end_of(out.evaluation(n, s))["mean_utility"] for s in seeds
+        ]
+        for n in names
+    }
     return {
         "scenario": spec.scenario.name,
         "tuner": spec.tuner,
         "seed": spec.seed,
         "intervals": end["intervals"],
-        "recommended": recommended,
+        "verdict": {"deploy": verdict.deploy, "text": verdict.title},
+        word: recommended,
         "changed": _changed(recommended, default, table),
         "utility_while_tuning": {
             "tuned": end["mean_utility"],
@@ -157,7 +172,7 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
         "utility_on_fresh_seeds": {
             "seeds": seeds,
             "intervals": evaluation.intervals,
-            "mean": {n: _mean(fresh[n]) for n in names},
+            "mean": {n: _mean(values) for n, values in fresh.items()},
             "per_seed": fresh,
         },
         "scenario_sha256": scenario_digest(spec.scenario),
@@ -170,7 +185,7 @@ def _changed(recommended: Line, default: Line, table: KnobTable) -> Line:
     if "cluster" in recommended:
         return {group: _changed(values, default, table) for group, values in recommended.items()}
     return {
-        name: {"default": default[name], "recommended": value, "unit": table[name].unit}
+        name: {"default": default[name], "found": value, "unit": table[name].unit}
         for name, value in recommended.items()
         if value != default[name]
     }

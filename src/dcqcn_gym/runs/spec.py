@@ -11,6 +11,7 @@ from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.envs.backends.clocked import ClockedBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
+from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, Line
@@ -66,7 +67,7 @@ class RunSpec:
         )  # fmt: skip
 
     def context(self, env: DcqcnEnv) -> TunerContext:
-        """Return what the tuner is told at the start."""
+        """Return what the tuner is given at the start."""
         return TunerContext(
             space=env.space,
             base=env.initial_setting,
@@ -81,6 +82,7 @@ class RunSpec:
             active_share=self.scenario.active_share,
             pfc_over=self.scenario.pfc_over,
             rtt_base=self.scenario.rtt_base,
+            fabric=facts_of(self.scenario),
         )
 
     def offers(self, env: DcqcnEnv) -> frozenset[str]:

@@ -2,8 +2,8 @@
 
 A cell is a string that was made by one of the formatters here, or a text of somebody else: every
 form shows it as it is, and cells that are Markdown already are
-:class:`~dcqcn_gym.runs.markdown.Marked`. ``templates/tables.html.j2`` of the room ``report`` draws
-the same table as HTML.
+:class:`~dcqcn_gym.runs.markdown.Marked`. ``templates/tables.html.j2`` of the package ``report``
+draws the same table as HTML.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MISSING",
     "Table",
+    "as_markdown",
     "count_of",
     "four",
     "number",
@@ -141,6 +142,12 @@ def print_tables(tables: Sequence[Table], *, err: bool = False) -> None:
     for table in tables:
         for part in table.parts(console.width) if terminal else [table]:
             console.print(part.text(console.width))
+
+
+def as_markdown(tables: Sequence[Table]) -> str:
+    """Return tables as Markdown, each under its title."""
+    parts = [f"### {plain(t.title)}\n\n" * bool(t.title) + f"{t.markdown()}\n" for t in tables]
+    return "\n".join(parts)
 
 
 Style: TypeAlias = Literal["pm", "brackets", "words"]

@@ -1,5 +1,8 @@
 """A file written whole or not at all: a draft beside it is forced to disk and takes its name.
 
+A symbolic link stays, and the file at its end is written. A device, a pipe, a socket or a folder is
+refused: the draft would take its place.
+
 A draft is locked as long as its process lives. So what a killed process left can be told from what
 another one writes just now, and goes when the same file is next written.
 """
@@ -13,13 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.files import other_kind
 
 __all__ = ["check_writable", "write_atomically", "write_failure"]
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
     """Write a file whole or not at all, also where two processes do; RunError if it cannot be."""
-    path = Path(path)
+    path = _target(Path(path))
     draft = _draft(path)
     try:
         while not _written(draft, path, data):
@@ -33,12 +37,26 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 
 def check_writable(path: Path) -> None:
     """Raise RunError unless :func:`write_atomically` can make ``path``; leaves nothing behind."""
-    draft = _draft(path)
+    draft = _draft(_target(path))
     try:
         draft.touch()
         draft.unlink(missing_ok=True)
     except OSError as error:
         raise write_failure(path, error) from error
+
+
+def _target(path: Path) -> Path:
+    """Return the file that is to be written, at the end of links; RunError if it is no file."""
+    end = Path(os.path.realpath(path)) if path.is_symlink() else path
+    try:
+        kind = other_kind(end.stat().st_mode)
+    except FileNotFoundError:
+        return end
+    except OSError as error:
+        raise write_failure(path, error) from error
+    if kind:
+        raise RunError(f"{path} cannot be written: it is {kind}; expected a file or a new name")
+    return end
 
 
 def write_failure(path: Path, error: OSError) -> RunError:

@@ -51,7 +51,7 @@ class Sending:
 class Completions:
     """Messages by the period of ``every_ps`` and the workload in which they were completed.
 
-    A period may go on in the next interval, so its figures are kept until it is over.
+    A period may go on in the next interval, so its figures wait until it is over.
     """
 
     def __init__(self, every_ps: int) -> None:

@@ -98,7 +98,7 @@ def _figures(summary: Mapping[str, Any]) -> Iterator[Figure]:
             row = (summary[which] or {}).get(size_bin.key, {})
             yield f"{words} {size_bin.label}, mean", "", row.get("mean")
             yield f"{words} {size_bin.label}, p99", "", row.get("p99")
-    yield "paused, mean device", "ms", summary["pause_ns_mean_device"] * 1e-6
+    yield "paused, mean device", "ms", summary["device_pause_ns"] * 1e-6
     yield "longest queue", "KB", summary["max_queue_bytes"] * 1e-3
     for name in ("pauses", "marks", "cnps", "drops", "rate_cuts", "rate_increases"):
         yield name.replace("_", " "), "", summary[name]
@@ -138,7 +138,7 @@ def _series(path: Path) -> dict[str, FloatArray]:
     """Return the columns of ``intervals.csv`` that are drawn; NaN where there is no value."""
     with path.open(newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
-    names = ("end_ns", "utility", "throughput_bps", "rtt_mean_ns", "pause_ns_mean")
+    names = ("end_ns", "utility", "throughput_bps", "rtt_mean_ns", "device_pause_ns")
     return {name: np.array([float(row[name] or "nan") for row in rows]) for name in names}
 
 
@@ -147,7 +147,7 @@ def _picture(name: str, here: Mapping[str, FloatArray], there: Mapping[str, Floa
         "Utility": ("utility", 1.0),
         "Delivered [Gb/s]": ("throughput_bps", 1e-9),
         "Round trip, mean [us]": ("rtt_mean_ns", 1e-3),
-        "Paused per interval, mean device [us]": ("pause_ns_mean", 1e-3),
+        "Paused per interval, mean device [us]": ("device_pause_ns", 1e-3),
     }
     drawn = [
         (

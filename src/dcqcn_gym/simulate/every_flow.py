@@ -38,7 +38,7 @@ class EveryFlow:
     def summary(self, world: Backend) -> dict[str, dict[str, Any]] | None:
         """Return the statistics by size once ``world`` has stopped, what is unfinished at its age.
 
-        None if the world cannot tell which flows are unfinished, and there may be some.
+        None if the backend does not know which flows are unfinished, and there may be some.
         """
         live, last = live_flows_of(world), self._last
         if last is None:

@@ -2,7 +2,7 @@
 
 The program ``dcqcn-ns3`` writes ``reports.jsonl``, one report a line as
 :func:`~dcqcn_gym.envs.backends.report_dict.write_reports` has it, and ``run.json``: scenario, seed,
-the setting in SI units, and what it cost. :func:`~dcqcn_gym.simulate.run.simulate` makes of them
+the setting, and what it cost. :func:`~dcqcn_gym.simulate.run.simulate` makes of them
 the same files as of a network of its own.
 """
 
@@ -59,7 +59,7 @@ class RecordedRun:
     setting: Setting
     spent: Spent
     left: LiveFlows | None = None
-    """The flows that had not finished; None where the program did not tell them."""
+    """The flows that had not finished; None where the program did not report them."""
 
 
 class _Unfinished(StrictModel):
@@ -143,4 +143,5 @@ def _setting(file: Path, values: Mapping[str, float], table: KnobTable) -> Setti
         raise ConfigError(f"{file}: the setting lacks {', '.join(missing)}")
     for name in values:
         table[name]  # raises for an unknown one
-    return Setting(tuple(values[name] for name in table.knobs), table)
+    numbers = (values[row.name] / row.si_per_unit for row in table.rows)  # the file is in SI
+    return Setting(tuple(numbers), table)

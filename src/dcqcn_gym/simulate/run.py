@@ -20,24 +20,15 @@ from dcqcn_gym.core.applications import ApplicationTracker
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names
-from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
+from dcqcn_gym.core.interval import FinishedFlows, IntervalReport, fields_shown
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.statistics import SlowdownCounter, paper_bins
 from dcqcn_gym.envs.backends import Backend, make_backend
-from dcqcn_gym.envs.scenario.applications import applications_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
-from dcqcn_gym.envs.scenario.workloads import (
-    Flows,
-    ParameterServer,
-    Poisson,
-    Storage,
-    Streams,
-    collectives_of,
-    unlimited,
-)
+from dcqcn_gym.envs.scenario.workloads import Flows, applications_of, collectives_of
 from dcqcn_gym.report.network import CURVES_FILE, curves_of
 from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.runs.claim import check_place
@@ -61,11 +52,12 @@ COLLECTIVES_FILE = "collectives.csv"
 """One line per round, where the scenario has collective operations."""
 
 FLOW_COLUMNS = ("src", "dst", "bytes", "start_ns", "fct_ns", "ideal_fct_ns")
+_COUNTS = fields_shown("csv")
+_SIZES = fields_shown("csv", "fsd")
 INTERVAL_COLUMNS = (
     "i", "start_ns", "end_ns", "utility", "o_tp", "o_rtt", "o_pfc", "idle", "throughput_bps",
-    "rtt_mean_ns", "pause_ns_mean", "pauses", "marks", "cnps", "drops", "retransmitted_packets",
-    "packet_hops", "max_queue_bytes", "active_flows", "finished_flows", "elephants",
-    "potential_elephants", "mice",
+    "rtt_mean_ns", "device_pause_ns", "max_queue_bytes", "finished_flows",
+    *(field.flat for field in (*_COUNTS.values(), *_SIZES.values())),
 )  # fmt: skip
 ROUND_COLUMNS = (
     "workload", "collective", "round", "ranks", "bytes", "start_ns", "time_ns",
@@ -82,7 +74,7 @@ MoreFiles = Callable[[Mapping[str, Any], Path], Mapping[str, bytes]]
 
 
 def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float) -> DeviceSetting:
-    """Return ``base`` with ``knob=value`` texts applied; values are in NVIDIA's units.
+    """Return ``base`` with ``knob=value`` texts applied; values are in the units of the knob table.
 
     ``group:knob=value`` is for a group of devices, on top of what holds for all of them. Raises
     ConfigError (form, value, range) or UnknownNameError with near matches.
@@ -110,13 +102,11 @@ def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float)
                 f"--set {row.name} = {quote(value.strip())}: expected {kind} ({row.unit})"
             )
         of_group[row.name] = number
-    cluster = base.replace_nvidia(changes.pop("cluster")).check(line_rate_bps, "--set")
+    cluster = base.replace(changes.pop("cluster")).check(line_rate_bps, "--set")
     if not changes:
         return cluster
     check_group_names(changes)
-    own = {
-        g: cluster.replace_nvidia(c).check(line_rate_bps, f"--set {g}") for g, c in changes.items()
-    }
+    own = {g: cluster.replace(c).check(line_rate_bps, f"--set {g}") for g, c in changes.items()}
     return {"cluster": cluster, **own}
 
 
@@ -131,24 +121,9 @@ def endless(scenario: Scenario) -> list[str]:
 
     Flows without an end are not waited for; they count where there is nothing else.
     """
-    names = []
-    if all(map(unlimited, scenario.workloads)):
-        return [f"workloads[{i}] ({w.kind})" for i, w in enumerate(scenario.workloads)]
-    for i, workload in enumerate(scenario.workloads):
-        if isinstance(workload, Flows | Streams):
-            continue
-        ends = workload.stop_us is not None
-        if isinstance(workload, Poisson):
-            ends = ends and not workload.repeat_us
-        elif isinstance(workload, Storage):
-            ends = ends or workload.ios > 0
-        elif isinstance(workload, ParameterServer):
-            ends = ends or workload.iterations > 0
-        else:
-            ends = ends or workload.rounds > 0
-        if not ends:
-            names.append(f"workloads[{i}] ({workload.kind})")
-    return names
+    named = [(f"workloads[{i}] ({w.kind})", w) for i, w in enumerate(scenario.workloads)]
+    everything = all(workload.unlimited for workload in scenario.workloads)
+    return [name for name, workload in named if everything or workload.endless]
 
 
 def simulate(
@@ -294,8 +269,18 @@ def _run(
         if intervals is None and stuck >= STUCK_INTERVALS:
             raise RunError(
                 f"--until-done: {report.active_flows} flows have sent nothing for {stuck} "
-                "intervals; the network is stuck (a pause cycle or a rate that is too low)"
+                f"intervals: {_why_stuck(report, totals)}"
             )
+
+
+def _why_stuck(report: IntervalReport, totals: Totals) -> str:
+    paused = int(np.count_nonzero(report.port_pause_ps))
+    if paused:
+        return f"PFC pauses {paused} ports for good, in a cycle in which each waits for the next"
+    drops = totals.counts["drops"]
+    if drops:
+        return f"{drops} packets or ACKs were dropped, and what they carried is not sent again"
+    return "nothing was dropped and nothing is paused, so their rate is too low"
 
 
 def _ns(ps: int) -> str:
@@ -319,15 +304,14 @@ def _round_row(done: CollectiveRound) -> Sequence[object]:
 
 
 def _interval_row(interval: Interval) -> list[object]:
-    figures, value, fsd = interval.figures, interval.terms, interval.report.fsd
+    report, figures, value = interval.report, interval.figures, interval.terms
     rtt_ps = figures.rtt_mean_ps
     return [
-        interval.number - 1, _ns(figures.start_ps), _ns(figures.end_ps), interval.utility,
+        interval.number - 1, _ns(int(report.start_ps)), _ns(int(report.end_ps)), interval.utility,
         value.tp, value.rtt, value.pfc, int(interval.idle), figures.throughput_bps,
-        "" if rtt_ps is None else rtt_ps / 1000, figures.pause_ps / 1000, figures.pauses,
-        figures.marks, figures.cnps, figures.drops, figures.retransmitted_packets,
-        figures.packet_hops, figures.max_queue_bytes, figures.active_flows,
-        figures.finished_flows, fsd.elephants, fsd.potential, fsd.mice,
+        "" if rtt_ps is None else rtt_ps / 1000, figures.device_pause_ps / 1000,
+        figures.max_queue_bytes, figures.finished_flows,
+        *(field.of(report) for field in (*_COUNTS.values(), *_SIZES.values())),
     ]  # fmt: skip
 
 
@@ -335,7 +319,7 @@ def _summary(
     scenario: Scenario, setting: DeviceSetting, seed: int, totals: Totals
 ) -> dict[str, Any]:
     start = totals.first_start_ps
-    plain = {group: values.to_nvidia() for group, values in by_group(setting)}
+    plain = {group: dict(values) for group, values in by_group(setting)}
     return {
         "scenario": scenario.name,
         "seed": seed,
@@ -348,17 +332,17 @@ def _summary(
         **({"unlimited_flows": totals.unlimited} if totals.unlimited else {}),
         "makespan_ns": None if start is None else (totals.last_finish_ps - start) / 1000,
         "mean_utility": totals.utility_sum / totals.busy if totals.busy else None,
-        "pause_ns_all_ports": totals.port_pause_ps / 1000,
-        "pause_ns_host_ports": totals.host_pause_ps / 1000,
-        "pause_ns_switch_ports": totals.switch_pause_ps / 1000,
+        "all_ports_pause_ns": totals.all_ports_pause_ps / 1000,
+        "host_ports_pause_ns": totals.host_ports_pause_ps / 1000,
+        "switch_ports_pause_ns": totals.switch_ports_pause_ps / 1000,
         "pfc_frames_to_hosts": totals.host_pfc,
         "pfc_frames_to_switches": totals.switch_pfc,
-        "pause_ns_mean_device": totals.device_pause_ps / 1000,
+        "device_pause_ns": totals.device_pause_ps / 1000,
         "max_queue_bytes": totals.largest_queue,
         **totals.counts,
         "slowdown": totals.slowdown.summary(),
         **({} if totals.bins is None else {"slowdown_by_paper": totals.bins.summary()}),
-        "rtt_ns_p99": _known(totals.rtt.percentile(0, 99) / 1000),
+        "rtt_p99_ns": _known(totals.rtt.percentile(0, 99) / 1000),
         "jain_index": _known(totals.fairness.index),
         "collectives": totals.rounds.summary(),
         "applications": totals.tally.summary(),

@@ -9,15 +9,14 @@ import numpy as np
 from dcqcn_gym.core.applications import ApplicationTracker, Tally
 from dcqcn_gym.core.collectives import RoundTracker
 from dcqcn_gym.core.fairness import Fairness
+from dcqcn_gym.core.interval import fields_shown
 from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.core.statistics import ALL_SIZES, SlowdownCounter, slowdowns
 
 __all__ = ["COUNTED", "Totals"]
 
-COUNTED = (
-    "delivered_bytes", "data_packets", "acks", "pauses", "marks", "cnps", "drops",
-    "retransmitted_packets", "packet_hops", "rate_cuts", "rate_increases",
-)  # fmt: skip
+COUNTED = tuple(fields_shown("sum"))
+"""Figures of reports that a summary has as sums over all intervals."""
 
 
 @dataclass
@@ -42,9 +41,9 @@ class Totals:
     unlimited: int = 0
     utility_sum: float = 0.0
     busy: int = 0
-    port_pause_ps: float = 0.0
-    host_pause_ps: float = 0.0
-    switch_pause_ps: float = 0.0
+    all_ports_pause_ps: float = 0.0
+    host_ports_pause_ps: float = 0.0
+    switch_ports_pause_ps: float = 0.0
     host_pfc: int = 0
     switch_pfc: int = 0
     device_pause_ps: float = 0.0
@@ -53,7 +52,8 @@ class Totals:
 
     def add(self, interval: Interval) -> None:
         """Count an interval."""
-        flows, figures = interval.report.finished, interval.figures
+        report, figures = interval.report, interval.figures
+        flows = report.finished
         slow = slowdowns(flows.fct_ps, flows.ideal_fct_ps)
         self.slowdown.add(flows.bytes, slow)
         if self.bins is not None:
@@ -71,20 +71,20 @@ class Totals:
             [d.as_dict() for d in interval.applications], [r.as_dict() for r in interval.rounds]
         )
         self.intervals += 1
-        self.end_ps = figures.end_ps
+        self.end_ps = int(report.end_ps)
         self.flows += figures.finished_flows
-        self.active = figures.active_flows
-        self.unlimited = int(interval.report.unlimited_flows)
+        self.active = int(report.active_flows)
+        self.unlimited = int(report.unlimited_flows)
         self.utility_sum += 0.0 if interval.idle else interval.utility
         self.busy += not interval.idle
-        self.port_pause_ps += figures.port_pause_ps
-        hosts, switches = interval.report.pause_ps_by_kind()
-        self.host_pause_ps += hosts
-        self.switch_pause_ps += switches
-        host_frames, switch_frames = interval.report.pfc_received_by_kind()
+        self.all_ports_pause_ps += float(report.port_pause_ps.sum())
+        hosts, switches = report.pause_ps_by_kind()
+        self.host_ports_pause_ps += hosts
+        self.switch_ports_pause_ps += switches
+        host_frames, switch_frames = report.pfc_received_by_kind()
         self.host_pfc += host_frames
         self.switch_pfc += switch_frames
-        self.device_pause_ps += figures.pause_ps
+        self.device_pause_ps += figures.device_pause_ps
         self.largest_queue = max(self.largest_queue, figures.max_queue_bytes)
         for name in COUNTED:
-            self.counts[name] += getattr(figures, name)
+            self.counts[name] += int(getattr(report, name))

@@ -23,7 +23,7 @@ class DriverCase:
         raise NotImplementedError
 
     def targets(self) -> Targets:
-        """Return knobs, in SI units, that differ from the usual setting."""
+        """Return knobs that differ from the usual setting."""
         raise NotImplementedError
 
     @pytest.fixture

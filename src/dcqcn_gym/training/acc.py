@@ -68,12 +68,14 @@ class AccSpec:
 
     def command(self) -> str:
         """Return the command that makes this training."""
-        words = ["dcqcn-gym", "train-acc", "--scenario", ",".join(self.scenarios)]
-        words += ["--central"] * self.central
+        words = ["dcqcn-gym", "train", "--tuner", "acc-central" if self.central else "acc"]
+        words += ["--scenario", ",".join(self.scenarios), "--steps", str(self.decisions)]
         standard = AccSpec(self.scenarios)
-        for name in ("decisions", "seed", "episode", "decision_us", "weight", "updates", "backend"):
-            if name == "decisions" or getattr(self, name) != getattr(standard, name):
-                words += [f"--{name.replace('_', '-')}", str(getattr(self, name))]
+        for name in ("seed", "episode", "decision_us", "weight", "updates", "backend"):
+            value = getattr(self, name)
+            if value != getattr(standard, name):
+                plain = name in ("seed", "episode", "backend")
+                words += [f"--{name}", str(value)] if plain else ["--algo-arg", f"{name}={value}"]
         return shlex.join([*words, "--out", "DIR"])
 
     def header(self) -> dict[str, Any]:
@@ -148,7 +150,7 @@ class Training:
         return self.curve[-1].decisions if self.curve else 0
 
     def start(self) -> None:
-        """Start every world once; raise ConfigError if one is of another network."""
+        """Start every network once; raise ConfigError if one is of another network."""
         for env in self.envs.values():
             env.reset(seed=self.spec.seed)
 
@@ -246,7 +248,7 @@ def train(
 
     A checkpoint is written every ``every`` episodes and at the end; ``resume`` goes on from the
     last one and comes to the same bytes. Raises RunError if the directory does not fit, ConfigError
-    if a world does not.
+    if a network does not.
     """
     with closing(Training(spec)) as training:
         out.check(spec, resume=resume, force=force)

@@ -19,10 +19,10 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.discrete import LadderAction
 from dcqcn_gym.envs.observation import Observation
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.runs.rows import FIRST_TRAINING_SEED
 
-__all__ = ["FIRST_TRAINING_SEED", "SampledEnv"]
+__all__ = ["SampledEnv"]
 
-FIRST_TRAINING_SEED = 2**31
 _STREAM = 0x7261696E  # keeps these draws apart from others with the same seed
 
 Step = tuple[Observation, float, bool, bool, dict[str, Any]]

@@ -203,7 +203,7 @@ class TrainDir:
 
     @property
     def checkpoints(self) -> Path:
-        """One folder per checkpoint that is kept."""
+        """One folder per checkpoint that stays."""
         return self.root / "checkpoints"
 
     def folder(self, steps: int) -> Path:
@@ -261,7 +261,7 @@ def training_digest(spec: HasHeader) -> str:
 def check_training(checkpoint: Path, recorded: object, spec: HasHeader) -> None:
     """Raise RunError unless ``recorded`` in a checkpoint names this training.
 
-    ``train.json`` alone cannot tell: it may be newer than what else lies in the directory.
+    ``train.json`` alone cannot show it: it may be newer than what else lies in the directory.
     """
     if recorded != training_digest(spec):
         raise RunError(

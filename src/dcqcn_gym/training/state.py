@@ -2,7 +2,7 @@
 
 Between two rollouts a training is its model and replay buffer (Stable-Baselines3 saves both), the
 random streams, and the networks. A network cannot be saved, but it is decided by its traffic seed
-and the actions since its episode began: those are kept, and repeated by :func:`restore`.
+and the actions since its episode began: those are stored, and repeated by :func:`restore`.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from dcqcn_gym.training.vector import make_vec
 __all__ = ["Result", "TrainViewer", "train"]
 
 KEPT = 2
-"""Checkpoints that are kept."""
+"""Checkpoints that stay."""
 WINDOW = 500
 """Steps over which the shown utility is averaged."""
 

@@ -50,7 +50,7 @@ function filter(form) {
       return field.type === "search" ? has.toLowerCase().includes(asked.toLowerCase()) : has === asked;
     });
   const left = rows.filter((row) => !row.hidden).length;
-  form.querySelector("output").textContent = left < rows.length ? `${left} of ${rows.length} rows` : "";
+  form.querySelector("output").textContent = left < rows.length ? `${left} of ${rows.length} entries` : "";
 }
 
 for (const form of document.querySelectorAll("form.filters")) {

@@ -1,8 +1,8 @@
-"""Tuners of strangers in a process of their own, at the other end of one pipe.
+"""Plug-in tuners in a process of their own, at the other end of one pipe.
 
 :mod:`.protocol` is what goes over the pipe and :mod:`.values` how settings and measurements are
 written there; :mod:`.server` is the program at the far end, :mod:`.process` the near end,
-:mod:`.tuner` what the main path sees of it, :mod:`.plugins` tells who has a process of its own, and
+:mod:`.tuner` what the main path sees of it, :mod:`.plugins` says who has a process of its own, and
 :mod:`.enclosure` is the sandbox around the far end. docs/tuner-host.md is the protocol for people.
 """
 
@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from dcqcn_gym.runs.tuner_host.enclosure import Enclosure, sandbox_problem
 from dcqcn_gym.runs.tuner_host.plugins import plugins_of
-from dcqcn_gym.runs.tuner_host.tuner import Hosting, described, guarded_tuner, hosted_digest
+from dcqcn_gym.runs.tuner_host.tuner import Hosting, described, guarded_tuner
 
 __all__ = [
     "Enclosure",
     "Hosting",
     "described",
     "guarded_tuner",
-    "hosted_digest",
     "plugins_of",
     "sandbox_problem",
 ]

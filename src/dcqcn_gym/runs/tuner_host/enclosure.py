@@ -1,9 +1,9 @@
-"""A sandbox for tuners of strangers: bubblewrap, without network, files, environment or neighbours.
+"""A sandbox for plug-in tuners: bubblewrap, without network, files, environment or neighbours.
 
 Inside there is this Python with its packages, read-only, the plug-in's code in ``/plugin``, an
 empty ``/tmp``, and the one socket. Names of runs and scenarios are nowhere in there: not in the
 arguments, the environment, the working directory, or ``/proc``, which shows the sandbox alone. The
-suites of the package are hidden, too.
+suites and committed results of the package are hidden, too.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def _sandbox(host: str) -> list[str]:
     bound = _outermost(_python_places())
     for path in bound:
         words += ["--ro-bind", str(path), str(path)]
-    for suites in _suites():
-        if any(suites.is_relative_to(path) for path in (Path("/usr"), *bound)):
-            words += ["--tmpfs", str(suites)]
+    for hidden in _hidden():
+        if any(hidden.is_relative_to(path) for path in (Path("/usr"), *bound)):
+            words += ["--tmpfs", str(hidden)]
     return [*words, "--chdir", "/tmp"]
 
 
@@ -140,6 +140,8 @@ def _outermost(places: Iterable[Path]) -> list[Path]:
     return found
 
 
-def _suites() -> list[Path]:
-    parts = [(Path(part) / "configs" / "suites").resolve() for part in dcqcn_gym.__path__]
+def _hidden() -> list[Path]:
+    """Return the folders that would tell a plug-in its scenarios, or good settings for them."""
+    places = ("configs/suites", "benchmarks/leaderboard/data")
+    parts = [(Path(part) / place).resolve() for part in dcqcn_gym.__path__ for place in places]
     return [part for part in parts if part.is_dir()]

@@ -62,7 +62,7 @@ class Server:
             "recommend": lambda _: proposal_plain(self._tuner.recommend()),
             "tuning": lambda _: self._tuner.tuning,
             "state": lambda _: shown_state(self._tuner.state()),
-            "digest": self._digest,
+            "decisions": lambda _: self._tuner.decisions(),
         }
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,11 +96,6 @@ class Server:
 
     def _start(self, question: Mapping[str, Any]) -> None:
         self._tuner.start(context_from(question["context"]), frozenset(question["offers"]))
-
-    def _digest(self, _: Mapping[str, Any]) -> str | None:
-        from dcqcn_gym.runs.results import digest_here  # loads the scenarios' models as well
-
-        return digest_here(self._name, self._arguments)
 
     def _failed(self, error: BaseException) -> TunerError:
         return TunerError(f"tuner {self._name!r} failed: {in_one_line(error)}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +23,7 @@ from dcqcn_gym.tuners import TUNERS, make_tuner, parse_settings
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 from dcqcn_gym.tuners.guard import GuardedTuner
 
-__all__ = ["DEADLINE_VARIABLE", "Hosting", "described", "guarded_tuner", "hosted_digest"]
+__all__ = ["DEADLINE_VARIABLE", "Hosting", "described", "guarded_tuner"]
 
 DEADLINE_VARIABLE = "DCQCN_GYM_TUNER_DEADLINE"
 """Environment variable with the seconds of a decision; ``--tuner-deadline`` comes before it."""
@@ -96,12 +96,6 @@ def described(name: str, arguments: Mapping[str, Any], hosting: Hosting) -> dict
         return tuner.arguments
 
 
-def hosted_digest(name: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return the digest of the code of a tuner that is not built in, computed at its own side."""
-    with closing(_HostedTuner(name, arguments, Hosting())) as tuner:
-        return tuner.digest()
-
-
 class _HostedTuner(Tuner[Proposal]):
     """A tuner at the other end of a pipe. It trusts nothing that comes from there."""
 
@@ -155,10 +149,12 @@ class _HostedTuner(Tuner[Proposal]):
             raise self._wrong("state", found, "figures")
         return found
 
-    def digest(self) -> str | None:
-        """Return the digest of the tuner's code, None if it has none."""
-        found = self.process.call("digest")
-        return found if isinstance(found, str) else None
+    @property
+    def decisions(self) -> Sequence[str]:
+        found = self.process.call("decisions")
+        if not isinstance(found, list):
+            raise self._wrong("decisions", found, "a list of sentences")
+        return found
 
     def close(self) -> None:
         """End the process."""

@@ -1,7 +1,7 @@
 """Settings, contexts and outcomes as plain data and back, every number to the bit.
 
-A setting is ``{"scheme", "si"}``, its values in the order of the scheme's knob table; a setting per
-group ``{"groups": {NAME: setting}}``; none at all is null. An observation is the list of its
+A setting is ``{"scheme", "knobs"}``, its values in the order of the scheme's knob table; a setting
+per group ``{"groups": {NAME: setting}}``; none at all is null. An observation is the list of its
 numbers, a report what :func:`~dcqcn_gym.envs.backends.report_dict.report_to_dict` makes of it.
 Contexts and outcomes are written field by field, so that one that is new goes over as well.
 """
@@ -9,12 +9,13 @@ Contexts and outcomes are written field by field, so that one that is new goes o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.observation import Observation
@@ -44,7 +45,7 @@ def proposal_plain(proposal: Proposal | None) -> dict[str, Any] | None:
     if proposal is None:
         return None
     if isinstance(proposal, Setting):
-        return {"scheme": proposal.table.scheme, "si": list(proposal.values_si)}
+        return {"scheme": proposal.table.scheme, "knobs": list(proposal.numbers)}
     return {"groups": {name: proposal_plain(setting) for name, setting in proposal.items()}}
 
 
@@ -59,7 +60,7 @@ def proposal_from(value: object) -> Proposal | None:
 
 
 def _setting(value: object) -> Setting:
-    values = value.get("si") if isinstance(value, dict) else None
+    values = value.get("knobs") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(values, list):
         raise ConfigError(f"expected a setting; got {quote(value)}")
     return Setting(tuple(values), named_table(str(value.get("scheme"))))
@@ -165,6 +166,10 @@ _CONTEXT: Codecs = {
     "observation": (_numbers, _observation),
     "groups": (list, tuple),
     "devices": (_devices_plain, _devices),
+    "fabric": (
+        lambda facts: None if facts is None else asdict(facts),
+        lambda facts: None if facts is None else FabricFacts(**facts),
+    ),
 }
 _OUTCOME: Codecs = {
     "setting": (proposal_plain, _told),

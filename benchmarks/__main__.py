@@ -1,0 +1,31 @@
+"""``python -m dcqcn_gym.benchmarks``: what maintainers measure, and the tables of the docs."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from dcqcn_gym.benchmarks.commands.agents import agents
+from dcqcn_gym.benchmarks.commands.cost import cost
+from dcqcn_gym.benchmarks.commands.directions import directions
+from dcqcn_gym.benchmarks.commands.engine import engine, schemes
+from dcqcn_gym.benchmarks.commands.fleet import fleet
+from dcqcn_gym.benchmarks.commands.monitor import monitor
+from dcqcn_gym.benchmarks.commands.ns3 import ns3
+from dcqcn_gym.benchmarks.commands.papers import confirm, pages, rerun
+from dcqcn_gym.benchmarks.commands.study import study
+from dcqcn_gym.runs.command_line import run_command
+
+__all__ = ["app"]
+
+app = typer.Typer(help="What maintainers measure.", no_args_is_help=True, add_completion=False)
+for command in (engine, schemes, cost, ns3, agents, monitor, directions, study, fleet):  # fmt: skip
+    app.command()(command)
+papers = typer.Typer(name="papers", help="Results of the papers' figures.", no_args_is_help=True)
+for one in (rerun, pages, confirm):
+    papers.command()(one)
+app.add_typer(papers)
+
+if __name__ == "__main__":
+    run_command(app, sys.argv[1:])

@@ -1,1 +1,0 @@
-"""The board as a folder of static pages, from the results of any number of runs."""

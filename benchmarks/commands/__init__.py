@@ -1,0 +1,1 @@
+"""What maintainers measure: the commands of ``python -m dcqcn_gym.benchmarks``."""

@@ -1,0 +1,1 @@
+"""The keeper's making: the bank it is fitted on, the suite that stresses it, the fit."""

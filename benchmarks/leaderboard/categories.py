@@ -1,0 +1,38 @@
+"""Categories: what kind of thing an entry is, so that like is ranked among like.
+
+A built-in tuner's category follows from its class, anybody else's is ``online`` unless a submission
+says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.tuners import TUNERS
+from dcqcn_gym.tuners.acc import AccTuner
+from dcqcn_gym.tuners.fixed import StaticTuner
+from dcqcn_gym.tuners.keeper import KeeperTuner
+from dcqcn_gym.tuners.keeping import AdviseTuner
+from dcqcn_gym.tuners.policy import PolicyTuner
+from dcqcn_gym.tuners.pretrained import PretrainedTuner
+
+__all__ = ["CATEGORIES", "Category", "category_of"]
+
+Category: TypeAlias = Literal["static", "online", "pre-trained", "oracle"]
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+"""static: a setting that a person wrote down; online: learns only in the run; pre-trained: was
+trained or searched for before; oracle: knows what no tuner can know, and has no rank."""
+
+
+def category_of(tuner: str) -> Category:
+    """Return the category of a tuner by its name; its code is loaded only if it is built in."""
+    if tuner not in TUNERS.builtin:
+        return "online"
+    try:
+        found = TUNERS.load(tuner)
+    except DcqcnGymError:  # an extra is missing here
+        return "online"
+    if issubclass(found, PretrainedTuner | PolicyTuner | AccTuner | AdviseTuner | KeeperTuner):
+        return "pre-trained"
+    return "static" if issubclass(found, StaticTuner) else "online"

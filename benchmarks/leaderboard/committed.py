@@ -1,0 +1,213 @@
+"""The leaderboard as committed data: results, and what every run was, without the logs.
+
+``bench keep`` writes a folder of a few MB for a leaderboard whose logs have gigabytes:
+
+- ``results.json.gz`` and ``leaderboard.md``, from which ``bench site`` and the docs are made;
+- ``leaderboard.json``: the suite's digest and the entries;
+- ``runs.jsonl.gz``: a line per run with the digests of both logs and the setting it recommended:
+  whole for the default, for other entries what is not the default's on the same scenario;
+- ``cost.json``, where the leaderboard's seconds are known.
+
+``bench rerun`` makes runs of it again and compares their digests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import dcqcn_gym
+from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings, log_digest, open_readings
+from dcqcn_gym.benchmarks.leaderboard.cost import COST_FILE, write_cost
+from dcqcn_gym.benchmarks.leaderboard.draw import choose
+from dcqcn_gym.benchmarks.leaderboard.protocol import (
+    BASELINE,
+    LEADERBOARD_FILE,
+    Attempt,
+    Leaderboard,
+    open_leaderboard,
+)
+from dcqcn_gym.benchmarks.leaderboard.results import write_results
+from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
+from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
+from dcqcn_gym.core.files import parse_json, read_file, read_text
+from dcqcn_gym.core.packed import MOST_BYTES, PACKED, pack, read_packed
+from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_atomically, write_json
+from dcqcn_gym.runs.rows import Row
+
+__all__ = ["RUNS_FILE", "Committed", "open_committed", "ranking_text", "rerun", "write_committed"]
+
+SHOWN = 8
+"""Entries in the table of the docs."""
+RESULTS_FILE = "results.json"
+RUNS_FILE = "runs.jsonl"
+
+
+def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -> list[str]:
+    """Write the committed form of whole entries into ``out``; return those that are left out.
+
+    The same leaderboard gives the same bytes, but for ``cost.json``. Raises RunError if ``out``
+    holds a leaderboard of another suite, or the default has runs missing: without them no entry has
+    a score.
+    """
+    _refuse_other_content(board, out)
+    with open_readings(board, workers) as readings:
+        lines = {entry.name: _lines(board, entry, readings) for entry in board.entries}
+    whole = [entry for entry in board.entries if lines[entry.name] is not None]
+    if BASELINE not in {entry.name for entry in whole}:
+        raise RunError(
+            f"{board.out}: runs of {BASELINE!r} are missing, and every score is against them; "
+            f"bench resume {board.out} makes them, or --repetitions N keeps the first ones alone"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    committed = replace(board, entries=whole)
+    # first: a killed command can be given again
+    write_json(out / LEADERBOARD_FILE, committed.header())
+    write_results(committed, workers, out)
+    for path in out.glob("*.parquet"):  # their bytes are those of a version of pyarrow
+        path.unlink()
+    found = list(lines[BASELINE] or ())
+    default = {line["scenario"]: line["recommended"] for line in found}
+    for entry in whole:
+        if entry.name != BASELINE:
+            found += _without_default(lines[entry.name] or (), default)
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in found)
+    _write_packed(out / RUNS_FILE, text)
+    results = parse_json(read_text(out / RESULTS_FILE, MOST_BYTES))
+    _write_packed(out / RESULTS_FILE, json.dumps(results, separators=(",", ":")) + "\n")
+    if not any(cost.runs for cost in write_cost(committed, out)):
+        (out / COST_FILE).unlink()
+    return [entry.name for entry in board.entries if entry not in whole]
+
+
+def _write_packed(path: Path, text: str) -> None:
+    """Write a text as a packed file, and remove the plain one."""
+    write_atomically(path.with_name(path.name + PACKED), pack(text.encode()))
+    path.unlink(missing_ok=True)
+
+
+def _refuse_other_content(board: Leaderboard, out: Path) -> None:
+    """Raise RunError rather than replace a leaderboard of another suite, or what is none."""
+    path = out / LEADERBOARD_FILE
+    if not path.exists():
+        if out.is_dir() and any(out.iterdir()):
+            raise RunError(
+                f"{out} holds files and no leaderboard, and what bench keep writes would replace "
+                "some; give another --out"
+            )
+        return
+    try:
+        old = dict(parse_json(read_text(path)))
+    except (TypeError, ValueError):
+        old = {}
+    if old.get("suite_digest") != board.suite.digest:
+        name = Path(str(old.get("suite", "none"))).name
+        raise RunError(
+            f"{out} holds a leaderboard of suite {quote(name)}, {board.out} one of "
+            f"{board.suite.file.name!r}; give another --out, or remove that folder first"
+        )
+
+
+def _lines(board: Leaderboard, entry: Row, readings: Readings) -> list[dict[str, Any]] | None:
+    """Return a line per run of an entry; None if one is missing."""
+    found = readings.of(entry)
+    lines = []
+    for attempt in board.attempts(entry):
+        if not all(path in found for path in attempt.logs):
+            return None
+        online, final = (found[path] for path in attempt.logs)
+        lines.append({
+            "entry": entry.name, "scenario": attempt.scenario.name,
+            "repetition": attempt.repetition,
+            "online": online[1].run, "final": final[1].run,
+            "recommended": dict(online[0].recommended),
+        })  # fmt: skip
+    return lines
+
+
+def _without_default(
+    lines: Sequence[dict[str, Any]], default: Mapping[str, Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield lines of an entry, each with those knobs alone that are not the default's."""
+    for line in lines:
+        base = default[line["scenario"]]
+        moved = {k: v for k, v in line["recommended"].items() if base.get(k) != v}
+        yield {**line, "recommended": moved}
+
+
+def ranking_text(folder: Path) -> str:
+    """Return the first lines of a committed ranking as Markdown, from ``leaderboard.md``."""
+    title, table = read_text(folder / "leaderboard.md").split("\n\n")[:2]
+    lines = table.splitlines()[: 2 + SHOWN]
+    return "\n".join([title.removeprefix("## "), "", *lines, ""])
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A committed leaderboard: its runs by entry, scenario and repetition, and its entries."""
+
+    board: Leaderboard
+    runs: Mapping[tuple[str, str, int], Mapping[str, Any]]
+
+    @property
+    def names(self) -> list[str]:
+        """The entries that can be run again by name: all but the default."""
+        return [entry.name for entry in self.board.entries if entry.name != BASELINE]
+
+
+def open_committed(folder: Path) -> Committed:
+    """Return what ``bench keep`` wrote; ConfigError or RunError if it is something else."""
+    board = open_leaderboard(folder)
+    path = folder / RUNS_FILE
+    text = read_packed(path)
+    try:
+        lines = [parse_json(line) for line in text.splitlines()]
+        runs = {(line["entry"], line["scenario"], int(line["repetition"])): line for line in lines}
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{path} holds no runs of a leaderboard: {quote(str(error))}") from None
+    for attempt in board.attempts():
+        if _key(attempt) not in runs:
+            raise RunError(f"{path} has no line for {attempt.title}; bench keep writes it anew")
+    return Committed(board, runs)
+
+
+def rerun(
+    committed: Committed,
+    out: Path,
+    entry: str | None = None,
+    repetitions: int = 1,
+    **how: Any,
+) -> tuple[str, int, list[str]]:
+    """Make the first repetitions of an entry again; return its name, how many runs, what differs.
+
+    Without a ``entry`` the version draws one, so that each release looks at another. ``how`` goes
+    to :meth:`Leaderboard.carry_out`. Raises ConfigError or UnknownNameError.
+    """
+    known = [BASELINE, *committed.names]
+    name = entry or choose(committed.names or known, dcqcn_gym.__version__, "rerun")
+    if name not in known:
+        raise UnknownNameError("entry", name, known)
+    if repetitions > committed.board.repeated(name):
+        made = committed.board.repeated(name)
+        raise ConfigError(f"entry {name!r} has {made} repetitions; give fewer")
+    chosen = next(one for one in committed.board.entries if one.name == name)
+    board = replace(committed.board, entries=[chosen], out=out, repetitions=repetitions)
+    failed = board.carry_out(**how)
+    differing = [f"{path.parent.name}/{path.name}: {words}" for path, words in failed.items()]
+    attempts = board.attempts()
+    for attempt in attempts:
+        differing += _differences(attempt, committed.runs[_key(attempt)])
+    return name, len(attempts), differing
+
+
+def _key(attempt: Attempt) -> tuple[str, str, int]:
+    return attempt.entry.name, attempt.scenario.name, attempt.repetition
+
+
+def _differences(attempt: Attempt, line: Mapping[str, Any]) -> Iterator[str]:
+    for stage, path in zip(STAGES, attempt.logs, strict=True):
+        if path.exists() and log_digest(read_file(path, MOST_LOG_BYTES)).run != line[stage]:
+            yield f"{attempt.title}: the {stage} run is not the one that was committed"

@@ -1,0 +1,123 @@
+"""Figures of an entry that depend on the other entries: regret, recovery from shifts, p-values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.benchmarks.leaderboard.ranking import holm, scenario_p_value
+from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores
+
+__all__ = ["BestKnown", "best_known", "p_values", "recovery", "regret"]
+
+FloatArray = npt.NDArray[np.float64]
+
+MOST_REGRET = 2.0
+"""Regret is cut there: as far below the default as the best is above it."""
+WITHIN = 0.95
+"""Share of the phase's best utility from which on a run counts as recovered."""
+SMOOTH = 3
+"""Intervals over which utility is averaged before it is compared with the phase's best."""
+
+
+@dataclass(frozen=True)
+class BestKnown:
+    """The best that any entry reached on a scenario without a flag, and where it comes from.
+
+    ``score`` is the mean final S of ``entry`` over its repetitions; ``setting``, in NVIDIA's units,
+    is what ``repetition`` of it ended with, which alone had ``setting_score``.
+    """
+
+    entry: str
+    score: float
+    repetition: int
+    setting: Mapping[str, Any]
+    setting_score: float
+
+
+def best_known(entries: Sequence[EntryScores], scenarios: Sequence[str]) -> dict[str, BestKnown]:
+    """Return the best of each scenario; the default where no entry is above it."""
+    found: dict[str, BestKnown] = {}
+    for i, scenario in enumerate(scenarios):
+        for entry in entries:
+            if entry.curve is None or scenario in entry.parts["final"].raised:
+                continue
+            scores = entry.parts["final"].score[i]
+            best = int(np.argmax(scores))
+            mine = float(np.mean(scores))
+            if scenario not in found or mine > found[scenario].score:
+                setting = entry.curve.recommended[scenario][best]
+                found[scenario] = BestKnown(entry.name, mine, best, setting, float(scores[best]))
+    return found
+
+
+def regret(scores: FloatArray, best: FloatArray) -> FloatArray:
+    """Return normalised regret: 0 as good as the best known, 1 as good as the default.
+
+    ``best`` has S per scenario, ``scores`` of shape (..., scenarios, repetitions) that of the runs.
+    The value of a scenario is 1 - mean S / best, cut at :data:`MOST_REGRET`; NaN where the default
+    is the best that is known.
+    """
+    means = scores.mean(axis=-1)
+    above = np.where(best > 0, best, np.nan)
+    return np.asarray(np.minimum(1 - means / above, MOST_REGRET), dtype=np.float64)
+
+
+def recovery(
+    entries: Sequence[EntryScores], phases: Mapping[str, Sequence[int]]
+) -> dict[str, dict[str, float]]:
+    """Return, by entry and scenario, the mean intervals until utility is near the phase's best.
+
+    The phase's best is the largest mean utility that any entry holds over the phase's second half
+    on the same traffic. A run has recovered at the first interval from which the mean of three
+    intervals is within 5 % of it; one that never does counts the phase's length.
+    """
+    learned = {entry.name: entry.curve for entry in entries if entry.curve is not None}
+    found: dict[str, dict[str, float]] = {name: {} for name in learned}
+    for scenario, starts in phases.items():
+        curves = {name: curve.utility[scenario] for name, curve in learned.items()}
+        if not curves:
+            continue
+        size = next(iter(curves.values())).shape[1]
+        waits: dict[str, list[float]] = {name: [] for name in curves}
+        for start, stop in zip(starts, [*starts[1:], size], strict=True):
+            for name, took in _phase(curves, start, stop).items():
+                waits[name] += took
+        for name, took in waits.items():
+            found[name][scenario] = float(np.mean(took))
+    return found
+
+
+def _phase(curves: Mapping[str, FloatArray], start: int, stop: int) -> dict[str, list[float]]:
+    """Return the intervals that each repetition of each entry took in one phase."""
+    middle = (start + stop) // 2
+    most = max(len(curve) for curve in curves.values())
+    best = np.full(most, -np.inf)
+    for curve in curves.values():
+        held = curve[:, middle:stop].mean(axis=1)
+        best[: len(held)] = np.maximum(best[: len(held)], held)
+    return {
+        name: [_wait(line[start:stop], level) for line, level in zip(curve, best, strict=False)]
+        for name, curve in curves.items()
+    }
+
+
+def _wait(utility: FloatArray, best: float) -> float:
+    width = min(SMOOTH, len(utility))
+    smooth = np.convolve(utility, np.full(width, 1 / width), mode="valid")
+    near = np.flatnonzero(smooth >= WITHIN * best)
+    return float(near[0]) if near.size else float(len(utility))
+
+
+def p_values(scores: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Return the p-value of entries against the default, adjusted for their number.
+
+    ``scores`` are their final S by name. Wilcoxon's signed-rank test on the scenario means, by
+    Holm's procedure.
+    """
+    found = [scenario_p_value(score, np.zeros_like(score)) for score in scores.values()]
+    return dict(zip(scores, holm(found), strict=True))

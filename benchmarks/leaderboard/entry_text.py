@@ -1,0 +1,83 @@
+"""An entry from its text: a tuner or a shipped policy, on this scheme or another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, did_you_mean, printable, quote
+from dcqcn_gym.core.knobs import schemes
+from dcqcn_gym.runs.rows import Row, label
+from dcqcn_gym.tuners import TUNERS
+from dcqcn_gym.tuners.policy import shipped_policies
+
+__all__ = ["AT", "Asked", "asked_entries", "check_asked"]
+
+AT = "@"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An entry and whether it is a ``slow`` one, which runs the suite's smaller number of times."""
+
+    entry: Row
+    slow: bool = False
+
+
+def asked_entries(texts: Iterable[str], slow: Iterable[str] = ()) -> list[Asked]:
+    """Return the entries that texts such as ``paraleon`` or ``paraleon@dcqcn-plus`` stand for.
+
+    A shipped policy that is no tuner of its own runs as ``policy`` under its name.
+    ``slow`` names those of them that are repeated less often. Raises UnknownNameError with a near
+    match for a scheme that does not exist, or a slow entry that is not among ``texts``.
+    """
+    entries = {text: _entry(text) for text in texts}
+    less = list(slow)
+    for text in less:
+        if text not in entries:
+            raise UnknownNameError("slow entry", text, entries)
+    return [Asked(entry, text in less) for text, entry in entries.items()]
+
+
+def _entry(text: str) -> Row:
+    tuner, at, scheme = text.rpartition(AT)
+    if not at or "/" in scheme or ":" in scheme:  # no scheme, or a path that holds an @
+        if text in shipped_policies() and text not in TUNERS.builtin:
+            return Row("policy", {"file": text}, given_name=text)
+        return Row(text)
+    known = schemes()
+    if scheme not in known:
+        raise UnknownNameError("scheme", scheme, known)
+    name = f"{label(tuner)}-on-{scheme}"
+    return Row(tuner, changes={"scheme": scheme}, given_name=name)
+
+
+def check_asked(entry: Row, source: str) -> None:
+    """Raise ConfigError, which begins with ``source``, for an entry that no text stands for.
+
+    Whoever hands in an entry must not choose its traffic or network, nor name code by the arguments
+    of a built-in tuner: that would run in the verifier's own process.
+    """
+    for key in entry.changes:
+        if key != "scheme":
+            raise ConfigError(
+                f"{source}: changes.{printable(key)[:80]}: all entries run on the suite's own "
+                "scenarios; expected scheme or nothing"
+            )
+    scheme = entry.changes.get("scheme", schemes()[0])
+    if scheme not in schemes():
+        raise ConfigError(
+            f"{source}: changes.scheme = {quote(scheme)}: unknown scheme"
+            f"{did_you_mean(str(scheme), schemes())}"
+        )
+    for key, value in entry.tuner_args.items():
+        if (entry.tuner, key) != ("policy", "file"):
+            raise ConfigError(
+                f"{source}: tuner_args.{printable(key)[:80]}: an entry runs its tuner as it comes; "
+                "make other settings the defaults of a class of your own"
+            )
+        if value not in shipped_policies():
+            raise ConfigError(
+                f"{source}: tuner_args.file = {quote(value)}: no policy of the package"
+                f"{did_you_mean(str(value), shipped_policies())}"
+            )

@@ -1,0 +1,244 @@
+"""The generator of scenarios: fabric x traffic x load x shift x weights, drawn from a salt.
+
+A third of the scenarios is steady, a third shifts (influx, swap, steps of load, flips, microbursts)
+and a third is closed-loop (collectives, incast, permutation). Within a third the fabrics and the
+kinds of traffic take turns, so that a suite of 12 holds each of them; load, weights and times are
+drawn. docs/leaderboard.md prints the tables below and says why they are what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dcqcn_gym.benchmarks.leaderboard.draw import choose, shuffled
+
+__all__ = ["THIRDS", "Drawn", "draw_scenarios"]
+
+Table = dict[str, Any]
+
+WARMUP_US = 5_000
+INTERVAL_US = 1_000
+
+FABRICS: dict[str, Table] = {
+    # 16 hosts at 25 Gb/s, 4:1 oversubscribed: the fabric of the mini scenarios
+    "two-racks": {"kind": "leaf-spine", "tors": 2, "hosts_per_tor": 8, "spines": 2,
+                  "host_gbps": 25, "uplink_gbps": 25},
+    "four-racks": {"kind": "leaf-spine", "tors": 4, "hosts_per_tor": 4, "spines": 2,
+                   "host_gbps": 25, "uplink_gbps": 25},
+    "fast-uplinks": {"kind": "leaf-spine", "tors": 3, "hosts_per_tor": 4, "spines": 1,
+                     "host_gbps": 25, "uplink_gbps": 100},
+    "fat-tree": {"kind": "fat-tree", "k": 4, "host_gbps": 25, "edge_gbps": 25, "core_gbps": 25},
+    "one-switch": {"kind": "single-switch", "hosts": 12, "gbps": 40},
+    "dumbbell": {"kind": "dumbbell", "left": 6, "right": 6, "host_gbps": 25,
+                 "bottleneck_gbps": 50},
+}  # fmt: skip
+"""Fabrics by name; each costs about as much per interval as the others."""
+
+SIZES = ("FB_Hadoop", "WebSearch", "CacheFollower", "Solar2022", "AliStorage2019")
+"""Distributions of flow sizes."""
+
+LOADS = (0.15, 0.2, 0.25, 0.3, 0.35)
+"""Payload in flight as a share of the host links."""
+
+WEIGHTS: tuple[Table, ...] = (
+    {"tp": 0.2, "rtt": 0.5, "pfc": 0.3},
+    {"tp": 0.5, "rtt": 0.2, "pfc": 0.3},
+)
+"""PARALEON's two settings of the utility's weights."""
+
+FLIPS_US = (10_000, 50_000, 100_000)
+BURSTS_US = (50, 100, 200, 500)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A scenario of a suite: its file's table, its third, and where its phases begin.
+
+    ``phases`` are intervals (0 is the first of the run) at which the traffic changes.
+    """
+
+    name: str
+    third: str
+    table: Table
+    phases: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What the traffic of a scenario is drawn from."""
+
+    salt: str
+    index: int
+    intervals: int
+    hosts: int
+    host_gbps: int
+
+    def choose(self, options: Sequence[Any], what: str) -> Any:
+        return choose(options, self.salt, self.index, what)
+
+    def poisson(self, what: str = "", cdf: str | None = None, **more: Any) -> Table:
+        return {
+            "kind": "poisson",
+            "cdf": cdf or self.choose(SIZES, "cdf" + what),
+            "load": self.choose(LOADS, "load" + what),
+            "load_of": "host",
+            **more,
+        }
+
+    def microseconds(self, interval: int) -> int:
+        return WARMUP_US + interval * INTERVAL_US
+
+
+Traffic = tuple[str, list[Table], tuple[int, ...]]
+"""What it is in a sentence, its workloads, its phases."""
+
+
+def _steady(case: _Case) -> Traffic:
+    flow = case.poisson()
+    return f"{flow['cdf']} at {100 * flow['load']:g} % of the host links", [flow], ()
+
+
+def _influx(case: _Case) -> Traffic:
+    first = case.intervals // 3
+    last = first + case.intervals // 4
+    base = case.poisson("base", cdf="WebSearch", load=0.15)
+    flood = case.poisson(
+        "flood", cdf=case.choose(("FB_Hadoop", "Solar2022", "AliStorage2019"), "flood"),
+        start_us=case.microseconds(first), stop_us=case.microseconds(last),
+    )  # fmt: skip
+    words = f"WebSearch; {flood['cdf']} on top from interval {first} to {last}"
+    return words, [base, flood], (0, first, last)
+
+
+def _swap(case: _Case) -> Traffic:
+    at = case.intervals // 2
+    before, after = shuffled(SIZES, case.salt, case.index, "swap")[:2]
+    flows = [
+        case.poisson("before", cdf=before, stop_us=case.microseconds(at)),
+        case.poisson("after", cdf=after, start_us=case.microseconds(at)),
+    ]
+    return f"{before}, from interval {at} on {after}", flows, (0, at)
+
+
+def _steps(case: _Case) -> Traffic:
+    cdf = case.choose(SIZES, "cdf")
+    steps = shuffled((0.1, 0.2, 0.3, 0.4), case.salt, case.index, "steps")
+    each = case.intervals // len(steps)
+    starts = tuple(k * each for k in range(len(steps)))
+    flows = []
+    for k, (start, load) in enumerate(zip(starts, steps, strict=True)):
+        one = case.poisson(cdf=cdf, load=load)
+        if k:
+            one["start_us"] = case.microseconds(start)
+        if k + 1 < len(steps):
+            one["stop_us"] = case.microseconds(starts[k + 1])
+        flows.append(one)
+    return f"{cdf} at {', '.join(f'{100 * s:g} %' for s in steps)} in turn", flows, starts
+
+
+def _flips(case: _Case) -> Traffic:
+    each = case.choose(FLIPS_US, "each")
+    first, second = shuffled(SIZES, case.salt, case.index, "flips")[:2]
+    flows = []
+    for k, cdf in enumerate((first, second)):
+        start = WARMUP_US + k * each
+        flows.append(
+            case.poisson(str(k), cdf=cdf, start_us=start, stop_us=start + each, repeat_us=2 * each)
+        )
+    step = each // INTERVAL_US
+    phases = tuple(range(0, case.intervals, step))
+    return f"{first} and {second} in turns of {each // 1000} ms", flows, phases
+
+
+def _bursts(case: _Case) -> Traffic:
+    burst_us = case.choose(BURSTS_US, "burst")
+    senders = min(8, case.hosts - 1)
+    size = burst_us * case.host_gbps * 125 // senders
+    base = case.poisson("base", load=0.15)
+    burst = {"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)), "bytes": size,
+             "off_us": case.choose((2_000, 5_000, 10_000), "off")}  # fmt: skip
+    words = f"{base['cdf']} at 15 % and bursts of {burst_us} us to one host"
+    return words, [base, burst], ()
+
+
+def _alltoall(case: _Case) -> Traffic:
+    workers = case.choose((6, 8, 10), "workers")
+    size = case.choose((250_000, 500_000, 1_000_000), "bytes")
+    off = case.choose((500, 1_000, 2_000), "off")
+    flow = {"kind": "alltoall", "hosts": workers, "bytes": size, "off_us": off}
+    return f"all-to-all of {workers} workers, {size // 1000} KB per pair", [flow], ()
+
+
+def _ring(case: _Case) -> Traffic:
+    workers = case.choose((6, 8, 10), "workers")
+    size = case.choose((4_000_000, 8_000_000), "bytes")
+    ring = {"kind": "ring", "hosts": workers, "bytes": size, "off_us": 1_000}
+    noise = case.poisson("noise", load=0.15)
+    words = f"ring all-reduce of {workers} ranks, {size // 1_000_000} MB, beside {noise['cdf']}"
+    return words, [ring, noise], ()
+
+
+def _incast(case: _Case) -> Traffic:
+    senders = min(case.hosts - 1, case.choose((7, 9, 11), "senders"))
+    size = case.choose((200_000, 500_000, 1_000_000), "bytes")
+    flow = {"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)), "bytes": size,
+            "off_us": case.choose((200, 1_000), "off")}  # fmt: skip
+    return f"{senders}:1 incast of {size // 1000} KB", [flow], ()
+
+
+def _permutation(case: _Case) -> Traffic:
+    size = case.choose((500_000, 1_000_000, 2_000_000), "bytes")
+    flow = {"kind": "permutation", "hosts": "all", "bytes": size, "off_us": 200}
+    return f"permutation of {size // 1000} KB, drawn anew each round", [flow], ()
+
+
+Maker = Callable[[_Case], Traffic]
+THIRDS: dict[str, tuple[Maker, ...]] = {
+    "steady": (_steady,),
+    "shifting": (_influx, _swap, _steps, _flips, _bursts),
+    "closed-loop": (_alltoall, _ring, _incast, _permutation),
+}
+"""How traffic is made, by third."""
+
+
+def draw_scenarios(salt: str, count: int, intervals: int) -> list[Drawn]:
+    """Return ``count`` scenarios of ``intervals`` intervals; all follows from the salt."""
+    return [_drawn(salt, index, intervals) for index in range(count)]
+
+
+def _drawn(salt: str, index: int, intervals: int) -> Drawn:
+    third = tuple(THIRDS)[index % len(THIRDS)]
+    turn = index // len(THIRDS)
+    makers = shuffled(THIRDS[third], salt, third)
+    fabrics = shuffled(tuple(FABRICS), salt, third, "fabrics")
+    fabric = fabrics[turn % len(fabrics)]
+    maker = makers[turn % len(makers)]
+    case = _Case(salt, index, intervals, *_hosts(FABRICS[fabric]))
+    words, workloads, phases = maker(case)
+    table = {
+        "description": f"{fabric}: {words}",
+        "intervals": intervals,
+        "warmup_us": WARMUP_US,
+        "weights": case.choose(WEIGHTS, "weights"),
+        "topology": FABRICS[fabric],
+        # what a switch can count: the sketch, not the exact counter
+        "monitor": {"kind": "elastic"},
+        "workloads": workloads,
+    }
+    name = f"{index:02d}-{fabric}-{maker.__name__.strip('_')}"
+    return Drawn(name, third, table, phases)
+
+
+def _hosts(fabric: Table) -> tuple[int, int]:
+    """Return the number of hosts and their rate in Gb/s."""
+    match fabric["kind"]:
+        case "leaf-spine":
+            return fabric["tors"] * fabric["hosts_per_tor"], fabric["host_gbps"]
+        case "fat-tree":
+            return fabric["k"] ** 3 // 4, fabric["host_gbps"]
+        case "dumbbell":
+            return fabric["left"] + fabric["right"], fabric["host_gbps"]
+        case _:
+            return fabric["hosts"], fabric["gbps"]

@@ -1,0 +1,76 @@
+"""``leaderboard.json``: what a folder of runs holds, checked before any of it is used.
+
+A share comes from another machine: its names become folders, and its numbers decide how much work
+there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from dcqcn_gym.benchmarks.leaderboard.suite import Digest
+from dcqcn_gym.core.config import GrownModel, StrictModel
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.registry import is_file
+from dcqcn_gym.envs.scenario.names import Name
+from dcqcn_gym.runs.rows import Row, unique
+from dcqcn_gym.tuners import TUNERS, parse_settings
+
+__all__ = ["MOST_REPETITIONS", "LeaderboardFile"]
+
+MOST_REPETITIONS = 999
+"""Of a scenario: the logs' names number them with three digits at most."""
+
+_Text = Annotated[str, Field(min_length=1, max_length=4096)]
+_Share = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class EntryTable(StrictModel):
+    """A tuner with its arguments and what it changes of every scenario."""
+
+    tuner: _Text
+    tuner_args: dict[str, Any]
+    changes: dict[str, Any] = Field(default_factory=dict)
+    name: Name = Field(description="its name, which is its folder's")
+    slow: bool = Field(default=False, description="whether it has fewer repetitions")
+
+    @model_validator(mode="after")
+    def _check_tuner(self) -> Self:
+        if is_file(self.tuner):  # it may be of another machine
+            return self
+        TUNERS.check_name(self.tuner)
+        if self.tuner in TUNERS.builtin and self.tuner_args:
+            parse_settings(self.tuner, TUNERS.load(self.tuner), self.tuner_args)
+        return self
+
+    @property
+    def entry(self) -> Row:
+        """What runs."""
+        return Row(self.tuner, self.tuner_args, self.changes, self.name)
+
+
+class LeaderboardFile(GrownModel):
+    """The file; ``version`` made it."""
+
+    later: ClassVar[Collection[str]] = ("share",)
+
+    suite: _Text = Field(description="a suite's name or its folder")
+    suite_digest: Digest
+    version: _Text
+    repetitions: int = Field(ge=1, le=MOST_REPETITIONS)
+    share: tuple[_Share, _Share] = Field(
+        default=(0, 1), description="[i, n]: of the runs every n-th from the i-th on"
+    )
+    entries: tuple[EntryTable, ...] = Field(min_length=1, max_length=1000)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        first, count = self.share
+        if first >= count:
+            raise ConfigError(f"share = {list(self.share)}; expected [i, n] with i below n")
+        unique("tuner", [(one.tuner, one.name, one) for one in self.entries])
+        return self

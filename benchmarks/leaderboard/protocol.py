@@ -1,0 +1,347 @@
+"""The protocol: which runs a suite asks of an entry, with which seeds, and where their logs lie.
+
+Every entry meets the same traffic: the seed of a run follows from suite, scenario and repetition. A
+tuner's own draws come from another seed, so that it cannot know the traffic. After its online run
+the setting that it recommends runs on fresh traffic, which is again the same for all entries.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import dcqcn_gym
+from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled
+from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
+from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import LeaderboardFile
+from dcqcn_gym.benchmarks.leaderboard.suite import Suite, SuiteScenario, load_suite
+from dcqcn_gym.core.config import load_json, validate
+from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.files import parse_json, read_text
+from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.sums import count, total
+from dcqcn_gym.runs import campaign
+from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.runs.log import write_atomically, write_json
+from dcqcn_gym.runs.loop import Timing
+from dcqcn_gym.runs.pool import cpu_count
+from dcqcn_gym.runs.recorded import Ran, RunJob
+from dcqcn_gym.runs.rows import Row, changed_scenario, check_runs, unique
+from dcqcn_gym.runs.tuner_host import Hosting
+
+__all__ = [
+    "BASELINE",
+    "CAMPAIGNS_FILE",
+    "LEADERBOARD_FILE",
+    "Attempt",
+    "Leaderboard",
+    "cut",
+    "open_leaderboard",
+    "start_leaderboard",
+]
+
+BASELINE = "default"
+"""The entry that every other is scored against; it always runs."""
+
+LEADERBOARD_FILE = "leaderboard.json"
+RUNS_FOLDER = "runs"
+CAMPAIGNS_FILE = "timing-campaigns.json"
+"""Seconds of each call that made runs; no promise covers it."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One repetition of an entry on a scenario: the online run and what follows from it.
+
+    With a ``salt``, its traffic and its tuner's draws are others than those of the suite.
+    """
+
+    suite: Suite
+    scenario: SuiteScenario
+    entry: Row
+    repetition: int
+    folder: Path
+    salt: str = ""
+    hosting: Hosting = field(default_factory=Hosting)
+
+    @property
+    def title(self) -> str:
+        """What is said of it while it runs."""
+        return f"{self.entry.name} on {self.scenario.name}, repetition {self.repetition}"
+
+    @property
+    def online(self) -> RunJob:
+        """The run in which the entry tunes."""
+        words = self._words
+        spec = self.entry.spec(
+            self.suite.scenarios[self.scenario.name],
+            seed(*words),
+            self.suite.file.intervals,
+            "native",
+        )
+        spec = replace(spec, tuner_seed=seed(*words, self.entry.name), hosting=self.hosting)
+        return RunJob(spec, self._log("online"), self.title, self._log("timing"))
+
+    def final(self, setting: DeviceSetting) -> RunJob:
+        """Return the run of what the online run recommends, on fresh traffic."""
+        fresh = seed(*self._words, "final")
+        spec = self.online.spec.with_setting(setting, fresh, self.suite.file.final_intervals)
+        return RunJob(spec, self._log("final"), f"{self.title}, final", self._log("timing-final"))
+
+    @property
+    def timings(self) -> tuple[Path, Path]:
+        """The files of seconds, which no promise covers, of the online run and of the final one."""
+        return self._log("timing"), self._log("timing-final")
+
+    @property
+    def logs(self) -> tuple[Path, Path]:
+        """The logs of the online run and of the final one."""
+        return self._log("online"), self._log("final")
+
+    @property
+    def _words(self) -> tuple[str | int, ...]:
+        """What the seeds follow from."""
+        words = (self.suite.file.name, self.scenario.name, self.repetition)
+        return (*words, self.salt) if self.salt else words
+
+    def _log(self, what: str) -> Path:
+        kind = "json" if what.startswith("timing") else "jsonl"
+        return self.folder / f"{what}-{self.repetition:02d}.{kind}"
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """A folder of runs: a suite, the entries in it, and how often each entry is repeated.
+
+    ``salt`` and ``hosting`` are a verifier's: other seeds, and the sandbox of a plug-in.
+    """
+
+    suite: Suite
+    entries: Sequence[Row]
+    out: Path
+    repetitions: int
+    slow: frozenset[str] = frozenset()
+    """Names of the entries that run ``slow_repetitions`` times, the first of them all."""
+    salt: str = ""
+    hosting: Hosting = field(default_factory=Hosting)
+    share: tuple[int, int] = (0, 1)
+    """(i, n): of the runs only every n-th, from the i-th on, is made here."""
+
+    @property
+    def has_logs(self) -> bool:
+        """Tell whether any run was made here; a committed leaderboard has none."""
+        return (self.out / RUNS_FOLDER).is_dir()
+
+    def repeated(self, entry: str) -> int:
+        """Return how often the entry of a name runs on every scenario."""
+        fewer = self.suite.file.slow_repetitions
+        return min(fewer, self.repetitions) if entry in self.slow else self.repetitions
+
+    def attempts(self, *entries: Row) -> list[Attempt]:
+        """Return those of some entries, by default all of them.
+
+        They come repetition by repetition, so that a leaderboard cut short is balanced.
+        """
+        runs = self.out / RUNS_FOLDER
+        return [
+            Attempt(
+                self.suite, scenario, entry, repetition, runs / entry.name / scenario.name,
+                self.salt, self.hosting,
+            )
+            for repetition in range(self.repetitions)
+            for scenario in self.suite.file.scenarios
+            for entry in entries or self.entries
+            if repetition < self.repeated(entry.name)
+        ]  # fmt: skip
+
+    @property
+    def identity(self) -> tuple[str, int, tuple[int, int]]:
+        """What two leaderboards in one folder have to share."""
+        return self.suite.digest, self.repetitions, self.share
+
+    @property
+    def own_attempts(self) -> list[Attempt]:
+        """Those that are made here: all, or a share of them in which no entry stands out."""
+        first, count = self.share
+        if count == 1:
+            return self.attempts()
+        return shuffled(self.attempts(), self.suite.file.name, "share")[first::count]
+
+    def header(self) -> dict[str, Any]:
+        """Return what ``leaderboard.json`` holds; ConfigError if it could not be read again."""
+        entries = [
+            {
+                "tuner": entry.tuner,
+                "tuner_args": dict(entry.tuner_args),
+                "changes": dict(entry.changes),
+                "name": entry.name,
+                "slow": entry.name in self.slow,
+            }
+            for entry in self.entries
+        ]
+        file = {
+            "suite": self.suite.given,
+            "suite_digest": self.suite.digest,
+            "version": dcqcn_gym.__version__,
+            "repetitions": self.repetitions,
+            "share": self.share,
+            "entries": entries,
+        }
+        return validate(file, LeaderboardFile, source=str(self.out / LEADERBOARD_FILE)).model_dump(
+            mode="json"
+        )
+
+    def check(self) -> Leaderboard:
+        """Return the leaderboard; raise ConfigError for more runs than fit in memory."""
+        online = count(self.repeated(entry.name) for entry in self.entries) * len(
+            self.suite.file.scenarios
+        )
+        check_runs(2 * online, f"{len(self.entries)} entries with {self.repetitions} repetitions")
+        scenario = self.suite.scenarios[self.suite.file.scenarios[0].name]
+        for entry in self.entries:
+            changed_scenario(
+                scenario, entry.changes, f"{self.out / LEADERBOARD_FILE}: {entry.name}"
+            )
+        return self
+
+    def carry_out(
+        self,
+        *,
+        workers: int | None = None,
+        executor: Executor | None = None,
+        progress: Progress | None = None,
+    ) -> dict[Path, str]:
+        """Make every log that is missing or unfinished; return the error of each that failed."""
+        attempts = self.own_attempts
+        if self.salt:  # a plug-in shall not know by its turn what it meets
+            attempts = shuffled(attempts, self.salt, "order")
+        by_log = {attempt.online.path: attempt for attempt in attempts}
+        for attempt in attempts:
+            attempt.folder.mkdir(parents=True, exist_ok=True)
+
+        clock = _Clock()
+
+        def then(job: RunJob, ran: Ran) -> list[RunJob]:
+            clock.count(ran.timing)
+            attempt = by_log.get(job.path)
+            return [] if attempt is None else [attempt.final(ran.recommended)]
+
+        failed = campaign.carry_out(
+            [attempt.online for attempt in attempts],
+            workers=workers,
+            executor=executor,
+            then=then,
+            expected=2 * len(attempts),
+            progress=progress,
+        )
+        own = workers or cpu_count() if executor is None else None
+        clock.write(self.out / CAMPAIGNS_FILE, own)
+        return failed
+
+
+class _Clock:
+    """Seconds of the runs that one call makes, for ``bench status --cost``."""
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
+        self._runs: list[Timing] = []
+
+    def count(self, timing: Timing) -> None:
+        """Add a run, unless it was there already."""
+        if timing.intervals:
+            self._runs.append(timing)
+
+    def write(self, path: Path, workers: int | None) -> None:
+        """Add what was made to the file of earlier calls; None: by an executor from outside."""
+        if not self._runs:
+            return
+        before = parse_json(read_text(path)) if path.exists() else []
+        now = {
+            "workers": workers,
+            "runs": len(self._runs),
+            "wall_s": time.perf_counter() - self._began,
+            "run_wall_s": total(timing.wall_s for timing in self._runs),
+            "run_cpu_s": total(timing.cpu_s for timing in self._runs),
+        }
+        write_atomically(path, (json.dumps([*before, now], indent=2) + "\n").encode())
+
+
+def start_leaderboard(
+    suite: str, tuners: Iterable[str], out: Path, *, slow: Iterable[str] = (),
+    repetitions: int | None = None, share: tuple[int, int] = (0, 1), force: bool = False,
+) -> Leaderboard:  # fmt: skip
+    """Check everything that can be wrong, then make the folder and its ``leaderboard.json``.
+
+    An entry is a tuner's name or ``TUNER@SCHEME``; those also in ``slow`` are repeated less often.
+    A folder that holds a leaderboard of the same suite takes further entries; ``force`` removes its
+    runs. Raises ConfigError, UnknownNameError or RunError; before that nothing is written.
+    """
+    found = load_suite(suite)
+    asked = asked_entries([BASELINE, *tuners], slow)
+    entries = [one.entry for one in asked]
+    less = frozenset(one.entry.name for one in asked if one.slow)
+    board = Leaderboard(
+        found, entries, out, repetitions or found.file.repetitions, less, share=share
+    )
+    if (out / LEADERBOARD_FILE).exists() and not force:
+        old = open_leaderboard(out)
+        if old.identity != board.identity:
+            part = "" if old.share == (0, 1) else f", share {old.share[0]} of {old.share[1]}"
+            raise RunError(
+                f"{out} holds suite {old.suite.file.name!r} with {old.repetitions} repetitions"
+                f"{part}; give another --out, or --force to replace it"
+            )
+        known = {entry.name for entry in old.entries}
+        more = [entry for entry in entries if entry.name not in known]
+        added = frozenset(entry.name for entry in more) & less
+        board = replace(board, entries=[*old.entries, *more], slow=old.slow | added)
+    unique(
+        "entry",
+        [(entry.tuner, entry.name, (entry.tuner, entry.changes)) for entry in board.entries],
+    )
+    for entry in board.entries:
+        Attempt(found, found.file.scenarios[0], entry, 0, out).online.spec.check()
+    header = board.check().header()
+    if force and (out / RUNS_FOLDER).is_dir():
+        shutil.rmtree(out / RUNS_FOLDER)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_json(out / LEADERBOARD_FILE, header)
+    except OSError as error:
+        raise RunError(f"--out {out} cannot be written: {error.strerror}") from error
+    return board
+
+
+def cut(board: Leaderboard, repetitions: int | None) -> Leaderboard:
+    """Return a leaderboard with its first repetitions alone; None: all of them.
+
+    Repetitions are made in turn over all scenarios and entries, so a leaderboard that was cut short
+    is whole up to one of them. Raises ConfigError for more than there are.
+    """
+    if repetitions is not None and repetitions > board.repetitions:
+        raise ConfigError(
+            f"{board.out} has {board.repetitions} repetitions, so there are no {repetitions}; "
+            "give fewer"
+        )
+    return board if repetitions is None else replace(board, repetitions=repetitions)
+
+
+def open_leaderboard(out: Path) -> Leaderboard:
+    """Return the leaderboard that a folder holds; ConfigError or RunError if there is none."""
+    path = out / LEADERBOARD_FILE
+    file = load_json(path, LeaderboardFile)
+    suite = load_suite(file.suite)
+    if file.suite_digest != suite.digest:
+        raise RunError(
+            f"{path} was made with another {suite.file.name!r}: its digest begins with "
+            f"{file.suite_digest[:12]}, now it is {suite.digest[:12]}"
+        )
+    entries = [entry.entry for entry in file.entries]
+    slow = frozenset(entry.name for entry in file.entries if entry.slow)
+    return Leaderboard(suite, entries, out, file.repetitions, slow, share=file.share).check()

@@ -1,0 +1,117 @@
+"""What the leaderboard takes from the log of one run: figures for the score, and its course."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.score import CLASSES, ClassFigures
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.core.verdict import Summary, summary
+from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.log_line import WIRE_FIELDS
+
+__all__ = ["CHECKPOINTS", "Reading", "read_stage", "reading_of", "table_of"]
+
+FloatArray = npt.NDArray[np.float64]
+
+CHECKPOINTS = (0.1, 0.25, 0.5, 0.75, 1.0)
+"""Shares of the budget at which an online run is scored as if it ended there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One finished run. ``so_far`` is what was measured up to each of :data:`CHECKPOINTS`.
+
+    Rounds of collectives that were under way count at their age at the end only. ``utility`` has a
+    value per interval, 1 where idle. ``wire_bytes`` are those of an interval, for measuring and
+    tuning. ``recommended`` is the setting in NVIDIA's units, or one per group of devices.
+    """
+
+    whole: Summary
+    so_far: tuple[Summary, ...]
+    utility: FloatArray
+    wire_bytes: float
+    recommended: Mapping[str, Any]
+
+
+def read_stage(path: Path, *, curve: bool) -> Reading | None:
+    """Return a finished run; None if it is not there or not finished.
+
+    Without ``curve`` only the whole is measured, ``so_far`` stays empty.
+    """
+    try:
+        series = Series.of(read_run(path))
+    except DcqcnGymError:
+        return None
+    if series.end is None:
+        return None
+    whole = summary(measured(series))
+    size = len(series)
+    stops = [round(share * size) for share in CHECKPOINTS] if curve else []
+    sent = [r.get("wire", {}).get(name, 0) for r in series.records for name in WIRE_FIELDS]
+    return Reading(
+        whole=whole,
+        so_far=tuple(whole if n == size else summary(measured(series.first(n))) for n in stops),
+        utility=series.utility,
+        wire_bytes=count(sent) / size if size else 0.0,
+        recommended=series.end.get("recommended") or {},
+    )
+
+
+def table_of(reading: Reading) -> dict[str, Any]:
+    """Return a reading as JSON can hold it; :func:`reading_of` gives the same one back."""
+    return {
+        "whole": _plain(reading.whole),
+        "so_far": [_plain(one) for one in reading.so_far],
+        "utility": reading.utility.tolist(),
+        "wire_bytes": reading.wire_bytes,
+        "recommended": dict(reading.recommended),
+    }
+
+
+def reading_of(table: Mapping[str, Any]) -> Reading:
+    """Return the reading of a table; KeyError, TypeError or ValueError if it is none."""
+    return Reading(
+        whole=_summary(table["whole"]),
+        so_far=tuple(map(_summary, table["so_far"])),
+        utility=np.array(table["utility"], dtype=np.float64),
+        wire_bytes=float(table["wire_bytes"]),
+        recommended=dict(table["recommended"]),
+    )
+
+
+_SINGLE = ("unfinished_share", "goodput_bps", "rtt_s", "pause_share", "utility")
+
+
+def _plain(one: Summary) -> list[Any]:
+    """Return numbers in a fixed order; None stands for NaN, which JSON does not have."""
+    classes = [[c.count, _known(c.mean), _known(c.p99)] for c in one.classes]
+    return [classes, *(_known(getattr(one, name)) for name in _SINGLE), list(one.rounds_ps)]
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _summary(values: Sequence[Any]) -> Summary:
+    classes, *single, rounds = values
+    figures = [
+        ClassFigures(of, int(n), _float(mean), _float(p99))
+        for of, (n, mean, p99) in zip(CLASSES, classes, strict=True)
+    ]
+    named = dict(zip(_SINGLE, map(_float, single), strict=True))
+    return Summary(figures, **named, rounds_ps=rounds)
+
+
+def _float(value: float | None) -> float:
+    return math.nan if value is None else float(value)

@@ -1,0 +1,233 @@
+"""A leaderboard as tables and as ``results.json``: everything follows from the logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.leaderboard.cached_readings import open_readings
+from dcqcn_gym.benchmarks.leaderboard.categories import category_of
+from dcqcn_gym.benchmarks.leaderboard.compared import best_known, p_values
+from dcqcn_gym.benchmarks.leaderboard.details import curve_details, entry_details, suite_details
+from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
+from dcqcn_gym.benchmarks.leaderboard.ranking import aggregate, improvement, iqm, rank_groups
+from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
+from dcqcn_gym.benchmarks.leaderboard.run_table import write_runs
+from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_entries
+from dcqcn_gym.core.score import geometric_ratio
+from dcqcn_gym.core.sums import count, mean
+from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.results import write_results as write_json_results
+from dcqcn_gym.runs.table import MISSING, Table, count_of
+
+__all__ = ["TOO_FEW", "entry_line", "progress_table", "ranked", "write_results"]
+
+TOO_FEW = ", too few repetitions for a rank"
+"""What stands beside the flags of an entry that ran less often than the others."""
+
+
+def ranked(entries: Sequence[EntryScores]) -> dict[str, int]:
+    """Return the rank group of every complete entry whose final setting raises no flag.
+
+    One that ran less often than the others has none: its bounds are too wide for flags.
+    """
+    asked = max((entry.repetitions for entry in entries), default=0)
+    clean = {
+        entry.name: entry.parts["final"].score
+        for entry in entries
+        if entry.complete and not entry.parts["final"].raised and entry.repetitions == asked
+    }
+    return rank_groups(clean)
+
+
+def write_results(
+    board: Leaderboard, workers: int | None = None, out: Path | None = None
+) -> tuple[list[Table], list[str]]:
+    """Write ``results.json`` and ``leaderboard.md``; return the tables and remarks for a terminal.
+
+    With pyarrow also ``runs.parquet``, a line for every run. Many new logs are read by ``workers``
+    processes, by default one per CPU. Files go into ``out``, by default the leaderboard's folder.
+    """
+    folder = board.out if out is None else out
+    with open_readings(board, workers) as readings:
+        entries = score_entries(board, readings)
+    place = ranked(entries)
+    entries = sorted(entries, key=lambda entry: _order(entry, list(place)))
+    known = best_known(entries, list(board.suite.scenarios))
+    others = [entry for entry in entries if entry.complete and entry.name != BASELINE]
+    chance = p_values({entry.name: entry.parts["final"].score for entry in others})
+    lines = [entry_line(board, entry, place.get(entry.name)) for entry in entries]
+    curves = {
+        line["entry"]: line.pop("learning_curve") for line in lines if "learning_curve" in line
+    }
+    details = entry_details(board, entries, known, curves)
+    for line in lines:
+        found = details.get(line["entry"])
+        if found is not None:
+            line["p_default"] = chance.get(line["entry"])
+            line["regret"] = _mean(found["regret"])
+            line["recovery"] = _mean(found["recovery"])
+    write_json_results(
+        folder,
+        "leaderboard",
+        lines,
+        scenarios=board.suite.scenarios.values(),
+        tuners={entry.name: (entry.tuner, entry.tuner_args) for entry in board.entries},
+        seeds={"repetitions": list(range(board.repetitions))},
+        figures={**suite_details(board, known), "entries": details},
+    )
+    write_runs(board, entries, folder)
+    tables = [_ranking(board, lines), _columns(lines, details), _flags(lines)]
+    text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables if t.rows)
+    write_atomically(folder / "leaderboard.md", (text + "\n").encode())
+    remarks = [
+        f"{entry.name}: {count_of(entry.missing, 'run')} missing; "
+        f"bench resume {board.out} makes them"
+        for entry in entries
+        if entry.missing
+    ]
+    return [table for table in tables if table.rows], remarks
+
+
+def _order(entry: EntryScores, by_rank: Sequence[str]) -> tuple[int, bool, float]:
+    """Ranked entries come first, then the others by their final score, unfinished ones last."""
+    place = by_rank.index(entry.name) if entry.name in by_rank else len(by_rank)
+    return place, not entry.complete, -iqm(entry.parts["final"].score) if entry.complete else 0.0
+
+
+def entry_line(board: Leaderboard, entry: EntryScores, rank_group: int | None) -> dict[str, Any]:
+    """Return an entry as ``results.json`` holds it; without figures while runs are missing.
+
+    It depends on no entry but the default. ``learning_curve`` is how its online runs went.
+    """
+    tuner = next(one.tuner for one in board.entries if one.name == entry.name)
+    line: dict[str, Any] = {
+        "entry": entry.name,
+        "category": category_of(tuner),
+        "rank_group": rank_group,
+        "missing": entry.missing,
+        "repetitions": entry.repetitions,
+    }
+    for stage in STAGES if entry.complete else ():
+        part = entry.parts[stage]
+        line[stage] = {
+            "score": aggregate(part.score),
+            "utility": float(np.mean(part.utility)),
+            "improvement": improvement(part.score, np.zeros_like(part.score)),
+            "flags": part.flag_names,
+            "scores": dict(zip(board.suite.scenarios, part.score.tolist(), strict=True)),
+            "flags_by_scenario": {
+                name: [flag.name for flag in found] for name, found in part.raised.items()
+            },
+        }
+    if entry.curve is not None:
+        line["wire_bytes"] = float(np.mean(entry.curve.wire_bytes))
+        line["learning_curve"] = curve_details(entry.curve)
+    return line
+
+
+def _mean(values: Mapping[str, float | None]) -> float | None:
+    known = [value for value in values.values() if value is not None]
+    return mean(known) if known else None
+
+
+def _ranking(board: Leaderboard, lines: Sequence[dict[str, Any]]) -> Table:
+    columns = ("rank", "entry", "S final", "slowdown", "S online", "better runs", "U final",
+               "U online", "flags")  # fmt: skip
+    cells = []
+    for line in lines:
+        if "final" not in line:
+            cells.append(
+                (MISSING, line["entry"], *[MISSING] * 6, f"{line['missing']} runs missing")
+            )
+            continue
+        final, online = line["final"], line["online"]
+        fewer = line["repetitions"] < board.repetitions
+        called = line["entry"] + (f" ({line['repetitions']} repetitions)" if fewer else "")
+        rank = MISSING if line["rank_group"] is None else str(line["rank_group"])
+        if line["entry"] == BASELINE:
+            cells.append((rank, BASELINE, "0", "1.00", "0", MISSING, f"{final['utility']:.3f}",
+                          f"{online['utility']:.3f}", ""))  # fmt: skip
+            continue
+        raised = count(final["flags"].values())
+        cells.append(
+            (
+                rank,
+                called,
+                _interval(final["score"]),
+                f"{geometric_ratio(final['score'].value):.2f}",
+                _interval(online["score"]),
+                f"{100 * final['improvement']:.0f} %",
+                f"{final['utility']:.3f}",
+                f"{online['utility']:.3f}",
+                f"{raised} up" if raised else f"none{TOO_FEW if fewer else ''}",
+            )
+        )
+    file = board.suite.file
+    title = f"{file.name}: {len(file.scenarios)} scenarios, {board.repetitions} repetitions"
+    return Table(columns, cells, title, words=2)
+
+
+def _columns(lines: Sequence[dict[str, Any]], details: Mapping[str, Any]) -> Table:
+    columns = ("entry", "category", "repetitions", "p against default", "regret",
+               *(f"S at {100 * share:g} %" for share in CHECKPOINTS[:-1]),
+               "intervals to recover", "wire bytes per interval")  # fmt: skip
+    entries = []
+    for line in lines:
+        if line["entry"] not in details:
+            continue
+        so_far = details[line["entry"]]["anytime"]["score"]
+        cells = (
+            _number(line["p_default"], ".3f"),
+            _number(line["regret"], ".2f"),
+            *(f"{one['value']:+.3f}" for one in so_far[:-1]),
+            _number(line["recovery"], ".1f"),
+            f"{line['wire_bytes']:.0f}",
+        )
+        entries.append((line["entry"], line["category"], str(line["repetitions"]), *cells))
+    return Table(columns, entries, "further columns", words=2)
+
+
+def _number(value: float | None, form: str) -> str:
+    return MISSING if value is None else format(value, form)
+
+
+def _interval(value: Any) -> str:
+    return f"{value.value:+.3f} [{value.low:+.3f}, {value.high:+.3f}]"
+
+
+def _flags(lines: Sequence[dict[str, Any]]) -> Table:
+    entries = [
+        (line["entry"], stage, name, str(number))
+        for line in lines
+        for stage in STAGES
+        if stage in line
+        for name, number in line[stage]["flags"].items()
+    ]
+    return Table(("entry", "stage", "safety flag", "scenarios"), entries, "safety flags", words=3)
+
+
+def progress_table(board: Leaderboard) -> Table:
+    """Return how many runs of every entry are finished."""
+    own: dict[str, list[tuple[Path, Path]]] = {entry.name: [] for entry in board.entries}
+    for attempt in board.own_attempts:
+        own[attempt.entry.name].append(attempt.logs)
+    lines = []
+    for name, logs in own.items():
+        done = [count(_finished(pair[i]) for pair in logs) for i in range(len(STAGES))]
+        lines.append((name, *(f"{n} of {len(logs)}" for n in done)))
+    return Table(("entry", *STAGES), lines, f"{board.out}: {board.suite.file.name}")
+
+
+def _finished(path: Path) -> bool:
+    """Return whether a log's last line ends its run, without reading what comes before."""
+    try:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            last = data.rfind(b"\n", 0, len(data) - 1) + 1
+            return data[last : last + 6] == b'{"end"' and data[-1:] == b"\n"
+    except (OSError, ValueError):  # no file, or an empty one
+        return False

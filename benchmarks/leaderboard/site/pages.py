@@ -1,0 +1,159 @@
+"""Writes the pages: ranking, one per entry and scenario, protocol, how to join, changelog."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import dcqcn_gym
+from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES
+from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
+from dcqcn_gym.benchmarks.leaderboard.site import figures, tables
+from dcqcn_gym.benchmarks.leaderboard.site.data import (
+    SHOWN_STATUSES,
+    SiteEntry,
+    SiteSuite,
+    load_suites,
+)
+from dcqcn_gym.benchmarks.leaderboard.site.history import update_history
+from dcqcn_gym.core.errors import DcqcnGymError, RunError
+from dcqcn_gym.core.verdict import LIMITS
+from dcqcn_gym.report.render import page_name, render
+from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.results import tuner_digest
+from dcqcn_gym.tuners import TUNERS
+from dcqcn_gym.tuners.base import Tuner
+
+__all__ = ["write_site"]
+
+FOLDERS = ("entries", "scenarios", "code")
+"""What a build makes anew; everything else in the folder is left alone."""
+
+
+def write_site(
+    folders: Sequence[Path],
+    out: Path,
+    day: str,
+    verdicts: Path | None = None,
+    leave_out: Callable[[str], object] | None = None,
+) -> Path:
+    """Write the site of some folders of results; return the path of its first page.
+
+    ``day`` (YYYY-MM-DD) dates what is new in the changelog of entries, ``verdicts`` is the folder
+    of those on submissions, ``leave_out`` as :func:`~.data.load_suites` takes it. Raises
+    ConfigError or RunError; before everything could be read nothing is written.
+    """
+    suites = load_suites(folders, verdicts, leave_out)
+    try:
+        for name in FOLDERS:
+            shutil.rmtree(out / name, ignore_errors=True)
+            (out / name).mkdir(parents=True)
+    except OSError as error:
+        raise RunError(f"--out {out} cannot be written: {error.strerror}") from error
+    history = update_history(out, suites, day)
+    for suite in suites:
+        for entry in suite.entries:
+            _write_entry(suite, entry, out)
+        for place, name in enumerate(suite.scenarios):
+            _write_scenario(suite, place, name, out)
+    shared = {"suites": suites, "categories": CATEGORIES, "statuses": SHOWN_STATUSES, "up": ""}
+    boards = [(suite, tables.ranking(suite)) for suite in suites]
+    _page(out / "index.html", "site_index.html.j2", boards=boards, columns=tables.FRONT, **shared)
+    _page(out / "protocol.html", "site_protocol.html.j2", limits=LIMITS, **shared)
+    _page(out / "join.html", "site_join.html.j2", **shared)
+    _page(out / "changelog.html", "site_changelog.html.j2", history=history, **shared)
+    return out / "index.html"
+
+
+def _page(path: Path, template: str, **values: Any) -> None:
+    write_atomically(
+        path, render(template, version=dcqcn_gym.__version__, words=tables.WORDS, **values)
+    )
+
+
+def _write_entry(suite: SiteSuite, entry: SiteEntry, out: Path) -> None:
+    drawn = {}
+    if entry.complete and entry.name != BASELINE:
+        drawn = {
+            "scenarios": figures.by_scenario(suite, entry),
+            "profile": figures.profile(suite, entry),
+            "anytime": figures.anytime(suite, entry),
+        }
+    if entry.complete:
+        drawn["utility"] = figures.utility(suite, entry)
+    _page(
+        out / "entries" / page_name([suite.name, entry.name]),
+        "site_entry.html.j2",
+        suite=suite,
+        entry=entry,
+        status=SHOWN_STATUSES[entry.status],
+        code=_write_code(entry, out),
+        facts=tables.facts(suite, entry),
+        scenarios=tables.scenarios_of(suite, entry),
+        settings=tables.settings_of(suite, entry),
+        figures=drawn,
+        up="../",
+    )
+
+
+def _write_scenario(suite: SiteSuite, place: int, name: str, out: Path) -> None:
+    _page(
+        out / "scenarios" / page_name([suite.name, name]),
+        "site_scenario.html.j2",
+        suite=suite,
+        name=name,
+        scenario=suite.protocol["scenarios"][place],
+        text=suite.files[name],
+        sentence=tables.description(suite.files[name]),
+        best=suite.best_known.get(name),
+        best_setting=tables.best_setting(suite, name),
+        entries=tables.entries_on(suite, place, name),
+        figure=figures.entries_on_scenario(suite, place)
+        if any(r.complete for r in suite.entries)
+        else "",
+        up="../",
+    )
+
+
+def _write_code(entry: SiteEntry, out: Path) -> str | None:
+    """Copy the source of a built-in tuner, if it is the code that ran, or of a submission.
+
+    Return its place.
+    """
+    if entry.code:
+        return _kept(
+            entry.name,
+            "\n".join(f"# {n}\n\n{c.decode(errors='replace')}" for n, c in entry.code.items()),
+            out,
+        )
+    name, given = str(entry.tuner["tuner"]), entry.tuner["arguments"]
+    if name not in TUNERS.builtin or tuner_digest(name, given) != entry.tuner["sha256"]:
+        return None
+    try:
+        text = _source(name)
+    except (DcqcnGymError, OSError):
+        return None
+    return _kept(name, text, out)
+
+
+def _kept(name: str, text: str, out: Path) -> str:
+    place = f"code/{page_name([name, _short(text)]).removesuffix('.html')}.txt"
+    write_atomically(out / place, text.encode())
+    return place
+
+
+def _source(name: str) -> str:
+    """Return the files that hold a tuner's class and those it inherits from."""
+    found = TUNERS.load(name)
+    files = [Path(inspect.getfile(part)) for part in found.__mro__ if issubclass(part, Tuner)]
+    return "\n".join(
+        f"# {path.name}\n\n{path.read_text(encoding='utf-8')}" for path in dict.fromkeys(files)
+    )
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

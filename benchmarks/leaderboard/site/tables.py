@@ -1,0 +1,265 @@
+"""The tables of the leaderboard's pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
+from dcqcn_gym.benchmarks.leaderboard.results import TOO_FEW
+from dcqcn_gym.benchmarks.leaderboard.site.data import SiteEntry, SiteSuite
+from dcqcn_gym.benchmarks.leaderboard.site.figures import scenario_estimate
+from dcqcn_gym.core.score import geometric_ratio
+from dcqcn_gym.core.toml_text import parse_toml
+from dcqcn_gym.runs.table import MISSING, Table, number, with_interval
+
+__all__ = [
+    "FRONT",
+    "RANKING",
+    "WORDS",
+    "RankingLine",
+    "best_setting",
+    "description",
+    "entries_on",
+    "facts",
+    "ranking",
+    "scenarios_of",
+    "settings_of",
+]
+
+
+@dataclass(frozen=True)
+class RankingLine:
+    """A line of the ranking: what filters look at, and its cells."""
+
+    entry: SiteEntry
+    cells: Sequence[str]
+    flags: str
+
+
+RANKING = ("rank", "S final", "slowdown", "flags", "category", "rank in category", "status",
+           "S online", "p against default", "better runs", "regret", "U final", "U online",
+           "intervals to recover", "wire bytes per interval", "tuner ms per interval",
+           "repetitions")  # fmt: skip
+FRONT = RANKING[:13] + RANKING[-1:]
+"""What stands on the front page; an entry's own page has the rest too."""
+WORDS = ("flags", "category", "status", "third")
+"""Columns of words, aligned to the left."""
+
+
+def ranking(suite: SiteSuite) -> list[RankingLine]:
+    """Return the lines of a suite's ranking, ranked entries first."""
+    shown = [name in FRONT for name in RANKING]
+    return [
+        RankingLine(entry, list(compress(_ranked_cells(suite, entry), shown)), _flags(entry))
+        for entry in suite.entries
+    ]
+
+
+def _flags(entry: SiteEntry) -> str:
+    return ", ".join(f"{_short(name)} ({n})" for name, n in entry.flags.items())
+
+
+def _short(flag: str) -> str:
+    """Return a flag's name for a narrow column: ``p99 of mice``."""
+    words = flag.replace("99th percentile of slowdown", "p99").replace("mean slowdown", "mean")
+    return words.replace(" ", "\u00a0")
+
+
+def _ranked_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
+    rank, in_category = (_rank(ranks.get(entry.name)) for ranks in (suite.ranks, suite.in_category))
+    found = [one.name for one in entry.verification.findings]
+    where = [entry.category, in_category, "; ".join([entry.status, *found])]
+    if not entry.complete:
+        missing = f"{entry.line['missing']} runs missing"
+        return [rank, MISSING, MISSING, missing, *where, *[MISSING] * (len(RANKING) - 7)]
+    line, final, online = entry.line, entry.line["final"], entry.line["online"]
+    default = entry.name == BASELINE
+    return [
+        rank,
+        "0" if default else _interval(final["score"]),
+        f"{geometric_ratio(final['score']['value']):.2f}",
+        _flags(entry) or f"none{TOO_FEW if entry.too_few else ''}",
+        *where,
+        "0" if default else _interval(online["score"]),
+        _chance(line["p_default"]),
+        MISSING if default else f"{100 * final['improvement']:.0f}\u00a0%",
+        _form(line["regret"], ".2f"),
+        f"{final['utility']:.3f}",
+        f"{online['utility']:.3f}",
+        _form(line["recovery"], ".1f"),
+        number(round(line["wire_bytes"]), 7),
+        _form(entry.cost.get("tuner_ms_per_interval"), ".2f"),
+        str(line["repetitions"]),
+    ]
+
+
+def _rank(rank_group: int | None) -> str:
+    return MISSING if rank_group is None else str(rank_group)
+
+
+def _form(value: float | None, form: str) -> str:
+    return MISSING if value is None else format(value, form).replace("-", "−")
+
+
+def _chance(p: float | None) -> str:
+    """Return a p-value; a small one keeps a digit instead of becoming 0.000."""
+    return _form(p, ".3f" if p is None or p >= 0.001 else ".0e")
+
+
+def _interval(score: Mapping[str, float]) -> str:
+    text = f"{score['value']:+.3f} [{score['low']:+.3f}, {score['high']:+.3f}]"
+    return text.replace("-", "−")
+
+
+def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
+    """Return what is said first on an entry's page, as name and value."""
+    cells = dict(zip(RANKING, _ranked_cells(suite, entry), strict=True))
+    given = _pairs(entry.tuner["arguments"])
+    found = [
+        ("rank", _place(entry, cells)),
+        ("S final", f"{cells['S final']} (slowdowns {cells['slowdown']} of the default's)"),
+        ("S online", cells["S online"]),
+        ("against the default", f"p = {cells['p against default']}, "
+                                f"better in {cells['better runs']} of the runs"),
+        ("regret", f"{cells['regret']} (0: the best known, 1: the default)"),
+        ("utility", f"{cells['U final']} final, {cells['U online']} online"),
+        ("intervals to recover", cells["intervals to recover"]),
+        ("wire bytes per interval", cells["wire bytes per interval"]),
+        ("tuner's CPU time", _spent(cells["tuner ms per interval"])),
+        ("repetitions", cells["repetitions"]),
+        ("safety flags", cells["flags"]),
+        ("tuner", f"{entry.tuner['tuner']}{f' ({given})' if given else ''}"),
+        *([("changes of the scenarios", _pairs(entry.changes) or "none")]
+          if entry.submitted else []),
+        ("code", f"SHA-256 {str(entry.tuner['sha256'])[:12]}"),
+        ("versions", ", ".join(f"{k} {v}" for k, v in entry.versions.items())),
+    ]  # fmt: skip
+    if not entry.complete:
+        return [("not complete", cells["flags"]), *found[-3:]]
+    return found
+
+
+def _pairs(table: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in table.items())
+
+
+def _place(entry: SiteEntry, cells: Mapping[str, str]) -> str:
+    """Return an entry's ranks, or why it has none."""
+    if cells["rank"] != MISSING:
+        within = f"{cells['rank in category']} of its category ({entry.category})"
+        return f"{cells['rank']} of all, {within}"
+    if entry.flags:
+        return "none: it raises the safety flags below"
+    if entry.too_few:
+        return f"none: it has {entry.line['repetitions']} of {entry.asked} repetitions"
+    if entry.category == "oracle":
+        return "none: an oracle"
+    if entry.of_maintainers:
+        return "none: its tuner is built in, and its own run counts"
+    return f"none: {'; '.join([entry.status, *(one.name for one in entry.verification.findings)])}"
+
+
+def _spent(ms: str) -> str:
+    return "not measured" if ms == MISSING else f"{ms} ms per interval"
+
+
+def scenarios_of(suite: SiteSuite, entry: SiteEntry) -> Table:
+    """Return an entry's figures scenario by scenario."""
+    columns = ("scenario", "third", "S final", "S online", "regret", "intervals to recover",
+               "flags")  # fmt: skip
+    lines = []
+    for place, scenario in enumerate(suite.protocol["scenarios"] if entry.complete else ()):
+        name = scenario["name"]
+        lines.append((name, scenario["third"], *_on_scenario(entry, place, name)))
+    return Table(columns, lines, words=2)
+
+
+def _on_scenario(entry: SiteEntry, place: int, name: str) -> tuple[str, ...]:
+    final, online = (scenario_estimate(entry, stage, place) for stage in ("final", "online"))
+    return (
+        with_interval(final, "+.3f", style="brackets").replace("-", "−"),
+        with_interval(online, "+.3f", style="brackets").replace("-", "−"),
+        _form(entry.details.get("regret", {}).get(name), ".2f"),
+        _form(entry.details["recovery"].get(name), ".1f"),
+        ", ".join(entry.line["final"]["flags_by_scenario"].get(name, ())) or "none",
+    )
+
+
+def entries_on(suite: SiteSuite, place: int, name: str) -> Table:
+    """Return every entry's figures on one scenario, best first."""
+    columns = (
+        "entry",
+        "category",
+        "S final",
+        "S online",
+        "regret",
+        "intervals to recover",
+        "flags",
+    )
+    entries = sorted(
+        (entry for entry in suite.entries if entry.complete),
+        key=lambda entry: -float(np.mean(entry.scores("final")[place])),
+    )
+    lines = [(entry.name, entry.category, *_on_scenario(entry, place, name)) for entry in entries]
+    return Table(columns, lines, words=2)
+
+
+def settings_of(suite: SiteSuite, entry: SiteEntry) -> Table:
+    """Return what an entry recommended, knob by knob, where that is not the default everywhere."""
+    columns = ("knob", "default", "median", "least", "largest", "scenarios where it moved")
+    base = suite.entry(BASELINE)
+    if not entry.complete or base is None or not base.complete:
+        return Table(columns, [])
+    own, theirs = entry.details["settings"], base.details["settings"]
+    knobs = dict.fromkeys(knob for settings in own.values() for knob in settings)
+    lines = []
+    for knob in knobs:
+        spread = [own[name][knob] for name in own if knob in own[name]]
+        plain = knob.rpartition(".")[2]
+        defaults = {n: theirs[n][plain][1] for n in theirs if plain in theirs[n]}
+        moved = [n for n in own if knob in own[n] and own[n][knob] != [defaults.get(n)] * 3]
+        if not moved:
+            continue
+        values = (
+            [np.median(list(defaults.values()))] if defaults else [None],
+            [np.median([s[1] for s in spread]), min(s[0] for s in spread),
+             max(s[2] for s in spread)],
+        )  # fmt: skip
+        cells = [number(None if v is None else float(v), 6) for some in values for v in some]
+        lines.append((knob, *cells, f"{len(moved)} of {len(own)}"))
+    return Table(columns, lines)
+
+
+def description(text: str) -> str:
+    """Return what a scenario's file says of itself."""
+    return str(parse_toml(text, "scenario").get("description", ""))
+
+
+def best_setting(suite: SiteSuite, name: str) -> list[tuple[str, str]]:
+    """Return the knobs of the best setting known on a scenario that differ from the default's."""
+    best = suite.best_known.get(name)
+    base = suite.entry(BASELINE)
+    if best is None or base is None or not base.complete:
+        return []
+    default = base.details["settings"][name]
+    found = []
+    for knob, value in _leaves(best["setting"]):
+        plain = knob.rpartition(".")[2]
+        if default.get(plain, [None] * 3)[1] != value:
+            found.append((knob, number(float(value))))
+    return found
+
+
+def _leaves(setting: Mapping[str, Any], before: str = "") -> list[tuple[str, float]]:
+    found: list[tuple[str, float]] = []
+    for key, value in setting.items():
+        if isinstance(value, Mapping):
+            found += _leaves(value, f"{before}{key}.")
+        else:
+            found.append((before + key, float(value)))
+    return found

@@ -1,0 +1,162 @@
+"""From a finished leaderboard to the folder that authors hand in: code, logs, result."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dcqcn_gym
+from dcqcn_gym.benchmarks.leaderboard.entry_text import check_asked
+from dcqcn_gym.benchmarks.leaderboard.plugin_code import plugin_files, requirements
+from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, LEADERBOARD_FILE, Leaderboard
+from dcqcn_gym.benchmarks.leaderboard.repetitions import check_repetitions, check_slow
+from dcqcn_gym.benchmarks.leaderboard.results import entry_line
+from dcqcn_gym.benchmarks.leaderboard.scoring import score_entries
+from dcqcn_gym.benchmarks.leaderboard.submission import (
+    ABOUT,
+    CODE,
+    REQUIREMENTS,
+    RESULT,
+    SCHEMA,
+    About,
+    check_name,
+    log_name,
+    open_submission,
+    write_list,
+)
+from dcqcn_gym.core.config import validate
+from dcqcn_gym.core.errors import RunError, UnknownNameError
+from dcqcn_gym.core.files import read_file
+from dcqcn_gym.core.packed import pack
+from dcqcn_gym.core.toml_text import toml_text
+from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run, write_atomically
+from dcqcn_gym.runs.results import plain
+from dcqcn_gym.runs.rows import Row
+
+__all__ = ["Author", "result_bytes", "submit"]
+
+
+@dataclass(frozen=True)
+class Author:
+    """What only the authors of an entry can say; the fields are those of ``submission.toml``."""
+
+    authors: Sequence[str]
+    licence: str
+    category: str
+    link: str = ""
+    training_intervals: int = 0
+    training_data: str = "none"
+
+
+def submit(
+    board: Leaderboard,
+    name: str,
+    out: Path,
+    author: Author,
+    *,
+    wheel: Path | None = None,
+    include: Sequence[Path] = (),
+) -> Path:
+    """Write the entry called ``name``, or of the tuner of that name, into the new folder ``out``.
+
+    ``wheel`` and ``include`` are as :func:`~.plugin_code.plugin_files` takes them. Raises
+    ConfigError, UnknownNameError or RunError; then nothing is left of ``out``.
+    """
+    entry = _entry(board, name)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RunError(f"{out} already holds something; give another --out")
+    about = _about(board, entry, author)
+    files: dict[str, bytes] = {
+        f"{CODE}/{path}": data for path, data in plugin_files(entry.tuner, wheel, include).items()
+    }
+    files[ABOUT] = toml_text(about.model_dump(mode="json", by_alias=True)).encode()
+    files[REQUIREMENTS] = requirements(entry.tuner).encode()
+    files[RESULT] = result_bytes(board, entry)
+    check_slow(board, entry, _named(board, entry))
+    for path in files:
+        check_name(path, str(wheel or entry.tuner))
+    draft = out.with_name(f"{out.name}.tmp-{os.getpid()}")
+    try:
+        for path, data in files.items():
+            _write(draft / path, data)
+        for attempt in board.attempts(entry):
+            for log in attempt.logs:
+                _check_header(log, attempt.online.spec.header())
+                data = pack(read_file(log, MOST_LOG_BYTES))
+                _write(draft / log_name(attempt.scenario.name, log), data)
+        write_list(draft)
+        open_submission(draft)
+        if out.exists():
+            out.rmdir()
+        draft.rename(out)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return out
+
+
+def result_bytes(board: Leaderboard, entry: Row) -> bytes:
+    """Return an entry's result as a submission holds it; RunError while runs are missing."""
+    scored = next(found for found in score_entries(board) if found.name == entry.name)
+    if not scored.complete:
+        raise RunError(
+            f"entry {entry.name!r} has no result yet: runs of it or of the default are missing; "
+            f"dcqcn-gym bench resume {board.out} makes them"
+        )
+    value = {"schema": SCHEMA, **plain(entry_line(board, scored, None))}
+    return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
+
+
+def _entry(board: Leaderboard, name: str) -> Row:
+    entries = {entry.name: entry for entry in board.entries if entry.name != BASELINE}
+    found = entries.get(name) or next(
+        (entry for entry in entries.values() if entry.tuner == name), None
+    )
+    if found is None:
+        raise UnknownNameError(f"entry of {board.out}", name, entries)
+    check_asked(found, _named(board, found))
+    check_repetitions(board.suite.file, board.repeated(found.name), _named(board, found))
+    return found
+
+
+def _named(board: Leaderboard, entry: Row) -> str:
+    return f"{board.out / LEADERBOARD_FILE}, entry {entry.name!r}"
+
+
+def _about(board: Leaderboard, entry: Row, author: Author) -> About:
+    table: dict[str, Any] = {
+        "schema": SCHEMA,
+        "name": entry.name,
+        "tuner": entry.tuner,
+        "tuner_args": dict(entry.tuner_args),
+        "changes": dict(entry.changes),
+        "authors": list(author.authors),
+        "licence": author.licence,
+        "category": author.category,
+        "link": author.link,
+        "version": dcqcn_gym.__version__,
+        "suite": board.suite.file.name,
+        "suite_digest": board.suite.digest,
+        "repetitions": board.repeated(entry.name),
+        "training": {"intervals": author.training_intervals, "data": author.training_data},
+    }
+    return validate(table, About, source="bench submit")
+
+
+def _check_header(log: Path, asked: dict[str, Any]) -> None:
+    """Raise RunError for a log of another version: it would be refused by every verifier."""
+    found = read_run(log).header.get("versions")
+    if found != asked["versions"]:
+        raise RunError(
+            f"{log} was made by {found}, this is {asked['versions']}; run the leaderboard again"
+        )
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, data)

@@ -1,0 +1,373 @@
+"""A submission judged: hashes, replay of every log, the plug-in again in a sandbox, fresh seeds.
+
+What is wrong with the files is refused with one sentence. What the plug-in does when it runs again
+decides between ``verified`` and ``irreproducible``; without a sandbox an entry stays
+``self-reported``. docs/leaderboard.md tells what each attack gets.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dcqcn_gym
+from dcqcn_gym.benchmarks.leaderboard.draw import number, shuffled
+from dcqcn_gym.benchmarks.leaderboard.drop import lower_elsewhere, lower_on_same
+from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
+from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Attempt, Leaderboard
+from dcqcn_gym.benchmarks.leaderboard.ranking import aggregate
+from dcqcn_gym.benchmarks.leaderboard.repetitions import check_repetitions, check_slow
+from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
+from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, score_entries
+from dcqcn_gym.benchmarks.leaderboard.submission import (
+    ABOUT,
+    REQUIREMENTS,
+    RESULT,
+    Submission,
+    log_name,
+    open_submission,
+)
+from dcqcn_gym.benchmarks.leaderboard.submit import result_bytes
+from dcqcn_gym.benchmarks.leaderboard.suite import Suite, load_suite, suite_names
+from dcqcn_gym.benchmarks.leaderboard.verification import (
+    Finding,
+    Verification,
+    checked_date,
+    files_digest,
+    read_verification,
+    verdict_file,
+    write_verification,
+)
+from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.files import read_file
+from dcqcn_gym.core.groups import setting_of
+from dcqcn_gym.runs import campaign
+from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.runs.log import MOST_LOG_BYTES
+from dcqcn_gym.runs.recorded import end_of
+from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.tuner_host import Enclosure, Hosting, sandbox_problem
+from dcqcn_gym.tuners import TUNERS
+
+__all__ = ["Verifier", "withdraw"]
+
+ELSEWHERE = {"fresh": "fresh seeds", "final": "final"}
+"""Traffic that the authors have not seen, by the name of its scores, as findings name it."""
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """How submissions are verified.
+
+    ``work`` is a folder for the runs that are made, which a second try with the same salt goes on
+    with; each submission has its own in there. ``day`` is what the verdict is dated, and
+    ``salt`` what fresh seeds follow from: nobody but the verifier knows it before. ``fresh`` is the
+    number of repetitions on them. ``suite`` stands in for one that does not come with the package;
+    ``final`` is the folder of a final draw, ``verdicts`` that of the maintainers' verdicts. A call
+    of the plug-in takes at most ``deadline_s``.
+    """
+
+    work: Path
+    day: str
+    salt: str
+    fresh: int = 3
+    suite: str | None = None
+    final: str | None = None
+    deadline_s: float = 60.0
+    workers: int | None = None
+    executor: Executor | None = None
+    progress: Progress | None = None
+    problem: Callable[[], str | None] = field(default=sandbox_problem)
+    verdicts: Path | None = None
+
+    def verify(self, folder: Path) -> Verification:
+        """Judge a submission, write the verdict into ``verdicts``, if there are, and return it.
+
+        Raises ConfigError or RunError, one sentence, for a submission that is refused, or was
+        withdrawn; nothing is written then.
+        """
+        checked_date(self.day)
+        submission = open_submission(folder)
+        verdict = None
+        if self.verdicts is not None:
+            verdict = _verdict_on(submission, self.verdicts)
+            _refuse_withdrawn(folder, read_verification(verdict, files_digest(folder)))
+        case = _Case(self, submission, self._suite(submission), files_digest(folder))
+        case.check_logs()
+        case.repeat()
+        found = case.verdict()
+        if verdict is not None:
+            write_verification(verdict, found)
+        return found
+
+    def carry_out(self, jobs: Sequence[Any]) -> dict[Path, str]:
+        """Carry out jobs with the workers of this verifier, in an order that nobody can foresee."""
+        return campaign.carry_out(
+            shuffled(jobs, self.salt, "order"), workers=self.workers, executor=self.executor,
+            progress=self.progress,
+        )  # fmt: skip
+
+    def _suite(self, submission: Submission) -> Suite:
+        about = submission.about
+        if about.version != dcqcn_gym.__version__:
+            raise ConfigError(
+                f"{submission.folder}: made with dcqcn-gym {about.version}, this is "
+                f"{dcqcn_gym.__version__}; an entry belongs to one version: verify it with that "
+                "one, or run it again"
+            )
+        if self.suite is None and about.suite not in suite_names():
+            raise ConfigError(
+                f"{submission.folder}: was run on suite {about.suite!r}, which is none of the "
+                "package; give its folder by --suite"
+            )
+        suite = load_suite(self.suite or about.suite)
+        if suite.digest != about.suite_digest or suite.file.name != about.suite:
+            raise ConfigError(
+                f"{submission.folder}: was run on suite {about.suite!r} with the digest "
+                f"{about.suite_digest[:12]}; {suite.file.name!r} here has {suite.digest[:12]}"
+            )
+        return suite
+
+
+class _Case:
+    """One submission and what has been found about it."""
+
+    def __init__(
+        self, verifier: Verifier, submission: Submission, suite: Suite, digest: str
+    ) -> None:
+        about = submission.about
+        self.by = verifier
+        self.submission = submission
+        self.suite = suite
+        self.digest = digest
+        self.work = verifier.work / digest[:16]
+        self.entry = about.entry
+        self.entries = [Row(BASELINE), self.entry]
+        self.findings: list[Finding] = []
+        self.checked: dict[str, int] = {}
+        self.scores: dict[str, EntryScores] = {}
+        self.problem: str | None = None
+        self.reproduced = True
+        if about.name == BASELINE:
+            raise ConfigError(f"{submission.folder}: the entry {BASELINE!r} is everybody's; rename")
+
+    def check_logs(self) -> None:
+        """Replay every log, compute the result again; ConfigError or RunError if they differ."""
+        about, by = self.submission.about, self.by
+        check_repetitions(self.suite.file, about.repetitions, str(self.submission.folder / ABOUT))
+        other = differing_packages(self.submission.read(REQUIREMENTS).decode("utf-8", "replace"))
+        if other:
+            self._note("other-packages", "; ".join(other))
+        given = Leaderboard(self.suite, [self.entry], self.work / "submitted", about.repetitions)
+        made = Leaderboard(self.suite, self.entries, self.work / "replayed", about.repetitions)
+        self._unpack(given)
+        online = [
+            self._replay(ours, theirs, 0)
+            for ours, theirs in zip(made.attempts(self.entry), given.attempts(), strict=True)
+        ]
+        self._refuse(by.carry_out(online))
+        final = [
+            self._replay(ours, theirs, 1)
+            for ours, theirs in zip(made.attempts(self.entry), given.attempts(), strict=True)
+        ]
+        self._refuse(by.carry_out(final))
+        self.checked["replayed"] = len(online) + len(final)
+        self._refuse(replace(made, entries=self.entries[:1]).carry_out(**self._how))
+        if self.submission.read(RESULT) != result_bytes(made, self.entry):
+            raise RunError(
+                f"{self.submission.folder / RESULT}: its figures are not those of its logs"
+            )
+        self.scores["reported"] = self._scored(made)
+
+    def repeat(self) -> None:
+        """Run the plug-in again: on its own seeds, on fresh ones twice, on the final draw."""
+        self.problem = None if self.entry.tuner in TUNERS.builtin else self.by.problem()
+        if self.problem is not None:
+            self._note("no-sandbox", f"{self.problem}; the plug-in was not run again")
+            return
+        work, salt = self.work, self.by.salt
+        anew = work / f"salt-{number(salt):016x}"
+        if (work / "plugin").exists():
+            shutil.rmtree(work / "plugin")  # of an earlier try
+        code = self.submission.copy_code(work / "plugin")
+        here, there = (
+            Hosting(self.by.deadline_s, enclosure=Enclosure(code, host)) for host in ("one", "two")
+        )
+        own = Leaderboard(
+            self.suite,
+            [self.entry],
+            work / "again",
+            self.submission.about.repetitions,
+            hosting=here,
+        )
+        self._same(own, work / "submitted", "is not what was submitted")
+        if not self.reproduced:
+            return
+        check_slow(own, self.entry, str(self.submission.folder / ABOUT))
+        fresh = Leaderboard(
+            self.suite, self.entries, anew / "fresh", self.by.fresh, salt=salt, hosting=here
+        )
+        if self._scored_anew(fresh, "fresh"):
+            second = replace(
+                fresh, entries=[self.entry], out=anew / "twice", repetitions=1, hosting=there
+            )
+            self._same(second, fresh.out, "differs from run to run")
+        if self.by.final is not None:
+            suite = load_suite(self.by.final)
+            self._scored_anew(replace(fresh, suite=suite, out=anew / "final"), "final")
+        self._compare()
+
+    def verdict(self) -> Verification:
+        """Return what has been found."""
+        status = "self-reported" if self.problem else "verified"
+        return Verification(
+            status=status if self.reproduced else "irreproducible",
+            day=self.by.day,
+            files_sha256=self.digest,
+            salt=self.by.salt,
+            versions={
+                "dcqcn_gym": dcqcn_gym.__version__,
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+            },
+            platform={"system": sys.platform, "machine": platform.machine(),
+                      "libc": " ".join(platform.libc_ver())},
+            checked=self.checked,
+            scores={name: _aggregate(scores) for name, scores in self.scores.items()},
+            flags={name: _flags(self.scores[name]) for name in ELSEWHERE if name in self.scores},
+            findings=tuple(self.findings),
+        )  # fmt: skip
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        by = self.by
+        return {"workers": by.workers, "executor": by.executor, "progress": by.progress}
+
+    def _note(self, name: str, text: str) -> None:
+        self.findings.append(Finding(name, text[:4000]))
+
+    def _unpack(self, board: Leaderboard) -> None:
+        """Lay the submitted logs as `bench run` does; ConfigError unless they are all there."""
+        wanted = {
+            log_name(attempt.scenario.name, log): log
+            for attempt in board.attempts()
+            for log in attempt.logs
+        }
+        for name in wanted.keys() - set(self.submission.logs):
+            raise ConfigError(f"{self.submission.folder / name}: no such file; the suite asks it")
+        for name in set(self.submission.logs) - wanted.keys():
+            raise ConfigError(f"{self.submission.folder / name}: the suite asks no such run")
+        self.submission.check_unpacked(wanted)
+        for name, log in wanted.items():
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_bytes(self.submission.read_log(name))
+
+    def _replay(self, ours: Attempt, theirs: Attempt, stage: int) -> ReplayJob:
+        job = ours.online
+        if stage:
+            job = ours.final(setting_of(end_of(theirs.logs[0])["recommended"]))
+        shown = str(self.submission.folder / log_name(ours.scenario.name, ours.logs[stage]))
+        return ReplayJob(job.spec, theirs.logs[stage], ours.logs[stage], shown)
+
+    def _refuse(self, failed: dict[Path, str]) -> None:
+        if failed:
+            first = min(failed)
+            more = f" ({len(failed)} logs in all)" if len(failed) > 1 else ""
+            raise RunError(f"{failed[first]}{more}")
+
+    def _same(self, board: Leaderboard, other: Path, words: str) -> None:
+        """Run the plug-in once more and compare its logs with those below ``other``."""
+        attempts = board.attempts()
+        for attempt in attempts:
+            attempt.folder.mkdir(parents=True, exist_ok=True)
+        failed = self.by.carry_out([attempt.online for attempt in attempts])
+        for attempt in attempts:
+            path = attempt.logs[0]
+            said = failed.get(path)
+            if said is None:
+                then = read_file(other / path.relative_to(board.out), MOST_LOG_BYTES)
+                said = difference(then, read_file(path, MOST_LOG_BYTES))
+            if said is not None:
+                self.reproduced = False
+                where = f"{attempt.scenario.name}, repetition {attempt.repetition}"
+                self._note("irreproducible", f"{where}: what the plug-in does {words}: {said}")
+                return
+        self.checked["repeated"] = self.checked.get("repeated", 0) + len(attempts)
+
+    def _scored_anew(self, board: Leaderboard, name: str) -> bool:
+        """Run the entry beside the default on other traffic; return whether all went well."""
+        failed = board.carry_out(**self._how)
+        if failed:
+            self.reproduced = False
+            path = min(failed)
+            self._note("failed", f"{path.parent.name}, on {name} seeds: {failed[path]}")
+            return False
+        self.scores[name] = self._scored(board)
+        self.checked[name] = len(board.attempts(self.entry))
+        return True
+
+    def _scored(self, board: Leaderboard) -> EntryScores:
+        return next(found for found in score_entries(board) if found.name == self.entry.name)
+
+    def _compare(self) -> None:
+        """Note that an entry is lower, or does harm, where its authors have not been."""
+        for name, where in ELSEWHERE.items():
+            up = _flags(self.scores[name]) if name in self.scores else {}
+            if up:
+                self._note(f"harm-on-{where.replace(' ', '-')}", _harm(up))
+        score = {name: found.parts["final"].score for name, found in self.scores.items()}
+        if "fresh" in score and lower_on_same(score["reported"], score["fresh"]):
+            self._note("below-on-fresh-seeds", _fell("fresh seeds", score["fresh"], score))
+        if "final" in score and lower_elsewhere(score["reported"], score["final"]):
+            self._note("below-on-final", _fell("the final draw", score["final"], score))
+
+
+def _flags(entry: EntryScores) -> dict[str, list[str]]:
+    """Return the safety flags that are up, by scenario."""
+    return {name: [flag.name for flag in up] for name, up in entry.parts["final"].raised.items()}
+
+
+def _harm(up: dict[str, list[str]]) -> str:
+    words = "; ".join(f"{scenario}: {', '.join(flags)}" for scenario, flags in up.items())
+    return f"safety flags are up on {len(up)} scenarios: {words}"
+
+
+def _fell(where: str, now: Any, score: dict[str, Any]) -> str:
+    then, fresh = (aggregate(one).value for one in (score["reported"], now))
+    return f"S is {then:+.3f} as reported, {fresh:+.3f} on {where}: lower by more than its interval"
+
+
+def _aggregate(entry: EntryScores) -> dict[str, float]:
+    found = aggregate(entry.parts["final"].score)
+    return {"value": found.value, "low": found.low, "high": found.high}
+
+
+def _verdict_on(submission: Submission, verdicts: Path) -> Path:
+    return verdict_file(verdicts, submission.about.suite, submission.about.name)
+
+
+def _refuse_withdrawn(folder: Path, before: Verification) -> None:
+    if before.status == "withdrawn":
+        why = "; ".join(one.text for one in before.findings)
+        raise RunError(
+            f"{folder}: was withdrawn on {before.day} ({why}) and is not verified again; a better "
+            "entry gets another name"
+        )
+
+
+def withdraw(folder: Path, verdicts: Path, day: str, reason: str) -> Verification:
+    """Mark a submission as withdrawn among the verdicts, for a reason that its page shows."""
+    submission = open_submission(folder)
+    found = Verification(
+        "withdrawn", day, files_digest(folder), findings=(Finding("withdrawn", reason),)
+    )
+    write_verification(_verdict_on(submission, verdicts), found)
+    return found

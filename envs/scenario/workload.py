@@ -1,0 +1,88 @@
+"""What every workload says of itself: its lines of the compiled text, its flows, whether it ends.
+
+A new kind is a class below :class:`BaseWorkload` and a line in the union ``Workload`` of
+``workloads.py``; nobody else asks which kind one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from dcqcn_gym.core.applications import Application
+from dcqcn_gym.core.collectives import Collective
+from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.envs.scenario.tables import Cdf
+from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
+
+__all__ = ["BaseWorkload", "items", "listed", "stop_ps"]
+
+
+def items(**values: object) -> str:
+    """Return ``key=value`` words."""
+    return " ".join(f"{key}={value}" for key, value in values.items())
+
+
+def listed(values: Iterable[object]) -> str:
+    """Return values with commas between."""
+    return ",".join(map(str, values))
+
+
+def stop_ps(stop_us: float | None) -> int:
+    """Return a time after which nothing starts, in picoseconds; -1: none."""
+    return -1 if stop_us is None else us_to_ps(stop_us)
+
+
+class BaseWorkload(StrictModel):
+    """A workload: :meth:`resolve`, :meth:`lines` and :meth:`largest_flow` are every kind's own."""
+
+    def resolve(self, net: Fabric) -> Any:
+        """Return the hosts that take part; raise :class:`ConfigError` if the network lacks them."""
+        raise NotImplementedError
+
+    def check(self, net: Fabric) -> None:
+        """Raise :class:`ConfigError` if this cannot run on the network."""
+        self.resolve(net)
+
+    def lines(self, net: Fabric, cdfs: Sequence[Cdf]) -> Iterator[str]:
+        """Yield the lines of the compiled text; ``cdfs`` are the distributions by number."""
+        raise NotImplementedError
+
+    def largest_flow(self, net: Fabric) -> tuple[int, int]:
+        """Return the bytes of the largest flow, and how many of those a queue pair gets at once.
+
+        Flows without an end do not count.
+        """
+        raise NotImplementedError
+
+    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+        """Return how many of its flows there are at once, at least, in intervals of a run."""
+        return 0.0
+
+    @property
+    def amount(self) -> str:
+        """The key that says how much traffic it is, with its value."""
+        return f"{getattr(self, 'kind', '')} with messages = {getattr(self, 'messages', 1)}"
+
+    @property
+    def endless(self) -> bool:
+        """Whether new flows never stop to come."""
+        return False
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether none of its flows has an end."""
+        return False
+
+    @property
+    def distribution(self) -> Cdf | None:
+        """The flow sizes that it draws from, which the compiled text holds once."""
+        return None
+
+    def as_collective(self, net: Fabric, number: int) -> Collective | None:
+        """Return what it is as a collective operation, as workload ``number``."""
+        return None
+
+    def as_application(self, net: Fabric, number: int) -> Application | None:
+        """Return how its operations are told from its flows, as workload ``number``."""
+        return None

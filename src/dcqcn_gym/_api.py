@@ -1,0 +1,64 @@
+"""The functions of ``dcqcn_gym`` itself: what the commands do, in one call each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dcqcn_gym.benchmarks.comparison.plan import Plan, jobs, prepare
+from dcqcn_gym.benchmarks.comparison.results import Row, rows
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.log import RunDir
+from dcqcn_gym.runs.pool import cpu_count
+from dcqcn_gym.runs.progress import QuietViewer
+from dcqcn_gym.runs.session import Evaluation
+from dcqcn_gym.runs.session import tune as _tune
+from dcqcn_gym.runs.spec import RunSpec
+from dcqcn_gym.runs.trials import carry_out
+
+__all__ = ["compare", "make", "tune"]
+
+
+def make(scenario: str | Path | Scenario = "fb-hadoop", **arguments: Any) -> DcqcnEnv:
+    """Return the environment of a scenario; ``arguments`` are those of :class:`DcqcnEnv`."""
+    return DcqcnEnv(scenario, **arguments)
+
+
+def tune(
+    scenario: str | Path | Scenario,
+    tuner: str = "paraleon",
+    *,
+    out: str | Path,
+    seed: int = 1,
+    intervals: int | None = None,
+    eval_seeds: int = 5,
+    arguments: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Tune on a scenario into the folder ``out``, as ``dcqcn-gym tune``; return ``best.json``.
+
+    ``intervals``: the budget (None: the scenario's); ``eval_seeds``: fresh seeds to judge by.
+    """
+    chosen = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
+    budget = chosen.intervals if intervals is None else intervals
+    spec = RunSpec(chosen, tuner, seed, budget, tuner_args=dict(arguments or {}))
+    return _tune(
+        spec, RunDir(Path(out)), evaluation=Evaluation(seeds=eval_seeds), viewer=QuietViewer()
+    )
+
+
+def compare(
+    scenarios: Sequence[str],
+    tuners: Sequence[str],
+    *,
+    out: str | Path,
+    seeds: int = 5,
+    intervals: int | None = None,
+) -> dict[str, list[Row]]:
+    """Compare tuners on the same traffic, as ``dcqcn-gym compare``; return a table a scenario."""
+    budget = load_scenario(scenarios[0]).intervals if intervals is None else intervals
+    wanted = Plan(tuple(scenarios), tuple(tuners), seeds, budget)
+    plan, _ = prepare(wanted, Path(out), resume=False, force=False)
+    todo = jobs(plan, Path(out))
+    return rows(todo, carry_out(todo, cpu_count()))

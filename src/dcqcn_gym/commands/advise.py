@@ -1,0 +1,60 @@
+"""``dcqcn-gym advise``: a setting from facts of the fabric alone; nothing is simulated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dcqcn_gym.core.fabric_facts import FabricFacts
+    from dcqcn_gym.core.knobs import Setting
+    from dcqcn_gym.tuners.advice import Advice
+
+__all__ = ["advise"]
+
+
+def advise(
+    scenario: Annotated[
+        str, typer.Option("--scenario", "-s", help="The network: a name or a TOML file.")
+    ],
+) -> None:
+    """Print what to set on a network, why, and where the rule was tried; simulates nothing."""
+    from dcqcn_gym.envs.scenario.facts import facts_of
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.tuners import advice
+
+    chosen = load_scenario(scenario)
+    facts, default = facts_of(chosen), chosen.default_setting()
+    for line in _lines(facts, default, advice.advise(facts, default)):
+        typer.echo(line)
+
+
+def _lines(facts: FabricFacts, default: Setting, found: Advice) -> Iterator[str]:
+    """Yield the fabric, the knobs that change with their reasons, and what was never tried."""
+    from dcqcn_gym.tuners.advice import rule_file
+
+    yield (
+        f"fabric: {facts.hosts} hosts at {facts.line_rate_gbps:g} Gb/s, {facts.meeting_hosts} can "
+        f"meet at a port; round trip {facts.base_rtt_us:g} us, {facts.oversubscription:g}:1, "
+        f"{facts.shared_bytes / 1e6:.1f} MB shared per switch, scheme {facts.scheme}"
+    )
+    before, after = default, found.setting
+    for name, why in found.reasons.items():
+        unit = default.table[name].unit
+        yield f"{name} = {after[name]:g} {unit} (default {before[name]:g}): {why}"
+    if not found.reasons:
+        yield "the default stays: the rule was never tried on such a network"
+    else:
+        yield "all other knobs stay at the default"
+    tried = rule_file().territory
+    yield (
+        f"tried on {tried.line_rate_gbps[0]:g} to {tried.line_rate_gbps[1]:g} Gb/s, "
+        f"{tried.hosts[0]:g} to {tried.hosts[1]:g} hosts, round trips of {tried.base_rtt_us[0]:g} "
+        f"to {tried.base_rtt_us[1]:g} us, up to {tried.oversubscription[1]:g}:1, scheme "
+        f"{', '.join(tried.schemes)}; in simulation alone"
+    )
+    for what in found.untried:
+        yield f"never tried: {what}; the rule turns less there"

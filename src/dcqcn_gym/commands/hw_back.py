@@ -1,0 +1,140 @@
+"""``dcqcn-gym hw rollback`` and ``hw stop``: no device that is dead or ill stops another's way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dcqcn_gym.commands.hw_fleet import (
+    PLACES,
+    FleetOption,
+    WhyOption,
+    open_fleet,
+    show_left,
+    show_plans,
+)
+from dcqcn_gym.core.errors import StateError, quote
+from dcqcn_gym.hw.extra import require_grpc
+
+if TYPE_CHECKING:
+    from dcqcn_gym.hw.controller import Controller
+    from dcqcn_gym.hw.ways_back import Left
+
+__all__ = ["rollback", "stop"]
+
+
+def rollback(
+    fleet: FleetOption,
+    transaction: Annotated[
+        str | None, typer.Option(help="The one to take back or undo; default: the newest.")
+    ] = None,
+    trial_only: Annotated[
+        bool, typer.Option("--trial-only", help="Take back only what is on trial, or by hand.")
+    ] = False,
+    why: WhyOption = "by hand",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go back.")] = False,
+) -> None:
+    """Take back what is on trial; if nothing is, undo the newest confirmed change.
+
+    Exit 1 if a device is left where it was; each is named, and typed again it goes on with them.
+    """
+    require_grpc()
+    with open_fleet(fleet, lenient=True) as controller:
+        states, left = controller.states()
+        away = [name for name, s in states.items() if s.state in ("applied", "broken")]
+        if transaction is not None:
+            away = [name for name in away if states[name].transaction == transaction]
+        if trial_only and transaction is not None and not away:
+            raise StateError(f"transaction {quote(transaction)} is on trial on no device")
+        if dry_run:
+            left |= _show(controller, transaction, states, away, trial_only)
+        elif away or trial_only:
+            left |= _end_trials(controller, transaction or "", away, why)
+        else:
+            left |= _undo(controller, transaction, states, why)
+        if left or controller.unwritten:
+            _say(left, controller.unwritten)
+
+
+def _show(
+    controller: Controller,
+    transaction: str | None,
+    states: Mapping[str, Any],
+    away: list[str],
+    trial_only: bool,
+) -> Left:
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+    if away or trial_only:
+        devices = states if trial_only else away
+        plans, left = controller.ask_each("Diff", dict.fromkeys(devices, pb.Nothing()))
+        found = {device: plan.lines for device, plan in plans.items()}
+        columns = ("device", "place", "goes back to", "holds", "unit", "note")
+        show_plans(found, columns, "every device holds its confirmed setting")
+    else:
+        found, left = controller.undoing(transaction or _newest(controller, states))
+        show_plans(found, PLACES, "no device holds it")
+    return left
+
+
+def _end_trials(controller: Controller, name: str, away: list[str], why: str) -> Left:
+    """Take back the trial ``name``, or all of them and what was changed by hand."""
+    done, left = controller.rollback(why, name)
+    back = [device for device in done if device in away or not name]
+    typer.echo(f"{len(away)} devices were on trial; {len(back)} are at their confirmed setting")
+    return left
+
+
+def _undo(
+    controller: Controller, transaction: str | None, states: Mapping[str, Any], why: str
+) -> Left:
+    name = transaction or _newest(controller, states)
+    left: Left = {}
+    if transaction is None:
+        _, left = controller.rollback(why)  # what was changed by hand
+    undone, failed = controller.undo(name, why)
+    typer.echo(f"{len(undone)} devices are back (transaction {name} undone)")
+    return {**left, **failed}
+
+
+def _newest(controller: Controller, states: Mapping[str, Any]) -> str:
+    name = controller.newest(states)
+    if not name:
+        raise StateError("no confirmed change is left to undo (see the audit log)")
+    return name
+
+
+def stop(
+    fleet: FleetOption,
+    release: Annotated[bool, typer.Option("--release", help="Allow changes again.")] = False,
+    why: WhyOption = "by hand",
+) -> None:
+    """Take back what is on trial everywhere and refuse every change, until --release.
+
+    Exit 1 if a device did not answer, could not go back, or is still stopped by its stop file.
+    """
+    with open_fleet(fleet, ask=False) as controller:
+        states, left = controller.stop(not release, why)
+    held = [name for name, s in states.items() if release and s.state == "stopped"]
+    word = "allow changes again" if release else "refuse every change"
+    typer.echo(f"{len(states) - len(held)} devices {word}")
+    for name in held:
+        typer.echo(f"{name} refuses changes still: its stop file exists; delete it", err=True)
+    wrong = {name: s.problem for name, s in states.items() if s.problem}
+    for name, problem in wrong.items():
+        typer.echo(
+            f"{name} is not at its confirmed setting, and its agent tries again: {problem}",
+            err=True,
+        )
+    if left or wrong or held or controller.unwritten:
+        _say(left, controller.unwritten)
+
+
+def _say(left: Mapping[str, Exception], unwritten: str) -> None:
+    """Name the devices that are left, and what the audit log lacks; end with status 1."""
+    show_left(left, "is left as it is")
+    if unwritten:
+        typer.echo(f"done all the same: {unwritten}", err=True)
+    raise typer.Exit(1)

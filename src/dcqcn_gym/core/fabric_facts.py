@@ -1,0 +1,28 @@
+"""Facts of a fabric that stand before any traffic does: what a rule for settings may look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["FabricFacts"]
+
+
+@dataclass(frozen=True)
+class FabricFacts:
+    """What an operator knows of a fabric without measuring anything.
+
+    ``meeting_hosts`` can send to one host at once. ``base_rtt_us`` is that of the longest path
+    between hosts, in an idle network and without the time on the wire. ``shared_bytes`` is what a
+    switch's buffer holds beside headroom and reserve. ``oversubscription`` is that of the worst
+    rack, 1 where no host is behind an uplink. ``reaction_point`` is DCQCN's (``"nic"``).
+    """
+
+    line_rate_gbps: float
+    hosts: int
+    meeting_hosts: int
+    base_rtt_us: float
+    shared_bytes: int
+    oversubscription: float
+    scheme: str
+    reaction_point: str
+    pfc: bool

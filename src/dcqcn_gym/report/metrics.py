@@ -1,0 +1,123 @@
+"""The table of metrics: every figure of a log that has one value per run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.score import CLASSES, FlowClass
+from dcqcn_gym.report.series import FloatArray, Series
+
+__all__ = ["METRICS", "SLOWDOWN_STATISTICS", "Metric", "mean_utility", "metric", "metrics_of"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of a run, in SI units; ``scale`` and ``unit`` show it to people."""
+
+    of: Callable[[Series], float]
+    title: str
+    unit: str = ""
+    scale: float = 1.0
+
+    @property
+    def heading(self) -> str:
+        """Title with unit."""
+        return f"{self.title}, {self.unit}" if self.unit else self.title
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _busy(name: str, run: Series) -> float:
+    """Return the mean of a column over the intervals with traffic."""
+    return _mean(run.column(name)[run.busy])
+
+
+def mean_utility(run: Series) -> float:
+    """Return the mean utility over the intervals with traffic; NaN if there is none."""
+    return _busy("utility", run)
+
+
+def _term(i: int, run: Series) -> float:
+    return _mean(np.array([r["terms"][i] for r in run.records if not r.get("idle")]))
+
+
+def _share(above: str, below: str, run: Series) -> float:
+    total = float(run.column(below).sum())
+    return float(run.column(above).sum()) / total if total else float("nan")
+
+
+def _slowdown(of: FlowClass | None, percent: float | None, run: Series) -> float:
+    """Return mean or percentile over the flows of a class, unfinished ones at their age."""
+    size, slowdown = run.every_flow
+    if of is not None:
+        slowdown = slowdown[(size >= of.low) & (size < of.high)]
+    return _statistic(slowdown, percent)
+
+
+def _finished(percent: float | None, run: Series) -> float:
+    """Return the same of the flows alone that finished: starving flows makes it better."""
+    return _statistic(run.flow_slowdown, percent)
+
+
+def _statistic(slowdown: FloatArray, percent: float | None) -> float:
+    if not slowdown.size:
+        return float("nan")
+    return float(slowdown.mean() if percent is None else np.percentile(slowdown, percent))
+
+
+def _round(run: Series) -> float:
+    times = [one["time_ps"] for record in run.records for one in record.get("rounds", ())]
+    return _mean(np.array(times, dtype=np.float64) * 1e-12)
+
+
+def _slowdowns() -> Mapping[str, Metric]:
+    found = {}
+    for key, percent in SLOWDOWN_STATISTICS.items():
+        for of in (None, *CLASSES):
+            name, of_whom = ("", "all flows") if of is None else (f"-{of.name.split()[0]}", of.name)
+            title = f"slowdown of {of_whom}, {key}"
+            found[f"slowdown{name}-{key}"] = Metric(partial(_slowdown, of, percent), title)
+        title = f"slowdown of finished flows, {key}"
+        found[f"finished-{key}"] = Metric(partial(_finished, percent), title)
+    return found
+
+
+SLOWDOWN_STATISTICS: Mapping[str, float | None] = {"mean": None, "p99": 99.0}
+"""Name of a statistic of slowdowns and its percentile (None: the mean)."""
+
+METRICS: Mapping[str, Metric] = {
+    "throughput": Metric(partial(_busy, "throughput_bps"), "throughput", "Gb/s", 1e-9),
+    "rtt": Metric(lambda run: _busy("rtt_mean_ps", run) * 1e-12, "round trip", "us", 1e6),
+    "utility": Metric(mean_utility, "utility"),
+    "o_tp": Metric(partial(_term, 0), "O_TP"),
+    "o_rtt": Metric(partial(_term, 1), "O_RTT"),
+    "o_pfc": Metric(partial(_term, 2), "O_PFC"),
+    "paused": Metric(lambda run: _mean(run.pause_share), "paused, mean device", "%", 100),
+    "marked": Metric(partial(_share, "marks", "data_packets"), "packets marked", "%", 100),
+    "cnps": Metric(lambda run: float(run.column("cnps").sum()), "CNPs"),
+    "drops": Metric(lambda run: float(run.column("drops").sum()), "drops"),
+    "round": Metric(_round, "round of a collective", "ms", 1e3),
+    "unfinished": Metric(lambda run: float(run.unfinished), "flows unfinished"),
+    **_slowdowns(),
+}
+"""By name. Means over intervals leave idle ones out; a figure that a run lacks is NaN."""
+
+
+def metric(name: str) -> Metric:
+    """Return a metric; UnknownNameError with near ones for another name."""
+    if name not in METRICS:
+        raise UnknownNameError("metric", name, METRICS)
+    return METRICS[name]
+
+
+def metrics_of(run: Series) -> dict[str, float]:
+    """Return every metric of a run, in SI units."""
+    return {name: one.of(run) for name, one in METRICS.items()}

@@ -1,0 +1,41 @@
+"""Running a command line: what was typed ends in a result or in one sentence.
+
+Exit codes: 0 done, 2 something that was given is wrong (or a run failed), 130 Ctrl-C or
+SIGTERM.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+
+from dcqcn_gym.core.errors import DEBUG_VARIABLE, DcqcnGymError, printable
+
+__all__ = ["run_command"]
+
+
+def run_command(app: Callable[[Sequence[str]], Any], words: Sequence[str]) -> None:
+    """Run what was typed; every expected error is one line on standard error.
+
+    A kill (SIGTERM, as a batch system sends) ends a command as Ctrl-C does, saying what is kept.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        app(words)  # ends by SystemExit
+    except DcqcnGymError as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exception(error)
+        typer.echo(f"error: {printable(str(error))}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"error: {name}{error.strerror or error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

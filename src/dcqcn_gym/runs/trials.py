@@ -1,0 +1,109 @@
+"""Trials: a tuner runs on a scenario, and what it recommends then runs on fresh seeds.
+
+Every study of many runs is made of them. A trial leaves ``FOLDER/seedN.jsonl``, its seconds beside
+it, and ``FOLDER/seedN-freshK.jsonl`` for each of ``eval_seeds`` fresh seeds; what is there of the
+same run is left or continued (:mod:`dcqcn_gym.runs.recorded`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dcqcn_gym.core.groups import DeviceSetting, by_group
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.hw.device_units import setting_on_devices
+from dcqcn_gym.runs import campaign
+from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
+from dcqcn_gym.runs.rows import evaluation_seeds
+from dcqcn_gym.runs.spec import RunSpec
+
+__all__ = ["Trial", "carry_out"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One entry on one scenario with one seed, and what it recommends on fresh seeds."""
+
+    spec: RunSpec
+    folder: Path
+    eval_seeds: int = 0
+    eval_intervals: int = 0
+    eval_backend: str = ""
+    """Where what was recommended runs; default: where the tuned run does."""
+
+    @property
+    def label(self) -> str:
+        """The entry's name in tables."""
+        return self.folder.name
+
+    @property
+    def title(self) -> str:
+        """What is said of it while it runs."""
+        return f"{self.folder.parent.name} {self.label} seed {self.spec.seed}"
+
+    @property
+    def log(self) -> Path:
+        """The event log of the tuned run."""
+        return self.folder / f"seed{self.spec.seed}.jsonl"
+
+    @property
+    def timing(self) -> Path:
+        """Seconds of the tuned run; outside every same-bytes promise."""
+        return self.folder / f"seed{self.spec.seed}.timing.json"
+
+    @property
+    def fresh(self) -> list[Path]:
+        """The logs of the recommendation on fresh seeds."""
+        return [
+            self.folder / f"seed{self.spec.seed}-fresh{k}.jsonl" for k in range(self.eval_seeds)
+        ]
+
+    @property
+    def tuned(self) -> RunJob:
+        """The tuned run."""
+        return RunJob(self.spec, self.log, self.title, self.timing)
+
+    def judged(self, setting: DeviceSetting) -> list[RunJob]:
+        """Return the runs of what the tuned run recommends, on seeds that all entries share.
+
+        What was found behind devices runs elsewhere as devices hold it.
+        """
+        spec = replace(self.spec, backend=self.eval_backend or self.spec.backend)
+        if self.spec.backend == "native-devices" != spec.backend:
+            setting = {name: setting_on_devices(one) for name, one in by_group(setting)}
+        seeds = evaluation_seeds(self.spec.seed, self.eval_seeds)
+        paths = dict(zip(seeds, self.fresh, strict=True))
+        return fresh_jobs(spec, setting, seeds, self.eval_intervals, paths.__getitem__, self.title)
+
+
+def carry_out(
+    todo: Sequence[Trial],
+    workers: int | None = None,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+) -> dict[Path, str]:
+    """Make every log that is missing or unfinished; return the error of each trial by its log.
+
+    A tuner that fails keeps its log and does not stop the others.
+    """
+    trials = {trial.log: trial for trial in todo}
+    for trial in todo:
+        trial.folder.mkdir(parents=True, exist_ok=True)
+
+    def judge(job: RunJob, ran: Ran) -> list[RunJob]:
+        return trials[job.path].judged(ran.recommended) if job.path in trials else []
+
+    failed = campaign.carry_out(
+        [trial.tuned for trial in todo],
+        workers=workers,
+        executor=executor,
+        then=judge,
+        expected=len(todo) + count(trial.eval_seeds for trial in todo),
+        progress=progress,
+    )
+    owners = {path: trial.log for trial in todo for path in (trial.log, *trial.fresh)}
+    return {owners[path]: error for path, error in failed.items()}

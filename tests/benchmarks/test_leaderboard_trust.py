@@ -1,0 +1,338 @@
+"""Who has a rank, and what a submission may do to others' entries, to files and to the disk."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from submissions import (
+    AUTHOR,
+    DAY,
+    edit_json,
+    leaderboard_of,
+    need_sandbox,
+    plugin,
+    quick_intervals,
+    submission_of,
+    tiny_suite,
+    verdicts,
+    verified,
+)
+from typer.testing import CliRunner
+
+from dcqcn_gym.benchmarks.leaderboard import submission as module
+from dcqcn_gym.benchmarks.leaderboard.draw import seed
+from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
+from dcqcn_gym.benchmarks.leaderboard.results import write_results
+from dcqcn_gym.benchmarks.leaderboard.site.data import SiteEntry, SiteSuite, load_suites
+from dcqcn_gym.benchmarks.leaderboard.submission import write_list
+from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
+from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
+from dcqcn_gym.benchmarks.leaderboard.verification import (
+    Finding,
+    Verification,
+    files_digest,
+    verdict_file,
+    write_verification,
+)
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.files import parse_json, read_text
+from dcqcn_gym.core.packed import pack
+from dcqcn_gym.testing.plugins import install_plugin
+
+CALM = """
+def ask(self):
+    return self.context.base
+
+def recommend(self):
+    return self.context.base
+"""
+STARVING = parse_json(read_text(Path(module.__file__).with_name("starving.json")))["timid"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick() -> Iterator[None]:
+    yield from quick_intervals()
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny_suite(tmp_path_factory.mktemp("suite") / "tiny", 3)
+
+
+@pytest.fixture(scope="module")
+def ours(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the maintainers' leaderboard: the default and random."""
+    folder = tmp_path_factory.mktemp("ours")
+    write_results(leaderboard_of(suite, "random", folder / "random"))
+    return folder / "random"
+
+
+@pytest.fixture(scope="module")
+def calm(suite: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the submission of a plug-in that keeps the default: S = 0, no flags."""
+    folder = tmp_path_factory.mktemp("calm")
+    return submission_of(suite, plugin(folder / "code", CALM), folder)
+
+
+@pytest.fixture
+def given(calm: Path, tmp_path: Path) -> Path:
+    """Return a copy of it, to be forged."""
+    return Path(shutil.copytree(calm, tmp_path / "submission"))
+
+
+def judged(folder: Path, *findings: str, **more: Any) -> Path:
+    """Write a verdict of ``verified`` with findings; return the folder of verdicts."""
+    found = Verification(
+        "verified", DAY, files_digest(folder), "salt",
+        findings=tuple(Finding(name, "a sentence") for name in findings), **more,
+    )  # fmt: skip
+    write_verification(verdict_file(verdicts(folder), "tiny", "mine-Mine"), found)
+    return verdicts(folder)
+
+
+def shown(
+    *folders: Path, by: Path | None = None, name: str = "mine-Mine"
+) -> tuple[SiteSuite, SiteEntry]:
+    """Return the one suite and an entry of it."""
+    (found,) = load_suites(folders, by)
+    entry = found.entry(name)
+    assert entry is not None
+    return found, entry
+
+
+def front_page(out: Path, *folders: Path, by: Path | None = None) -> tuple[str, str]:
+    """Write the site by its command; return what it said, and the front page."""
+    words = ["bench", "site", *map(str, folders), "--out", str(out), "--day", DAY]
+    done = CliRunner().invoke(app, [*words, *(["--verdicts", str(by)] if by else [])])
+    assert done.exit_code == 0, done.output
+    return done.output, (out / "index.html").read_text()
+
+
+def cells(page: str, name: str) -> list[str]:
+    """Return the cells of an one's line."""
+    (line,) = (one for one in page.splitlines() if f'data-name="{name}"' in one)
+    return [html.unescape(re.sub("<[^>]+>", "", cell)) for cell in line.split("</td>")]
+
+
+# ranks
+
+
+def test_a_verified_submission_without_findings_has_a_rank(ours: Path, given: Path) -> None:
+    found, entry = shown(ours, given, by=judged(given))
+    assert entry.ranked
+    assert found.ranks["mine-Mine"] >= 1
+
+
+def test_a_convicted_submission_has_no_rank_and_the_front_page_says_why(
+    ours: Path, given: Path, tmp_path: Path
+) -> None:
+    by = judged(given, "below-on-fresh-seeds")
+    found, entry = shown(ours, given, by=by)
+    assert not entry.ranked
+    assert "mine-Mine" not in {**found.ranks, **found.in_category}
+    _, page = front_page(tmp_path / "site", ours, given, by=by)
+    assert "verified; below-on-fresh-seeds" in cells(page, "mine-Mine")
+    text = (tmp_path / "site" / "entries" / "tiny-mine-Mine.html").read_text()
+    assert "none: verified; below-on-fresh-seeds" in text
+
+
+def test_flags_on_fresh_seeds_in_a_verdict_take_the_rank(ours: Path, given: Path) -> None:
+    clear: dict[str, dict[str, list[str]]] = {"fresh": {}, "final": {}}
+    assert shown(ours, given, by=judged(given, flags=clear))[1].ranked
+    up = {"fresh": {"00-fast-uplinks-steady": ["goodput"]}}
+    assert not shown(ours, given, by=judged(given, flags=up))[1].ranked
+
+
+DODGES = """
+def ask(self):
+    return self.context.base
+
+def recommend(self):
+    base = self.context.base
+    return base if self.context.seed in {known} else base.replace({harm})
+"""
+
+
+def test_harm_on_fresh_seeds_is_found_and_takes_the_rank(
+    suite: str, ours: Path, tmp_path: Path
+) -> None:
+    """A plug-in that knows its own seeds and starves large flows on all others."""
+    need_sandbox()
+    entries = load_suite(suite).file.scenarios
+    known = [seed("tiny", one.name, 0, "mine-Mine") for one in entries]
+    tuner = plugin(tmp_path / "code", DODGES.format(known=known, harm=STARVING))
+    folder = submission_of(suite, tuner, tmp_path)
+    found = verified(folder, suite, fresh=3)
+    assert found.status == "verified"
+    assert "harm-on-fresh-seeds" in [one.name for one in found.findings]
+    assert "goodput" in found.flags["fresh"]["00-fast-uplinks-steady"]
+    _, entry = shown(ours, folder, by=verdicts(folder))
+    assert not entry.flags
+    assert not entry.ranked
+    _, page = front_page(tmp_path / "site", ours, folder, by=verdicts(folder))
+    assert any("harm-on-fresh-seeds" in cell for cell in cells(page, "mine-Mine"))
+
+
+def forge(folder: Path, score: float) -> None:
+    """Write figures of one's own into a result."""
+
+    def better(value: dict[str, Any]) -> None:
+        for stage in ("online", "final"):
+            part = value[stage]
+            part["score"] = dict.fromkeys(part["score"], score)
+            part["scores"] = {name: [score] for name in part["scores"]}
+
+    edit_json(folder / "results.json", better)
+    write_list(folder)
+
+
+def test_a_self_reported_submission_is_listed_and_counts_for_nobody(
+    ours: Path, given: Path
+) -> None:
+    (before,) = load_suites([ours])
+    forge(given, 9.0)
+    found, entry = shown(ours, given)
+    assert entry.status == "self-reported"
+    assert not entry.ranked
+    assert found.ranks == before.ranks
+    assert found.best_known == before.best_known
+    assert (entry.line["regret"], entry.line["p_default"]) == (None, None)
+    theirs, alone = (one.entry("random") for one in (found, before))
+    assert theirs is not None
+    assert alone is not None
+    assert theirs.line == alone.line
+    assert found.entries[-1] is entry
+
+
+def test_a_copy_of_an_entrys_figures_does_not_stand_for_it(
+    calm: Path, given: Path, tmp_path: Path
+) -> None:
+    """Whoever copies what is public would take the rank of the one away."""
+    board = Path(shutil.copytree(calm.parent / "leaderboard", tmp_path / "leaderboard"))
+    write_results(open_leaderboard(board))
+    _, entry = shown(board, given)
+    assert (entry.submitted, entry.status, entry.ranked) == (False, "measured here", True)
+    _, entry = shown(board, given, by=judged(given))
+    assert (entry.submitted, entry.status, entry.ranked) == (True, "verified", True)
+
+
+def test_a_built_in_tuner_belongs_to_the_maintainers(
+    suite: str, ours: Path, tmp_path: Path
+) -> None:
+    board = leaderboard_of(suite, "do-nothing", tmp_path / "leaderboard")
+    write_results(board)
+    author = Author(["Mallory"], "All rights reserved", "pre-trained")
+    folder = submit(board, "do-nothing", tmp_path / "submission", author)
+    assert verified(folder, suite).status == "verified"
+    _, entry = shown(board.out, folder, by=verdicts(folder), name="do-nothing")
+    assert (entry.submitted, entry.category, entry.status) == (False, "static", "measured here")
+    assert entry.ranked
+    front_page(tmp_path / "site", board.out, folder, by=verdicts(folder))
+    assert "Mallory" not in (tmp_path / "site" / "entries" / "tiny-do-nothing.html").read_text()
+    # nobody has run it here: listed, of the category of its code, without a rank
+    _, entry = shown(ours, folder, by=verdicts(folder), name="do-nothing")
+    assert (entry.submitted, entry.category, entry.ranked) == (True, "static", False)
+    front_page(tmp_path / "site", ours, folder, by=verdicts(folder))
+    text = (tmp_path / "site" / "entries" / "tiny-do-nothing.html").read_text()
+    assert "none: its tuner is built in, and its own run counts" in text
+    assert "built in; handed in by Mallory" in text
+    assert "All rights reserved" not in text
+
+
+# files and disk
+
+
+@pytest.fixture
+def stranger(suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Path]:
+    """Return a leaderboard with an entry of an installed package, and its wheel, still empty."""
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    (tmp_path / "site").mkdir()
+    install_plugin(tmp_path / "site", "their-tuner", "dcqcn_gym.tuners", {"mine": "mine:Mine"})
+    plugin(tmp_path / "site", CALM)
+    return leaderboard_of(
+        suite, "mine", tmp_path / "leaderboard"
+    ), tmp_path / "mine-1-py3-none-any.whl"
+
+
+@pytest.mark.parametrize("name", ["../../../SLIPPED.txt", "/SLIPPED.txt", "mine/../../SLIPPED.txt"])
+def test_a_name_of_a_wheel_that_leaves_the_folder_is_refused(
+    stranger: tuple[Any, Path], tmp_path: Path, name: str
+) -> None:
+    board, wheel = stranger
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("mine/__init__.py", "")
+        archive.writestr(name, "slipped")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ConfigError, match=r"\.whl: .*is no name of a file inside") as caught:
+        submit(board, "mine", tmp_path / "out" / "submission", AUTHOR, wheel=wheel)
+    assert "\n" not in str(caught.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_logs_that_are_too_large_together_are_refused_before_the_first_is_written(
+    suite: str, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_UNPACKED_BYTES", 2**22)
+    logs = sorted(given.rglob("*.gz"))
+    for log in logs:
+        log.write_bytes(pack(bytes(2**20)))
+    write_list(given)
+    assert len(logs) * 2**20 > 2**22
+    with pytest.raises(ConfigError, match="its logs are larger than 4194304 bytes together"):
+        verified(given, suite)
+    assert not [
+        path for path in tmp_path.rglob("*") if path.is_file() and given not in path.parents
+    ]
+
+
+def test_a_wheel_of_damaged_or_locked_members_is_one_sentence(
+    stranger: tuple[Any, Path], tmp_path: Path
+) -> None:
+    board, wheel = stranger
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mine/__init__.py", "x = 1\n" * 100)
+    data = bytearray(wheel.read_bytes())
+    data[6] |= 1  # local header: encrypted
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    wheel.write_bytes(data)
+    with pytest.raises(ConfigError, match=r"is no wheel: .*encrypted"):
+        submit(board, "mine", tmp_path / "submission", AUTHOR, wheel=wheel)
+
+
+# the site survives one bad submission
+
+
+@pytest.mark.parametrize("what", ["score", "another's name", "no result"])
+def test_a_bad_submission_is_left_out_and_the_others_are_shown(
+    ours: Path, calm: Path, given: Path, tmp_path: Path, what: str
+) -> None:
+    others = [ours]
+    if what == "score":
+        edit_json(given / "results.json", lambda v: v["final"]["score"].update(value=-800.0))
+        words = "final.score.value = -800.0: expected greater than or equal to -20"
+    elif what == "another's name":
+        edit_json(given / "results.json", lambda v: v["final"].update(utility=0.5))
+        others, words = [ours, calm], "entry 'mine-Mine' stands in"
+    else:
+        (given / "results.json").write_text("[")
+        words = "results.json: has 1 bytes"
+    if what != "no result":
+        write_list(given)
+    _, alone = front_page(tmp_path / "alone", *others)
+    said, page = front_page(tmp_path / "site", *others, given)
+    assert "left out: " in said
+    assert words in said.replace("\n", "")
+    assert page == alone
+    assert (
+        json.loads((tmp_path / "site" / "entries.json").read_text()).keys()
+        == json.loads((tmp_path / "alone" / "entries.json").read_text()).keys()
+    )

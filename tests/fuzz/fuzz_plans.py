@@ -1,0 +1,72 @@
+"""Random damage to ``leaderboard.json`` and ``compare.json``, which come from other machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fuzz_harness import ODD, damage
+
+from dcqcn_gym.benchmarks.comparison.plan import PLAN_FILE, Plan, jobs, stored_plan
+from dcqcn_gym.benchmarks.leaderboard.protocol import LEADERBOARD_FILE, open_leaderboard
+from dcqcn_gym.benchmarks.leaderboard.results import progress_table
+
+KEPT = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v1/leaderboard.json"
+PLAIN = tuple(value for value in ODD if not isinstance(value, bytes | complex | type))
+
+
+def small() -> dict[str, Any]:
+    """Return a committed leaderboard's file with few entries, one of them with changes."""
+    data = dict(json.loads(KEPT.read_text()))
+    changed = [one for one in data["entries"] if one["changes"] or one["tuner_args"]]
+    return {**data, "repetitions": 2, "entries": [data["entries"][0], *changed[:3]]}
+
+
+def small_plan() -> dict[str, Any]:
+    return dict(vars(Plan(("mini-fb-hadoop",), ("default", "random"), 2, 5)))
+
+
+def read_leaderboard(folder: Path) -> None:
+    board = open_leaderboard(folder)
+    progress_table(board)
+    assert all(folder / "runs" in attempt.folder.resolve().parents for attempt in board.attempts())
+
+
+def read_plan(folder: Path) -> None:
+    jobs(stored_plan(folder), folder)
+
+
+def mutated(random: Random, value: Any) -> Any:
+    """Return the value with one thing in it replaced, removed, doubled or misspelt."""
+    if random.random() < 0.3 or not isinstance(value, dict | list) or not value:
+        return random.choice(PLAIN)
+    if isinstance(value, list):
+        at = random.randrange(len(value))
+        return [*value[:at], mutated(random, value[at]), *value[at + random.randrange(2) :]]
+    key = random.choice(list(value))
+    rest = {other: content for other, content in value.items() if other != key}
+    how = random.random()
+    if how < 0.8:
+        return {**value, key: mutated(random, value[key])}
+    return rest if how < 0.9 else {**rest, key + "x": value[key]}
+
+
+def _damaged(
+    name: str, whole: dict[str, Any], read: Callable[[Path], None], random: Random, folder: Path
+) -> None:
+    data = json.dumps(whole if random.random() < 0.2 else mutated(random, whole)).encode()
+    (folder / name).write_bytes(damage(random, data) if random.random() < 0.2 else data)
+    read(folder)
+
+
+def leaderboards(random: Random, folder: Path) -> None:
+    """Read a damaged ``leaderboard.json``."""
+    _damaged(LEADERBOARD_FILE, small(), read_leaderboard, random, folder)
+
+
+def comparisons(random: Random, folder: Path) -> None:
+    """Read a damaged ``compare.json``."""
+    _damaged(PLAN_FILE, small_plan(), read_plan, random, folder)

@@ -1,0 +1,85 @@
+"""``leaderboard.json`` and ``compare.json`` of other machines: what is wrong with one is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzz_plans import KEPT, read_leaderboard, read_plan, small, small_plan
+
+from dcqcn_gym.benchmarks.comparison.plan import PLAN_FILE
+from dcqcn_gym.benchmarks.leaderboard.protocol import LEADERBOARD_FILE, open_leaderboard
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
+
+READ = {LEADERBOARD_FILE: read_leaderboard, PLAN_FILE: read_plan}
+
+
+def entry(**changed: Any) -> dict[str, Any]:
+    data = small()
+    return {**data, "entries": [data["entries"][0], {**data["entries"][1], **changed}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        (LEADERBOARD_FILE, entry(name="../../../pwn"), r"entries\[1\].name: .*holds '/'"),
+        (LEADERBOARD_FILE, entry(name=2.5), r"entries\[1\].name = 2.5"),
+        (LEADERBOARD_FILE, entry(name="default"), "tuners .* are both called 'default'"),
+        (
+            LEADERBOARD_FILE,
+            entry(tuner="paraleo"),
+            "unknown tuner 'paraleo'; did you mean 'paraleon'",
+        ),
+        (LEADERBOARD_FILE, entry(tuner_args="x"), r"entries\[1\].tuner_args = 'x'"),
+        (LEADERBOARD_FILE, entry(changes={"knob": 3}), "unknown key 'knob'"),
+        (
+            LEADERBOARD_FILE,
+            entry(slo=True),
+            r"unknown key 'slo' in \[entries\[1\]\]; did you mean 'slow'",
+        ),
+        (LEADERBOARD_FILE, {**small(), "entries": []}, "entries = .*at least 1"),
+        (
+            LEADERBOARD_FILE,
+            {**small(), "repetitions": -1},
+            "repetitions = -1: .*greater",
+        ),
+        (LEADERBOARD_FILE, {**small(), "repetitions": 2.7}, "repetitions = 2.7"),
+        (
+            LEADERBOARD_FILE,
+            {**small(), "repetitions": 100_000},
+            "repetitions = 100000: .*999",
+        ),
+        (LEADERBOARD_FILE, {**small(), "share": [5, 2]}, r"share = \[5, 2\]"),
+        (LEADERBOARD_FILE, {**small(), "share": [0, 0]}, r"share = \[0, 0\]"),
+        (LEADERBOARD_FILE, {**small(), "share": [0, -1]}, r"share\[1\] = -1"),
+        (PLAN_FILE, {**small_plan(), "seeds": 10**9}, "seeds: .*999; got 1000000000"),
+        (PLAN_FILE, {**small_plan(), "eval_seeds": 10**8}, "eval_seeds: .*999; got 100000000"),
+        (PLAN_FILE, {**small_plan(), "seeds": -1}, "seeds: .*greater.*; got -1"),
+        (PLAN_FILE, {**small_plan(), "seed": 1}, "seed: Unexpected"),
+        (PLAN_FILE, {**small_plan(), "scenarios": []}, "scenarios: .*at least 1"),
+        (PLAN_FILE, {**small_plan(), "seeds": 999, "eval_seeds": 999}, "are 1998000 runs; exp"),
+    ],
+)
+def test_what_is_wrong_is_said(name: str, data: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(json.dumps(data))
+    with pytest.raises(DcqcnGymError, match=said):
+        READ[name](tmp_path)
+
+
+def test_many_entries_of_many_runs_are_refused(tmp_path: Path) -> None:
+    data = small()
+    rows = [{**data["entries"][0], "name": f"default-{i}"} for i in range(900)]
+    (tmp_path / LEADERBOARD_FILE).write_text(
+        json.dumps({**data, "repetitions": 999, "entries": rows})
+    )
+    with pytest.raises(ConfigError, match=r"900 entries with 999 repetitions are \d+ runs; exp"):
+        open_leaderboard(tmp_path)
+
+
+def test_committed_leaderboards_are_read(tmp_path: Path) -> None:
+    for file in KEPT.parents[1].glob("*-v1/leaderboard.json"):
+        shutil.copy(file, tmp_path / LEADERBOARD_FILE)
+        assert open_leaderboard(tmp_path).header() == json.loads(file.read_text())

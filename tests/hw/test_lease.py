@@ -1,0 +1,159 @@
+"""A tuning run is one trial with a heartbeat: nothing is confirmed, or outlives its controller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fabrics import SMALL, fabric_of
+from fleets import controller_of, fleet_of, nic_fleet, rates, restarted, strike, typed
+from guarded import OTHER, WANTED, WHO, Device
+
+from dcqcn_gym.core.errors import DeviceError, StateError
+from dcqcn_gym.core.toml_text import toml_text
+from dcqcn_gym.envs.backends import make_backend
+from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.hw.agent.server import Agent
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Device:
+    return Device(tmp_path)
+
+
+def step(device: Device, name: str, targets: Any, lease_s: float = 5.0) -> None:
+    device.guard.stage(name, targets, WHO)
+    device.guard.apply(name, lease_s)
+
+
+def test_steps_follow_each_other_and_silence_leads_to_before_the_run(device: Device) -> None:
+    step(device, "run:1", WANTED)
+    device.clock.now += 4.0
+    step(device, "run:2", OTHER)
+    assert device.held()["rp_ai_rate"] == "7"
+    assert device.held()["rp_threshold"] == "5"  # the first step's, which the second left
+    device.clock.now += 4.0
+    device.guard.apply("run:2", 5.0)  # the heartbeat
+    device.clock.now += 4.0
+    device.guard.tick()
+    assert device.guard.status.transaction == "run:2"
+    device.clock.now += 1.0
+    device.guard.tick()
+    assert (device.held(), device.guard.status.state) == (device.factual, "idle")
+    assert device.guard.status.confirmed == "start"
+    with pytest.raises(StateError, match="run:2 is not open here"):
+        device.guard.apply("run:2", 5.0)
+
+
+def test_a_step_is_never_confirmed_and_comes_in_order(device: Device) -> None:
+    step(device, "run:2", WANTED)
+    with pytest.raises(StateError, match="never confirmed"):
+        device.guard.confirm("run:2", WHO)
+    for late in ("run:1", "other:3", "other"):
+        with pytest.raises(StateError, match="run:2 of test is on trial"):
+            device.guard.stage(late, OTHER, WHO)
+    with pytest.raises(StateError, match="run:1 is not open"):
+        device.guard.apply("run:1", 5.0)
+    device.guard.rollback(WHO, "other")
+    assert device.held() != device.factual
+    device.guard.rollback(WHO, "run")
+    assert device.held() == device.factual
+
+
+def test_a_restart_in_a_run_leads_to_before_it_and_steps_fill_no_journal(device: Device) -> None:
+    step(device, "run:1", WANTED)
+    size = (device.folder / "journal").stat().st_size
+    for i in range(2, 200):
+        step(device, f"run:{i}", OTHER if i % 2 else WANTED)
+    assert (device.folder / "journal").stat().st_size == size
+    device.restarted()
+    assert device.held() == device.factual
+
+
+def test_a_hands_work_in_a_run_is_not_overwritten(device: Device) -> None:
+    step(device, "run:1", OTHER)
+    device.file("rp_hai_rate").write_text("77\n")
+    with pytest.raises(StateError, match="somebody changed the device"):
+        device.guard.stage("run:2", WANTED, WHO)
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
+    with nic_fleet(tmp_path, 3) as agents:
+        yield agents
+
+
+def test_a_step_that_fails_on_one_device_ends_the_run_on_all(
+    tmp_path: Path, agents: dict[str, Agent]
+) -> None:
+    with controller_of(tmp_path, fleet_of(agents)) as controller:
+        steps = [{n: {"": {"rp_ai_rate": r}} for n in agents} for r in (20, 30)]
+        assert controller.step("r", 1, steps[0], 60.0) == "r:1"
+        assert rates(tmp_path) == [20] * 3
+        strike(agents["nic-1"], "30", error=True)
+        with pytest.raises(DeviceError, match="nic-1: rp_ai_rate: the device said no"):
+            controller.step("r", 2, steps[1], 60.0)
+    assert rates(tmp_path) == [5] * 3
+    assert {a.guard.status.state for a in agents.values()} == {"idle"}
+
+
+def test_two_runs_do_not_tune_one_fleet(tmp_path: Path, agents: dict[str, Agent]) -> None:
+    with controller_of(tmp_path, fleet_of(agents)) as controller:
+        targets = {n: {"": {"rp_ai_rate": 20}} for n in agents}
+        controller.step("one", 1, targets, 60.0)
+        with pytest.raises(StateError, match="one:1 of dcqcn-gym is on trial"):
+            controller.step("two", 1, targets, 60.0)
+        controller.keep_run("one:1", 60.0)
+        assert rates(tmp_path) == [20] * 3
+
+
+def test_an_agent_that_does_not_answer_for_a_while_does_not_end_a_run(
+    tmp_path: Path, agents: dict[str, Agent]
+) -> None:
+    with controller_of(tmp_path, fleet_of(agents, timeout_s=5.0)) as controller:
+        controller.step("r", 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
+        agents["nic-1"].close()
+        controller.keep_run("r:1", 600.0)
+        assert rates(tmp_path) == [20] * 3
+    agents["nic-1"] = restarted(tmp_path, agents["nic-1"], "nic-1")
+    with controller_of(tmp_path, fleet_of(agents, timeout_s=5.0)) as controller:
+        with pytest.raises(StateError, match="nic-1: transaction r:1 is not open here"):
+            controller.keep_run("r:1", 600.0)
+        assert controller.end_run("r", "left") == {}
+    assert rates(tmp_path) == [5] * 3
+
+
+def test_a_killed_run_confirmed_nothing_and_a_rollback_or_its_lease_ends_it(
+    tmp_path: Path, agents: dict[str, Agent]
+) -> None:
+    with controller_of(tmp_path, fleet_of(agents)) as controller:
+        controller.step("r", 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
+    file = tmp_path / "fleet.toml"  # and then kill -9: nobody ends it
+    file.write_text(toml_text(fleet_of(agents).model_dump(mode="json", exclude_none=True)))
+    code, said = typed("status", "--fleet", str(file))
+    assert (code, said.count("applied"), said.count("start")) == (1, 3, 3)
+    code, said = typed("rollback", "--fleet", str(file))
+    assert (code, rates(tmp_path)) == (0, [5] * 3)
+    assert "3 devices were on trial; 3 are at their confirmed setting" in said
+
+
+def test_a_run_over_the_backend_is_one_trial_until_it_is_closed(
+    small: Scenario, tmp_path: Path
+) -> None:
+    (tmp_path / "small-fabric.toml").write_text(SMALL)
+    with fabric_of(small) as fabric:
+        folder = fabric.fleet.parent
+        before, backend = rates(folder), make_backend(f"hardware:{fabric.fleet}")
+        backend.open(small, 1)
+        for rate in (20, 30):
+            backend.apply(small.initial_setting().replace(rp_ai_rate=rate))
+            assert rates(folder) == [rate] * 4
+            assert {a.guard.status.confirmed for a in fabric.agents} == {"start"}
+            backend.advance()
+        backend.close()
+        assert rates(folder) == before
+        audit = [json.loads(x) for x in (folder / "audit.jsonl").read_text().splitlines()]
+        assert [x["event"] for x in audit] == ["step", "step", "rollback"]

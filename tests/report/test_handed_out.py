@@ -1,0 +1,94 @@
+"""After a "no" nothing hands a setting out unasked: ``emit``, scripts, ``best.json``, ``hw``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.commands.hw_fleet import _setting_in
+from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.knobs import default_setting
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.log import RunDir
+from dcqcn_gym.runs.loop import RunSpec
+from dcqcn_gym.runs.progress import open_viewer
+from dcqcn_gym.runs.session import Evaluation, tune
+from verdict_cases import CASES, write_case
+
+MINI = load_scenario("mini-fb-hadoop")
+FORMS = ("mlxconfig", "debugfs", "sonic")
+
+
+def a_case(name: str, root: Path) -> Path:
+    """Write a case whose log holds a scenario that can be read."""
+    write_case(name, root)
+    log = RunDir(root).log
+    head, *rest = log.read_text().splitlines()
+    line = json.loads(head)
+    line["scenario"] = MINI.model_dump(mode="json")
+    log.write_text("\n".join([json.dumps(line), *rest, ""]))
+    return root
+
+
+def emit(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["emit", *words])
+    if isinstance(done.exception, RunError):  # `main` prints it and exits with 2
+        return 2, str(done.exception)
+    return done.exit_code, done.output
+
+
+@pytest.mark.parametrize("name", ["starved-elephants", "nothing-gained", "one-trace"])
+def test_emit_refuses_what_is_not_recommended(name: str, tmp_path: Path) -> None:
+    run = str(a_case(name, tmp_path / "run"))
+    code, said = emit(run)
+    assert (code, said.count("\n")) == (2, 0)
+    title = CASES[name].title
+    assert title[0].lower() + title[1:] in said
+    assert "--force" in said
+    assert emit(run, "--rollback")[0] == 0
+
+
+@pytest.mark.parametrize(("name", "answer"), [("starved-elephants", "No: "), ("clear-gain", "Yes")])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_script_begins_with_the_verdict(
+    name: str, answer: str, form: str, tmp_path: Path
+) -> None:
+    run = str(a_case(name, tmp_path / "run"))
+    force = [] if name == "clear-gain" else ["--force"]
+    code, script = emit(run, "--format", form, *force)
+    assert code == 0
+    assert script.startswith(f"# {CASES[name].title}")
+    assert f"Would you deploy it? {answer}" in script.splitlines()[0]
+    code, every = emit(run, *force)
+    heads = [part.splitlines()[1] for part in every.split("## ")[1:]]
+    assert heads == [script.splitlines()[0]] * 3
+
+
+def tuned(scenario: Scenario, out: Path) -> dict[str, object]:
+    spec = RunSpec(scenario, "default", 1, 3, "fake", {})
+    with open_viewer("", 3, out / "none", {}, quiet=True) as viewer:
+        return tune(spec, RunDir(out), evaluation=Evaluation(2, 3), viewer=viewer)
+
+
+def test_best_json_does_not_say_recommended_after_a_no(tmp_path: Path) -> None:
+    tuned(MINI, tmp_path / "run")
+    text = (tmp_path / "run" / "best.json").read_text()
+    best = json.loads(text)
+    assert best["verdict"]["deploy"] != "yes"
+    assert best["found"]["kmin"] == MINI.default_setting()["kmin"]
+    assert "recommended" not in text
+
+
+def test_a_fleet_takes_what_is_not_recommended_with_force_alone(tmp_path: Path) -> None:
+    best = tmp_path / "best.json"
+    held = {"verdict": {"deploy": "no", "text": "Worse: it is"}}
+    best.write_text(json.dumps({**held, "found": dict(default_setting())}))
+    with pytest.raises(ConfigError, match=r"does not recommend its setting \(Worse: it is\)"):
+        _setting_in(best, force=False)
+    assert _setting_in(best, force=True) == default_setting()
+    best.write_text(json.dumps({"recommended": dict(default_setting())}))
+    assert _setting_in(best, force=False) == default_setting()

@@ -1,0 +1,200 @@
+"""The rule follows the fabric's facts; the keeper fights duels and goes back where it hurts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from outcomes import outcome
+
+from dcqcn_gym.core.fabric_facts import FabricFacts
+from dcqcn_gym.core.interval import REPORT_FIELDS, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.knobs import Setting, default_setting, knob_table
+from dcqcn_gym.core.space import KnobSpace
+from dcqcn_gym.core.utility import IDLE_TERMS
+from dcqcn_gym.envs.scenario.facts import facts_of
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.testing.tuner_case import TunerCase
+from dcqcn_gym.tuners import Outcome, TunerContext
+from dcqcn_gym.tuners.advice import advise, rule_file
+from dcqcn_gym.tuners.keeper import KeeperTuner, signs_of
+
+RATE = 25e9
+FACTS = FabricFacts(25.0, 16, 15, 40.0, 2_636_018, 4.0, "dcqcn", "nic", True)
+DEFAULT = default_setting(RATE)
+TERMS = rule_file().terms
+
+
+def floor(facts: FabricFacts) -> float:
+    default = default_setting(facts.line_rate_gbps * 1e9)
+    return advise(facts, default).setting["rp_min_rate"]
+
+
+def test_facts_are_those_of_the_fabric() -> None:
+    assert facts_of(load_scenario("mini-fb-hadoop")) == FACTS
+
+
+def test_all_hosts_that_meet_fit_at_the_floor() -> None:
+    for hosts, gbps in ((32, 25.0), (64, 100.0), (128, 400.0)):
+        facts = replace(FACTS, hosts=hosts, meeting_hosts=hosts - 1, line_rate_gbps=gbps)
+        at_once = floor(facts) * facts.meeting_hosts
+        assert at_once == pytest.approx(TERMS.floor_share * gbps * 1e3, rel=0.01)
+
+
+def test_few_hosts_meet_the_cap() -> None:
+    assert floor(replace(FACTS, hosts=12, meeting_hosts=11)) == round(TERMS.floor_cap * 25e3)
+
+
+def test_every_knob_that_is_turned_has_its_reason() -> None:
+    found = advise(FACTS, DEFAULT)
+    before, after = DEFAULT, found.setting
+    assert {name for name in after if after[name] != before[name]} == set(found.reasons)
+    assert found.untried == ()
+    found.setting.check(RATE)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"hosts": 1024, "meeting_hosts": 1023}, {"base_rtt_us": 500.0}, {"oversubscription": 40.0}],
+)
+def test_unknown_territory_says_so_and_turns_the_floor_alone(changes: dict[str, float]) -> None:
+    facts = replace(FACTS, **changes)  # type: ignore[arg-type]
+    found = advise(facts, DEFAULT)
+    assert set(found.reasons) == {"rp_min_rate"}
+    assert len(found.untried) == 1
+    assert floor(facts) <= TERMS.floor_share / 2 * 25e3 / facts.meeting_hosts + 0.5
+
+
+def test_another_scheme_and_no_facts_leave_the_default() -> None:
+    plus = default_setting(RATE, knob_table("dcqcn-plus"))
+    assert advise(replace(FACTS, scheme="dcqcn-plus"), plus).setting == plus
+    assert advise(replace(FACTS, reaction_point="paper"), DEFAULT).setting == DEFAULT
+    assert advise(None, DEFAULT).setting == DEFAULT
+
+
+def seen(pause: float, delay: float, pairs: int = 4) -> IntervalReport:
+    """Return a report in which every device is paused so long and every pair waits so long."""
+    base = outcome(DEFAULT, 0.5, FlowSizeDistribution()).report
+    count = np.ones(pairs, dtype=np.int64)
+    dst = np.arange(pairs)
+    trip = np.full(pairs, round(40e6 * delay), dtype=np.int64)
+    return replace(
+        base,
+        port_pause_ps=np.full(base.port_node.size, pause * base.duration_ps),
+        rtt_src=dst + 1, rtt_dst=dst, rtt_count=count, rtt_sum_ps=trip,
+        rtt_base_ps=np.full(pairs, 40_000_000, dtype=np.int64),
+    )  # fmt: skip
+
+
+def test_signs_are_what_hardware_shows() -> None:
+    signs = signs_of(seen(0.25, 3.0))
+    assert (signs.pause, signs.delay, signs.busy) == (0.25, 3.0, 4.0)
+    blind = replace(seen(0.25, 3.0), unknown=frozenset({"port_pause_ps"}))
+    assert np.isnan(signs_of(blind).pause)
+
+
+class Network:
+    """Tells a keeper what each side's setting does, and notes what was in force."""
+
+    def __init__(self) -> None:
+        self.tuner = KeeperTuner()
+        self.tuner.start(TunerContext(KnobSpace(line_rate_bps=RATE), DEFAULT, 1, 100, fabric=FACTS))
+        self.rule = advise(FACTS, DEFAULT).setting
+        self.force: Setting = DEFAULT
+
+    def run(self, n: int, rule: IntervalReport, default: IntervalReport) -> Sequence[bool]:
+        """Return for each of ``n`` intervals whether the rule's setting was in force."""
+        ruled = []
+        for _ in range(n):
+            self.force = self.tuner.ask() or self.force
+            ruled.append(self.force == self.rule)
+            shown = rule if ruled[-1] else default
+            self.tuner.tell(Outcome(self.force, 0.5, IDLE_TERMS, np.zeros(0, np.float32), shown))
+        return ruled
+
+
+QUIET = seen(0.0, 1.2)
+
+
+def test_it_holds_the_rule_from_the_first_interval_where_nothing_hurts() -> None:
+    net = Network()
+    assert all(net.run(60, QUIET, QUIET))
+    assert net.tuner.recommend() == net.rule
+    assert len(net.tuner.decisions) == 1
+
+
+def test_pauses_end_within_three_intervals_and_the_default_is_kept() -> None:
+    net = Network()
+    ruled = net.run(40, seen(0.08, 1.5), seen(0.02, 1.2))
+    assert all(ruled[:3])
+    assert not any(ruled[3:6])  # the duel begins with the default
+    assert sum(ruled[3:]) == 3  # its turn in the one pair of blocks, which is clear
+    assert not any(ruled[9:])
+    assert net.tuner.recommend() == DEFAULT
+    assert "+6.0 points" in net.tuner.decisions[-1]
+    assert "the default is held" in net.tuner.decisions[-1]
+
+
+def test_pauses_that_the_default_has_too_are_no_reason_to_go_back() -> None:
+    net = Network()
+    net.run(40, seen(0.06, 1.2), seen(0.06, 1.2))
+    assert net.tuner.recommend() == net.rule
+    assert net.tuner.state()["duels"] == 1  # and what was fought for is no alarm again
+
+
+def test_two_pairs_decide_what_one_does_not_show_clearly() -> None:
+    net = Network()
+    ruled = net.run(40, seen(0.04, 1.5), seen(0.025, 1.2))
+    assert sum(ruled[3:]) == 2 * 3
+    assert net.tuner.recommend() == DEFAULT
+
+
+def test_the_queue_of_an_incast_alone_is_no_alarm() -> None:
+    long = seen(0.0, 50.0)
+    incast = replace(long, rtt_dst=np.zeros_like(long.rtt_dst))
+    assert np.isnan(signs_of(incast).delay)
+    net = Network()
+    assert all(net.run(40, incast, QUIET))
+
+
+def test_a_single_interval_is_no_alarm() -> None:
+    net = Network()
+    net.run(10, QUIET, QUIET)
+    assert all(net.run(1, seen(0.9, 90.0), QUIET))
+    assert all(net.run(20, QUIET, QUIET))
+
+
+def test_long_round_trips_are_an_alarm_of_their_own() -> None:
+    net = Network()
+    net.run(40, seen(0.0, 20.0), seen(0.0, 5.0))
+    assert net.tuner.recommend() == DEFAULT
+
+
+def test_after_a_shift_the_rule_gets_another_chance() -> None:
+    net = Network()
+    net.run(20, seen(0.08, 1.5), seen(0.02, 1.2))
+    assert net.tuner.recommend() == DEFAULT
+    net.run(40, seen(0.0, 1.2, pairs=12), seen(0.0, 1.2, pairs=12))
+    assert net.tuner.recommend() == net.rule
+    assert any("has shifted" in said for said in net.tuner.decisions)
+
+
+def test_stuck_and_missing_sensors_never_make_it_fail() -> None:
+    net = Network()
+    trips = {name for name in REPORT_FIELDS if name.startswith("rtt_")}
+    blind = replace(seen(0.5, 9.0), unknown=frozenset({"port_pause_ps", *trips}))
+    assert all(net.run(30, blind, blind))
+
+
+class TestKeeper(TunerCase):
+    tuner = "keeper"
+
+
+class TestAdvise(TunerCase):
+    tuner = "advise"
+
+
+class TestDefaultMinRate(TunerCase):
+    tuner = "default-min-rate"
