@@ -38,7 +38,7 @@ def directions(
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
 
-    check_page(write, "bench directions")
+    check_page(write, "directions")
     if keep is not None:
         check_writable(keep)
     plan = bench.DirectionPlan(scenario, points, seeds, intervals)
@@ -49,5 +49,5 @@ def directions(
         bench.write_lines(keep, lines)
     table = bench.directions_table(bench.directions(lines))
     if write is not None:
-        insert(write, "bench directions", table.markdown() + "\n")
+        insert(write, "directions", table.markdown() + "\n")
     print_tables([table])

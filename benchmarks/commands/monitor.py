@@ -65,7 +65,7 @@ def monitor(
     from dcqcn_gym.benchmarks.monitors.study import Plan, produce, rows
     from dcqcn_gym.runs.progress import open_progress
 
-    check_page(write, "bench monitor")
+    check_page(write, "monitor")
     standard = Plan()
     plan = Plan(
         loads=tuple(load or standard.loads),
@@ -85,7 +85,7 @@ def monitor(
         page = build_page(plan, out)
     table = rows(plan, out)
     if write is not None:
-        insert(write, "bench monitor", markdown(plan, table))
+        insert(write, "monitor", markdown(plan, table))
     if as_markdown:
         typer.echo(markdown(plan, table), nl=False)
         return
@@ -110,7 +110,7 @@ def _explain(
     from dcqcn_gym.benchmarks.monitors.worlds import WorldPlan, accounts, explanation
     from dcqcn_gym.runs.progress import open_progress
 
-    check_page(write, "bench monitor explained")
+    check_page(write, "monitor explained")
     plan = WorldPlan(
         loads=tuple(load or WorldPlan().loads),
         seeds=tuple(range(1, seeds + 1)),
@@ -129,5 +129,5 @@ def _explain(
     text = explanation(plan, accounts(plan, out))
     text += "\n" + history_table(histories, list(results(histories, out)))
     if write is not None:
-        insert(write, "bench monitor explained", text)
+        insert(write, "monitor explained", text)
     typer.echo(text, nl=False)

@@ -46,7 +46,7 @@ def rerun(
     from dcqcn_gym.benchmarks.papers.rerun import cheapest, table_of_reruns
     from dcqcn_gym.runs.table import print_tables
 
-    check_page(write, "papers-rerun")
+    check_page(write, "papers rerun")
     kept = results_folder() if keep is None else keep
     found = _again(figures or cheapest(kept, size), size, kept, out, jobs, quiet)
     table = table_of_reruns(found)
@@ -54,7 +54,7 @@ def rerun(
     if _tell_what_differs(found):
         raise typer.Exit(2)
     if write is not None:
-        insert(write, "papers-rerun", f"{table.title}:\n\n{table.markdown()}")
+        insert(write, "papers rerun", f"{table.title}:\n\n{table.markdown()}")
         typer.echo(write, err=True)
 
 

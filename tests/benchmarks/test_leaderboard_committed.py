@@ -254,13 +254,13 @@ def test_the_committed_leaderboard_makes_the_site_and_the_table_of_the_docs(tmp_
     assert "none: it raises the safety flags below" in entry
     docs = tmp_path / "leaderboard.md"
     shutil.copy(ROOT / "docs" / "leaderboard.md", docs)
-    insert(docs, "leaderboard-test-v1", ranking_text(COMMITTED))
+    insert(docs, "leaderboard test-v1", ranking_text(COMMITTED))
     assert docs.read_bytes() == (ROOT / "docs" / "leaderboard.md").read_bytes()
 
 
 def test_the_ranking_goes_into_a_page(board: Leaderboard, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("<!-- leaderboard-tiny: begin --><!-- leaderboard-tiny: end -->\n")
+    page.write_text("<!-- leaderboard tiny: begin --><!-- leaderboard tiny: end -->\n")
     done = bench("keep", board.out, "--out", tmp_path / "kept", "--jobs", 1, "--write", page)
     assert done.exit_code == 0, done.output
     assert "tiny: 2 scenarios, 2 repetitions\n\n| rank | entry |" in page.read_text()

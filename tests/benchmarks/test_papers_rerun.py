@@ -72,7 +72,7 @@ def kept_smoke(name: str, folder: Path) -> Path:
 def test_a_rerun_compares_with_what_is_kept(tmp_path: Path) -> None:
     path = kept_smoke("D-fig13a", tmp_path)
     page = tmp_path / "page.md"
-    page.write_text("# Page\n<!-- papers-rerun: begin -->\n<!-- papers-rerun: end -->\nThe end.\n")
+    page.write_text("# Page\n<!-- papers rerun: begin -->\n<!-- papers rerun: end -->\nThe end.\n")
     words = ["rerun", "D-fig13a", "--size", "smoke", "--jobs", "1", "--quiet",
              "--keep", "kept", "--out", "again", "--write", "page.md"]  # fmt: skip
     found = command(*words, cwd=tmp_path)

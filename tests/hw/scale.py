@@ -4,8 +4,8 @@ Every agent has a port, a certificate and a journal of its own. With ``--scenari
 those of the digital fabric in another process, NICs and switches with their Redis servers; with
 ``--agents N`` they are N NICs in this process.
 
-    python tests/hw/scale.py --scenario fb-hadoop --write docs/hardware.md
-    python tests/hw/scale.py --agents 1000 --write docs/hardware.md
+    python tests/hw/scale.py --scenario fb-hadoop --write docs/results.md
+    python tests/hw/scale.py --agents 1000 --write docs/results.md
 """
 
 from __future__ import annotations

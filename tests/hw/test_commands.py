@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import signal
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.commands import hw_tune
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
 from dcqcn_gym.core.toml_text import parse_toml, toml_text
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.agent.server import load_agent
 from dcqcn_gym.hw.certs import write_all
@@ -235,23 +234,6 @@ def test_without_the_extra_one_sentence_says_so() -> None:
     assert done.returncode == 2
     assert "pip install 'dcqcn-gym[hw]'" in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_every_command_of_the_page_works(tmp_path: Path) -> None:
-    """The walk-through of docs/hardware.md, typed as it stands but for paths and the scenario."""
-    page = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text()
-    block = page.split("```sh\n")[2].split("```")[0]
-    small = tmp_path / "small-fabric.toml"
-    small.write_text(SMALL)
-    lines = [line for line in block.splitlines() if line.startswith("dcqcn-gym hw ")]
-    assert len(lines) >= 9
-    with fabric_of(load_scenario(small)) as fabric:
-        for line in lines:
-            text = line.partition("  #")[0].replace("$FLEET", str(fabric.fleet))
-            text = text.replace("mini-fb-hadoop --intervals 20", f"{small} --intervals 3")
-            text = text.replace("runs/fleet", str(tmp_path / "run"))
-            assert typed(*shlex.split(text)[2:]), line
 
 
 def test_the_page_reaches_every_agent_where_it_listens() -> None:

@@ -38,7 +38,7 @@ def keep(
     for name in write_committed(cut(open_leaderboard(board), repetitions), out, jobs):
         typer.echo(f"left out, runs are missing: {name}", err=True)
     if write is not None:
-        insert(write, f"leaderboard-{open_leaderboard(out).suite.file.name}", ranking_text(out))
+        insert(write, f"leaderboard {open_leaderboard(out).suite.file.name}", ranking_text(out))
     typer.echo(f"kept: {out}", err=True)
 
 
