@@ -46,11 +46,10 @@ def confirmed_text(one: Confirmed) -> str:
     return (
         "## The same on ns-3\n\n"
         f"`python -m dcqcn_gym.benchmarks papers confirm {one.paper}` runs seed {c.seed} of "
-        f"{one.figure} in small "
-        f"({one.what}; {acted}) on the native engine and on [ns-3](../ns3.md): "
-        f"{c.intervals} intervals, {c.flows[0]} flows, {c.packet_hops[0]:,} packet-hops, "
-        f"**{one.verdict}**. *Identical*: every array of every interval's report has the same "
-        "bytes, and every setting is the same."
+        f"{one.figure} in small ({one.what}; {acted}) on the native engine and on "
+        f"[ns-3](../ns3.md): {c.intervals} intervals, {c.flows[0]} flows, "
+        f"{c.packet_hops[0]:,} packet-hops, **{one.verdict}** (*identical*: the same bytes in "
+        "every report, and the same settings)."
     )
 
 
@@ -65,10 +64,9 @@ def acks_text(figure: Figure, usual: Results, data: Results) -> str:
     columns = ("the paper says", "own class: found", "verdict", "data's class: found", "verdict")
     command = f"dcqcn-gym paper run {figure.name} --size {data.size} --acks data"
     parts = [
-        f"### {figure.name} with ACKs and CNPs in the class of their data",
-        "Here ACKs and CNPs have a class of their own at switches; in the papers' simulators "
-        'they wait among the data (`[switch] ack_class = "data"`). The same rows, seeds and '
-        f"rules in both ways: {what_changed(pairs)}. `{command}` prints all.",
+        f"### {figure.name} with ACKs among the data",
+        "With ACKs and CNPs [in the class of their data](../model.md#links-and-ports), as in the "
+        f"papers' simulators: {what_changed(pairs)} (`{command}`).",
     ]
     return "\n\n".join([*parts, Table(columns, rows, words=1).markdown()] if rows else parts)
 

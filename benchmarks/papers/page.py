@@ -38,8 +38,8 @@ __all__ = [
 ]
 
 MISSING = "not yet measured"
-SHORT = {True: 3, False: 5}
-"""Lines up to which the table of a figure with, and without, a plot stands on its page."""
+SHORT = 5
+"""Lines up to which the table of a figure without a plot stands on its page."""
 SHARED = 4
 """Words that two claims begin with from which on the second is written without them."""
 FOLD = '<details markdown="1"><summary>What the paper leaves open, and our choice</summary>'
@@ -200,18 +200,17 @@ def figure_text(
 
     ``said`` holds the choices of the sections above; those of this one join it.
     """
-    cost = f"{results.hops / 1e6:.0f} million packet-hops"
-    if cpu_s is not None:
-        cost += f", {cpu_s:.0f} s of CPU time"
     parts = [f"## {of.name}: {of.title}", verdict_text(judge(of.claims, results))]
     parts += [f"![{p.title}]({name})" for p, name in zip(of.plots, pictures, strict=True)]
-    if len(results.places) <= SHORT[bool(of.plots)]:
+    if not of.plots and len(results.places) <= SHORT:
         parts.append(table_of(of, results).markdown())
     if of.ours:
         parts += [FOLD, "\n".join(_choices(of, said)), "</details>"]
     command = f"dcqcn-gym paper run {of.name} --size {results.size}"
-    seeds = count_of(len(results.seeds), "seed")
-    parts.append(f"`{command}`: {seeds}, {cost}. [All numbers](tables/{of.name}.csv)")
+    cost = count_of(len(results.seeds), "seed")
+    if cpu_s is not None:
+        cost += f", {cpu_s:.0f} s of CPU time"
+    parts.append(f"`{command}`: {cost}. [All numbers](tables/{of.name}.csv)")
     return "\n\n".join(parts)
 
 

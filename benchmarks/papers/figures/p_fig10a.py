@@ -69,12 +69,12 @@ FIGURE = Figure(
     ),
     plots=(Against("label", "Flows labelled right, %", "load, %", ROWS, 100),),
     ours=(
-        "the measurement is that of `python -m dcqcn_gym.benchmarks monitor` (docs/monitoring.md), "
-        "which has the paper's fabric too; quick: 16 hosts at 25 Gb/s",
-        "the paper does not define accuracy: the share of active flows with the label of their "
-        "final size, an unseen flow being wrong",
-        "NetFlow exports every interval here, which favours it: the paper's exports every second",
-        "marking off: packets between racks count at both ends of their way, as without the bit "
-        "in their header; on two racks half of the flows cross, on the paper's eight 88 %",
+        "measured by `python -m dcqcn_gym.benchmarks monitor` (docs/monitoring.md); quick: 16 "
+        "hosts at 25 Gb/s",
+        "accuracy, which the paper does not define: the share of active flows with the label of "
+        "their final size, an unseen flow being wrong",
+        "NetFlow exports every interval, which favours it; the paper's exports every second",
+        "marking off: packets between racks count at both ends; on two racks half of the flows "
+        "cross, on the paper's eight 88 %",
     ),
 )  # fmt: skip

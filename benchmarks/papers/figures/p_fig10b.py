@@ -44,9 +44,9 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 
 COUNT = Cause(
-    "a right distribution of flows is mostly mice, so it steers towards delay at the cost of large "
-    "flows, and a fair coin does not; where the bytes of the same distribution decide, large flows "
-    "are several times as quick",
+    "a correct distribution is mostly mice, so it steers towards delay, at the cost of large "
+    "flows. Where the bytes of the same distribution decide, large flows are several times as "
+    "fast",
     Change(ELEPHANTS, BYTES, PARALEON, PLACES[0]), AtMost(-0.5),
 )  # fmt: skip
 
@@ -77,9 +77,9 @@ FIGURE = Figure(
         Against(ELEPHANTS, "Mean slowdown above 1 MB", "monitor"),
     ),
     ours=(
-        "quick: 16 hosts at 25 Gb/s, 120 intervals; NetFlow exports every second, so within this "
-        "length it never reports anything and mu is 0.5, as without a distribution",
-        "the monitor acts through mu alone, the probability of the friendly direction, which "
-        "min(mu, eta) caps at 0.8: an effect can only be small",
+        "quick: 16 hosts at 25 Gb/s, 120 intervals. NetFlow exports every second, so it never "
+        "reports here, and mu is 0.5",
+        "the monitor acts through mu alone, which min(mu, eta) caps at 0.8: an effect can only be"
+        " small",
     ),
 )  # fmt: skip

@@ -65,8 +65,8 @@ FIGURE = Figure(
     ),
     plots=(Against("label", "Flows labelled right, %", "interval, ms", scale=100, log_x=True),),
     ours=(
-        "the measurement is that of `python -m dcqcn_gym.benchmarks monitor` (docs/monitoring.md), "
-        "FB_Hadoop at 30 % of the host links; quick: 16 hosts at 25 Gb/s",
-        "the paper's intervals are not in its copy; very close to 100 %: at least 97 %",
+        "measured by `python -m dcqcn_gym.benchmarks monitor` (docs/monitoring.md), FB_Hadoop at "
+        "30 % of the host links; quick: 16 hosts at 25 Gb/s",
+        "the intervals are ours; very close to 100 %: at least 97 %",
     ),
 )  # fmt: skip

@@ -71,18 +71,16 @@ def parted(ms: int, results: Results, seed: int) -> float:
 SAME = {
     ms: Cause(
         "both monitors find mice to be more than four fifths of the flows, and eta caps the "
-        "guidance at 0.8: the two searches take the very same steps, and their flows come out "
-        "equal to the last digit. In the series without the cap, with nothing else changed, they "
-        "part",
+        "guidance at 0.8: the two searches take the same steps. In the series without the cap "
+        "they differ",
         Derived(partial(parted, ms)), AtLeast(1),
     )
     for ms in (5, 10)
 }  # fmt: skip
 GUIDED = Cause(
-    "an interval judged alone shows little of a large flow, so the plain sketch calls more flows "
-    "mice, and its search is guided further towards delay: its mice are quicker, its elephants "
-    "slower. Without the cap on the guidance (a series), and nothing else changed, both are more "
-    "so",
+    "a single interval shows little of a large flow, so the plain sketch counts more mice, and "
+    "its search goes further towards delay: mice are faster, elephants slower. Without the cap on"
+    " the guidance (a series) both effects grow",
     Change(MICE, UNCAPPED[SKETCH].name, SKETCH, 1), AtMost(-0.1),
 )  # fmt: skip
 CAUSES = {1: GUIDED, 2: GUIDED, **SAME}
@@ -94,9 +92,8 @@ FURTHER = Cause(
 
 
 OVERLOAD = Cause(
-    "what the load is of: 30 % of the hosts' links are 106 % of what the uplinks carry, so that "
-    "mice wait behind a backlog that no setting clears; at 30 % of the uplinks (series) a smaller "
-    "interval is better for them",
+    "30 % of the hosts' links overload the uplinks (106 %), and mice wait behind a growing "
+    "backlog; at 30 % of the uplinks (series) a smaller interval is better for them",
     Change(MICE, LIGHT[PARALEON].name, LIGHT[PARALEON].name, 10, 1), Sign(1),
 )  # fmt: skip
 
@@ -149,9 +146,9 @@ FIGURE = Figure(
         Against(ELEPHANTS, "Mean slowdown above 1 MB", "interval, ms", tuple(ROWS), log_x=True),
     ),
     ours=(
-        "FB_Hadoop at 30 % of the hosts' links, and in two series of the uplinks; the paper does "
-        "not say of what",
-        "quick: 16 hosts at 25 Gb/s; the intervals are ours, the paper's are not in its copy; all "
-        "have the same traffic and time, so longer ones have made fewer steps of the search",
+        "FB_Hadoop at 30 % of the hosts' links, in two series of the uplinks; the paper does not "
+        "say which",
+        "quick: 16 hosts at 25 Gb/s. The intervals are ours; all have the same traffic and time, "
+        "so longer ones have made fewer steps",
     ),
 )  # fmt: skip

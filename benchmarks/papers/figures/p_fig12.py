@@ -64,16 +64,15 @@ def other_steps(x: str, results: Results, seed: int) -> float:
 HOT = {
     x: Cause(
         "at temperatures of 90 to 10 a setting that is worse by 0.1 is accepted with probability "
-        "0.99, so how they fall changes nothing in so many intervals: the search is a guided walk, "
-        "and takes the very same steps. At temperatures that fit a utility in 0..1 it takes others",
+        "0.99: the search is a guided walk and takes the same steps. At temperatures that fit a "
+        "utility in 0..1 it takes others",
         Derived(partial(other_steps, x)), AtLeast(1),
     )
     for x in SCENARIOS
 }  # fmt: skip
 GUIDED = Cause(
-    "the guidance: since most flows are mice up to four of five steps go towards delay, and as "
-    "the temperatures accept all of them the walk ends there. Without guidance, and nothing else "
-    "changed, the last half is better",
+    "the guidance: most flows are mice, so up to four of five steps go towards delay, and the "
+    "temperatures accept all. Without guidance the last half is better",
     Change("late", UNGUIDED, PARALEON, HADOOP), Sign(1),
 )  # fmt: skip
 
@@ -124,8 +123,9 @@ FIGURE = Figure(
         for x in (HADOOP, TRAINING)
     ),
     ours=(
-        "quick: 16 hosts at 25 Gb/s and 100 intervals, full: the paper's fabric and a whole search",
-        "the paper gives no numbers for naive_SA: a fair coin for the direction, any value on that "
-        "side, temperatures of 90 to 1 by 0.95",
+        "quick: 16 hosts at 25 Gb/s and 100 intervals, full: the paper's fabric and a whole "
+        "search",
+        "naive_SA, without numbers in the paper: a fair coin for the direction, any value on that"
+        " side, temperatures of 90 to 1 by 0.95",
     ),
 )  # fmt: skip

@@ -53,9 +53,9 @@ def _points() -> dict[str, tuple[str, ...]]:
 
 
 CAUSE = Cause(
-    "the dominant type is that of most flows, and a few of SolarRPC's outnumber the all-to-all's: "
-    "where bytes decide, the same search delivers more after the phase, within one or two percent "
-    "of the expert",
+    "a few flows of SolarRPC outnumber the all-to-all's and decide the dominant type: where bytes"
+    " decide, the same search delivers more after the phase, within one or two percent of the "
+    "expert",
     Change("rate after", BYTES.name, PARALEON, X), Sign(1),
 )  # fmt: skip
 
@@ -103,7 +103,7 @@ FIGURE = Figure(
     ),
     ours=(
         "a proxy for the testbed: `solar-training`, 16 hosts at 25 Gb/s, intervals of 1 ms, one "
-        "phase of a third of the time; the paper's table of SolarRPC is not published, this one is "
-        "an approximation, all below 128 KB",
+        "phase of a third of the time; SolarRPC's table is not published, and approximated below "
+        "128 KB",
     ),
 )  # fmt: skip

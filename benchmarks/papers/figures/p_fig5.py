@@ -65,14 +65,14 @@ def rank(row: str, measure: str, results: Results, seed: int) -> float:
 
 
 _NEVER = (
-    "with the defaults a hyper increase needs both stages, and a queue pair sends 2 MB, which a "
-    "byte stage is, only in milliseconds; with the byte stage following the timer and a timer of "
-    "20 us a larger step gives more throughput, and where uplinks are shared longer round trips"
+    "with the defaults a hyper increase needs a byte stage of 2 MB, which takes a queue pair "
+    "milliseconds. With the byte stage following a timer of 20 us a larger step gives more "
+    "throughput, and on shared uplinks longer round trips"
 )
 _BALANCED = (
-    "20 workers spread over eight racks fill no uplink, so nothing queues for long once all send "
-    "at line rate, and what raises throughput shortens the round trip; where the workers share "
-    "uplinks of half their rate it grows as the paper says (time_reset from 100 us on)"
+    "20 workers over eight racks fill no uplink, so what raises throughput shortens the round "
+    "trip; where they share uplinks of half their rate it grows as the paper says (time_reset "
+    "from 100 us on)"
 )
 
 
@@ -121,9 +121,9 @@ FIGURE = Figure(
         for name, title, scale in (("tp", "Throughput, Gb/s", 1e-9), ("rtt", "Round trip, us", 1e6))
     ),
     ours=(
-        "20 workers on the paper's 128 hosts, 12 MB per pair; the other knobs at NVIDIA's default; "
-        "values of each knob are ours, those of the axis are not in the copy of the paper",
+        "20 workers on the paper's 128 hosts, 12 MB per pair; other knobs at NVIDIA's default; "
+        "the values of each knob are ours",
         "series with uplinks 2:1 are `mini-llm-alltoall`: 8 workers of 16 hosts at 25 Gb/s, Kmax "
-        "scaled with the line rate; every knob on it: docs/sweep.md",
+        "scaled with the line rate",
     ),
 )

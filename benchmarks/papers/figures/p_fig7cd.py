@@ -62,14 +62,14 @@ def against_worst(x: str, results: Results, seed: int) -> float:
 
 APART = Cause(
     "packed into a rack, the workers share no link that their cards do not fill anyway: default "
-    "and expert end together, and so does everybody",
+    "and expert end together",
     Change("p99", "default", "expert", PACKED), Between(-0.01, 0.01),
 )  # fmt: skip
 
 
 SEARCH = Cause(
-    "the search itself: it passes settings that stretch a round, and these flows are the tail; "
-    "what it recommends in the end, held on the same traffic, has a shorter one",
+    "the search itself passes settings that stretch a round; what it recommends in the end has a "
+    "shorter tail on the same traffic",
     Change("p99", HELD, PARALEON, FEW), Sign(-1),
 )  # fmt: skip
 
@@ -119,9 +119,9 @@ FIGURE = Figure(
     ),
     ours=(
         "quick: 8 and 12 workers of 16 hosts at 25 Gb/s, 1 MB per pair, 100 intervals; full: 20 "
-        "and 32 workers of 128 hosts, 12 MB per pair; the paper gives neither the numbers of "
-        "workers nor where they are: round robin over the racks, and packed into few",
-        "slowdown: the completion time over that in an idle network; flows that had not finished "
-        "count with their age",
+        "and 32 workers of 128 hosts, 12 MB per pair. Number and place of workers are ours: round"
+        " robin over the racks, and packed into few",
+        "slowdown: the completion time over that in an idle network; unfinished flows count with "
+        "their age",
     ),
 )  # fmt: skip

@@ -84,8 +84,8 @@ def _points(place: str = "influx") -> dict[str, tuple[str, ...]]:
 
 STARTS_LATE = (
     "the search begins with what it found for training, and walks most of the influx's 30 "
-    "intervals while queues are built already. Its knobs could: the setting pretrained on "
-    "FB_Hadoop, held all the time, has shorter round trips than this series, by more than 15 %"
+    "intervals while queues are built already. The setting pretrained on FB_Hadoop has round "
+    "trips shorter by more than 15 %"
 )
 
 
@@ -106,9 +106,8 @@ def _highest_tp(row: str) -> Claim:
 
 
 CAUSE = Cause(
-    "so soon after the influx the search, which needs some hundred intervals, is still trying "
-    "settings. In the series that go on, from 50 ms after its end, PARALEON's throughput is the "
-    "experts' (within 5 %)",
+    "the search needs some hundred intervals and is still trying settings. From 50 ms after the "
+    "influx on (series) PARALEON's throughput is the experts' (within 5 %)",
     Change("tp after", f"PARALEON{LATER}", f"expert{LATER}", "influx"), AtLeast(-0.05),
 )  # fmt: skip
 OTHERS = tuple(row for row in ROWS if row != "PARALEON")
@@ -148,9 +147,9 @@ FIGURE = Figure(
     ours=(
         SIZES_OF_INFLUX,
         "the influx begins after 40 ms, at full size 200, not 2 s",
-        "ACC (the network of the package) and DCQCN+ (its own values) are series like all others; "
-        "ACC decides once per interval of 1 ms",
-        "after: from 5 ms after the end of the influx on, to 120 (400) ms; in the series named "
-        "later from 50 ms after it, to 250 (700) ms",
+        "ACC (the network of the package) decides once per interval of 1 ms; DCQCN+ has its own "
+        "values",
+        "after: from 5 ms after the influx to 120 (400) ms; later: from 50 ms after it to 250 "
+        "(700) ms",
     ),
 )

@@ -57,9 +57,8 @@ def moves(run: Series, begin_ms: float) -> float:
 
 FOUND_FOR = Cause(
     "the search is over and rests at what it found for training, which has the experts' "
-    "throughput and long queues. What the same search found on FB_Hadoop has about half of these "
-    "round trips in the same influx (a quarter at quick size), and a small part of the throughput "
-    "after it",
+    "throughput and long queues. What it found on FB_Hadoop has about half of these round trips "
+    "in the influx (a quarter at quick size), and little throughput after it",
     Change("rtt", OTHER_TRAFFIC, DONE, X), AtMost(-0.4),
 )  # fmt: skip
 
@@ -101,9 +100,8 @@ FIGURE = Figure(
     ours=(
         SIZES_OF_INFLUX,
         "after: from 5 ms after the end of the influx on, for 65 ms",
-        "the search is over after 280 intervals with data and is not started again: claims are "
-        "judged for this series. With the KL trigger it never is over: what 1 ms of ON-OFF "
-        "training sends depends on where in a round it is, and the distribution changes by more "
-        "than theta in most intervals; so it still moves when the influx comes (last column)",
+        "claims are judged for a search that is over after 280 intervals with data. With the KL "
+        "trigger it never is: 1 ms of ON-OFF training changes the distribution by more than theta"
+        " in most intervals",
     ),
 )  # fmt: skip

@@ -37,8 +37,8 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 
 CAUSE = Cause(
-    "the setting pretrained on FB_Hadoop has short round trips because it sends less: links are a "
-    "fifth less busy in the influx, and after it two thirds of the throughput are missing",
+    "the setting pretrained on FB_Hadoop has short round trips because it sends less: links are a"
+    " fifth less busy in the influx, and after it two thirds of the throughput are missing",
     Change("rate after", SECOND, PARALEON, "influx"), AtMost(-0.4),
 )  # fmt: skip
 
@@ -80,8 +80,8 @@ FIGURE = Figure(
     ours=(
         SIZES_OF_INFLUX,
         "the influx begins after 40 ms, at full size 200, not 2 s",
-        "the pretrained settings are those of the package, found by 280 intervals of PARALEON on "
-        "`llm-alltoall` and on `fb-hadoop` at 100 Gb/s, marking scaled with the line rate",
+        "the pretrained settings are the package's, from 280 intervals of PARALEON on "
+        "`llm-alltoall` and `fb-hadoop` at 100 Gb/s, marking scaled with the line rate",
         "after: from a sixth of the influx's length after its end on",
     ),
 )  # fmt: skip

@@ -57,9 +57,9 @@ FIGURE = Figure(
         Against("algbw", "algbw, GB/s", "message, MB", scale=1e-9, log_x=True, log_y=True),
     ),
     ours=(
-        "a proxy, so absolute values are not claimed: cards as hosts at 400 Gb/s, packets of 4096 "
-        "B, two tiers 1:1, one persistent queue pair per pair; NCCL, NVLink and the servers' own "
-        "time are not modelled",
+        "a proxy, so absolute values are not claimed: cards as hosts at 400 Gb/s, packets of 4096"
+        " B, two tiers 1:1, one persistent queue pair per pair; no NCCL, NVLink or servers' own "
+        "time",
         "quick: 32 cards, four to a ToR, that send each other what 128 would (message / 128 per "
         "pair), full: 128, eight to a ToR",
     ),
