@@ -36,7 +36,7 @@ def run_digest(log: bytes) -> str:
 
 
 def _in_layout(line: bytes) -> bytes:
-    """Return an interval's line in this layout; a line that is none, such as a cut one, as it is."""
+    """Return an interval's line in this layout; what is no such line, like a cut one, as it is."""
     try:
         now: dict[str, Any] = json.loads(line)
         values = {
