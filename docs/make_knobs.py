@@ -5,6 +5,7 @@ The text outside the ``generated`` markers is written by hand and stays.
 
 from __future__ import annotations
 
+import re
 import sys
 from itertools import groupby
 from pathlib import Path
@@ -79,6 +80,11 @@ def names(knob: Knob) -> str:
     return _line(*cells)
 
 
+def _default_source(source: str) -> str:
+    """Return where a knob's default is from, without the note that the rest is ours."""
+    return re.sub(r"^default: |; (legal, tuned|ranges) and step: ours$", "", source)
+
+
 def tables() -> str:
     """Return the generated part of the page."""
     lines: list[str] = []
@@ -95,8 +101,9 @@ def tables() -> str:
         table = knob_table(scheme)
         lines += ["", f"## Knobs of `{scheme}`", "", *BRIEF]
         lines += [brief(table[name]) for name in table.nic]
-        sources = "; ".join(dict.fromkeys(table[name].source for name in table.nic))
-        lines += ["", f"Sources: {sources}."]
+        found = (_default_source(table[name].source) for name in table.nic)
+        sources = "; ".join(dict.fromkeys(found))
+        lines += ["", f"Defaults: {sources}. Ranges and steps are ours unless named."]
     lines += ["", "## Optional knobs of the switches", "", *HEAD]
     lines += [row(knob) for knob in OPTIONAL_KNOBS.values()]
     sources = "; ".join(dict.fromkeys(knob.source for knob in OPTIONAL_KNOBS.values()))

@@ -77,15 +77,11 @@ TAIL = Measure("p99", "p99, us", 1e6, ".0f")
 """Of all flows."""
 
 OURS = (
-    "SECN1 (5 / 200 KB, 1 %) and SECN2 (100 / 400 KB at 25 Gb/s, 20 %) are second-hand values; "
-    "their definitions are not in the part of the paper that was read",
+    "SECN1 (5 / 200 KB, 1 %) and SECN2 (100 / 400 KB at 25 Gb/s, 20 %) are second-hand values, so "
+    "direction is the best verdict",
     "ACC's networks are those of the package, trained on 16 hosts with FB_Hadoop and an "
-    "all-to-all, never on WebSearch or DataMining unless a series says so; state, templates and "
-    "reward are ours",
-    "claims are judged by sign or bound, and direction is the best verdict, because what ACC is "
-    "compared with is second-hand",
-    "means are over the flows that end within the run; what is still under way then is left out, "
-    "under every series",
+    "all-to-all unless a series says otherwise; state, templates and reward are ours",
+    "flows that do not end within the run are left out, under every series",
 )
 
 

@@ -64,10 +64,9 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 CAUSE = Cause(
     "a decision every 500 us comes late for this burst, which is ours: new queue pairs start at "
-    "line rate, and the queue stands before the next one. What meets the burst is the high curve "
-    "that ACC holds in quiet; held all the time, it has the same queue (within 15 %). ACC's Kmax "
-    "does fall a decision later, as in the paper, and the lowest curve of its list would not have "
-    "helped: it has no shorter queue than SECN2",
+    "line rate, and the queue stands before the next decision. The burst meets the high curve "
+    "that ACC has in quiet; with it all the time the queue is the same (within 15 %). Nor would "
+    "the lowest curve of ACC's list have helped: it has no shorter queue than SECN2",
     Change("queue", "ACC", QUIET, SHORT), Between(-0.15, 0.15),
 )  # fmt: skip
 POINTS = points((*NAMES, LOWEST, QUIET), (SHORT, LONG))

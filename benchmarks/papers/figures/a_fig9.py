@@ -73,10 +73,9 @@ def _points(every: Sequence[str]) -> dict[str, Sequence[str]]:
 
 def _fresh(at: str, claimed: float) -> Cause:
     return Cause(
-        "here every IO has a queue pair of its own, which starts at line rate and is done before "
-        "a cut acts, so that no curve that marks decides anything. Where a pair of hosts keeps one "
-        "queue pair and its rate, the curve decides: one of ACC's list (640 and 2560 KB) has at "
-        "least half of the claimed gain over the vendor's",
+        "every IO has a queue pair of its own here, which starts at line rate and is done before "
+        "a cut acts. Where a pair of hosts keeps one queue pair and its rate, one of ACC's curves"
+        " (640 and 2560 KB) has at least half of the claimed gain over the vendor's",
         Change("rate", f"{HIGH}{KEPT}", f"{VENDOR}{KEPT}", at), Effect(claimed),
     )  # fmt: skip
 
@@ -88,7 +87,7 @@ def most_marked(results: Results, seed: int) -> float:
 
 
 UNMARKED = Cause(
-    "with blocks to 64 KB and disks that take no time 16 IOs of each host fill the links of the "
+    "blocks to 64 KB and disks that take no time let 16 IOs of each host fill the links of the "
     "storage nodes. With blocks to 4 KB, and with one IO, below 1 % are marked",
     Derived(most_marked),
     AtMost(0.01),

@@ -93,15 +93,14 @@ def _points() -> dict[str, tuple[str, ...]]:
 
 
 SLOW = Cause(
-    "the greedy search is still under way after 200 rounds, one knob at a time; on the same rounds "
-    "another search comes as far as the experts' setting, beyond which nothing was found here",
+    "the greedy search is still under way after 200 rounds; on the same rounds another search "
+    "comes as far as the experts' setting, beyond which nothing was found here",
     Change("rate", PARALEON, "expert", X), AtLeast(-0.05),
 )  # fmt: skip
 NOISE = Cause(
-    "two rounds of one setting differ by more than the 1 % that our beta asks for, so most rounds "
-    "are a loss, which turns the direction but never leads to the next knob, or a gain, which "
-    "keeps it; with beta at 20 %, above that noise, and nothing else changed, every knob has been "
-    "visited within the 200 rounds",
+    "two rounds of one setting differ by more than the beta of 1 %, so most rounds are a loss, "
+    "which turns the direction, or a gain, which keeps it, and neither leads to the next knob. "
+    "With a beta of 20 %, above that noise, every knob has been visited within the 200 rounds",
     Level("rounds", LOOSE, X), AtMost(198),
 )  # fmt: skip
 
@@ -145,10 +144,9 @@ FIGURE = Figure(
     ours=(
         "quick: 8 workers of 16 hosts at 25 Gb/s, 1 MB per pair and rounds of 10 ms, full: the "
         "poster's 20 workers, 100 MB and 100 ms; 200 rounds in both",
-        "what a search recommends is held on fresh traffic; PARALEON, with the same rounds and "
-        "time, is a series of ours",
-        "throughput is what the network delivers; the poster draws a distribution and does not say "
-        "over what",
-        "beta 0.01, patience 3 and the first steps are ours, and so is the utility as the metric",
+        "recommendations run on fresh traffic; PARALEON, with the same rounds and time, is a "
+        "series of ours",
+        "throughput is what the network delivers; the poster does not define its distribution",
+        "beta 0.01, patience 3, the first steps and the utility as the metric are ours",
     ),
 )  # fmt: skip

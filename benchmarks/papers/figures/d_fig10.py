@@ -70,12 +70,11 @@ FIGURE = Figure(
         Against("worst", "99th percentile of the queue, KB", "flows", (), 1e-3, log_y=True),
     ),
     ours=(
-        "measured on ConnectX-4 cards, which are not here: the reaction point is DCQCN's as "
-        "published with their parameters, so ratios are compared, no absolute value",
-        "Table I does not say how alpha moves: as published (55 us, 1/256) here. 480 flows with "
-        "the card's parameters then have about the round trip and the queue of the paper's cards "
-        "(section III-C: 2 ms, 4 MB). With alpha as in NICs today (1 us, 5/1024) it fades between "
-        "two CNPs of such slow flows, cuts nothing, and static values do not drain either (series)",
+        "ConnectX-4 cards are replaced by DCQCN as published with their parameters, so ratios are"
+        " compared, no absolute value",
+        "alpha, which Table I does not give: as published (55 us, 1/256), with which 480 flows "
+        "have about the round trip and queue of the paper's cards (section III-C: 2 ms, 4 MB). "
+        "With alpha as in NICs today (1 us, 5/1024) static values do not drain either (series)",
         "the paper looks 5 s after the start (size full), size quick 1.5 s",
     ),
     revision=2,

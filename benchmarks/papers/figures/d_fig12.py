@@ -17,9 +17,9 @@ STEP, CUT = "hyper step, 1200 flows", "largest cut, 720 flows"
 FEW = "hyper step, 12 flows"
 POINTS = {STEP: (0.5, 1, 2, 5), CUT: (0.25, 0.5, 0.75, 1), FEW: (1, 5)}
 RARE = Cause(
-    "of so many flows each is cut again before its increases have become hyper steps, and their "
-    "size does not matter. Twelve flows come to them: there the queue's 99th percentile is up by "
-    "far more than half, and the rate falls",
+    "each of so many flows is cut again before its increases have become hyper steps. Twelve "
+    "flows reach them: the queue's 99th percentile is up by far more than half, and the rate "
+    "falls",
     Change("worst", FEW, FEW, 5, 1), Effect(0.5),
 )  # fmt: skip
 

@@ -72,10 +72,9 @@ def _near(flows: int) -> Between:
 
 
 CAUSE = Cause(
-    "at 40 Gb/s the step decides: with R_AI of 160 Mb/s, the same share of the link as 40 Mb/s at "
-    "10 Gb/s, the queue of 240 flows is ten times as long, near what PFC holds. With the published "
-    "40 Mb/s a flow's share is still several packets in a period of the timer, and CNPs are in "
-    "time: the collapse comes later",
+    "at 40 Gb/s the step decides: with R_AI of 160 Mb/s, the same share of the link as 40 Mb/s at"
+    " 10 Gb/s, the queue of 240 flows is ten times as long, near what PFC allows. With the "
+    "published 40 Mb/s the collapse comes later",
     Change("queue", STEEP, FORTY, 240), AtLeast(9),
 )  # fmt: skip
 

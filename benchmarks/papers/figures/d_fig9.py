@@ -46,10 +46,10 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 
 CAUSE = Cause(
-    "the paper does not give g. With DCQCN's 1/256 and K_alpha = tau = 190 us alpha of the flows "
-    "that send is down to a tenth when the last one starts, since PFC holds packets, and with them "
-    "CNPs, back: cuts of 5 % do not win against the increases between them. Where alpha stays 1 "
-    "the queue drains (series); the rate is hardly better",
+    "the paper does not give g. With DCQCN's 1/256 and K_alpha = tau = 190 us alpha is down to a "
+    "tenth when the last flow starts, since PFC delays packets and CNPs: cuts of 5 % do not win "
+    "against the increases. Where alpha stays 1 the queue drains (series); the rate is hardly "
+    "better",
     Level("queue", HARD, 1900), AtMost(250e3),
 )  # fmt: skip
 POINTS = dict.fromkeys((NEW, HARD), (1900,))

@@ -100,11 +100,10 @@ def _change(processes: int, size: int) -> Change:
 
 
 CAUSE = Cause(
-    "the proxy has no congestion: a NIC sends to all servers in turn, so every receiver gets what "
-    "its link carries, hardly a packet is marked, and no rate control can gain. The gain is there "
-    "where messages meet: 160 messages of seven servers each to the eighth take twice the time of "
-    "the link under DCQCN and half of that under Dolce-RC (series). In which order the MPI library "
-    "sends is not known",
+    "the proxy has no congestion: a NIC sends to all servers in turn, and hardly a packet is "
+    "marked. The gain is there where messages meet: 160 messages of seven servers each to the "
+    "eighth take twice the time of the link under DCQCN and half of that under Dolce-RC (series)."
+    " The MPI library's order is not known",
     Change("latency", _burst(NEW, 160), _burst(OLD, 160), 65536), Effect(-0.68),
 )  # fmt: skip
 

@@ -109,7 +109,7 @@ FIGURE = Figure(
         "the number of flows, which the paper does not give: they start for 1 ms, and all are "
         "waited for",
         "size quick has a fat tree of k = 8, 128 hosts, but for two series with the paper's 1024 "
-        "at one load; size full has 1024 for all, about eight CPU minutes, and was not run",
+        "at one load; size full, with 1024 for all, was not run",
         "DCQCN as published with the paper's marking; a connection of Dolce-RC is a pair of hosts",
     ),
     revision=2,

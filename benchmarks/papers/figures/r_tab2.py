@@ -31,9 +31,9 @@ def _claims(load: int, before: float, after: float) -> list[Claim]:
     """Return the claim at DCQCN's CNP gap, and at the one that the paper sets its NICs."""
     effect = Effect(after / before - 1)
     unequal = Cause(
-        "learning itself costs it: with one and the same arm for all, the gentlest or the hardest, "
-        "the mean is that of DCQCN (series). Most likely because long flows that play different "
-        "arms at the same time are not fair to each other. The arms are ours, the paper names none",
+        "learning itself costs it: with one arm for all, the gentlest or the hardest, the mean is"
+        " that of DCQCN (series). Most likely long flows on different arms are unfair to each "
+        "other. The arms are ours",
         Change("mean", HARD, NEW, load), AtMost(-0.15),
     )  # fmt: skip
     often = Cause(
@@ -78,10 +78,10 @@ FIGURE = Figure(
     ),
     ours=(
         "the CNP gap of the simulations, 50 us, as in R-fig6",
-        "the number of flows, which the paper does not give (its 50 % is faster than its 30 %, so "
-        "they are few): they start for 5 ms (quick) or 40 ms (full), and all are waited for",
-        "size quick has a fat tree of k = 8, 128 hosts, and an eighth of the length. Size full has "
-        "1024 hosts; it was not run: 64 times the packets of size quick, about three CPU hours",
+        "the number of flows, which the paper does not give: they start for 5 ms (quick) or 40 ms"
+        " (full), and all are waited for",
+        "size quick has a fat tree of k = 8, 128 hosts, and an eighth of the length; size full, "
+        "with 1024 hosts, was not run (about three CPU hours)",
     ),
     revision=2,
 )  # fmt: skip
