@@ -65,7 +65,7 @@ class Row:
 
 _P, _A, _C, _R, _D = (paper.name for paper in PAPERS)
 _HARDWARE = "measured on network cards that are not here"
-_INPUT = "values that the paper sets, not a result: they are settings and scenarios of this project"
+_INPUT = "settings of the paper, not results"
 
 ROWS: Sequence[Row] = (
     Row("P-tab1", _P, "the experts' setting", impossible=_INPUT),
