@@ -103,7 +103,7 @@ def tables() -> str:
         lines += [brief(table[name]) for name in table.nic]
         found = (_default_source(table[name].source) for name in table.nic)
         sources = "; ".join(dict.fromkeys(found))
-        lines += ["", f"Defaults: {sources}. Ranges and steps are ours unless named."]
+        lines += ["", f"Defaults: {sources}. Ranges and steps, unless named, were chosen here."]
     lines += ["", "## Optional knobs of the switches", "", *HEAD]
     lines += [row(knob) for knob in OPTIONAL_KNOBS.values()]
     sources = "; ".join(dict.fromkeys(knob.source for knob in OPTIONAL_KNOBS.values()))

@@ -42,7 +42,7 @@ SHORT = 5
 """Lines up to which the table of a figure without a plot stands on its page."""
 SHARED = 4
 """Words that two claims begin with from which on the second is written without them."""
-FOLD = '<details markdown="1"><summary>What the paper leaves open, and our choice</summary>'
+FOLD = '<details markdown="1"><summary>Settings chosen here</summary>'
 Found = Mapping[str, tuple[Results, float | None]]
 """The results of figures that are committed, and the CPU seconds they took."""
 Said: TypeAlias = dict[str, tuple[str, int]]
@@ -236,10 +236,9 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
     parts = [
         f"# {paper.title}: its figures, measured here",
         f"Which claims of {paper.title} ({paper.source}) come out in this simulator, and why do "
-        "the others not? `python -m dcqcn_gym.benchmarks papers pages` makes this page from "
-        "`benchmarks/papers/results`. Brackets hold 95 % intervals over the seeds (Student's t, "
-        f"from {BOOTSTRAP_FROM} seeds on BCa bootstrap); changes are paired by seed. "
-        "[Rules in code](ten-minutes.md) give the verdicts.",
+        "the others not? Made by `python -m dcqcn_gym.benchmarks papers pages`; "
+        "[rules](ten-minutes.md) give the verdicts. Brackets: 95 % intervals over the seeds "
+        f"(Student's t, from {BOOTSTRAP_FROM} seeds on BCa bootstrap), changes paired by seed.",
         Table(columns, lines, words=2).markdown(),
     ]
     said: Said = {}
