@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from dcqcn_gym.benchmarks.fleet_same import SamePlan, native_log
+from dcqcn_gym.benchmarks.fleet_same import SEED, native_log
 from dcqcn_gym.benchmarks.tcp_bytes import Carried, carried
 from dcqcn_gym.core.groups import DeviceSetting, setting_of
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.hardware import HardwareBackend
 from dcqcn_gym.envs.backends.played import fabric_for_now
-from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.fleet import Member
 from dcqcn_gym.runs.log import read_run, write_json
 from dcqcn_gym.runs.table import Table
@@ -46,20 +47,19 @@ class Cost:
     """Of ``wire``, what goes the way of the news: to the controller, or of a change to devices."""
 
 
-def produce(plan: SamePlan) -> list[Cost]:
+def produce(out: Path, scenario: Scenario, intervals: int) -> list[Cost]:
     """Measure; leave ``bytes.json`` beside the logs."""
-    plan.out.mkdir(parents=True, exist_ok=True)
-    log = read_run(native_log(plan))
+    out.mkdir(parents=True, exist_ok=True)
+    log = read_run(native_log(out, scenario, intervals))
     settings = [setting_of(line["setting"]) for line in log.intervals]
-    scenario = load_scenario(plan.scenario)
     with fabric_for_now(scenario) as fabric:
         backend = HardwareBackend.from_argument(str(fabric.fleet))
-        backend.open(scenario, plan.seed)
+        backend.open(scenario, SEED)
         try:
             costs = _measured(backend, settings)
         finally:
             backend.close()
-    write_json(plan.out / "bytes.json", {"costs": [vars(cost) for cost in costs]})
+    write_json(out / "bytes.json", {"costs": [vars(cost) for cost in costs]})
     return costs
 
 
@@ -125,7 +125,7 @@ def _cost(
     )
 
 
-def markdown(plan: SamePlan, costs: Sequence[Cost]) -> str:
+def markdown(scenario: str, intervals: int, costs: Sequence[Cost]) -> str:
     """Return the table as Markdown, with the command that makes it."""
     columns = (
         "bytes an interval", "PARALEON, table IV", "messages, both ways",
@@ -137,7 +137,7 @@ def markdown(plan: SamePlan, costs: Sequence[Cost]) -> str:
         for c in costs
     ]
     return (
-        f"`python -m dcqcn_gym.benchmarks fleet bytes --scenario {plan.scenario} "
-        f"--intervals {plan.intervals}`, "
-        f"seed {plan.seed}, mean of a device:\n\n{Table(columns, rows).markdown()}\n"
+        f"`python -m dcqcn_gym.benchmarks fleet bytes --scenario {scenario} "
+        f"--intervals {intervals}`, "
+        f"seed {SEED}, mean of a device:\n\n{Table(columns, rows).markdown()}\n"
     )

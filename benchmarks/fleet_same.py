@@ -15,24 +15,16 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import BackendError
 from dcqcn_gym.envs.backends.played import fabric_for_now
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import read_run, short_json, write_json
 from dcqcn_gym.runs.loop import RunSpec
 from dcqcn_gym.runs.loop import run as run_to_log
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.table import Table
 
-__all__ = ["Same", "SamePlan", "compare_logs", "markdown", "native_log", "produce"]
+__all__ = ["SEED", "Same", "compare_logs", "markdown", "native_log", "produce"]
 
-
-@dataclass(frozen=True)
-class SamePlan:
-    """What is run, and where its logs go."""
-
-    out: Path
-    scenario: str
-    intervals: int
-    seed: int = 1
+SEED = 1
 
 
 @dataclass(frozen=True)
@@ -52,21 +44,18 @@ class Same:
     """Of the run over the whole path, on the machine that made it."""
 
 
-def native_log(plan: SamePlan) -> Path:
+def native_log(out: Path, scenario: Scenario, intervals: int) -> Path:
     """Return the log of the run on ``native-devices``, made if it is not there."""
-    path = plan.out / "native-devices.jsonl"
-    scenario = load_scenario(plan.scenario)
-    spec = RunSpec(scenario, "paraleon", plan.seed, plan.intervals, "native-devices", {})
-    RunJob(spec, path).run()
+    path = out / "native-devices.jsonl"
+    RunJob(RunSpec(scenario, "paraleon", SEED, intervals, "native-devices"), path).run()
     return path
 
 
-def produce(plan: SamePlan) -> Same:
+def produce(out: Path, scenario: Scenario, intervals: int) -> Same:
     """Make both logs and compare them; BackendError names the first line that differs."""
-    plan.out.mkdir(parents=True, exist_ok=True)
-    near, far = native_log(plan), plan.out / "fabric.jsonl"
-    scenario = load_scenario(plan.scenario)
-    seconds, transactions = _over_the_fabric(plan, scenario, far)
+    out.mkdir(parents=True, exist_ok=True)
+    near, far = native_log(out, scenario, intervals), out / "fabric.jsonl"
+    seconds, transactions = _over_the_fabric(scenario, intervals, far)
     compared = compare_logs(near, far)
     log = read_run(far)
     same = Same(
@@ -74,16 +63,16 @@ def produce(plan: SamePlan) -> Same:
         len({short_json(line["setting"]) for line in log.intervals}), transactions, compared,
         seconds / len(log.intervals),
     )  # fmt: skip
-    write_json(plan.out / "same.json", vars(same))
+    write_json(out / "same.json", vars(same))
     return same
 
 
-def _over_the_fabric(plan: SamePlan, scenario: Scenario, path: Path) -> tuple[float, int]:
+def _over_the_fabric(scenario: Scenario, intervals: int, path: Path) -> tuple[float, int]:
     """Make the log over the fabric; return its seconds and how many changes were made."""
     with fabric_for_now(scenario) as fabric:
         backend = f"hardware:{fabric.fleet}"
         begun = time.monotonic()
-        run_to_log(RunSpec(scenario, "paraleon", plan.seed, plan.intervals, backend, {}), path)
+        run_to_log(RunSpec(scenario, "paraleon", SEED, intervals, backend), path)
         seconds = time.monotonic() - begun
         audit = (fabric.fleet.parent / "audit.jsonl").read_text(encoding="utf-8")
     return seconds, audit.count('"event": "step"')
@@ -101,19 +90,19 @@ def compare_logs(near: Path, far: Path) -> int:
     return len(b"".join(ours))
 
 
-def markdown(plan: SamePlan, same: Same) -> str:
+def markdown(scenario: str, intervals: int, same: Same) -> str:
     """Return the result as a Markdown table, with the command that makes it."""
     columns = (
         "scenario", "hosts", "switches", "intervals, all the same", "different settings",
         "changes of all devices", "bytes compared", "seconds an interval",
     )  # fmt: skip
     row = (
-        plan.scenario, f"{same.hosts}", f"{same.switches}", f"{same.intervals}",
+        scenario, f"{same.hosts}", f"{same.switches}", f"{same.intervals}",
         f"{same.settings}", f"{same.transactions}", f"{same.log_bytes:,}",
         f"{same.seconds_an_interval:.1f}",
     )  # fmt: skip
     return (
-        f"`python -m dcqcn_gym.benchmarks fleet same --scenario {plan.scenario} "
-        f"--intervals {plan.intervals}`, "
-        f"seed {plan.seed}:\n\n{Table(columns, [row]).markdown()}\n"
+        f"`python -m dcqcn_gym.benchmarks fleet same --scenario {scenario} "
+        f"--intervals {intervals}`, "
+        f"seed {SEED}:\n\n{Table(columns, [row]).markdown()}\n"
     )

@@ -43,18 +43,17 @@ def fleet(
 
 
 def _same(out: Path, scenario: str, intervals: int) -> str:
-    from dcqcn_gym.benchmarks.fleet_same import SamePlan, markdown, produce
+    from dcqcn_gym.benchmarks.fleet_same import markdown, produce
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
 
-    plan = SamePlan(out, scenario, intervals)
-    return markdown(plan, produce(plan))
+    return markdown(scenario, intervals, produce(out, load_scenario(scenario), intervals))
 
 
 def _bytes(out: Path, scenario: str, intervals: int) -> str:
     from dcqcn_gym.benchmarks.fleet_bytes import markdown, produce
-    from dcqcn_gym.benchmarks.fleet_same import SamePlan
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
 
-    plan = SamePlan(out, scenario, intervals)
-    return markdown(plan, produce(plan))
+    return markdown(scenario, intervals, produce(out, load_scenario(scenario), intervals))
 
 
 _ON_THE_FABRIC: dict[str, Callable[[Path, str, int], str]] = {"same": _same, "bytes": _bytes}

@@ -81,7 +81,7 @@ def monitor(
     with claim(out, "bench monitor"):
         count = len(plan.jobs())
         with interruptible(KEPT.format(out)), open_progress(expected=count) as progress:
-            produce(plan, out, jobs, progress)
+            produce(plan.jobs(), out, jobs, progress)
         page = build_page(plan, out)
     table = rows(plan, out)
     if write is not None:
@@ -105,29 +105,34 @@ def _explain(
     write: Path | None,
 ) -> None:
     from dcqcn_gym.benchmarks.markdown_page import check_page, insert
-    from dcqcn_gym.benchmarks.monitors.history import HistoryPlan, history_table
-    from dcqcn_gym.benchmarks.monitors.study import produce, results
-    from dcqcn_gym.benchmarks.monitors.worlds import WorldPlan, accounts, explanation
+    from dcqcn_gym.benchmarks.monitors.history import history_jobs, history_table
+    from dcqcn_gym.benchmarks.monitors.networks import (
+        LOADS,
+        accounts,
+        explanation,
+        network_jobs,
+    )
+    from dcqcn_gym.benchmarks.monitors.study import Plan, produce, results
     from dcqcn_gym.runs.progress import open_progress
 
     check_page(write, "monitor explained")
-    plan = WorldPlan(
-        loads=tuple(load or WorldPlan().loads),
+    plan = Plan(
+        loads=tuple(load or LOADS),
         seeds=tuple(range(1, seeds + 1)),
         warmup_ms=warmup,
         length_ms=length,
         scenario=scenario,
     )
-    histories = HistoryPlan(plan.loads, plan.seeds, warmup, length, scenario)
+    histories = history_jobs(plan)
+    todo = [*network_jobs(plan), *histories]
     with (
         claim(out, "bench monitor"),
         interruptible(KEPT.format(out)),
         open_progress() as progress,
     ):
-        produce(plan, out, jobs, progress)
-        produce(histories, out, jobs, progress)
+        produce(todo, out, jobs, progress)
     text = explanation(plan, accounts(plan, out))
-    text += "\n" + history_table(histories, list(results(histories, out)))
+    text += "\n" + history_table(plan, list(results(histories, out)))
     if write is not None:
         insert(write, "monitor explained", text)
     typer.echo(text, nl=False)

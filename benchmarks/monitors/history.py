@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.monitors.accuracy import Seen, mean_accuracy, mean_known
-from dcqcn_gym.benchmarks.monitors.study import MS, with_load
+from dcqcn_gym.benchmarks.monitors.networks import NetworkJob
+from dcqcn_gym.benchmarks.monitors.study import MS, Plan, with_load
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
-from dcqcn_gym.benchmarks.monitors.worlds import WorldJob, WorldPlan
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.table import MISSING, Table
 
-__all__ = ["HISTORIES", "HistoryJob", "HistoryPlan", "history_table", "relabel"]
+__all__ = ["HISTORIES", "HistoryJob", "history_jobs", "history_table", "relabel"]
 
 HISTORIES = (3, 5, 10, 1000)
 """Idle intervals after which a flow is forgotten; the monitors take delta = 3."""
@@ -51,7 +51,7 @@ def relabel(seen: Sequence[Seen], forget: int, delta: int, tau: int) -> tuple[li
 
 
 @dataclass(frozen=True)
-class HistoryJob(WorldJob):
+class HistoryJob(NetworkJob):
     """The flows of one load and seed on the scenario's own network, labelled by each history."""
 
     @property
@@ -82,22 +82,17 @@ class HistoryJob(WorldJob):
         return {"identity": self.identity(), "rows": rows}
 
 
-@dataclass(frozen=True)
-class HistoryPlan(WorldPlan):
-    """The histories at every load and seed."""
-
-    def jobs(self) -> list[WorldJob]:
-        """Return every combination."""
-        base = load_scenario(self.scenario)
-        lengths = (self.warmup_ms, self.length_ms)
-        return [
-            HistoryJob("engine", with_load(base, load), load, seed, *lengths)
-            for seed in self.seeds
-            for load in self.loads
-        ]
+def history_jobs(plan: Plan) -> list[HistoryJob]:
+    """Return the histories at every load and seed."""
+    base = load_scenario(plan.scenario)
+    return [
+        HistoryJob("engine", with_load(base, load), load, seed, plan.warmup_ms, plan.length_ms)
+        for seed in plan.seeds
+        for load in plan.loads
+    ]
 
 
-def history_table(plan: WorldPlan, found: Sequence[Mapping[str, Any]]) -> str:
+def history_table(plan: Plan, found: Sequence[Mapping[str, Any]]) -> str:
     """Return a Markdown table from the results: one line per load and history."""
     rows = [row for result in found for row in result["rows"]]
     seeds = ", ".join(str(seed) for seed in plan.seeds)

@@ -296,14 +296,6 @@ class Work(Protocol):
         ...
 
 
-class Works(Protocol):
-    """A plan: what is to be made."""
-
-    def jobs(self) -> Sequence[Work]:
-        """Return every job."""
-        ...
-
-
 @dataclass(frozen=True)
 class _Result:
     """The job of a campaign that leaves the result of a work as JSON."""
@@ -320,11 +312,13 @@ class _Result:
         write_atomically(self.path, text.encode())
 
 
-def produce(plan: Works, out: Path, workers: int | None, progress: Progress | None = None) -> None:
-    """Make every result that is missing; raise before anything runs if the plan is wrong."""
-    jobs = [_Result(job, _file(job, out)) for job in plan.jobs() if _kept(job, out) is None]
+def produce(
+    jobs: Sequence[Work], out: Path, workers: int | None, progress: Progress | None = None
+) -> None:
+    """Make every result that is missing."""
+    todo = [_Result(job, _file(job, out)) for job in jobs if _kept(job, out) is None]
     out.mkdir(parents=True, exist_ok=True)
-    raise_failures(carry_out(jobs, workers=workers, progress=progress))
+    raise_failures(carry_out(todo, workers=workers, progress=progress))
 
 
 def _file(job: Work, out: Path) -> Path:
@@ -340,9 +334,9 @@ def _kept(job: Work, out: Path) -> dict[str, Any] | None:
         return None
 
 
-def results(plan: Works, out: Path) -> Iterator[dict[str, Any]]:
-    """Yield the result of every job of a finished plan."""
-    for job in plan.jobs():
+def results(jobs: Sequence[Work], out: Path) -> Iterator[dict[str, Any]]:
+    """Yield the result of every job; RunError if one is missing."""
+    for job in jobs:
         result = _kept(job, out)
         if result is None:
             raise RunError(f"{_file(job, out)} is missing or of another plan; run it again")
@@ -351,9 +345,9 @@ def results(plan: Works, out: Path) -> Iterator[dict[str, Any]]:
 
 def rows(plan: Plan, out: Path) -> list[Row]:
     """Return every row of a finished plan."""
-    return [Row(**row) for result in results(plan, out) for row in result["rows"]]
+    return [Row(**row) for result in results(plan.jobs(), out) for row in result["rows"]]
 
 
 def clocks(plan: Plan, out: Path) -> list[dict[str, Any]]:
     """Return the CPU times: of this machine, and different in every run."""
-    return [clock for result in results(plan, out) for clock in result["clock"]]
+    return [clock for result in results(plan.jobs(), out) for clock in result["clock"]]

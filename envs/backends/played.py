@@ -15,21 +15,21 @@ from dcqcn_gym.envs.backends.shape import shape_of
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
-    from dcqcn_gym.hw.fabric.fabric import DigitalFabric, World, WorldPlan
+    from dcqcn_gym.hw.fabric.fabric import DigitalFabric, FabricSpec, Simulation
 
-__all__ = ["fabric_for_now", "world_plan"]
+__all__ = ["fabric_for_now", "fabric_spec"]
 
 
-def world_plan(scenario: Scenario) -> WorldPlan:
+def fabric_spec(scenario: Scenario) -> FabricSpec:
     """Return what the digital fabric of a scenario plays: the native engine."""
-    from dcqcn_gym.hw.fabric.fabric import WorldPlan
+    from dcqcn_gym.hw.fabric.fabric import FabricSpec
 
-    def begin(seed: int) -> World:
-        world = NativeBackend()
-        world.open(scenario, seed)
-        return world
+    def begin(seed: int) -> Simulation:
+        simulation = NativeBackend()
+        simulation.open(scenario, seed)
+        return simulation
 
-    return WorldPlan(
+    return FabricSpec(
         scenario_digest(scenario), shape_of(scenario), scenario.initial_setting(),
         scenario.monitor_interval_ps, begin,
     )  # fmt: skip
@@ -44,7 +44,7 @@ def fabric_for_now(scenario: Scenario, **options: Any) -> Iterator[DigitalFabric
     from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 
     folder = Path(tempfile.mkdtemp(prefix="dcqcn-"))
-    fabric = DigitalFabric(folder / "f", world_plan(scenario), **options)
+    fabric = DigitalFabric(folder / "f", fabric_spec(scenario), **options)
     try:
         fabric.start()
         yield fabric

@@ -28,7 +28,7 @@ from dcqcn_gym.hw.figures import Ledger, Shape
 from dcqcn_gym.hw.tls import Tls
 from dcqcn_gym.hw.transaction import Clock
 
-__all__ = ["FABRIC_METHODS", "FABRIC_SERVICE", "DigitalFabric", "World", "WorldPlan"]
+__all__ = ["FABRIC_METHODS", "FABRIC_SERVICE", "DigitalFabric", "FabricSpec", "Simulation"]
 
 FABRIC_SERVICE = "dcqcn_gym.hw.v1.Fabric"
 FABRIC_METHODS: Mapping[str, tuple[Any, Any]] = {
@@ -37,7 +37,7 @@ FABRIC_METHODS: Mapping[str, tuple[Any, Any]] = {
 }
 
 
-class World(Protocol):
+class Simulation(Protocol):
     """The simulation that plays the devices."""
 
     @property
@@ -55,15 +55,15 @@ class World(Protocol):
 
 
 @dataclass(frozen=True)
-class WorldPlan:
-    """What is played: a network, its first setting, and how a simulation of it begins."""
+class FabricSpec:
+    """What is played: network, first setting, how a simulation of it begins."""
 
     scenario: str
     """A digest; a controller with another scenario is refused."""
     shape: Shape
     initial: Setting
     interval_ps: int
-    begin: Callable[[int], World]
+    begin: Callable[[int], Simulation]
     """Return a new simulation with this seed."""
 
 
@@ -73,7 +73,7 @@ class DigitalFabric:
     def __init__(
         self,
         folder: Path,
-        plan: WorldPlan,
+        spec: FabricSpec,
         *,
         shared_profiles: bool = False,
         fuse: bool = False,
@@ -86,14 +86,14 @@ class DigitalFabric:
         """
         folder = folder.resolve()  # servers of switches have folders of their own
         self.fleet = folder / "fleet.toml"
-        self._folder, self._plan = folder, plan
+        self._folder, self._spec = folder, spec
         self._shared, self._listen, self._clock = shared_profiles, listen, clock
         self.mounted = MountedFiles(folder) if fuse else None
         self._nics: list[PlayedNic] = []
         self._switches: list[PlayedSwitch] = []
         self.agents: list[Agent] = []
-        self._world: World | None = None
-        self._ledger = Ledger(plan.shape)
+        self._simulation: Simulation | None = None
+        self._ledger = Ledger(spec.shape)
         self._now_ps = self._sequence = 0
         self._server: Any = None
 
@@ -102,18 +102,18 @@ class DigitalFabric:
         for path in (self.fleet, self._folder / "certs"):  # keys of others are not ours
             if path.exists():
                 raise ConfigError(f"{path} exists already; choose a new folder")
-        devices = self._plan.shape.devices
+        devices = self._spec.shape.devices
         nics = [f"nic-{host}" for host in range(devices.n_hosts)]
         switches = [f"switch-{node}" for node in sorted(devices.tiers)]
         write_all(self._folder / "certs", [*nics, *switches, "fabric"], ["controller"])
         try:
             for name in nics:
-                self._nics.append(PlayedNic(self._folder / name / "root", self._plan.initial))
+                self._nics.append(PlayedNic(self._folder / name / "root", self._spec.initial))
             for name, node in zip(switches, sorted(devices.tiers), strict=True):
                 self._switches.append(
                     PlayedSwitch(
-                        self._folder / name, devices.port_node.count(node), self._plan.initial,
-                        self._plan.interval_ps / 1e9, shared_profile=self._shared,
+                        self._folder / name, devices.port_node.count(node), self._spec.initial,
+                        self._spec.interval_ps / 1e9, shared_profile=self._shared,
                     )
                 )  # fmt: skip
             self._show()
@@ -171,36 +171,36 @@ class DigitalFabric:
 
     def Reset(self, request: pb.Begin) -> pb.Instant:  # noqa: N802
         """Begin the scenario again, with a seed; every counter starts at zero."""
-        if request.scenario != self._plan.scenario:
+        if request.scenario != self._spec.scenario:
             raise ConfigError(
                 "this fabric plays another scenario than the controller was given; start "
                 "`dcqcn-gym hw fabric` with the same one"
             )
-        if self._world is not None:
-            self._world.close()
-        self._world = self._plan.begin(request.seed)
-        self._ledger, self._now_ps = Ledger(self._plan.shape), 0
+        if self._simulation is not None:
+            self._simulation.close()
+        self._simulation = self._spec.begin(request.seed)
+        self._ledger, self._now_ps = Ledger(self._spec.shape), 0
         self._show()
-        return pb.Instant(ps=0, done=self._world.done)
+        return pb.Instant(ps=0, done=self._simulation.done)
 
     def Advance(self, request: pb.Span) -> pb.Instant:  # noqa: N802
         """Run with the settings that the devices hold now, and show what they count."""
-        if self._world is None:
+        if self._simulation is None:
             raise ConfigError("the fabric was not reset; a controller does that first")
         if not 0 < request.ps <= 10**15:
             raise ConfigError(f"a span of {request.ps} ps: expected above 0, at most 1000 s")
-        self._world.apply(self._held())
-        report = self._world.advance(request.ps)
+        self._simulation.apply(self._held())
+        report = self._simulation.advance(request.ps)
         self._ledger.add(report)
         self._now_ps += request.ps
         self._sequence += 1
         self._show()
         self._show_fsd(report)
-        return pb.Instant(ps=self._now_ps, done=self._world.done)
+        return pb.Instant(ps=self._now_ps, done=self._simulation.done)
 
     def _held(self) -> DeviceSetting:
         """Return the setting of every device, from its files and databases."""
-        initial, devices = self._plan.initial, self._plan.shape.devices
+        initial, devices = self._spec.initial, self._spec.shape.devices
         groups = {"cluster": initial}
         for host, nic in enumerate(self._nics):
             groups[f"nic:{host}"] = initial.replace(nic.knobs())
@@ -210,10 +210,10 @@ class DigitalFabric:
         return groups
 
     def _show(self) -> None:
-        reading, devices = self._ledger.reading(), self._plan.shape.devices
+        reading, devices = self._ledger.reading(), self._spec.shape.devices
         for nic, counters in zip(self._nics, reading.nics, strict=True):
             nic.show(counters)
-        owners = [devices.port_node[number] for number in self._plan.shape.switch_ports]
+        owners = [devices.port_node[number] for number in self._spec.shape.switch_ports]
         for node, switch in zip(sorted(devices.tiers), self._switches, strict=True):
             switch.show([p for p, o in zip(reading.ports, owners, strict=True) if o == node])
 
@@ -236,9 +236,9 @@ class DigitalFabric:
             self.mounted.close()
         for switch in self._switches:
             switch.close()
-        if self._world is not None:
-            self._world.close()
-        self._server, self._world = None, None
+        if self._simulation is not None:
+            self._simulation.close()
+        self._server, self._simulation = None, None
         self.agents, self._switches = [], []
 
 

@@ -98,7 +98,7 @@ def test_every_flow_a_monitor_sees_has_a_final_size() -> None:
 
 def test_results_page_and_resume(tmp_path: Path) -> None:
     said: list[Done[Any]] = []
-    produce(PLAN, tmp_path, 1, said.append)
+    produce(PLAN.jobs(), tmp_path, 1, said.append)
     assert len(said) == 2
     table = rows(PLAN, tmp_path)
     assert {(r.group, r.interval_ms) for r in table} == {
@@ -115,12 +115,12 @@ def test_results_page_and_resume(tmp_path: Path) -> None:
         figure = (tmp_path / f"monitor-{name}.svg").read_text(encoding="utf-8")
         assert "Label accuracy" in figure
         assert "var(--" not in figure
-    produce(PLAN, tmp_path, 1, said.append)
+    produce(PLAN.jobs(), tmp_path, 1, said.append)
     assert len(said) == 2  # nothing was made again
     file = tmp_path / "load-mini-fb-hadoop-30-seed1.json"
     before = json.loads(file.read_text())["rows"]
     file.write_text(file.read_text()[:-100])
-    produce(PLAN, tmp_path, 1, said.append)
+    produce(PLAN.jobs(), tmp_path, 1, said.append)
     assert len(said) == 3
     assert json.loads(file.read_text())["rows"] == before
 

@@ -11,9 +11,10 @@ from fabrics import SMALL
 from scale import COLUMNS, measure, nic_agents
 
 from dcqcn_gym.benchmarks import fleet_bytes, fleet_same
-from dcqcn_gym.benchmarks.fleet_same import SamePlan, compare_logs
+from dcqcn_gym.benchmarks.fleet_same import compare_logs
 from dcqcn_gym.benchmarks.tcp_bytes import Carried, carried, read_ss
 from dcqcn_gym.core.errors import BackendError
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.hw.controller import Controller
 
 needs_redis = pytest.mark.skipif(
@@ -22,23 +23,23 @@ needs_redis = pytest.mark.skipif(
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> SamePlan:
+def small(tmp_path: Path) -> Scenario:
     (tmp_path / "small.toml").write_text(SMALL)
-    return SamePlan(tmp_path / "out", str(tmp_path / "small.toml"), 4)
+    return load_scenario(tmp_path / "small.toml")
 
 
 @needs_redis
-def test_a_run_over_the_fabric_is_the_engines_own(plan: SamePlan) -> None:
-    same = fleet_same.produce(plan)
+def test_a_run_over_the_fabric_is_the_engines_own(small: Scenario, tmp_path: Path) -> None:
+    same = fleet_same.produce(tmp_path / "out", small, 4)
     assert (same.hosts, same.switches, same.intervals, same.transactions) == (4, 3, 4, 4)
     assert same.settings > 1
-    assert "| 4 | 3 | 4 |" in fleet_same.markdown(plan, same)
+    assert "| 4 | 3 | 4 |" in fleet_same.markdown("small", 4, same)
 
 
 @needs_redis
 @pytest.mark.slow
 def test_paraleon_on_the_mini_scenario_is_the_engines_own(tmp_path: Path) -> None:
-    same = fleet_same.produce(SamePlan(tmp_path / "out", "mini-fb-hadoop", 10))
+    same = fleet_same.produce(tmp_path / "out", load_scenario("mini-fb-hadoop"), 10)
     assert (same.hosts, same.switches, same.intervals, same.transactions) == (16, 4, 10, 10)
     assert same.settings == 10
 
@@ -59,14 +60,16 @@ def test_logs_that_differ_are_told_apart(tmp_path: Path) -> None:
 
 @needs_redis
 @pytest.mark.skipif(shutil.which("ss") is None, reason="iproute2 is not installed")
-def test_bytes_on_the_wire_are_more_than_those_of_the_stream(plan: SamePlan) -> None:
-    costs = {cost.what: cost for cost in fleet_bytes.produce(plan)}
+def test_bytes_on_the_wire_are_more_than_those_of_the_stream(
+    small: Scenario, tmp_path: Path
+) -> None:
+    costs = {cost.what: cost for cost in fleet_bytes.produce(tmp_path / "out", small, 4)}
     assert list(costs) == list(fleet_bytes.PAPER)
     for cost in costs.values():
         assert 0 < cost.stream < cost.wire
         assert cost.messages > cost.stream / 4, "answers are compressed: nothing else makes it less"
         assert 0 < cost.towards < cost.wire
-    assert "| counters of a NIC | 12 |" in fleet_bytes.markdown(plan, list(costs.values()))
+    assert "| counters of a NIC | 12 |" in fleet_bytes.markdown("small", 4, list(costs.values()))
 
 
 @pytest.mark.skipif(shutil.which("ss") is None, reason="iproute2 is not installed")

@@ -152,7 +152,7 @@ def opened(world: World, scenario: Scenario, **more: Any) -> HardwareBackend:
     fabric = world.fabric
     fleet = load_fleet(fabric.fleet).model_copy(update={"fabric": None, "attempts": 1, **more})
     backend = HardwareBackend(fleet, fabric.fleet.parent, world.clock, world.sleep, world.connect)
-    fabric.Reset(pb.Begin(seed=4, scenario=fabric._plan.scenario))
+    fabric.Reset(pb.Begin(seed=4, scenario=fabric._spec.scenario))
     backend.open(scenario, 4)
     backend.apply(scenario.initial_setting())
     return backend

@@ -136,13 +136,13 @@ def fabric(
 ) -> None:
     """Run a fleet without hardware: files, Redis servers and agents, played by the engine."""
     require_grpc()
-    from dcqcn_gym.envs.backends.played import world_plan
+    from dcqcn_gym.envs.backends.played import fabric_spec
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # close what was started
-    plan = world_plan(load_scenario(scenario))
-    played = DigitalFabric(folder, plan, shared_profiles=shared_profiles, fuse=fuse)
+    spec = fabric_spec(load_scenario(scenario))
+    played = DigitalFabric(folder, spec, shared_profiles=shared_profiles, fuse=fuse)
     try:
         played.start()
         typer.echo(f"{len(played.agents)} agents run; fleet: {played.fleet}; Ctrl-C ends them")

@@ -19,7 +19,7 @@ import numpy as np
 import dcqcn_gym
 from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy, mean_known, sizes_of
 from dcqcn_gym.benchmarks.monitors.fluid import fluid_traffic
-from dcqcn_gym.benchmarks.monitors.study import MS, check_loads, results, with_load
+from dcqcn_gym.benchmarks.monitors.study import MS, Plan, check_loads, results, with_load
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, monitor_line, replay, simulate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.compile import compile_scenario
@@ -27,11 +27,23 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.topology import LeafSpine
 from dcqcn_gym.runs.table import MISSING, Table
 
-__all__ = ["WORLDS", "Account", "World", "WorldPlan", "accounts", "explanation"]
+__all__ = [
+    "LOADS",
+    "NETWORKS",
+    "Account",
+    "Network",
+    "NetworkJob",
+    "accounts",
+    "explanation",
+    "network_jobs",
+]
+
+LOADS = (20, 30)
+"""Host loads in per cent unless others are asked for."""
 
 
 @dataclass(frozen=True)
-class World:
+class Network:
     """A network to carry the flows: the scenario's own, or one with something idealised."""
 
     what: str
@@ -54,17 +66,19 @@ class World:
         return Scenario.model_validate(data, context={})
 
 
-WORLDS: Mapping[str, World] = {
-    "engine": World("packets, DCQCN: as benchmarked"),
-    "bare": World("packets, DCQCN, no headers and ACKs", bare=True),
-    "one": World("packets, DCQCN, one uplink per ToR", one_uplink=True),
-    "one-bare": World(
+NETWORKS: Mapping[str, Network] = {
+    "engine": Network("packets, DCQCN: as benchmarked"),
+    "bare": Network("packets, DCQCN, no headers and ACKs", bare=True),
+    "one": Network("packets, DCQCN, one uplink per ToR", one_uplink=True),
+    "one-bare": Network(
         "packets, DCQCN, one uplink, no headers and ACKs", one_uplink=True, bare=True
     ),
-    "one-pfc": World("packets, no marking (PFC alone), one uplink per ToR", "pfc", one_uplink=True),
-    "fluid": World("fluid, max-min fair", "fluid"),
-    "fluid-bare": World("fluid, max-min fair, no headers and ACKs", "fluid", bare=True),
-    "fluid-one-bare": World(
+    "one-pfc": Network(
+        "packets, no marking (PFC alone), one uplink per ToR", "pfc", one_uplink=True
+    ),
+    "fluid": Network("fluid, max-min fair", "fluid"),
+    "fluid-bare": Network("fluid, max-min fair, no headers and ACKs", "fluid", bare=True),
+    "fluid-one-bare": Network(
         "fluid, max-min fair, one uplink, no headers and ACKs", "fluid", True, True
     ),
 }
@@ -86,10 +100,10 @@ def _one_uplink(base: Scenario) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class WorldJob:
+class NetworkJob:
     """The flows of one load and seed in one network."""
 
-    world: str
+    network: str
     base: Scenario
     load: int
     seed: int
@@ -99,12 +113,12 @@ class WorldJob:
     @property
     def name(self) -> str:
         """Name of its file."""
-        return f"world-{self.base.name}-{self.load}-{self.world}-seed{self.seed}"
+        return f"network-{self.base.name}-{self.load}-{self.network}-seed{self.seed}"
 
     @cached_property
     def scenario(self) -> Scenario:
         """The scenario as this variant has it."""
-        return WORLDS[self.world].scenario(self.base)
+        return NETWORKS[self.network].scenario(self.base)
 
     def identity(self) -> dict[str, Any]:
         """Return what decides the result; an old result of another identity is made again."""
@@ -113,7 +127,7 @@ class WorldJob:
             "version": dcqcn_gym.__version__,
             "traffic": hashlib.sha256(text.encode()).hexdigest(),
             "setting": dict(self.scenario.initial_setting()),
-            "rates": WORLDS[self.world].rates,
+            "rates": NETWORKS[self.network].rates,
             "seed": self.seed,
             "warmup_ms": self.warmup_ms,
             "length_ms": self.length_ms,
@@ -123,13 +137,13 @@ class WorldJob:
         """Let exact counters label the flows every millisecond, with a window and without."""
         study = Study(self.scenario, self.seed, MS, self.warmup_ms * MS, self.length_ms * MS)
         window, alone = Probe("exact", MS, {"kind": "exact"}), Probe("alone", MS, ALONE)
-        fluid = WORLDS[self.world].rates == "fluid"
+        fluid = NETWORKS[self.network].rates == "fluid"
         flows = replay(study, [window, alone], fluid_traffic if fluid else simulate)
         tau = self.scenario.monitor.tau_bytes
         with_window, naive = (mean_accuracy(judge(p, flows, tau)) for p in (window, alone))
         large = [int(np.sum(sizes_of(seen.key, *flows) >= tau)) for seen in window.seen]
         account = Account(
-            world=self.world,
+            network=self.network,
             load=self.load,
             seed=self.seed,
             label=with_window.label,
@@ -148,7 +162,7 @@ ALONE = {"kind": "elastic-naive"}
 class Account:
     """What exact counters make of one network's flows at 1 ms; means over the intervals."""
 
-    world: str
+    network: str
     load: int
     seed: int
     label: float
@@ -163,51 +177,42 @@ class Account:
     """Active flows that end as elephants."""
 
 
-@dataclass(frozen=True)
-class WorldPlan:
-    """Every network at every load and seed. Lengths in ms, as in the main study."""
-
-    loads: Sequence[int] = (20, 30)
-    seeds: Sequence[int] = (1, 2, 3)
-    warmup_ms: int = 10
-    length_ms: int = 40
-    scenario: str = "fb-hadoop"
-    worlds: Sequence[str] = tuple(WORLDS)
-
-    def jobs(self) -> list[WorldJob]:
-        """Return every combination, seed by seed; ConfigError for a load that is none."""
-        check_loads(self.loads)
-        base = load_scenario(self.scenario)
-        return [
-            WorldJob(world, with_load(base, load), load, seed, self.warmup_ms, self.length_ms)
-            for seed in self.seeds
-            for load in sorted(self.loads, reverse=True)
-            for world in self.worlds
-        ]
+def network_jobs(plan: Plan) -> list[NetworkJob]:
+    """Return every network at every load and seed, seed by seed; ConfigError for a bad load."""
+    check_loads(plan.loads)
+    base = load_scenario(plan.scenario)
+    return [
+        NetworkJob(name, with_load(base, load), load, seed, plan.warmup_ms, plan.length_ms)
+        for seed in plan.seeds
+        for load in sorted(plan.loads, reverse=True)
+        for name in NETWORKS
+    ]
 
 
-def accounts(plan: WorldPlan, out: Path) -> list[Account]:
+def accounts(plan: Plan, out: Path) -> list[Account]:
     """Return the result of every job of a finished plan."""
-    return [Account(**result["account"]) for result in results(plan, out)]
+    return [Account(**result["account"]) for result in results(network_jobs(plan), out)]
 
 
-def explanation(plan: WorldPlan, found: Sequence[Account]) -> str:
+def explanation(plan: Plan, found: Sequence[Account]) -> str:
     """Return a Markdown table: one line per load and network, means over the seeds."""
     seeds = ", ".join(str(seed) for seed in plan.seeds)
     head = ["load", "network", "label", f"label, seed {seeds}", "recall", "naive: label",
             "active flows", "elephants among them"]  # fmt: skip
     lines = []
     for load in plan.loads:
-        for world in plan.worlds:
-            here = [a for a in found if (a.load, a.world) == (load, world)]
+        for name, network in NETWORKS.items():
+            here = [a for a in found if (a.load, a.network) == (load, name)]
+            if not here:
+                continue
             mean = {
-                name: float(np.mean([getattr(a, name) for a in here]))
-                for name in ("label", "naive", "flows", "elephants")
+                figure: float(np.mean([getattr(a, figure) for a in here]))
+                for figure in ("label", "naive", "flows", "elephants")
             }
             recall = mean_known([a.recall for a in here])
             lines.append([
                 f"{load} %",
-                WORLDS[world].what,
+                network.what,
                 f"{mean['label']:.3f}",
                 " ".join(f"{a.label:.3f}" for a in here),
                 MISSING if recall is None else f"{recall:.2f}",

@@ -1,4 +1,4 @@
-"""Other worlds for the same flows: max-min shares by definition, same arrivals, the table."""
+"""Other networks for the same flows: max-min shares by definition, same arrivals, the table."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.monitors.accuracy import Seen
 from dcqcn_gym.benchmarks.monitors.fluid import Fluid, arrivals, fluid_traffic, max_min
-from dcqcn_gym.benchmarks.monitors.history import HISTORIES, HistoryPlan, history_table, relabel
-from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, keys_of, replay, simulate
-from dcqcn_gym.benchmarks.monitors.worlds import (
-    WORLDS,
+from dcqcn_gym.benchmarks.monitors.history import HISTORIES, history_table, relabel
+from dcqcn_gym.benchmarks.monitors.networks import (
+    NETWORKS,
     Account,
-    World,
-    WorldPlan,
+    Network,
     explanation,
+    network_jobs,
 )
+from dcqcn_gym.benchmarks.monitors.study import Plan
+from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, keys_of, replay, simulate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from programs import program_of
@@ -78,7 +79,7 @@ def two_flows() -> dict[str, np.ndarray]:
 
 
 def test_two_flows_share_a_link_by_hand() -> None:
-    bare = World("", bare=True).scenario(MINI)
+    bare = Network("", bare=True).scenario(MINI)
     rate = LINE * 1000 / 1001  # an ACK still takes a byte
     fluid = Fluid(bare, two_flows(), seed=1)
     alone = fluid.send(0, 100 * US)
@@ -99,10 +100,10 @@ def test_arrivals_are_those_of_the_engine() -> None:
     """The same flows whatever the network makes of them, and all of them."""
     study = Study(MINI, 3, MS, 0, 4 * MS)
     quick = arrivals(study)
-    for world in WORLDS.values():
-        if world.rates == "fluid":
+    for network in NETWORKS.values():
+        if network.rates == "fluid":
             continue
-        real = Study(world.scenario(MINI), 3, MS, 0, 4 * MS)
+        real = Study(network.scenario(MINI), 3, MS, 0, 4 * MS)
         parts = [known for *_, known in simulate(real)]
         keys = np.concatenate([keys_of(part) for part in parts])
         order = np.argsort(keys)
@@ -155,29 +156,29 @@ def test_three_tiers_are_refused() -> None:
     with pytest.raises(ConfigError, match="two tiers"):
         Fluid(load_scenario("fat-tree-1024"), two_flows(), 1)
     with pytest.raises(ConfigError, match="no leaf-spine"):
-        World("", one_uplink=True).scenario(load_scenario("fat-tree-1024"))
+        Network("", one_uplink=True).scenario(load_scenario("fat-tree-1024"))
 
 
-# -- the worlds ------------------------------------------------------------------------------
+# -- the networks ------------------------------------------------------------------------------
 
 
-def test_a_world_changes_what_it_says() -> None:
+def test_a_network_changes_what_it_says() -> None:
     base = load_scenario("fb-hadoop")
-    assert WORLDS["engine"].scenario(base) == base
-    one = WORLDS["one-pfc"].scenario(base)
+    assert NETWORKS["engine"].scenario(base) == base
+    one = NETWORKS["one-pfc"].scenario(base)
     assert one.fabric.uplink_bps == base.fabric.uplink_bps
     assert [link.rate_bps for link in one.fabric.links[-8:]] == [400e9] * 8
     assert one.initial_setting()["kmin"] == 4e6
-    sizes = WORLDS["bare"].scenario(base).wire.sizes()
+    sizes = NETWORKS["bare"].scenario(base).wire.sizes()
     assert (sizes["data"], sizes["ack"], sizes["cnp"]) == (0, 1, 1)
 
 
-def test_ideal_worlds_are_easier_to_label() -> None:
+def test_ideal_networks_are_easier_to_label() -> None:
     """Fair shares of payload alone: fewer elephants are under way than with DCQCN."""
     probes = {}
     for name, traffic in (("engine", simulate), ("fluid-one-bare", fluid_traffic)):
         probe = Probe("exact", MS, {"kind": "exact"})
-        study = Study(WORLDS[name].scenario(MINI), 1, MS, 4 * MS, 12 * MS)
+        study = Study(NETWORKS[name].scenario(MINI), 1, MS, 4 * MS, 12 * MS)
         found = judge(probe, replay(study, [probe], traffic), 1_000_000)
         probes[name] = float(np.mean([a.label for a in found if a is not None]))
     assert probes["fluid-one-bare"] > probes["engine"]
@@ -220,7 +221,7 @@ def test_a_flow_that_pauses_is_remembered_or_not_by_hand() -> None:
 
 def test_seeds_without_an_elephant_do_not_count_as_none_found() -> None:
     """They had a recall of 0, which pulled the mean down."""
-    plan = WorldPlan(loads=(20,), seeds=(1, 2), worlds=("engine",))
+    plan = Plan(loads=(20,), seeds=(1, 2))
     some = [Account("engine", 20, seed, 0.9, recall, 0.8, 10.0, 1.0)
             for seed, recall in ((1, 0.8), (2, None))]  # fmt: skip
     assert "| 0.900 0.900 | 0.80 |" in explanation(plan, some)
@@ -231,7 +232,7 @@ def test_seeds_without_an_elephant_do_not_count_as_none_found() -> None:
         for seed, recall in ((1, 0.8), (2, None))
         for forget in HISTORIES
     ]
-    table = history_table(HistoryPlan((20,), (1, 2)), [{"rows": rows}])
+    table = history_table(plan, [{"rows": rows}])
     assert table.count("| 0.900 0.900 | 0.80 |") == len(HISTORIES)
 
 
@@ -240,7 +241,7 @@ def test_seeds_without_an_elephant_do_not_count_as_none_found() -> None:
 )
 def test_a_load_that_is_none_is_named(loads: tuple[int, ...], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        WorldPlan(loads=loads).jobs()
+        network_jobs(Plan(loads=loads))
 
 
 def test_the_command_prints_the_table_and_resumes(tmp_path: Path) -> None:
@@ -250,10 +251,10 @@ def test_the_command_prints_the_table_and_resumes(tmp_path: Path) -> None:
     first = CliRunner().invoke(*program_of(words))
     assert first.exit_code == 0, first.output
     lines = first.stdout.strip().splitlines()
-    assert len(lines) == 2 + len(WORLDS) + 1 + 2 + len(HISTORIES)
-    assert all(world.what in first.stdout for world in WORLDS.values())
+    assert len(lines) == 2 + len(NETWORKS) + 1 + 2 + len(HISTORIES)
+    assert all(network.what in first.stdout for network in NETWORKS.values())
     written = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert len(written) == len(WORLDS) + 1
+    assert len(written) == len(NETWORKS) + 1
     again = CliRunner().invoke(*program_of(words))
     assert again.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == written
