@@ -32,6 +32,7 @@ def directions(
     The last column compares with the direction of the knob table.
     """
     from dcqcn_gym.benchmarks.markdown_page import check_page, insert
+    from dcqcn_gym.benchmarks.study.plan import Case
     from dcqcn_gym.benchmarks.sweep import directions as bench
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.log import check_writable
@@ -41,10 +42,10 @@ def directions(
     check_page(write, "directions")
     if keep is not None:
         check_writable(keep)
-    plan = bench.DirectionPlan(scenario, points, seeds, intervals)
+    grids = bench.grids_of(Case(scenario=scenario), points)
     kept = f"{out} holds every finished interval: the same command continues it"
     with claim(out, "bench directions"), interruptible(kept), open_progress() as progress:
-        lines = bench.measure_directions(plan, out, jobs, progress)
+        lines = bench.measure_directions(grids, seeds, intervals, out, jobs, progress)
     if keep is not None:
         bench.write_lines(keep, lines)
     table = bench.directions_table(bench.directions(lines))

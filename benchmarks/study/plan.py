@@ -166,7 +166,7 @@ class Study(StrictModel):
 
 
 def _folder(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)
 
 
 def study_names() -> list[str]:

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dcqcn_gym.benchmarks.sweep.plan import Axis, Plan, Point, carried_out, values_over
+from dcqcn_gym.benchmarks.study.plan import Case
+from dcqcn_gym.benchmarks.sweep.plan import Axis, Grid, Point, carried_out, values_over
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import Knob, knob_table
 from dcqcn_gym.core.ranks import rank_agreement
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
-from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.log import encode_line, write_atomically
 from dcqcn_gym.runs.markdown import Marked
@@ -29,9 +29,10 @@ __all__ = [
     "DATA",
     "LEAST",
     "Direction",
-    "DirectionPlan",
     "directions",
     "directions_table",
+    "grid_of",
+    "grids_of",
     "measure_directions",
     "read_directions",
     "write_lines",
@@ -44,27 +45,15 @@ LEAST = 0.01
 FIGURES = {"tp": "throughput", "rtt": "rtt"}
 
 
-@dataclass(frozen=True)
-class DirectionPlan:
-    """How much is run."""
-
-    scenario: str = "mini-llm-alltoall"
-    points: int = 6
-    seeds: int = 5
-    intervals: int = 20
-
-    def of(self, knob: Knob) -> Plan:
-        """Return the sweep of one knob."""
-        scenario = load_scenario(self.scenario)
-        base = scenario.default_setting()
-        low, high = knob.tuned_at(scenario.line_rate_bps)
-        now = base
-        if knob.name == "kmin":  # the other threshold stays where it is
-            high = now["kmax"]
-        if knob.name == "kmax":
-            low = now["kmin"]
-        axis = Axis(knob, values_over(knob, low, high, self.points))
-        return Plan(scenario, base, [axis], self.seeds, self.intervals)
+def grid_of(knob: Knob, case: Case, points: int = 6) -> Grid:
+    """Return the sweep of one knob over the range that tuners reach."""
+    base = case.loaded.default_setting()
+    low, high = knob.tuned_at(case.loaded.line_rate_bps)
+    if knob.name == "kmin":  # the other threshold stays where it is
+        high = base["kmax"]
+    if knob.name == "kmax":
+        low = base["kmin"]
+    return Grid(case, base, [Axis(knob, values_over(knob, low, high, points))])
 
 
 @dataclass(frozen=True)
@@ -79,20 +68,29 @@ class Line:
 
 
 def measure_directions(
-    plan: DirectionPlan, out: Path, workers: int | None = None, progress: Progress | None = None
+    grids: Sequence[Grid],
+    seeds: int,
+    intervals: int,
+    out: Path,
+    workers: int | None = None,
+    progress: Progress | None = None,
 ) -> list[Line]:
     """Sweep every knob; what is finished in ``out`` is not run again. RunError names failures."""
-    knobs = knob_table(load_scenario(plan.scenario).table.scheme).rows
     trials = {
-        (knob.name, *key): trial
-        for knob in knobs
-        for key, trial in plan.of(knob).trials(out / knob.name).items()
+        (name, *key): trial
+        for name, grid in ((grid.axes[0].knob.name, grid) for grid in grids)
+        for key, trial in grid.trials(grid.study(seeds, intervals), out / name).items()
     }
     found = carried_out(trials, workers, progress)
     return [
         Line(name, point[0], seed, *(float(f"{one[f]:.6g}") for f in FIGURES.values()))
         for (name, point, seed), one in _ordered(found)
     ]
+
+
+def grids_of(case: Case, points: int) -> list[Grid]:
+    """Return the sweep of every knob that the case's scheme has."""
+    return [grid_of(knob, case, points) for knob in knob_table(case.loaded.table.scheme).rows]
 
 
 def _ordered(

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.sweep.plan import Plan, Point
+from dcqcn_gym.benchmarks.study.plan import Study
+from dcqcn_gym.benchmarks.sweep.plan import Grid, Point
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import linear_axis, log_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
@@ -27,67 +28,73 @@ Found = Mapping[tuple[Point, int], Mapping[str, float]]
 HEIGHT = 200
 
 
-def mean_of(found: Found, plan: Plan, point: Point, name: str) -> Estimate:
+def mean_of(found: Found, study: Study, point: Point, name: str) -> Estimate:
     """Return a metric at a point with its interval over the seeds, in SI units."""
-    return estimate([found[point, seed][name] for seed in plan.every_seed])
+    return estimate([found[point, seed][name] for seed in study.every_seed])
 
 
-def table_of(plan: Plan, found: Found, names: Sequence[str]) -> Table:
+def table_of(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> Table:
     """Return a line per point with the chosen metrics."""
     rows = [
         [
             *(f"{value:.6g}" for value in point),
             *(
-                with_interval(mean_of(found, plan, point, name), ".4g", metric(name).scale)
+                with_interval(mean_of(found, study, point, name), ".4g", metric(name).scale)
                 for name in names
             ),
         ]
-        for point in plan.points
+        for point in grid.points
     ]
-    heads = [f"{axis.knob.name}, {axis.knob.unit}" for axis in plan.axes]
+    heads = [f"{axis.knob.name}, {axis.knob.unit}" for axis in grid.axes]
     return Table((*heads, *(metric(name).heading for name in names)), rows, words=0)
 
 
-def write_all(plan: Plan, found: Found, names: Sequence[str], out: Path) -> list[Path]:
+def write_all(
+    grid: Grid, study: Study, found: Found, names: Sequence[str], out: Path
+) -> list[Path]:
     """Write every file of a sweep; return their paths. ``names``: the metrics that are drawn."""
-    write_atomically(out / "sweep.csv", _csv(plan, found))
-    picture = _curves(plan, found, names) if len(plan.axes) == 1 else _surface(plan, found, names)
+    write_atomically(out / "sweep.csv", _csv(grid, study, found))
+    picture = (
+        _curves(grid, study, found, names)
+        if len(grid.axes) == 1
+        else _surface(grid, study, found, names)
+    )
     write_atomically(out / "sweep.svg", picture.encode())
-    knobs = [axis.knob.name for axis in plan.axes]
+    knobs = [axis.knob.name for axis in grid.axes]
     rows = [
         {
             **dict(zip(knobs, point, strict=True)),
-            **{name: mean_of(found, plan, point, name) for name in METRICS},
+            **{name: mean_of(found, study, point, name) for name in METRICS},
         }
-        for point in plan.points
+        for point in grid.points
     ]
     results = write_results(
-        out, "sweep", rows, scenarios=[plan.scenario], seeds={"run": plan.every_seed},
-        figures={"plan": plan.identity(), "knobs": knobs},
+        out, "sweep", rows, scenarios=[grid.case.loaded], seeds={"run": study.every_seed},
+        figures={"plan": grid.identity(study), "knobs": knobs},
     )  # fmt: skip
     return [out / "sweep.csv", results, out / "sweep.svg"]
 
 
-def _csv(plan: Plan, found: Found) -> bytes:
+def _csv(grid: Grid, study: Study, found: Found) -> bytes:
     """Return a line per run: knobs in NVIDIA's units, seed, every metric in SI units."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*(axis.knob.name for axis in plan.axes), "seed", *METRICS))
-    for point in plan.points:
-        for seed in plan.every_seed:
+    writer.writerow((*(axis.knob.name for axis in grid.axes), "seed", *METRICS))
+    for point in grid.points:
+        for seed in study.every_seed:
             values = (found[point, seed][name] for name in METRICS)
             cells = ("" if np.isnan(value) else f"{value:.9g}" for value in values)
             writer.writerow((*(f"{value:.10g}" for value in point), seed, *cells))
     return text.getvalue().encode()
 
 
-def _curves(plan: Plan, found: Found, names: Sequence[str]) -> str:
-    (axis,) = plan.axes
+def _curves(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> str:
+    (axis,) = grid.axes
     x = np.array(axis.values)
     along = log_axis([x]) if axis.knob.log and x.min() > 0 else linear_axis([x])
     panels = []
     for i, name in enumerate(names):
-        means = [mean_of(found, plan, point, name) for point in plan.points]
+        means = [mean_of(found, study, point, name) for point in grid.points]
         y, low, high = (
             np.array([np.nan if v is None else v for v in values]) * metric(name).scale
             for values in ([e.mean for e in means], [e.low for e in means], [e.high for e in means])
@@ -104,8 +111,8 @@ def _curves(plan: Plan, found: Found, names: Sequence[str]) -> str:
     return Chart(panels).file()
 
 
-def _surface(plan: Plan, found: Found, names: Sequence[str]) -> str:
-    across, up = plan.axes
+def _surface(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> str:
+    across, up = grid.axes
     labels = [
         (f"{axis.knob.name}, {axis.knob.unit}", [f"{value:.5g}" for value in axis.values])
         for axis in (across, up)
@@ -115,7 +122,7 @@ def _surface(plan: Plan, found: Found, names: Sequence[str]) -> str:
             metric(name).heading,
             np.array(
                 [
-                    [mean_of(found, plan, (a, b), name).mean for a in across.values]
+                    [mean_of(found, study, (a, b), name).mean for a in across.values]
                     for b in up.values
                 ]
             )

@@ -1,4 +1,4 @@
-"""What is swept: knobs with their values, on which scenario, how long, with which seeds.
+"""What is swept: knobs with their values on a scenario, as the entries of a study.
 
 Every point is a run of its own per seed, a :class:`~dcqcn_gym.runs.trials.Trial`. The swept setting
 is in force from time 0 on, so the warm-up belongs to it as well. All points meet the same traffic.
@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dcqcn_gym.benchmarks.study.plan import Case, Study
+from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Knob, Setting
@@ -25,16 +27,15 @@ from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.campaign import Progress, raise_failures
 from dcqcn_gym.runs.log import read_run, write_json
 from dcqcn_gym.runs.log_line import setting_json
-from dcqcn_gym.runs.loop import RunSpec
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.results import scenario_digest
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.trials import Trial, carry_out
 
 __all__ = [
     "PLAN_FILE",
     "Axis",
-    "Plan",
+    "Grid",
     "Point",
     "carried_out",
     "measured",
@@ -45,6 +46,7 @@ __all__ = [
 
 PLAN_FILE = "sweep.json"
 POINTS = 8
+TUNER = "do-nothing"
 
 Key = TypeVar("Key", bound=Hashable)
 Point = tuple[float, ...]
@@ -75,7 +77,7 @@ def parse_axis(text: str, scenario: Scenario, points: int = POINTS) -> Axis:
 
     ``points`` values between two ends; ``KNOB`` alone goes over the range that tuners reach.
     Raises ConfigError (form, the knob's own range) or UnknownNameError with near names; how knobs
-    stand to each other is for :meth:`Plan.check`, which knows all of them.
+    stand to each other is for :meth:`Grid.study`, which knows all of them.
     """
     name, given, values = (part.strip() for part in text.partition("="))
     knob = scenario.table[knob_name(name, scenario.table.knobs)]
@@ -123,25 +125,17 @@ def _number(text: str, value: str) -> float:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A sweep: every combination of the axes' values on ``base``, with seeds 1 to ``seeds``."""
+class Grid:
+    """The points of a sweep: every combination of the axes' values on ``base``."""
 
-    scenario: Scenario
+    case: Case
     base: Setting
     axes: Sequence[Axis]
-    seeds: int = 3
-    intervals: int = 20
-    backend: str = "native"
 
     @property
     def points(self) -> list[Point]:
         """Every combination of values, the last knob quickest."""
         return list(product(*(axis.values for axis in self.axes)))
-
-    @property
-    def every_seed(self) -> list[int]:
-        """The seeds of the traffic."""
-        return list(range(1, self.seeds + 1))
 
     def setting(self, point: Point) -> Setting:
         """Return the setting of a point."""
@@ -153,47 +147,58 @@ class Plan:
         pairs = zip(self.axes, point, strict=True)
         return "+".join(f"{axis.knob.name}-{_digits(value)}" for axis, value in pairs)
 
-    def check(self) -> None:
-        """Raise ConfigError for a point that is no legal setting, before anything runs."""
+    def study(self, seeds: int, intervals: int, backend: str = "native") -> Study:
+        """Return the study of all points; ConfigError for one that is no legal setting."""
+        rate = self.case.loaded.line_rate_bps
+        entries = []
         for point in self.points:
             try:
-                self.setting(point).check(self.scenario.line_rate_bps, "--knob")
+                self.setting(point).check(rate, "--knob")
             except ConfigError as error:
                 raise ConfigError(f"{error} at every point of the sweep") from None
-
-    def trials(self, out: Path) -> dict[tuple[Point, int], Trial]:
-        """Return every run by point and seed, seed by seed."""
-        folder = out / self.scenario.name
-        return {
-            (point, seed): Trial(
-                held(self.scenario, self.setting(point), seed, self.intervals, self.backend),
-                folder / self.name(point),
+            changes = _in_force(self.setting(point))
+            entries.append(
+                {"name": self.name(point), "tuner": TUNER, "changes": changes, "backend": backend}
             )
-            for seed in self.every_seed
+        data = {
+            "description": "A setting at every point, in force from time 0 on.",
+            "seeds": seeds,
+            "intervals": intervals,
+            "cases": [self.case],
+            "entries": entries,
+            "tables": [{"kind": "fresh"}],
+        }
+        return validate(data, Study, source="sweep")
+
+    def trials(self, study: Study, out: Path) -> dict[tuple[Point, int], Trial]:
+        """Return every run of the points' study by point and seed, seed by seed."""
+        found = study.trials(out)
+        return {
+            (point, seed): found[self.case.title, self.name(point)][i]
+            for i, seed in enumerate(study.every_seed)
             for point in self.points
         }
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self, study: Study) -> dict[str, Any]:
         """Return what two sweeps in one folder have to share."""
+        scenario = self.case.loaded
         return {
-            "scenario": self.scenario.name,
-            "sha256": scenario_digest(self.scenario),
+            "scenario": scenario.name,
+            "sha256": scenario_digest(scenario),
             "base": setting_json(self.base),
-            "intervals": self.intervals,
-            "backend": self.backend,
+            "intervals": study.intervals,
+            "backend": study.entries[0].backend,
         }
 
 
-def held(scenario: Scenario, setting: Setting, seed: int, intervals: int, backend: str) -> RunSpec:
-    """Return the run of a setting that is in force from time 0 on."""
-    initial = {"initial": setting_json(setting)}
-    return RunSpec(
-        changed_scenario(scenario, initial, "sweep"), "do-nothing", seed, intervals, backend
-    )
+def _in_force(setting: Setting) -> dict[str, Any]:
+    """Return what makes a setting a scenario's first one."""
+    return {"initial": setting_json(setting)}
 
 
 def produce(
-    plan: Plan,
+    grid: Grid,
+    study: Study,
     out: Path,
     *,
     workers: int | None = None,
@@ -205,13 +210,13 @@ def produce(
     Raises RunError if ``out`` holds a sweep of another scenario, base or length (unless ``force``),
     or naming what failed; what is finished stays.
     """
-    plan.check()
-    trials = plan.trials(out)
+    trials = grid.trials(study, out)
     next(iter(trials.values())).spec.check()
+    new = grid.identity(study)
     if not force:
-        _check_same(plan, out)
+        _check_same(new, out)
     out.mkdir(parents=True, exist_ok=True)
-    write_json(out / PLAN_FILE, plan.identity())
+    write_json(out / PLAN_FILE, new)
     return carried_out(trials, workers, progress)
 
 
@@ -223,12 +228,11 @@ def carried_out(
     return {key: metrics_of(Series.of(read_run(one.log))) for key, one in trials.items()}
 
 
-def _check_same(plan: Plan, out: Path) -> None:
+def _check_same(new: Mapping[str, Any], out: Path) -> None:
     try:
         old = json.loads((out / PLAN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return
-    new = plan.identity()
     differing = [key for key in new if not isinstance(old, dict) or old.get(key) != new[key]]
     if differing:
         what = "scenario" if differing[0] == "sha256" else differing[0]
@@ -243,7 +247,8 @@ def measured(
 ) -> tuple[dict[str, float], int]:
     """Run one point without keeping its log; return its metrics and the packet-hops."""
     with TemporaryDirectory() as folder:
-        job = RunJob(held(scenario, setting, seed, intervals, "native"), Path(folder) / "run.jsonl")
+        spec = Row(TUNER, changes=_in_force(setting)).spec(scenario, seed, intervals, "native")
+        job = RunJob(spec, Path(folder) / "run.jsonl")
         job.run()
         run = Series.of(read_run(job.path))
     return metrics_of(run), int(run.column("packet_hops").sum())

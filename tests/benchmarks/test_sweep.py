@@ -11,26 +11,29 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.study.plan import Case
 from dcqcn_gym.benchmarks.sweep.directions import (
-    DirectionPlan,
     Line,
     directions,
     directions_table,
+    grid_of,
+    grids_of,
     measure_directions,
     read_directions,
 )
-from dcqcn_gym.benchmarks.sweep.plan import Plan, measured, parse_axis, produce, values_over
+from dcqcn_gym.benchmarks.sweep.plan import Grid, measured, parse_axis, produce, values_over
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.core.knobs import KNOBS
-from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.metrics import METRICS, metric
 from dcqcn_gym.report.surface import surface_file
 
 ROOT = Path(__file__).resolve().parents[2]
-MINI = load_scenario("mini-llm-alltoall")
+CASE = Case(scenario="mini-llm-alltoall")
+MINI = CASE.loaded
 KMAX = parse_axis("kmax=100,400", MINI)
-PLAN = Plan(MINI, MINI.initial_setting(), [KMAX], seeds=2, intervals=2)
+GRID = Grid(CASE, MINI.initial_setting(), [KMAX])
+STUDY = GRID.study(seeds=2, intervals=2)
 
 
 def sweep(*words: str) -> tuple[int, str]:
@@ -68,18 +71,18 @@ def test_knobs_stand_to_each_other_as_at_the_points() -> None:
     """What the scenario has of the other threshold does not count where a sweep sets it."""
     base = MINI.initial_setting().replace({"kmax": 3000})
     low, high = (parse_axis(text, MINI) for text in ("kmin=1000,2000", "kmax=2000,4000"))
-    Plan(MINI, base, [low]).check()
-    Plan(MINI, MINI.initial_setting(), [low, high]).check()
+    Grid(CASE, base, [low]).study(1, 1)
+    Grid(CASE, MINI.initial_setting(), [low, high]).study(1, 1)
     with pytest.raises(ConfigError, match=r"kmin = 1000 KB is larger .* at every point"):
-        Plan(MINI, MINI.initial_setting(), [low]).check()
+        Grid(CASE, MINI.initial_setting(), [low]).study(1, 1)
     with pytest.raises(ConfigError, match=r"kmin = 2000 KB is larger than kmax = 1500 KB"):
-        Plan(MINI, base, [low, parse_axis("kmax=1500", MINI)]).check()
+        Grid(CASE, base, [low, parse_axis("kmax=1500", MINI)]).study(1, 1)
 
 
 def test_points_are_runs_of_their_settings_and_a_sweep_goes_on(tmp_path: Path) -> None:
-    found = produce(PLAN, tmp_path, workers=1)
+    found = produce(GRID, STUDY, tmp_path, workers=1)
     assert set(found) == {((kmax,), seed) for kmax in (100.0, 400.0) for seed in (1, 2)}
-    alone, hops = measured(MINI, PLAN.setting((100.0,)), 2, 2)
+    alone, hops = measured(MINI, GRID.setting((100.0,)), 2, 2)
     assert alone == pytest.approx(found[(100.0,), 2], nan_ok=True)
     assert hops > 0
     assert found[(100.0,), 1]["throughput"] != found[(400.0,), 1]["throughput"]
@@ -89,20 +92,20 @@ def test_points_are_runs_of_their_settings_and_a_sweep_goes_on(tmp_path: Path) -
     torn, whole = sorted(logs)[:2]
     torn.write_bytes(logs[torn][:-300])
     before = whole.stat().st_mtime_ns
-    more = replace(PLAN, axes=[parse_axis("kmax=100,200,400", MINI)])
-    again = produce(more, tmp_path, workers=1)
+    more = replace(GRID, axes=[parse_axis("kmax=100,200,400", MINI)])
+    again = produce(more, more.study(2, 2), tmp_path, workers=1)
     assert torn.read_bytes() == logs[torn]
     assert whole.stat().st_mtime_ns == before
     assert all(again[key] == pytest.approx(found[key], nan_ok=True) for key in found)
-    for other, what in ((replace(PLAN, intervals=3), "intervals"), (_hadoop(), "scenario")):
+    for other, intervals, what in ((GRID, 3, "intervals"), (_hadoop(), 2, "scenario")):
         with pytest.raises(RunError, match=f"holds a sweep with another {what}"):
-            produce(other, tmp_path, workers=1)
-    produce(replace(PLAN, intervals=1), tmp_path, workers=1, force=True)
+            produce(other, other.study(2, intervals), tmp_path, workers=1)
+    produce(GRID, GRID.study(2, 1), tmp_path, workers=1, force=True)
 
 
-def _hadoop() -> Plan:
-    other = load_scenario("mini-fb-hadoop")
-    return Plan(other, other.initial_setting(), [KMAX], seeds=2, intervals=2)
+def _hadoop() -> Grid:
+    other = Case(scenario="mini-fb-hadoop")
+    return Grid(other, other.loaded.initial_setting(), [KMAX])
 
 
 def test_the_command_writes_curves(tmp_path: Path) -> None:
@@ -190,12 +193,11 @@ def test_directions_by_hand() -> None:
 
 def test_the_kept_directions_are_of_every_knob_and_value() -> None:
     lines = read_directions()
-    plan = DirectionPlan()
     for name, knob in KNOBS.items():
         # numpy's pow may differ in a last digit from that of the machine that measured
         values = {f"{line.value:.12g}" for line in lines if line.knob == name}
-        assert values == {f"{value:.12g}" for value in plan.of(knob).axes[0].values}
-        assert {line.seed for line in lines if line.knob == name} == set(range(1, plan.seeds + 1))
+        assert values == {f"{value:.12g}" for value in grid_of(knob, CASE).axes[0].values}
+        assert {line.seed for line in lines if line.knob == name} == set(range(1, 6))
 
 
 def test_a_file_without_directions_is_refused(tmp_path: Path) -> None:
@@ -206,8 +208,7 @@ def test_a_file_without_directions_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_directions_are_measured_for_every_knob(tmp_path: Path) -> None:
-    plan = DirectionPlan(points=2, seeds=2, intervals=1)
-    lines = measure_directions(plan, tmp_path, workers=2)
+    lines = measure_directions(grids_of(CASE, 2), 2, 1, tmp_path, workers=2)
     assert len(lines) == 2 * 2 * len(KNOBS)
     assert len(directions_table(directions(lines)).rows) == len(KNOBS)
 
@@ -215,9 +216,9 @@ def test_directions_are_measured_for_every_knob(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_kept_directions_come_out_again() -> None:
     kept = {(line.knob, line.value, line.seed): line for line in read_directions()}
-    plan = DirectionPlan().of(KNOBS["rp_gd"])
-    for point in plan.points:
-        values, _ = measured(plan.scenario, plan.setting(point), 1, plan.intervals)
+    grid = grid_of(KNOBS["rp_gd"], CASE)
+    for point in grid.points:
+        values, _ = measured(MINI, grid.setting(point), 1, 20)
         line = kept["rp_gd", point[0], 1]
         assert values["throughput"] == pytest.approx(line.tp, rel=1e-5)
         assert values["rtt"] == pytest.approx(line.rtt, rel=1e-5)

@@ -18,7 +18,7 @@ from dcqcn_gym.runs.options import (
 )
 
 if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.sweep.plan import Plan
+    from dcqcn_gym.benchmarks.sweep.plan import Grid
 
 __all__ = ["sweep"]
 
@@ -65,44 +65,36 @@ def sweep(
     names = [name.strip() for name in metric.split(",")]
     for name in names:
         known(name)
-    plan = _plan(scenario, knob, assign or [], points, seeds, intervals, backend)
+    grid = _grid(scenario, knob, assign or [], points)
+    study = grid.study(seeds, intervals, backend)
     go_on = f"{out} holds every finished interval: the same command continues it"
     with (
         claim(out, "sweep", force=force),
         interruptible(go_on),
         open_progress(quiet=quiet) as progress,
     ):
-        found = produce(plan, out, workers=jobs, progress=progress, force=force)
-        files = write_all(plan, found, names, out)
-    print_tables([table_of(plan, found, names)])
+        found = produce(grid, study, out, workers=jobs, progress=progress, force=force)
+        files = write_all(grid, study, found, names, out)
+    print_tables([table_of(grid, study, found, names)])
     for path in files:
         typer.echo(path, err=True)
 
 
-def _plan(
-    scenario: str,
-    knobs: list[str],
-    assign: list[str],
-    points: int,
-    seeds: int,
-    intervals: int,
-    backend: str,
-) -> Plan:
-    from dcqcn_gym.benchmarks.sweep.plan import Plan, parse_axis
+def _grid(scenario: str, knobs: list[str], assign: list[str], points: int) -> Grid:
+    from dcqcn_gym.benchmarks.study.plan import Case
+    from dcqcn_gym.benchmarks.sweep.plan import Grid, parse_axis
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.knobs import Setting
-    from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.simulate.run import parse_assignments
 
     if len(knobs) > 2:
         raise ConfigError(f"--knob is given {len(knobs)} times; a sweep has one or two knobs")
-    chosen = load_scenario(scenario)
+    case = Case(scenario=scenario)
+    chosen = case.loaded
     base = parse_assignments(assign, chosen.initial_setting(), chosen.line_rate_bps)
     if not isinstance(base, Setting):
         raise ConfigError("--set: a sweep holds one setting for all devices; leave the group out")
     axes = [parse_axis(text, chosen, points) for text in knobs]
     if len({axis.knob.name for axis in axes}) < len(axes):
         raise ConfigError(f"--knob names {axes[0].knob.name} twice; give two knobs")
-    plan = Plan(chosen, base, axes, seeds, intervals, backend)
-    plan.check()
-    return plan
+    return Grid(case, base, axes)
