@@ -34,8 +34,9 @@ from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
-from dcqcn_gym.core.packed import MOST_BYTES, PACKED, pack, read_packed
+from dcqcn_gym.core.packed import PACKED, pack, read_packed
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_atomically, write_json
+from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.rows import Row
 
 __all__ = ["RUNS_FILE", "Committed", "open_committed", "ranking_text", "rerun", "write_committed"]
@@ -76,7 +77,7 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
             found += _without_default(lines[entry.name] or (), default)
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in found)
     _write_packed(out / RUNS_FILE, text)
-    results = parse_json(read_text(out / RESULTS_FILE, MOST_BYTES))
+    results = read_results(out / RESULTS_FILE, "leaderboard").data()
     _write_packed(out / RESULTS_FILE, json.dumps(results, separators=(",", ":")) + "\n")
     if not any(cost.runs for cost in write_cost(committed, out)):
         (out / COST_FILE).unlink()

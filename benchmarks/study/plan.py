@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml, validate
+from dcqcn_gym.core.config import CONFIGS, StrictModel, load_json, load_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.campaign import Progress, raise_failures
@@ -165,6 +164,14 @@ class Study(StrictModel):
         ]
 
 
+class StudyFile(StrictModel):
+    """``study.json``: the plan, and for each log the digest of the tuner that made it."""
+
+    plan: dict[str, Any]
+    """Of the last call, for people; what it names need not exist any more."""
+    logs: dict[str, str | None]
+
+
 def _folder(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)
 
@@ -212,8 +219,8 @@ def _forget_others(
     """
     path = out / PLAN_FILE
     try:
-        known = dict(parse_json(read_file(path))["logs"])
-    except (ValueError, KeyError, TypeError):  # a ConfigError is one
+        known = load_json(path, StudyFile).logs
+    except ConfigError:
         known = {}
     now = {e.name: tuner_digest(e.row.tuner, e.tuner_args) for e in study.entries}
     for (_, name), several in trials.items():
@@ -222,4 +229,5 @@ def _forget_others(
             if now[name] is None or known.get(key) != now[name]:
                 log.unlink(missing_ok=True)
             known[key] = now[name]
-    write_json(path, {"plan": study.model_dump(mode="json"), "logs": known})
+    made = StudyFile(plan=study.model_dump(mode="json"), logs=known)
+    write_json(path, made.model_dump())

@@ -70,7 +70,7 @@ def write_all(
     ]
     results = write_results(
         out, "sweep", rows, scenarios=[grid.case.loaded], seeds={"run": study.every_seed},
-        figures={"plan": grid.identity(study), "knobs": knobs},
+        figures={"plan": grid.identity(study).model_dump(), "knobs": knobs},
     )  # fmt: skip
     return [out / "sweep.csv", results, out / "sweep.svg"]
 

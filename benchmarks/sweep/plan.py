@@ -6,7 +6,6 @@ is in force from time 0 on, so the warm-up belongs to it as well. All points mee
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dcqcn_gym.benchmarks.study.plan import Case, Study
-from dcqcn_gym.core.config import validate
+from dcqcn_gym.core.config import StrictModel, load_json, validate
 from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Knob, Setting
@@ -179,16 +178,26 @@ class Grid:
             for point in self.points
         }
 
-    def identity(self, study: Study) -> dict[str, Any]:
+    def identity(self, study: Study) -> SweepFile:
         """Return what two sweeps in one folder have to share."""
         scenario = self.case.loaded
-        return {
-            "scenario": scenario.name,
-            "sha256": scenario_digest(scenario),
-            "base": setting_json(self.base),
-            "intervals": study.intervals,
-            "backend": study.entries[0].backend,
-        }
+        return SweepFile(
+            scenario=scenario.name,
+            sha256=scenario_digest(scenario),
+            base=setting_json(self.base),
+            intervals=study.intervals,
+            backend=study.entries[0].backend,
+        )
+
+
+class SweepFile(StrictModel):
+    """``sweep.json``: what every run of a sweep shares."""
+
+    scenario: str
+    sha256: str
+    base: dict[str, Any]
+    intervals: int
+    backend: str
 
 
 def _in_force(setting: Setting) -> dict[str, Any]:
@@ -216,7 +225,7 @@ def produce(
     if not force:
         _check_same(new, out)
     out.mkdir(parents=True, exist_ok=True)
-    write_json(out / PLAN_FILE, new)
+    write_json(out / PLAN_FILE, new.model_dump())
     return carried_out(trials, workers, progress)
 
 
@@ -228,12 +237,15 @@ def carried_out(
     return {key: metrics_of(Series.of(read_run(one.log))) for key, one in trials.items()}
 
 
-def _check_same(new: Mapping[str, Any], out: Path) -> None:
-    try:
-        old = json.loads((out / PLAN_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+def _check_same(new: SweepFile, out: Path) -> None:
+    path = out / PLAN_FILE
+    if not path.exists():
         return
-    differing = [key for key in new if not isinstance(old, dict) or old.get(key) != new[key]]
+    try:
+        old, now = load_json(path, SweepFile).model_dump(), new.model_dump()
+    except ConfigError as error:
+        raise RunError(f"{error}; give another --out, or --force to replace it") from None
+    differing = [key for key in now if old[key] != now[key]]
     if differing:
         what = "scenario" if differing[0] == "sha256" else differing[0]
         raise RunError(

@@ -100,6 +100,9 @@ def test_points_are_runs_of_their_settings_and_a_sweep_goes_on(tmp_path: Path) -
     for other, intervals, what in ((GRID, 3, "intervals"), (_hadoop(), 2, "scenario")):
         with pytest.raises(RunError, match=f"holds a sweep with another {what}"):
             produce(other, other.study(2, intervals), tmp_path, workers=1)
+    (tmp_path / "sweep.json").write_text('{"scenario": "a"}')
+    with pytest.raises(RunError, match=r"sweep.json: .* or --force to replace it"):
+        produce(GRID, STUDY, tmp_path, workers=1)
     produce(GRID, GRID.study(2, 1), tmp_path, workers=1, force=True)
 
 

@@ -14,16 +14,19 @@ from markupsafe import escape
 from dcqcn_gym.benchmarks.study.evaluation import as_json, evaluation
 from dcqcn_gym.benchmarks.study.plan import Study, produce
 from dcqcn_gym.benchmarks.study.tables import tables_of
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.packed import read_packed
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report import build_report
-from dcqcn_gym.runs.results import plain, scenario_digest, tuner_digest, write_results
+from dcqcn_gym.runs.results import plain, read_results, scenario_digest, tuner_digest, write_results
 from dcqcn_gym.runs.table import MISSING, Table, as_markdown, number, with_interval
 from dcqcn_gym.testing.plugins import install_plugin
 from dcqcn_gym.tuners.policy import load_policy
 from synthetic_run import write_run
 
 MINI = load_scenario("mini-fb-hadoop")
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def strict(path: Path) -> dict[str, object]:
@@ -50,6 +53,27 @@ def test_unknown_numbers_are_null_and_everything_else_is_kept(tmp_path: Path) ->
         "a": {"tuner": "random", "arguments": {}, "sha256": tuner_digest("random")}
     }
     assert found["rows"] == [plain(row)]
+    assert read_results(path, "toy").data() == found
+
+
+def test_what_is_no_result_of_the_command_is_refused(tmp_path: Path) -> None:
+    path = write_results(tmp_path, "toy", [], scenarios=[], seeds={})
+    whole = path.read_text()
+    for old, new, said in (
+        ('"schema": 2', '"schema": 3', "schema"),
+        ('"rows"', '"row"', "row"),
+        ('"kind": "toy"', '"kind": "compare"', "its kind is 'compare'; expected 'toy'"),
+    ):
+        path.write_text(whole.replace(old, new))
+        with pytest.raises(ConfigError, match=said):
+            read_results(path, "toy")
+
+
+@pytest.mark.parametrize("suite", ["paper-v1", "test-v1"])
+def test_committed_results_are_read_and_written_by_one_model(suite: str) -> None:
+    path = BENCHMARKS / "leaderboard" / "data" / suite / "results.json"
+    read = read_results(path, "leaderboard").data()
+    assert json.dumps(read, separators=(",", ":")) + "\n" == read_packed(path)
 
 
 def test_rows_are_in_parquet_where_pyarrow_is(tmp_path: Path) -> None:

@@ -25,9 +25,8 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     read_verification,
     verdict_file,
 )
-from dcqcn_gym.core.errors import DcqcnGymError, RunError, quote
-from dcqcn_gym.core.files import parse_json
-from dcqcn_gym.core.packed import read_packed
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, quote
+from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.tuners import TUNERS
 
 __all__ = ["SHOWN_STATUSES", "SiteEntry", "SiteSuite", "load_suites"]
@@ -244,26 +243,27 @@ def _best_of(suite: SiteSuite, entry: SiteEntry) -> dict[str, dict[str, Any]]:
 
 def _read(folder: Path) -> SiteSuite:
     path = folder / "results.json"
-    text = read_packed(path)
+    anew = f"dcqcn-gym bench report {folder} makes it anew from the logs"
     try:
-        data = parse_json(text)
-        if data["kind"] != "leaderboard":
-            raise ValueError(f"its kind is {quote(data['kind'])}")
-        figures, costs = data["figures"], cost_entries(folder)
-        asked = max(int(line["repetitions"]) for line in data["rows"])
+        data = read_results(path, "leaderboard")
+    except ConfigError as error:
+        raise RunError(f"{error}; {anew}") from None
+    try:
+        figures, costs = data.figures, cost_entries(folder)
+        asked = max(int(line["repetitions"]) for line in data.rows)
         entries = [
             SiteEntry(
                 name=line["entry"],
                 line=line,
                 details=figures["entries"].get(line["entry"], {}),
-                tuner=data["tuners"][line["entry"]],
-                versions=data["versions"],
+                tuner=data.tuners[line["entry"]].model_dump(),
+                versions=data.versions,
                 verification=Verification("self-reported"),
                 folder=folder,
                 cost=costs.get(line["entry"], {}),
                 asked=asked,
             )
-            for line in data["rows"]
+            for line in data.rows
         ]
         return SiteSuite(
             figures["suite"], figures["suite_digest"], figures["protocol"], figures["files"],
@@ -271,8 +271,7 @@ def _read(folder: Path) -> SiteSuite:
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
-            f"{path} is not the file of a leaderboard's results: {quote(str(error))}; "
-            f"dcqcn-gym bench report {folder} makes it anew from the logs"
+            f"{path} is not the file of a leaderboard's results: {quote(str(error))}; {anew}"
         ) from None
 
 

@@ -1,10 +1,8 @@
 """``results.json``: every figure of a page for programs, and what the figures were made from.
 
-``schema`` is the layout's version. ``versions``, the digests of ``scenarios`` (of their canonical
-JSON) and of the ``tuners``' code, and ``seeds`` say what to repeat; ``rows`` are the lines of the
-page's table, ``figures`` whatever else it shows. Numbers that are unknown or infinite are null.
-With pyarrow (extra ``parquet``) the rows are in ``results.parquet`` as well, nested names joined
-by dots.
+:class:`Results` describes it for who writes and who reads. Numbers that are unknown or infinite
+are null. With pyarrow (extra ``parquet``) the rows are in ``results.parquet`` as well, nested names
+joined by dots.
 """
 
 from __future__ import annotations
@@ -21,10 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 import dcqcn_gym
-from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.config import StrictModel, json_object, validate
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, quote
 from dcqcn_gym.core.files import read_file
+from dcqcn_gym.core.packed import read_packed
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import SCHEMA, write_atomically, write_json
@@ -35,7 +36,9 @@ from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
 
 __all__ = [
     "RESULTS_SCHEMA",
+    "Results",
     "plain",
+    "read_results",
     "scenario_digest",
     "tuner_digest",
     "write_parquet",
@@ -50,6 +53,49 @@ RESULTS_SCHEMA = 2
 
 TunerCall = tuple[str, Mapping[str, Any]]
 """A tuner and its arguments."""
+
+
+class ScenarioOf(StrictModel):
+    """What a scenario was: the sha256 of its canonical JSON."""
+
+    sha256: str
+
+
+class TunerOf(StrictModel):
+    """Which tuner a row's name stands for; ``sha256`` is that of its code, null if unknown."""
+
+    tuner: str
+    arguments: dict[str, Any]
+    sha256: str | None
+
+
+class Results(StrictModel):
+    """The file. ``versions``, digests and ``seeds`` say what to repeat.
+
+    ``kind`` is the command that wrote it, ``rows`` are the lines of the page's table, ``figures``
+    whatever else it shows.
+    """
+
+    schema_version: int = Field(alias="schema", ge=RESULTS_SCHEMA, le=RESULTS_SCHEMA)
+    kind: str
+    versions: dict[str, Any]
+    scenarios: dict[str, ScenarioOf]
+    tuners: dict[str, TunerOf]
+    seeds: dict[str, list[Any]]
+    rows: list[dict[str, Any]]
+    figures: dict[str, Any]
+
+    def data(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return self.model_dump(by_alias=True)
+
+
+def read_results(path: Path, kind: str) -> Results:
+    """Return a file, packed or not, that a command of this kind wrote; ConfigError otherwise."""
+    data = json_object(read_packed(path), str(path))
+    if data.get("kind") != kind:
+        raise ConfigError(f"{path}: its kind is {quote(data.get('kind'))}; expected {kind!r}")
+    return validate(data, Results, source=str(path))
 
 
 def write_results(
@@ -67,29 +113,28 @@ def write_results(
     ``kind`` is the command's name. ``tuners`` are those of the rows by the rows' names.
     """
     models = [s.model_dump(mode="json") if isinstance(s, Scenario) else s for s in scenarios]
-    table = [plain(row) for row in rows]
-    path = out / "results.json"
-    value = {
-        "schema": RESULTS_SCHEMA,
-        "kind": kind,
-        "versions": {
+    found = Results(
+        schema=RESULTS_SCHEMA,
+        kind=kind,
+        versions={
             "dcqcn_gym": dcqcn_gym.__version__,
             "observation": OBSERVATION_VERSION,
             "log_schema": SCHEMA,
             "python": platform.python_version(),
             "numpy": np.__version__,
         },
-        "scenarios": {str(s.get("name")): {"sha256": scenario_digest(s)} for s in models},
-        "tuners": {
-            name: {"tuner": tuner, "arguments": dict(given), "sha256": tuner_digest(tuner, given)}
+        scenarios={str(s.get("name")): ScenarioOf(sha256=scenario_digest(s)) for s in models},
+        tuners={
+            name: TunerOf(tuner=tuner, arguments=plain(given), sha256=tuner_digest(tuner, given))
             for name, (tuner, given) in (tuners or {}).items()
         },
-        "seeds": seeds,
-        "rows": table,
-        "figures": figures or {},
-    }
-    write_json(path, plain(value))
-    write_parquet(out / "results.parquet", table)
+        seeds=plain(seeds),
+        rows=[plain(row) for row in rows],
+        figures=plain(figures or {}),
+    )
+    path = out / "results.json"
+    write_json(path, found.data())
+    write_parquet(out / "results.parquet", found.rows)
     return path
 
 
