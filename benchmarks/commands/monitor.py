@@ -106,12 +106,7 @@ def _explain(
 ) -> None:
     from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.monitors.history import history_jobs, history_table
-    from dcqcn_gym.benchmarks.monitors.networks import (
-        LOADS,
-        accounts,
-        explanation,
-        network_jobs,
-    )
+    from dcqcn_gym.benchmarks.monitors.networks import LOADS, accounts, explanation, network_jobs
     from dcqcn_gym.benchmarks.monitors.study import Plan, produce, results
     from dcqcn_gym.runs.progress import open_progress
 

@@ -116,13 +116,7 @@ def write_results(
     found = Results(
         schema=RESULTS_SCHEMA,
         kind=kind,
-        versions={
-            "dcqcn_gym": dcqcn_gym.__version__,
-            "observation": OBSERVATION_VERSION,
-            "log_schema": SCHEMA,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
+        versions=_versions(),
         scenarios={str(s.get("name")): ScenarioOf(sha256=scenario_digest(s)) for s in models},
         tuners={
             name: TunerOf(tuner=tuner, arguments=plain(given), sha256=tuner_digest(tuner, given))
@@ -136,6 +130,16 @@ def write_results(
     write_json(path, found.data())
     write_parquet(out / "results.parquet", found.rows)
     return path
+
+
+def _versions() -> dict[str, Any]:
+    return {
+        "dcqcn_gym": dcqcn_gym.__version__,
+        "observation": OBSERVATION_VERSION,
+        "log_schema": SCHEMA,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
 
 
 def plain(value: object) -> Any:
