@@ -17,7 +17,7 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.backends.ns3_bridge import backend_session
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulate.run import Extras, simulate
 from dcqcn_gym.simulate.trace import TRACE_FILES, parse_trace
 
 STORM = load_scenario("mini-storm").model_copy(update={"monitor_interval_us": 250.0})
@@ -100,7 +100,14 @@ def test_traces_on_ns3_are_those_of_the_native_engine(tmp_path: Path) -> None:
     words = ("queue,rate,pause", "10us", "all", "all", "csv")
     trace = parse_trace(*words, STORM.fabric)
     for backend in ("native", "ns3"):
-        simulate(STORM, tmp_path / backend, intervals=2, seed=3, backend=backend, trace=trace)
+        simulate(
+            STORM,
+            tmp_path / backend,
+            intervals=2,
+            seed=3,
+            backend=backend,
+            extras=Extras(trace=trace),
+        )
     names = sorted(p.name for p in (tmp_path / "native").iterdir() if p.name != "timing.json")
     assert set(names) & set(TRACE_FILES) >= {"trace_ports.csv", "trace_flows.csv"}
     for name in names:

@@ -114,7 +114,9 @@ def test_the_command_writes_table_and_plot(tmp_path: Path) -> None:
     (row,) = json.loads((tmp_path / "parity.json").read_text())["rows"]
     assert row["identical"] is True
     assert row["flows"][0] > 100
-    assert (tmp_path / "parity.png").stat().st_size > 5000
+    picture = (tmp_path / "parity.svg").read_text()
+    assert "mini-fb-hadoop (1)" in picture
+    assert picture.count('class="dot"') == 3
 
 
 def test_nothing_to_compare_is_an_error() -> None:

@@ -14,7 +14,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.simulate.difference import other_setting, run_against
-from dcqcn_gym.simulate.run import FILES, simulate
+from dcqcn_gym.simulate.run import FILES, Extras, simulate
 
 SCENARIO = ("simulate", "--scenario", "mini-fb-hadoop", "--intervals", "4")
 OWN = ("--set", "kmin=20", "--set", "kmax=60")
@@ -94,7 +94,7 @@ def test_a_run_without_traffic_has_no_slowdown_and_no_makespan(tmp_path: Path) -
     )
     idle = load_scenario(path)
     other = run_against("expert", idle, seed=1, intervals=2, backend="native")
-    simulate(idle, tmp_path / "out", intervals=2, more=other.files)
+    simulate(idle, tmp_path / "out", intervals=2, extras=Extras(more=other.files))
     table = rows(tmp_path / "out" / "difference.csv")
     assert table["makespan"]["this"] == table["makespan"]["difference"] == ""
     assert other.table is not None

@@ -14,7 +14,7 @@ from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.simulate.below import Completions, Sending
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulate.run import Extras, simulate
 from dcqcn_gym.simulate.trace import Trace, parse_trace
 
 pytest.importorskip("dcqcn_gym._core")
@@ -53,7 +53,7 @@ def scenario() -> Scenario:
 
 def test_what_is_sent_adds_up(tmp_path: Path) -> None:
     chosen = scenario()
-    summary = simulate(chosen, tmp_path, intervals=2, trace=trace_of(chosen))
+    summary = simulate(chosen, tmp_path, intervals=2, extras=Extras(trace=trace_of(chosen)))
     total, parts = (columns(tmp_path / name) for name in TABLES[:2][::-1])
     assert total["time_ns"].tolist() == [20_000.0 * i for i in range(1, 101)]
     sent = total["sending_bps"].sum() * 20e-6 / 8
@@ -70,7 +70,7 @@ def test_what_is_sent_adds_up(tmp_path: Path) -> None:
 
 def test_messages_are_those_of_the_list_of_flows(tmp_path: Path) -> None:
     chosen = scenario()
-    simulate(chosen, tmp_path, intervals=2, trace=trace_of(chosen))
+    simulate(chosen, tmp_path, intervals=2, extras=Extras(trace=trace_of(chosen)))
     flows, done = columns(tmp_path / "flows.csv"), columns(tmp_path / TABLES[2])
     assert done["messages"].sum() == len(flows["src"]) > 50
     assert done["bytes"].sum() == flows["bytes"].sum()
@@ -113,7 +113,7 @@ def test_both_engines_write_the_same(tmp_path: Path) -> None:
         short = chosen.model_copy(update={"monitor_interval_us": 400.0})
         for name, backend in (("window", NativeBackend()), ("event", Event())):
             simulate(short, tmp_path / name, intervals=2, backend=backend,
-                     trace=trace_of(short), force=True)  # fmt: skip
+                     force=True, extras=Extras(trace=trace_of(short)))  # fmt: skip
         for file in TABLES:
             first, second = ((tmp_path / name / file).read_bytes() for name in ("window", "event"))
             assert first == second
@@ -125,7 +125,7 @@ def test_a_period_that_goes_on_in_the_next_interval_is_one_line(tmp_path: Path) 
     found = {}
     for every in ("3ms", "1ms", "1000s"):
         trace = parse_trace("completions", every, "switches", "all", "csv", storm.fabric)
-        simulate(storm, tmp_path, intervals=4, trace=trace, force=True)
+        simulate(storm, tmp_path, intervals=4, force=True, extras=Extras(trace=trace))
         found[every] = columns(tmp_path / "trace_completions.csv")
     for table in found.values():
         keys = list(zip(table["time_ns"], table["workload"], strict=True))

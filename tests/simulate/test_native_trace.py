@@ -16,7 +16,7 @@ from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.simulate.bins import Binned
-from dcqcn_gym.simulate.run import parse_assignments, simulate
+from dcqcn_gym.simulate.run import Extras, parse_assignments, simulate
 from dcqcn_gym.simulate.trace import Trace, parse_trace, port_names
 
 pytest.importorskip("dcqcn_gym._core")
@@ -42,11 +42,18 @@ def test_the_same_bytes_with_and_without(name: str, tmp_path: Path) -> None:
     simulate(scenario, tmp_path / "plain", intervals=3, seed=4)
     for every in ("10us", "7.3us"):
         trace = trace_of(scenario, every=every, ports="all")
-        simulate(scenario, tmp_path / every, intervals=3, seed=4, trace=trace)
+        simulate(scenario, tmp_path / every, intervals=3, seed=4, extras=Extras(trace=trace))
         for file in SAME:
             plain, traced = (tmp_path / d / file for d in ("plain", every))
             assert plain.read_bytes() == traced.read_bytes(), file
-        again = simulate(scenario, tmp_path / "again", intervals=3, seed=4, trace=trace, force=True)
+        again = simulate(
+            scenario,
+            tmp_path / "again",
+            intervals=3,
+            seed=4,
+            force=True,
+            extras=Extras(trace=trace),
+        )
         assert again["intervals"] == 3
         for file in ("trace_ports.csv", "trace_flows.csv"):
             assert (tmp_path / every / file).read_bytes() == (
@@ -60,7 +67,7 @@ def test_ports_add_up_to_the_interval_reports(tmp_path: Path) -> None:
     world.apply(STORM.initial_setting())
     reports = [world.advance() for _ in range(3)]
     trace = trace_of(STORM, ports="all", flows="none")
-    simulate(STORM, tmp_path, intervals=3, trace=trace)
+    simulate(STORM, tmp_path, intervals=3, extras=Extras(trace=trace))
     table = rows(tmp_path / "trace_ports.csv")
     names = port_names(STORM.fabric)
     assert len(table) == 3 * 25 * len(names)
@@ -81,7 +88,7 @@ def test_ports_add_up_to_the_interval_reports(tmp_path: Path) -> None:
 def test_flow_rates_fall_when_cnps_come(tmp_path: Path) -> None:
     scenario = load_scenario("incast")
     trace = trace_of(scenario, what="rate", ports="17>0", flows="3,4>0,5:0,5:9")
-    simulate(scenario, tmp_path, intervals=1, trace=trace)
+    simulate(scenario, tmp_path, intervals=1, extras=Extras(trace=trace))
     assert list(rows(tmp_path / "trace_ports.csv")[0]) == [
         "time_ns", "node", "port", "peer", "rate_bps",
     ]  # fmt: skip
@@ -181,12 +188,18 @@ def test_bad_options(change: dict[str, str], kind: type[Exception], words: str) 
 
 def test_other_backends_say_that_they_cannot(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="use --backend native"):
-        simulate(STORM, tmp_path / "out", intervals=1, backend="fake", trace=trace_of(STORM))
+        simulate(
+            STORM,
+            tmp_path / "out",
+            intervals=1,
+            backend="fake",
+            extras=Extras(trace=trace_of(STORM)),
+        )
     assert not (tmp_path / "out").exists()
 
 
 def test_a_trace_of_an_earlier_result_does_not_stay(tmp_path: Path) -> None:
-    simulate(STORM, tmp_path, intervals=1, trace=trace_of(STORM))
+    simulate(STORM, tmp_path, intervals=1, extras=Extras(trace=trace_of(STORM)))
     assert (tmp_path / "trace_ports.csv").exists()
     simulate(STORM, tmp_path, intervals=1, force=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*SAME, "timing.json"])
@@ -197,7 +210,7 @@ def test_parquet_holds_the_same(tmp_path: Path) -> None:
     scenario = load_scenario("lossy-incast")  # marks and cuts rates at once
     for kind in ("csv", "parquet"):
         trace = trace_of(scenario, what="queue,rate,pause,rp", file_format=kind)
-        simulate(scenario, tmp_path / kind, intervals=2, trace=trace)
+        simulate(scenario, tmp_path / kind, intervals=2, extras=Extras(trace=trace))
     for name in ("trace_ports", "trace_flows", "trace_rp"):
         table = parquet.read_table(tmp_path / "parquet" / f"{name}.parquet").to_pydict()
         expected = rows(tmp_path / "csv" / f"{name}.csv")
@@ -211,20 +224,27 @@ def test_parquet_without_an_event_is_a_table_without_rows(tmp_path: Path) -> Non
     parquet = pytest.importorskip("pyarrow.parquet")
     quiet = STORM.model_copy(update={"workloads": STORM.workloads[:0]})
     trace = trace_of(quiet, what="rp", file_format="parquet")
-    simulate(quiet, tmp_path, intervals=1, trace=trace)
+    simulate(quiet, tmp_path, intervals=1, extras=Extras(trace=trace))
     table = parquet.read_table(tmp_path / "trace_rp.parquet").to_pydict()
     assert "event" in table
     assert not any(table.values())
 
 
 def test_picture(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     for what in ("queue,rate,pause", "pause", "rate"):
-        simulate(STORM, tmp_path, intervals=1, trace=trace_of(STORM, what=what), force=True)
-        picture = (tmp_path / "trace.png").read_bytes()
-        assert picture.startswith(b"\x89PNG")
-    simulate(STORM, tmp_path, intervals=1, trace=trace_of(STORM, what="rate"), force=True)
-    assert (tmp_path / "trace.png").read_bytes() == picture
+        simulate(
+            STORM,
+            tmp_path,
+            intervals=1,
+            force=True,
+            extras=Extras(trace=trace_of(STORM, what=what)),
+        )
+        picture = (tmp_path / "trace.svg").read_bytes()
+        assert picture.startswith(b"<svg")
+    simulate(
+        STORM, tmp_path, intervals=1, force=True, extras=Extras(trace=trace_of(STORM, what="rate"))
+    )
+    assert (tmp_path / "trace.svg").read_bytes() == picture
 
 
 def test_bins_keep_means_and_peaks_in_bounded_memory() -> None:
@@ -279,7 +299,7 @@ def test_events_of_one_cnp_by_hand(tmp_path: Path) -> None:
         scenario.line_rate_bps,
     )
     trace = trace_of(scenario, what="rp")
-    summary = simulate(scenario, tmp_path, setting=setting, intervals=1, trace=trace)
+    summary = simulate(scenario, tmp_path, setting=setting, intervals=1, extras=Extras(trace=trace))
     table = rows(tmp_path / "trace_rp.csv")
     line = 100_000_000_000
     cut = int(line * (1 - 1023 / 2048))  # 50048828125
@@ -303,14 +323,14 @@ def test_events_of_one_cnp_by_hand(tmp_path: Path) -> None:
     assert summary["rate_increases"] == events.count("increase") >= 4
     assert summary["cnps"] == events.count("cnp") == 2
     assert not (tmp_path / "trace_ports.csv").exists()
-    assert not (tmp_path / "trace.png").exists()
+    assert not (tmp_path / "trace.svg").exists()
 
 
 def test_events_beside_series_change_nothing(tmp_path: Path) -> None:
     scenario = load_scenario("lossy-incast")
     plain = simulate(scenario, tmp_path / "plain", intervals=3, seed=4)
     trace = trace_of(scenario, what="queue,rp")
-    simulate(scenario, tmp_path / "traced", intervals=3, seed=4, trace=trace)
+    simulate(scenario, tmp_path / "traced", intervals=3, seed=4, extras=Extras(trace=trace))
     for file in SAME:
         assert (tmp_path / "plain" / file).read_bytes() == (tmp_path / "traced" / file).read_bytes()
     events = [r["event"] for r in rows(tmp_path / "traced" / "trace_rp.csv")]
@@ -323,4 +343,4 @@ def test_events_beside_series_change_nothing(tmp_path: Path) -> None:
 def test_a_backend_without_events_is_refused(tmp_path: Path) -> None:
     trace = trace_of(STORM, what="rp")
     with pytest.raises(ConfigError, match="--trace rp: FakeBackend keeps no events"):
-        simulate(STORM, tmp_path, intervals=1, backend="fake", trace=trace)
+        simulate(STORM, tmp_path, intervals=1, backend="fake", extras=Extras(trace=trace))

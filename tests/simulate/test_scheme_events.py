@@ -13,7 +13,7 @@ pytest.importorskip("dcqcn_gym._core")
 from dcqcn_gym.core.knobs import schemes
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.rows import changed_scenario
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulate.run import Extras, simulate
 from dcqcn_gym.simulate.trace import parse_trace
 
 EVENTS = {
@@ -37,7 +37,7 @@ def test_events_and_counters_of_every_scheme(scheme: str, tmp_path: Path) -> Non
     changes = {"scheme": scheme, "initial": "dolce-rc", "warmup_us": 0}
     world = changed_scenario(load_scenario("mini-storm"), changes, "test")
     trace = parse_trace("rp", "10us", "switches", "all", "csv", world.fabric)
-    summary = simulate(world, tmp_path, intervals=2, trace=trace)
+    summary = simulate(world, tmp_path, intervals=2, extras=Extras(trace=trace))
     with (tmp_path / "trace_rp.csv").open(newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     assert list(rows[0])[5:] == VALUES[scheme]

@@ -1,4 +1,4 @@
-"""What `trace.png` shows of what is sent and of messages is what the tables say."""
+"""What `trace.svg` shows of what is sent and of messages is what the tables say."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.simulate.bins import CompletionBins, FlowLines
 from dcqcn_gym.simulate.files import ResultFiles
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulate.picture import _port_panels
+from dcqcn_gym.simulate.run import Extras, simulate
 from dcqcn_gym.simulate.trace import Trace, parse_trace
 from dcqcn_gym.simulate.tracer import Tracer
 
@@ -34,16 +35,21 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_a_panel_for_each(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    heights = []
+    counts = []
     for what in ("queue", "sending", "completions", "queue,sending,completions"):
-        simulate(STORM, tmp_path, intervals=2, trace=trace_of(what), force=True)
-        picture = (tmp_path / "trace.png").read_bytes()
-        heights.append(int.from_bytes(picture[20:24], "big"))
-    # 0.6 inch and two for each panel, at 120 an inch: one; all hosts, flows; one; all four
-    assert heights == [312, 552, 312, 1032]
-    simulate(STORM, tmp_path, intervals=2, trace=trace_of("queue,sending,completions"), force=True)
-    assert (tmp_path / "trace.png").read_bytes() == picture
+        simulate(STORM, tmp_path, intervals=2, force=True, extras=Extras(trace=trace_of(what)))
+        picture = (tmp_path / "trace.svg").read_bytes()
+        counts.append(picture.count(b'class="panel"'))
+    # one; all hosts, flows; one; all four
+    assert counts == [1, 2, 1, 4]
+    simulate(
+        STORM,
+        tmp_path,
+        intervals=2,
+        force=True,
+        extras=Extras(trace=trace_of("queue,sending,completions")),
+    )
+    assert (tmp_path / "trace.svg").read_bytes() == picture
 
 
 def test_it_shows_what_the_tables_have(tmp_path: Path) -> None:
@@ -122,11 +128,6 @@ def test_the_first_eight_flows_have_lines() -> None:
 
 
 def test_each_quantity_of_the_ports_has_its_lines(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    from matplotlib.figure import Figure
-
-    from dcqcn_gym.report.trace_figure import _port_panels
-
     trace = trace_of("queue,pause,rate")
     backend = NativeBackend()
     backend.open(STORM, 1)
@@ -138,11 +139,11 @@ def test_each_quantity_of_the_ports_has_its_lines(tmp_path: Path) -> None:
             report = backend.advance()
             tracer.end_interval(report.finished, report.end_ps)
         tracer.close()
-        axes = Figure().subplots(3)
-        for panel, ax in zip(_port_panels(tracer, 1.0), axes, strict=True):
-            panel(ax)
-    drawn = {ax.get_title(): ax for ax in axes}
-    sent, queued = drawn["Data sent [Gb/s]"], drawn["Queue [KB]"]
-    assert len(sent.lines) == len(queued.lines) > 1
+    panels = {panel.title.partition(" (")[0]: panel for panel in _port_panels(tracer, 1.0)}
+    assert list(panels) == ["Queue, KB", "Data sent, Gb/s", "Paused, %"]
+    assert len({len(panel.keys) for panel in panels.values()}) == 1
+    assert len(panels["Queue, KB"].keys) == 8
     # the busiest port sends at its line rate of 25 Gb/s, give or take a packet in 10 us
-    assert 24 < max(float(np.max(line.get_ydata())) for line in sent.lines) < 26
+    assert 24 < panels["Data sent, Gb/s"].y.high / 1.06 < 26
+    for panel in panels.values():
+        assert panel.svg(panel.keys).count('class="line"') == 8

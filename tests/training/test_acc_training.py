@@ -151,9 +151,8 @@ def test_three_tiers_for_one_agent_are_resumed(tmp_path: Path) -> None:
 
 
 def test_the_curve_is_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     lines = ["decisions,scenario,epsilon,reward,utility"]
     lines += [f"{40 * i},{'ab'[i % 2]},{1 / i},0.5,0.{i}" for i in range(1, 9)]
     (tmp_path / "curve.csv").write_text("\n".join(lines) + "\n")
-    draw_curve(tmp_path / "curve.csv", tmp_path / "curve.png")
-    assert (tmp_path / "curve.png").read_bytes()[1:4] == b"PNG"
+    draw_curve(tmp_path / "curve.csv", tmp_path / "curve.svg")
+    assert (tmp_path / "curve.svg").read_text().count('class="line"') == 8  # 3 keys, 5 lines

@@ -31,7 +31,7 @@ def parity(
     cases: Annotated[bool, typer.Option("--cases", help="Run the built-in small cases.")] = False,
     against: Annotated[str, typer.Option(help="The other backend.")] = "ns3",
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write parity.json and parity.png here.")
+        Path | None, typer.Option(metavar="DIR", help="Write parity.json and parity.svg here.")
     ] = None,
 ) -> None:
     """Run the same flows on the native engine and on ns-3 and compare them; exit 1 if apart."""
@@ -95,45 +95,40 @@ def _both(counts: tuple[int, int]) -> str:
 
 
 def _write(results: list[Comparison], against: str, out: Path) -> None:
-    """Write the table as JSON and, where matplotlib is installed, as a picture."""
+    """Write the table as JSON, and as a picture."""
     out.mkdir(parents=True, exist_ok=True)
     rows = [r.row() for r in results]
     text = json.dumps({"backends": ["native", against], "rows": rows}, indent=2)
     (out / "parity.json").write_text(text + "\n", encoding="utf-8")
-    written = [str(out / "parity.json")]
-    try:
-        import matplotlib
-    except ImportError:
-        written.append("no picture: pip install 'dcqcn-gym[report]'")
-    else:
-        matplotlib.use("Agg")
-        _plot(results, against, out / "parity.png")
-        written.append(str(out / "parity.png"))
-    typer.echo(", ".join(written))
+    (out / "parity.svg").write_text(_picture(results, against), encoding="utf-8")
+    typer.echo(f"{out / 'parity.json'}, {out / 'parity.svg'}")
 
 
-def _plot(results: list[Comparison], against: str, file: Path) -> None:
-    """Draw the differences of every run on a log scale, with the bounds."""
-    import matplotlib.pyplot as plt
+def _picture(results: list[Comparison], against: str) -> str:
+    """Return the differences of every run on a log scale, with the bounds, as SVG."""
+    import numpy as np
 
     from dcqcn_gym.benchmarks.parity import FCT_BOUND, UTILITY_BOUND
+    from dcqcn_gym.report.axes import log_axis, named_axis
+    from dcqcn_gym.report.chart import Chart, Key, Panel
 
     floor = 1e-9
-    labels = [f"{r.scenario} ({r.seed})" for r in results]
-    figure, axes = plt.subplots(figsize=(8, 1.5 + 0.3 * len(results)), layout="constrained")
-    places = range(len(results))
-    for name, marker, values in (
-        ("mean FCT", "o", [r.fct_of_mean for r in results]),
-        ("FCT per flow, p99", "s", [r.fct_p99 for r in results]),
-        ("utility", "^", [r.utility_mean for r in results]),
-    ):
-        axes.scatter([max(v, floor) for v in values], places, marker=marker, label=name)
-    axes.axvline(FCT_BOUND, linestyle="--", color="gray")
-    axes.axvline(UTILITY_BOUND, linestyle=":", color="gray")
-    axes.set_xscale("log")
-    axes.set_yticks(places, labels)
-    axes.invert_yaxis()
-    axes.set_xlabel(f"relative difference of native and {against} ({floor:g}: none), log scale")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.25), ncols=3)
-    figure.savefig(file, dpi=120)
-    plt.close(figure)
+    measures = (
+        ("mean FCT", [r.fct_of_mean for r in results]),
+        ("FCT per flow, p99", [r.fct_p99 for r in results]),
+        ("utility", [r.utility_mean for r in results]),
+    )
+    every = np.array([floor, FCT_BOUND, UTILITY_BOUND, *(v for _, own in measures for v in own)])
+    panel = Panel(
+        f"Relative difference of native and {against} ({floor:g}: none)",
+        log_axis([np.maximum(every, floor)]),
+        named_axis([f"{r.scenario} ({r.seed})" for r in results], down=True),
+        40 + 22 * len(results),
+        wide_names=True,
+    )
+    for bound in (FCT_BOUND, UTILITY_BOUND):
+        panel.rule(x=bound)
+    for i, (name, values) in enumerate(measures):
+        for place, value in enumerate(values):
+            panel.dot(Key(f"c{i}", name), max(value, floor), place, f"{name}: {value:.3g}")
+    return Chart([panel]).file()

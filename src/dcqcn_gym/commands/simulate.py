@@ -97,7 +97,7 @@ def simulate(
 
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.runs.claim import claim
-    from dcqcn_gym.simulate.run import parse_assignments, with_flows
+    from dcqcn_gym.simulate.run import Extras, parse_assignments, with_flows
     from dcqcn_gym.simulate.run import simulate as run_simulation
 
     if until_done and intervals is not None:
@@ -136,11 +136,13 @@ def simulate(
                 intervals=intervals,
                 backend=backend,
                 force=force,
-                progress=_progress(status, chosen.name) if live else None,
-                trace=tracing,
-                more=None if other is None else other.files,
-                bins=bins,
-                curves=fct_cdf,
+                extras=Extras(
+                    trace=tracing,
+                    bins=bins,
+                    curves=fct_cdf,
+                    more=None if other is None else other.files,
+                    progress=_progress(status, chosen.name) if live else None,
+                ),
             )
     finally:
         status.stop()
@@ -152,6 +154,7 @@ def _from_reports(
 ) -> Mapping[str, Any]:
     from dcqcn_gym.envs.backends.replay import ReplayBackend
     from dcqcn_gym.simulate.recorded import read_recorded
+    from dcqcn_gym.simulate.run import Extras
     from dcqcn_gym.simulate.run import simulate as run_simulation
 
     run = read_recorded(folder, scenario)
@@ -163,9 +166,7 @@ def _from_reports(
         intervals=len(run.reports),
         backend=ReplayBackend(run.reports, run.left),
         force=force,
-        spent=run.spent,
-        bins=bins,
-        curves=curves,
+        extras=Extras(bins=bins, curves=curves, spent=run.spent),
     )
 
 

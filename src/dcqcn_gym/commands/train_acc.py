@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ def train_acc(spec: AccSpec, out: Path, *, resume: bool, force: bool, quiet: boo
     """
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.training.acc import train
+    from dcqcn_gym.training.acc_curve import draw_curve
     from dcqcn_gym.training.spec import TrainDir
 
     directory = TrainDir(out)
@@ -40,10 +40,7 @@ def train_acc(spec: AccSpec, out: Path, *, resume: bool, force: bool, quiet: boo
     advice = f"the same command with {resume_words(force)} continues {out}"
     with claim(out, "train", force=force), interruptible(advice):
         train(spec, directory, resume=resume, force=force, watch=show)
-    if importlib.util.find_spec("matplotlib") is not None:
-        from dcqcn_gym.training.acc_curve import draw_curve
-
-        draw_curve(out / "curve.csv", out / "curve.png")
+    draw_curve(out / "curve.csv", out / "curve.svg")
     if not quiet:
         tuner = "acc-central" if spec.central else "acc"
         arguments = f"--tuner {tuner} --tuner-arg file={shlex.quote(str(out))}"

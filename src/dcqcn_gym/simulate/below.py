@@ -22,13 +22,13 @@ class Sending:
 
     The rate of a period is the wire bytes whose transmission began in it, headers and repeated
     packets included, over its length. A queue pair that is gone at the end of a period has no row
-    for it, but its bytes are in the total. ``kept``: queue pairs outlive their flows, so one that
-    had nothing to do goes on counting where it was.
+    for it, but its bytes are in the total. ``lasting``: queue pairs outlive their flows, so one
+    that had nothing to do goes on counting where it was.
     """
 
-    def __init__(self, every_ps: int, *, kept: bool = False) -> None:
+    def __init__(self, every_ps: int, *, lasting: bool = False) -> None:
         self._every_s = every_ps * 1e-12
-        self._kept = kept
+        self._lasting = lasting
         self._sent: dict[tuple[int, int], int] = {}
         self._total = 0
 
@@ -37,7 +37,7 @@ class Sending:
         names = zip(flows["src"].tolist(), flows["queue_pair"].tolist(), strict=True)
         now = dict(zip(names, flows["sent_bytes"].tolist(), strict=True))
         before = [self._sent.get(key, 0) for key in now]
-        self._sent = {**self._sent, **now} if self._kept else now
+        self._sent = {**self._sent, **now} if self._lasting else now
         return (flows["sent_bytes"] - np.array(before, dtype=np.int64)) * 8 / self._every_s
 
     def total(self, tx_bytes: Any) -> float:

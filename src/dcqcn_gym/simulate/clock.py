@@ -5,12 +5,20 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from dataclasses import dataclass
 
-from dcqcn_gym.simulate.recorded import Spent
-
-__all__ = ["Clock"]
+__all__ = ["Clock", "Spent"]
 
 _WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a simulation cost: seconds of CPU and of the clock, bytes of memory at its most."""
+
+    cpu_s: float
+    wall_s: float
+    peak_memory_bytes: int
 
 
 class Clock:

@@ -9,9 +9,6 @@ the same files as of a network of its own.
 from __future__ import annotations
 
 import json
-import resource
-import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,27 +24,9 @@ from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import KnobTable, Setting
 from dcqcn_gym.envs.backends.report_dict import read_reports
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.simulate.clock import Spent
 
-__all__ = ["RecordedRun", "Spent", "read_recorded"]
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What a simulation cost: seconds of CPU and of the clock, bytes of memory at its most."""
-
-    cpu_s: float
-    wall_s: float
-    peak_memory_bytes: int
-
-    @classmethod
-    def since(cls, wall: float, cpu: float) -> Self:
-        """Return what this process spent since those instants of its two clocks."""
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return cls(
-            cpu_s=time.process_time() - cpu,
-            wall_s=time.perf_counter() - wall,
-            peak_memory_bytes=peak * (1 if sys.platform == "darwin" else 1024),
-        )
+__all__ = ["RecordedRun", "read_recorded"]
 
 
 @dataclass(frozen=True)

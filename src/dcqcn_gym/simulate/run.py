@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +30,15 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, applications_of, collectives_of
 from dcqcn_gym.report.network import CURVES_FILE, curves_of
-from dcqcn_gym.report.trace_figure import draw
 from dcqcn_gym.runs.claim import check_place
-from dcqcn_gym.simulate.clock import Clock
-from dcqcn_gym.simulate.every_flow import EveryFlow
+from dcqcn_gym.simulate.clock import Clock, Spent
 from dcqcn_gym.simulate.files import ResultFiles
-from dcqcn_gym.simulate.recorded import Spent
-from dcqcn_gym.simulate.totals import Totals
+from dcqcn_gym.simulate.picture import draw
+from dcqcn_gym.simulate.totals import EveryFlow, Totals
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
 from dcqcn_gym.simulate.tracer import Tracer
 
-__all__ = ["FILES", "check_out", "parse_assignments", "simulate", "with_flows"]
+__all__ = ["FILES", "Extras", "check_out", "parse_assignments", "simulate", "with_flows"]
 
 FILES = ("flows.csv", "intervals.csv", "timing.json", "summary.json")
 """What a simulation always writes; ``summary.json`` appears last."""
@@ -50,6 +48,9 @@ DIFFERENCE_FILES = ("difference.csv", "difference.svg")
 
 COLLECTIVES_FILE = "collectives.csv"
 """One line per round, where the scenario has collective operations."""
+
+EVERY_FILE = (COLLECTIVES_FILE, CURVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
+"""What a simulation can write; such a file of an earlier one is removed."""
 
 FLOW_COLUMNS = ("src", "dst", "bytes", "start_ns", "fct_ns", "ideal_fct_ns")
 _COUNTS = fields_shown("csv")
@@ -126,6 +127,24 @@ def endless(scenario: Scenario) -> list[str]:
     return [name for name, workload in named if everything or workload.endless]
 
 
+@dataclass(frozen=True)
+class Extras:
+    """What a simulation does besides writing :data:`FILES`; nothing of it changes those."""
+
+    trace: Trace | None = None
+    """Adds time series (:data:`~dcqcn_gym.simulate.trace.TRACE_FILES`)."""
+    bins: str | None = None
+    """Adds slowdowns by the sizes of this paper to the summary."""
+    curves: bool = False
+    """Writes :data:`CURVES_FILE`."""
+    more: MoreFiles | None = None
+    """Makes further files, which appear together with the others."""
+    progress: Progress | None = None
+    """Is called after every interval with how many there were, and its report."""
+    spent: Spent | None = None
+    """What the simulation cost where it is over already (a backend that plays it back)."""
+
+
 def simulate(
     scenario: Scenario,
     out: Path,
@@ -135,66 +154,48 @@ def simulate(
     intervals: int | None = None,
     backend: str | Backend = "native",
     force: bool = False,
-    progress: Progress | None = None,
-    trace: Trace | None = None,
-    spent: Spent | None = None,
-    more: MoreFiles | None = None,
-    bins: str | None = None,
-    curves: bool = False,
+    extras: Extras = Extras(),
 ) -> Mapping[str, Any]:
     """Run a scenario from time 0, write :data:`FILES` and return the summary.
 
     ``setting`` is one for all devices or one per group; None: the scenario's initial setting.
-    ``trace`` adds time series (:data:`~dcqcn_gym.simulate.trace.TRACE_FILES`) and changes nothing
-    else. ``intervals``: how many monitor intervals; None: until every flow is delivered, which
-    needs traffic that ends. There is no warm-up: the first interval starts with the first packet.
-    ``spent`` is what the simulation cost where it is over already (a backend that plays it back).
-    ``more`` makes further files, which appear together with the others. ``bins`` adds slowdowns by
-    the sizes of a paper to the summary, ``curves`` writes :data:`CURVES_FILE`.
+    ``intervals``: how many monitor intervals; None: until every flow is delivered, which needs
+    traffic that ends. There is no warm-up: the first interval starts with the first packet.
 
-    Raise:
-        ConfigError: the traffic never ends and no number of intervals was given, or a bad seed.
-        RunError: ``out`` cannot be used or written.
+    Raises ConfigError for endless traffic without ``intervals``, RunError if ``out`` is unusable.
     """
     _check_budget(scenario, intervals)
     check_out(out, force)
-    every = (
-        EveryFlow() if intervals is None else EveryFlow(intervals * scenario.monitor_interval_ps)
-    )
-    setting = scenario.initial_setting() if setting is None else setting
-    world = make_backend(backend) if isinstance(backend, str) else backend
-    clock = Clock()
-    traffic = scenario.workloads, scenario.fabric
-    totals = Totals(
-        RoundTracker(collectives_of(*traffic)),
-        ApplicationTracker(applications_of(*traffic)),
-        bins=None if bins is None else SlowdownCounter(paper_bins(bins)),
-    )
+    setting = setting or scenario.initial_setting()
+    chosen = make_backend(backend) if isinstance(backend, str) else backend
+    totals, clock = _totals(scenario, intervals, extras.bins), Clock()
     try:
-        world.open(scenario, seed)
+        chosen.open(scenario, seed)
         clock.opened()
-        world.apply(setting)
-        known = (COLLECTIVES_FILE, CURVES_FILE, *TRACE_FILES, *DIFFERENCE_FILES, *FILES)
-        with ResultFiles(out, _tables(totals.rounds), known) as files:
-            tracer = None if trace is None else Tracer(trace, files, kept=scenario.qp == "pair")
-            _run(scenario, world, setting, totals, files, intervals, progress, tracer, every)
-            if tracer is not None:
-                tracer.close()
-                if picture := draw(tracer):
-                    files.write("trace.png", picture)
-            if curves:
-                files.write(CURVES_FILE, curves_of(files.draft("flows.csv"), bins))
-            summary = _summary(scenario, setting, seed, totals)
-            summary |= {"slowdown": every.summary(world), "slowdown_finished": summary["slowdown"]}
-            for name, data in (more(summary, files.draft("intervals.csv")) if more else {}).items():
-                files.write(name, data)
-            world.close()  # a simulation in a process of its own is paid for when it ends
-            files.write("timing.json", _json(_timing(spent or clock.spent(), totals)))
+        chosen.apply(setting)
+        with ResultFiles(out, _tables(totals.rounds), EVERY_FILE) as files:
+            run = _Run(scenario, chosen, setting, totals, files, extras)
+            run.until(intervals)
+            summary = _begun(scenario, setting, seed) | totals.summary(chosen)
+            run.write_extras(summary)
+            chosen.close()  # a simulation in a process of its own is paid for when it ends
+            files.write("timing.json", _json(_timing(extras.spent or clock.spent(), totals)))
             files.write("summary.json", _json(summary))
             files.publish()
     finally:
-        world.close()
+        chosen.close()
     return summary
+
+
+def _totals(scenario: Scenario, intervals: int | None, bins: str | None) -> Totals:
+    traffic = scenario.workloads, scenario.fabric
+    duration = math.inf if intervals is None else intervals * scenario.monitor_interval_ps
+    return Totals(
+        RoundTracker(collectives_of(*traffic)),
+        ApplicationTracker(applications_of(*traffic)),
+        EveryFlow(duration),
+        bins=None if bins is None else SlowdownCounter(paper_bins(bins)),
+    )
 
 
 def _tables(rounds: RoundTracker) -> dict[str, Sequence[str]]:
@@ -231,28 +232,45 @@ def check_out(out: Path, force: bool) -> None:
         )
 
 
-def _run(
-    scenario: Scenario,
-    world: Backend,
-    setting: DeviceSetting,
-    totals: Totals,
-    files: ResultFiles,
-    intervals: int | None,
-    progress: Progress | None,
-    tracer: Tracer | None,
-    every: EveryFlow,
-) -> None:
-    stuck = 0
-    if tracer is not None:
-        tracer.attach(world)
-    while (not world.done) if intervals is None else totals.intervals < intervals:
-        report = world.advance()
-        every.add(report)
+@dataclass
+class _Run:
+    """A simulation that goes on, and where its lines go."""
+
+    scenario: Scenario
+    backend: Backend
+    setting: DeviceSetting
+    totals: Totals
+    files: ResultFiles
+    extras: Extras
+
+    def __post_init__(self) -> None:
+        trace, lasting = self.extras.trace, self.scenario.qp == "pair"
+        self.tracer = None if trace is None else Tracer(trace, self.files, lasting=lasting)
+
+    def until(self, intervals: int | None) -> None:
+        """Simulate so many intervals, or until every flow is delivered."""
+        stuck, progress = 0, self.extras.progress
+        if self.tracer is not None:
+            self.tracer.attach(self.backend)
+        while (not self.backend.done) if intervals is None else self.totals.intervals < intervals:
+            report = self._advance()
+            if progress is not None:
+                progress(self.totals.intervals, report)
+            stuck = stuck + 1 if report.packet_hops == 0 and report.active_flows else 0
+            if intervals is None and stuck >= STUCK_INTERVALS:
+                raise RunError(
+                    f"--until-done: {report.active_flows} flows have sent nothing for {stuck} "
+                    f"intervals: {_why_stuck(report, self.totals)}"
+                )
+
+    def _advance(self) -> IntervalReport:
+        """Simulate one interval, count it and write its lines."""
+        report, totals, files = self.backend.advance(), self.totals, self.files
         interval = measure(
             report,
-            scenario,
+            self.scenario,
             number=totals.intervals + 1,
-            setting=setting,
+            setting=self.setting,
             rounds=totals.rounds.add(report.finished),
             applications=totals.applications.add(report.finished),
         )
@@ -261,16 +279,22 @@ def _run(
         if interval.rounds:
             files.rows(COLLECTIVES_FILE, map(_round_row, interval.rounds))
         totals.add(interval)
-        if tracer is not None:
-            tracer.end_interval(report.finished, report.end_ps)
-        if progress is not None:
-            progress(totals.intervals, report)
-        stuck = stuck + 1 if report.packet_hops == 0 and report.active_flows else 0
-        if intervals is None and stuck >= STUCK_INTERVALS:
-            raise RunError(
-                f"--until-done: {report.active_flows} flows have sent nothing for {stuck} "
-                f"intervals: {_why_stuck(report, totals)}"
-            )
+        if self.tracer is not None:
+            self.tracer.end_interval(report.finished, report.end_ps)
+        return report
+
+    def write_extras(self, summary: Mapping[str, Any]) -> None:
+        """Write what was asked for besides, once the last interval is over."""
+        files, extras = self.files, self.extras
+        if self.tracer is not None:
+            self.tracer.close()
+            if picture := draw(self.tracer):
+                files.write("trace.svg", picture.encode())
+        if extras.curves:
+            files.write(CURVES_FILE, curves_of(files.draft("flows.csv"), extras.bins))
+        if extras.more is not None:
+            for name, data in extras.more(summary, files.draft("intervals.csv")).items():
+                files.write(name, data)
 
 
 def _why_stuck(report: IntervalReport, totals: Totals) -> str:
@@ -315,42 +339,15 @@ def _interval_row(interval: Interval) -> list[object]:
     ]  # fmt: skip
 
 
-def _summary(
-    scenario: Scenario, setting: DeviceSetting, seed: int, totals: Totals
-) -> dict[str, Any]:
-    start = totals.first_start_ps
+def _begun(scenario: Scenario, setting: DeviceSetting, seed: int) -> dict[str, Any]:
+    """Return the part of the summary that is known before the first interval."""
     plain = {group: dict(values) for group, values in by_group(setting)}
     return {
         "scenario": scenario.name,
         "seed": seed,
         "version": dcqcn_gym.__version__,
         "setting": plain["cluster"] if len(plain) == 1 else plain,
-        "intervals": totals.intervals,
-        "simulated_ns": totals.end_ps / 1000,
-        "finished_flows": totals.flows,
-        "unfinished_flows": totals.active,
-        **({"unlimited_flows": totals.unlimited} if totals.unlimited else {}),
-        "makespan_ns": None if start is None else (totals.last_finish_ps - start) / 1000,
-        "mean_utility": totals.utility_sum / totals.busy if totals.busy else None,
-        "all_ports_pause_ns": totals.all_ports_pause_ps / 1000,
-        "host_ports_pause_ns": totals.host_ports_pause_ps / 1000,
-        "switch_ports_pause_ns": totals.switch_ports_pause_ps / 1000,
-        "pfc_frames_to_hosts": totals.host_pfc,
-        "pfc_frames_to_switches": totals.switch_pfc,
-        "device_pause_ns": totals.device_pause_ps / 1000,
-        "max_queue_bytes": totals.largest_queue,
-        **totals.counts,
-        "slowdown": totals.slowdown.summary(),
-        **({} if totals.bins is None else {"slowdown_by_paper": totals.bins.summary()}),
-        "rtt_p99_ns": _known(totals.rtt.percentile(0, 99) / 1000),
-        "jain_index": _known(totals.fairness.index),
-        "collectives": totals.rounds.summary(),
-        "applications": totals.tally.summary(),
     }
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

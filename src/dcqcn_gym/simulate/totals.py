@@ -1,22 +1,63 @@
-"""Running sums over the intervals of a simulation; memory does not grow with simulated time."""
+"""Running sums of a simulation and the summary made of them; memory does not grow with time."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from dcqcn_gym.core.applications import ApplicationTracker, Tally
 from dcqcn_gym.core.collectives import RoundTracker
 from dcqcn_gym.core.fairness import Fairness
-from dcqcn_gym.core.interval import fields_shown
+from dcqcn_gym.core.interval import IntervalReport, fields_shown
 from dcqcn_gym.core.measured import Interval
+from dcqcn_gym.core.score import GUARD
 from dcqcn_gym.core.statistics import ALL_SIZES, SlowdownCounter, slowdowns
+from dcqcn_gym.envs.backends import Backend
+from dcqcn_gym.envs.backends.base import live_flows_of
 
-__all__ = ["COUNTED", "Totals"]
+__all__ = ["EveryFlow", "Totals"]
 
 COUNTED = tuple(fields_shown("sum"))
 """Figures of reports that a summary has as sums over all intervals."""
+
+
+class EveryFlow:
+    """Counts the flows that started before the guard of ``duration_ps``, as the verdict does.
+
+    The guard is the last share :data:`~dcqcn_gym.core.score.GUARD` of the time, whose flows had no
+    time to finish. An infinite duration, of a simulation that waits for every flow, has none.
+    """
+
+    def __init__(self, duration_ps: float = math.inf) -> None:
+        self._before_ps = (1 - GUARD) * duration_ps
+        self._counter = SlowdownCounter()
+        self._last: IntervalReport | None = None
+
+    def add(self, report: IntervalReport) -> None:
+        """Count the flows that finished in an interval."""
+        flows, self._last = report.finished, report
+        counted = flows.start_ps < self._before_ps
+        slow = slowdowns(flows.fct_ps[counted], flows.ideal_fct_ps[counted])
+        self._counter.add(flows.bytes[counted], np.maximum(slow, 1.0))
+
+    def summary(self, backend: Backend) -> dict[str, dict[str, Any]] | None:
+        """Return the statistics by size at the end, what is unfinished at its age.
+
+        None if the backend does not know which flows are unfinished, and there may be some.
+        """
+        live, last = live_flows_of(backend), self._last
+        if last is None:
+            return self._counter.summary()
+        if live is None:
+            known = "active_flows" not in last.unknown
+            return self._counter.summary() if known and not last.active_flows else None
+        counted = live.start_ps < self._before_ps
+        ages = slowdowns(last.end_ps - live.start_ps[counted], live.ideal_fct_ps[counted])
+        self._counter.add(live.bytes[counted], np.maximum(ages, 1.0))
+        return self._counter.summary()
 
 
 @dataclass
@@ -25,6 +66,7 @@ class Totals:
 
     rounds: RoundTracker
     applications: ApplicationTracker
+    every: EveryFlow
     tally: Tally = field(default_factory=Tally)
     slowdown: SlowdownCounter = field(default_factory=SlowdownCounter)
     bins: SlowdownCounter | None = None
@@ -53,6 +95,7 @@ class Totals:
     def add(self, interval: Interval) -> None:
         """Count an interval."""
         report, figures = interval.report, interval.figures
+        self.every.add(report)
         flows = report.finished
         slow = slowdowns(flows.fct_ps, flows.ideal_fct_ps)
         self.slowdown.add(flows.bytes, slow)
@@ -88,3 +131,35 @@ class Totals:
         self.largest_queue = max(self.largest_queue, figures.max_queue_bytes)
         for name in COUNTED:
             self.counts[name] += int(getattr(report, name))
+
+    def summary(self, backend: Backend) -> dict[str, Any]:
+        """Return the figures of the whole run, JSON values; ``backend`` is the one that ran it."""
+        start = self.first_start_ps
+        return {
+            "intervals": self.intervals,
+            "simulated_ns": self.end_ps / 1000,
+            "finished_flows": self.flows,
+            "unfinished_flows": self.active,
+            **({"unlimited_flows": self.unlimited} if self.unlimited else {}),
+            "makespan_ns": None if start is None else (self.last_finish_ps - start) / 1000,
+            "mean_utility": self.utility_sum / self.busy if self.busy else None,
+            "all_ports_pause_ns": self.all_ports_pause_ps / 1000,
+            "host_ports_pause_ns": self.host_ports_pause_ps / 1000,
+            "switch_ports_pause_ns": self.switch_ports_pause_ps / 1000,
+            "pfc_frames_to_hosts": self.host_pfc,
+            "pfc_frames_to_switches": self.switch_pfc,
+            "device_pause_ns": self.device_pause_ps / 1000,
+            "max_queue_bytes": self.largest_queue,
+            **self.counts,
+            "slowdown": self.every.summary(backend),
+            **({} if self.bins is None else {"slowdown_by_paper": self.bins.summary()}),
+            "rtt_p99_ns": _known(self.rtt.percentile(0, 99) / 1000),
+            "jain_index": _known(self.fairness.index),
+            "collectives": self.rounds.summary(),
+            "applications": self.tally.summary(),
+            "slowdown_finished": self.slowdown.summary(),
+        }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

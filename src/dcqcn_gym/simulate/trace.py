@@ -23,7 +23,7 @@ COMPLETIONS = "completions"
 TABLES = ("ports", "flows", EVENTS, SENDING, "total", COMPLETIONS)
 TRACE_FILES = (
     *(f"trace_{what}.{kind}" for what in TABLES for kind in ("csv", "parquet")),
-    "trace.png",
+    "trace.svg",
 )
 """Every file that a trace can write."""
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,8 +30,7 @@ _PORT_COLUMNS = {
     "rate": ("rate_bps",),
     "pause": ("paused", "paused_share"),
 }
-
-
+_FLOW_COLUMNS = ("time_ns", "src", "dst", "ordinal", "workload", "rate_bps")
 _EVENT_COLUMNS = ("time_ns", "src", "dst", "scheme", "event")
 
 
@@ -81,88 +78,113 @@ class _ParquetTable:
         self._writer.close()
 
 
+class _Tables:
+    """The tables of a trace, and the samples of the interval that are not written yet."""
+
+    def __init__(self, files: ResultFiles, file_format: str) -> None:
+        self._files = files
+        self._kind = _ParquetTable if file_format == "parquet" else _CsvTable
+        self._tables: dict[str, _Table] = {}
+        self._columns: dict[str, Sequence[str]] = {}
+        self._samples: dict[str, list[tuple[Any, ...]]] = {}
+
+    def begin(self, name: str, columns: Sequence[str]) -> None:
+        """Begin a table."""
+        self._tables[name] = self._kind(self._files, name, columns)
+        self._columns[name], self._samples[name] = columns, []
+
+    def sample(self, name: str, *columns: Any) -> None:
+        """Remember rows for :meth:`flush`, column by column."""
+        self._samples[name].append(columns)
+
+    def add(self, name: str, columns: Mapping[str, Any]) -> None:
+        """Write rows at once."""
+        self._tables[name].add(columns)
+
+    def flush(self) -> None:
+        """Write the samples."""
+        for name, samples in self._samples.items():
+            if samples:
+                parts = [np.concatenate(column) for column in zip(*samples, strict=True)]
+                self.add(name, dict(zip(self._columns[name], parts, strict=True)))
+                samples.clear()
+
+    def close(self) -> None:
+        """Close every table."""
+        for table in self._tables.values():
+            table.close()
+
+
 class Tracer:
     """Collects the samples of a run and writes them interval by interval.
 
-    ``kept``: the scenario keeps queue pairs.
+    ``lasting``: queue pairs outlive their flows.
     """
 
-    def __init__(self, trace: Trace, files: ResultFiles, *, kept: bool = False) -> None:
+    def __init__(self, trace: Trace, files: ResultFiles, *, lasting: bool = False) -> None:
         self.trace = trace
-        self._files = files
-        ports = len(trace.ports)
-        kind = _ParquetTable if trace.format == "parquet" else _CsvTable
         self._with_flows = "rate" in trace.quantities and trace.flows != ()
-        columns = [c for q in trace.quantities for c in _PORT_COLUMNS[q]]
-        self._port_columns = ["time_ns", "node", "port", "peer", *columns]
-        self._flow_columns = ["time_ns", "src", "dst", "ordinal", "workload", "rate_bps"]
-        self._table = partial(kind, files)
-        self._ports_table: _Table | None = None
-        if trace.quantities:
-            self._ports_table = kind(files, "trace_ports", self._port_columns)
-        self._world: Eventful | None = None
-        self._events_table: _Table | None = None
+        self._tables = _Tables(files, trace.format)
+        self._begin_tables()
+        self._events: Eventful | None = None
         self._event_values: list[str] = []
-        self._flows_table: _Table | None = None
-        if self._with_flows:
-            self._flows_table = kind(files, "trace_flows", self._flow_columns)
-        self._sending_table: _Table | None = None
-        self._total_table: _Table | None = None
-        self._completions_table: _Table | None = None
-        if trace.sending:
-            self._sending_table = kind(files, "trace_sending", SENDING_COLUMNS)
-            self._total_table = kind(files, "trace_total", TOTAL_COLUMNS)
-        if trace.completions:
-            self._completions_table = kind(files, "trace_completions", COMPLETION_COLUMNS)
         self._completions = Completions(trace.every_ps)
-        self._sending = Sending(trace.every_ps, kept=kept)
-        self._sending_rows: list[tuple[Any, ...]] = []
-        self._total_rows: list[tuple[Any, ...]] = []
+        self._sending = Sending(trace.every_ps, lasting=lasting)
+        ports = len(trace.ports)
         self._names = np.array([(p.node, p.index, p.peer) for p in trace.ports], dtype=np.int64)
         self._names = self._names.reshape(ports, 3)
         self._sent = np.zeros(ports, dtype=np.int64)
         self._paused = np.zeros(ports, dtype=np.float64)
-        self._port_rows: list[tuple[Any, ...]] = []
-        self._flow_rows: list[tuple[Any, ...]] = []
         self.binned = {q: Binned(ports) for q in trace.quantities}
         self.flow_rates = FlowLines()
         self.flow_sending = FlowLines()
         self.total_sending = Binned(1)
         self.completed = CompletionBins()
 
-    def attach(self, world: Backend) -> None:
+    def _begin_tables(self) -> None:
+        if self.trace.quantities:
+            columns = [c for q in self.trace.quantities for c in _PORT_COLUMNS[q]]
+            self._tables.begin("trace_ports", ["time_ns", "node", "port", "peer", *columns])
+        if self._with_flows:
+            self._tables.begin("trace_flows", _FLOW_COLUMNS)
+        if self.trace.sending:
+            self._tables.begin("trace_sending", SENDING_COLUMNS)
+            self._tables.begin("trace_total", TOTAL_COLUMNS)
+        if self.trace.completions:
+            self._tables.begin("trace_completions", COMPLETION_COLUMNS)
+
+    def attach(self, backend: Backend) -> None:
         """Begin to look into an opened backend; raise ConfigError if it cannot be looked into."""
         looks = bool(self.trace.quantities) or self.trace.sending
-        name = type(world).__name__
-        if looks and not isinstance(world, Watchable):
+        name = type(backend).__name__
+        if looks and not isinstance(backend, Watchable):
             raise ConfigError(f"--trace: {name} cannot be looked into; use --backend native")
-        if self.trace.events and not isinstance(world, Eventful):
+        if self.trace.events and not isinstance(backend, Eventful):
             raise ConfigError(
                 f"--trace rp: {name} keeps no events of senders; use --backend native, or leave "
                 "rp out"
             )
         if self.trace.events:
-            self._attach_events(world)
+            self._attach_events(backend)
         if looks:
-            self._attach_samples(world)
+            self._attach_samples(backend)
 
-    def _attach_samples(self, world: Any) -> None:
+    def _attach_samples(self, backend: Any) -> None:
         # the ports of hosts are the first ones, one each
         hosts = range(self.trace.hosts if self.trace.sending else 0)
         ports = [*(port.number for port in self.trace.ports), *hosts]
-        world.watch(self.trace.every_ps, ports, self._look)
+        backend.watch(self.trace.every_ps, ports, self._look)
 
-    def _attach_events(self, world: Any) -> None:
-        self._world = world
-        world.trace_schemes()
-        values = [name for scheme in world.take_scheme_trace() for name in scheme["values"]]
+    def _attach_events(self, backend: Any) -> None:
+        self._events = backend
+        backend.trace_schemes()
+        values = [name for scheme in backend.take_scheme_trace() for name in scheme["values"]]
         self._event_values = list(dict.fromkeys(values))
-        columns = [*_EVENT_COLUMNS, *self._event_values]
-        self._events_table = self._table("trace_rp", columns)
+        self._tables.begin("trace_rp", [*_EVENT_COLUMNS, *self._event_values])
 
-    def _write_events(self, table: _Table, world: Eventful) -> None:
+    def _write_events(self, backend: Eventful) -> None:
         """Write what the schemes traced in the interval; NaN is a value that a scheme lacks."""
-        for scheme in world.take_scheme_trace():
+        for scheme in backend.take_scheme_trace():
             n = len(scheme["time_ps"])
             if n == 0:
                 continue
@@ -175,7 +197,8 @@ class Tracer:
             }
             nothing = np.full(n, np.nan)
             values = scheme["values"]
-            table.add({**columns, **{v: values.get(v, nothing) for v in self._event_values}})
+            own = {v: values.get(v, nothing) for v in self._event_values}
+            self._tables.add("trace_rp", {**columns, **own})
 
     def _look(self, now_ps: int, ports: Mapping[str, Any], flows: Mapping[str, Any]) -> None:
         n = len(self._names)
@@ -188,19 +211,20 @@ class Tracer:
 
     def _look_at_sending(self, now_ps: int, tx_bytes: Any, flows: Mapping[str, Any]) -> None:
         rates = self._sending.rates(flows)
-        keys, kept = self._wanted(flows)
-        self.flow_sending.add(keys, rates[kept])
-        picked = [flows[name][kept] for name in ("src", "dst", "ordinal", "workload")]
-        self._sending_rows.append((np.full(len(kept), now_ps / 1000), *picked, rates[kept]))
+        keys, wanted = self._wanted(flows)
+        self.flow_sending.add(keys, rates[wanted])
+        picked = [flows[name][wanted] for name in ("src", "dst", "ordinal", "workload")]
+        times = np.full(len(wanted), now_ps / 1000)
+        self._tables.sample("trace_sending", times, *picked, rates[wanted])
         total = self._sending.total(tx_bytes)
         self.total_sending.add(np.array([total]))
-        self._total_rows.append((np.array([now_ps / 1000]), np.array([total])))
+        self._tables.sample("trace_total", np.array([now_ps / 1000]), np.array([total]))
 
     def _wanted(self, flows: Mapping[str, Any]) -> tuple[list[tuple[int, int, int]], list[int]]:
         """Return the names of the traced flows among these, and their rows."""
         names = zip(*(flows[n].tolist() for n in ("src", "dst", "ordinal")), strict=True)
-        kept = [(i, key) for i, key in enumerate(names) if self.trace.wanted(*key)]
-        return [key for _, key in kept], [i for i, _ in kept]
+        wanted = [(i, key) for i, key in enumerate(names) if self.trace.wanted(*key)]
+        return [key for _, key in wanted], [i for i, _ in wanted]
 
     def _look_at_ports(self, now_ps: int, ports: Mapping[str, Any]) -> None:
         every_s = self.trace.every_ps * 1e-12
@@ -215,66 +239,35 @@ class Tracer:
         }
         times = np.full(len(self._names), now_ps / 1000)
         chosen = [column for q in self.trace.quantities for column in columns[q]]
-        self._port_rows.append((times, *self._names.T, *chosen))
+        self._tables.sample("trace_ports", times, *self._names.T, *chosen)
         for quantity, binned in self.binned.items():
             binned.add(np.asarray(series[quantity], dtype=np.float64))
 
     def _look_at_flows(self, now_ps: int, flows: Mapping[str, Any]) -> None:
-        keys, kept = self._wanted(flows)
-        self.flow_rates.add(keys, flows["rate_bps"][kept])
-        picked = [flows[name][kept] for name in ("src", "dst", "ordinal", "workload", "rate_bps")]
-        self._flow_rows.append((np.full(len(kept), now_ps / 1000), *picked))
+        keys, wanted = self._wanted(flows)
+        self.flow_rates.add(keys, flows["rate_bps"][wanted])
+        picked = [flows[name][wanted] for name in ("src", "dst", "ordinal", "workload", "rate_bps")]
+        self._tables.sample("trace_flows", np.full(len(wanted), now_ps / 1000), *picked)
 
     def end_interval(self, done: FinishedFlows, end_ps: int) -> None:
         """Write the samples of the interval up to ``end_ps``, in which these flows finished."""
-        if self._sending_table is not None and self._total_table is not None:
-            self._flush(self._sending_table, SENDING_COLUMNS, self._sending_rows)
-            self._flush(self._total_table, TOTAL_COLUMNS, self._total_rows)
-        if self._completions_table is not None and len(done.src):
-            self._completions.add(done)
-            self.completed.add(done, self.trace.every_ps)
-        self._write_completions(end_ps)
-        if self._ports_table is not None:
-            self._flush(self._ports_table, self._port_columns, self._port_rows)
-        if self._flows_table is not None:
-            self._flush(self._flows_table, self._flow_columns, self._flow_rows)
-        if self._events_table is not None and self._world is not None:
-            self._write_events(self._events_table, self._world)
+        if self.trace.completions:
+            if len(done.src):
+                self._completions.add(done)
+                self.completed.add(done, self.trace.every_ps)
+            self._write_completions(end_ps)
+        self._tables.flush()
+        if self._events is not None:
+            self._write_events(self._events)
 
     def _write_completions(self, until_ps: float) -> None:
         """Write the periods that are over by then."""
-        if self._completions_table is None:
-            return
         rows = self._completions.take(until_ps)
         if len(rows["time_ns"]):
-            self._completions_table.add(rows)
-
-    @staticmethod
-    def _flush(table: _Table, names: Iterable[str], rows: list[tuple[Any, ...]]) -> None:
-        if rows:
-            parts = [np.concatenate(column) for column in zip(*rows, strict=True)]
-            table.add(dict(zip(names, parts, strict=True)))
-            rows.clear()
+            self._tables.add("trace_completions", rows)
 
     def close(self) -> None:
         """Write what is left, of a period that the run does not fill, and close the tables."""
-        self._write_completions(math.inf)
-        for table in self._tables.values():
-            table.close()
-
-    @property
-    def files(self) -> list[Path]:
-        """The tables that are written."""
-        return [self._files.out / f"{name}.{self.trace.format}" for name in self._tables]
-
-    @property
-    def _tables(self) -> Mapping[str, _Table]:
-        there = {
-            "trace_ports": self._ports_table,
-            "trace_flows": self._flows_table,
-            "trace_rp": self._events_table,
-            "trace_sending": self._sending_table,
-            "trace_total": self._total_table,
-            "trace_completions": self._completions_table,
-        }
-        return {name: table for name, table in there.items() if table is not None}
+        if self.trace.completions:
+            self._write_completions(math.inf)
+        self._tables.close()

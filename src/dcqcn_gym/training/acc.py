@@ -272,7 +272,7 @@ def train(
 
 def _remove_old(out: TrainDir) -> None:
     """Remove what a training that is replaced has left, before a header says whose it is."""
-    for name in ("checkpoint.npz", "policy.npz", "curve.csv", "curve.png"):
+    for name in ("checkpoint.npz", "policy.npz", "curve.csv", "curve.svg"):
         (out.root / name).unlink(missing_ok=True)
 
 
