@@ -108,9 +108,9 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
 
     def __repr__(self) -> str:
         """Name what it is made of: scenario, backend, tuned knobs and length of an episode."""
-        world = type(self.backend).__name__
+        backend = type(self.backend).__name__
         return (
-            f"<{type(self).__name__} {self.scenario.name!r} on {world}, {self.space.n} knobs, "
+            f"<{type(self).__name__} {self.scenario.name!r} on {backend}, {self.space.n} knobs, "
             f"{self.intervals} intervals>"
         )
 

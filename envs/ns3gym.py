@@ -40,14 +40,14 @@ class GymFace:
         return seen, codec.box_space("action", -ones, ones, space.knobs)
 
     def serve(
-        self, ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int
+        self, ask: Callable[[bytes], bytes], backend: Backend, scenario: Scenario, seed: int
     ) -> None:
         """Run one episode; the client ends it by a stop request, we by isGameOver.
 
         An action that is none, or a network that fails, ends it too: the client, which would wait
         for ever, gets isGameOver with ``{"error": ...}`` in info, then the error is raised here.
         """
-        env = DcqcnEnv(scenario, backend=world)
+        env = DcqcnEnv(scenario, backend=backend)
         observation = np.zeros(len(bounds(scenario.table)[0]), np.float32)
         try:
             observation, info = env.reset(seed=seed)

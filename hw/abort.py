@@ -58,7 +58,7 @@ class Seen:
 class AbortRules:
     """Limits that hold if they are not None; one is broken after ``patience`` intervals in a row.
 
-    A figure that this world does not know is 0 and breaks no rule.
+    A figure that the backend does not know is 0 and breaks no rule.
     """
 
     max_paused: float | None = None

@@ -137,9 +137,9 @@ class WaysBack(Connections):
     def undoing(self, name: str) -> tuple[dict[str, list[Line]], Left]:
         """Return device -> what :meth:`undo` would change, and what it would leave."""
         chosen, left = self._where_newest(name)
-        told, failed = self.ask_each("History", dict.fromkeys(chosen, pb.Nothing()))
+        answers, failed = self.ask_each("History", dict.fromkeys(chosen, pb.Nothing()))
         found = {}
-        for device, events in told.items():
+        for device, events in answers.items():
             records = [parse_json(event) for event in events.json]
             before = confirmed_before(records, name)["values"]
             held = next(r for r in reversed(records) if r["event"] == "confirmed")["values"]

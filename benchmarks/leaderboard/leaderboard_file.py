@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.benchmarks.leaderboard.suite import Digest
-from dcqcn_gym.core.config import GrownModel, StrictModel
+from dcqcn_gym.core.config import ShortDumpModel, StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.registry import is_file
 from dcqcn_gym.envs.scenario.names import Name
@@ -53,7 +53,7 @@ class EntryTable(StrictModel):
         return Row(self.tuner, self.tuner_args, self.changes, self.name)
 
 
-class LeaderboardFile(GrownModel):
+class LeaderboardFile(ShortDumpModel):
     """The file; ``version`` made it."""
 
     later: ClassVar[Collection[str]] = ("share",)

@@ -43,7 +43,7 @@ KL_THETA = 0.01
 
 
 @dataclass
-class _World:
+class _Open:
     """Everything that changes while the toy network runs."""
 
     scenario: Scenario
@@ -68,18 +68,18 @@ class FakeBackend:
 
     def __init__(self, work_intervals: int | None = None) -> None:
         self._work_intervals = work_intervals
-        self._world: _World | None = None
+        self._open: _Open | None = None
 
     @property
     def done(self) -> bool:
         """True once all work is delivered; False while closed."""
-        world = self._world
+        opened = self._open
         limit = self._work_intervals
-        return world is not None and limit is not None and world.index >= limit
+        return opened is not None and limit is not None and opened.index >= limit
 
     def open(self, scenario: Scenario, seed: int) -> None:
         """Build the toy network of ``scenario.n_hosts`` hosts around one switch."""
-        if self._world is not None:
+        if self._open is not None:
             raise StateError("open() on an open backend; call close() first")
         if isinstance(scenario.monitor, OwnMonitor):
             raise ConfigError(
@@ -93,37 +93,37 @@ class FakeBackend:
             port_index=[*([0] * n), *range(n)],
             tiers={n: 0},
         )
-        self._world = _World(scenario, seed, devices)
+        self._open = _Open(scenario, seed, devices)
 
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""
-        world = self._opened("apply")
-        table, rate = world.scenario.table, world.scenario.line_rate_bps
+        opened = self._opened("apply")
+        table, rate = opened.scenario.table, opened.scenario.line_rate_bps
         # groups are those of the scenario's network, whose switches the toy has melted into one
         uniform = isinstance(setting, Setting)
-        devices = world.devices if uniform else world.scenario.fabric.devices
+        devices = opened.devices if uniform else opened.scenario.fabric.devices
         nic, ecn = resolve(setting, devices, table)
-        world.push = _push(nic, ecn[devices.n_hosts :], rate, table)
+        opened.push = _push(nic, ecn[devices.n_hosts :], rate, table)
 
     def advance(self, duration_ps: int | None = None) -> IntervalReport:
         """Run one monitor interval (or ``duration_ps``) and report it."""
-        world = self._opened("advance")
-        if world.push is None:
+        opened = self._opened("advance")
+        if opened.push is None:
             raise StateError("advance() without a setting; call apply() first")
-        span = world.scenario.monitor_interval_ps if duration_ps is None else duration_ps
-        report = _report(world, span, world.push, silent=self.done)
-        world.now_ps += span
-        world.index += 1
+        span = opened.scenario.monitor_interval_ps if duration_ps is None else duration_ps
+        report = _report(opened, span, opened.push, silent=self.done)
+        opened.now_ps += span
+        opened.index += 1
         return report
 
     def close(self) -> None:
         """Release everything; allowed in every state."""
-        self._world = None
+        self._open = None
 
-    def _opened(self, call: str) -> _World:
-        if self._world is None:
+    def _opened(self, call: str) -> _Open:
+        if self._open is None:
             raise StateError(f"{call}() on a closed backend; call open() first")
-        return self._world
+        return self._open
 
 
 def _place(rows: FloatArray, knobs: Sequence[Knob], line_rate_bps: float) -> FloatArray:
@@ -162,10 +162,10 @@ def _elephant_share(index: int, seed: int) -> float:
     return 0.1 + 0.8 * (1.0 - abs(2.0 * phase - 1.0))
 
 
-def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> IntervalReport:
-    n, rate = world.devices.n_hosts, world.scenario.line_rate_bps
-    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([world.seed, world.index])))
-    share = 0.0 if silent else _elephant_share(world.index, world.seed)
+def _report(opened: _Open, span_ps: int, push: float, *, silent: bool) -> IntervalReport:
+    n, rate = opened.devices.n_hosts, opened.scenario.line_rate_bps
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([opened.seed, opened.index])))
+    share = 0.0 if silent else _elephant_share(opened.index, opened.seed)
     need = 0.35 + 0.4 * share  # elephants want more push than mice
     fill = 0.0 if silent else 0.2 + 0.75 * push / (push + 0.4 * need)
     inflation = 1.0 + 4.0 * push * push * (1.3 - share)
@@ -185,11 +185,11 @@ def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> Interv
     port_tx = np.concatenate([tx, tx])
     return report_with(
         np.full(n, rate),
-        np.array(world.devices.port_node),
+        np.array(opened.devices.port_node),
         np.full(2 * n, rate),
-        index=world.index,
-        start_ps=world.now_ps,
-        end_ps=world.now_ps + span_ps,
+        index=opened.index,
+        start_ps=opened.now_ps,
+        end_ps=opened.now_ps + span_ps,
         host_tx_bytes=tx,
         rtt_src=hosts,
         rtt_dst=(hosts + 1) % n,
@@ -214,8 +214,8 @@ def _report(world: _World, span_ps: int, push: float, *, silent: bool) -> Interv
         resumes=int(1000 * paused) * n,
         packet_hops=2 * packets,
         active_flows=0 if silent else 4 * n,
-        fsd=_fsd(world, share, 4 * n, silent=silent),
-        finished=_finished(world, rng, span_ps, inflation, silent=silent),
+        fsd=_fsd(opened, share, 4 * n, silent=silent),
+        finished=_finished(opened, rng, span_ps, inflation, silent=silent),
     )
 
 
@@ -227,10 +227,10 @@ def _spread(total: int, n: int) -> IntArray:
     return counts
 
 
-def _fsd(world: _World, share: float, flows: int, *, silent: bool) -> FlowSizeDistribution:
+def _fsd(opened: _Open, share: float, flows: int, *, silent: bool) -> FlowSizeDistribution:
     if silent:
         return FlowSizeDistribution()
-    old, world.last_share = world.last_share, share
+    old, opened.last_share = opened.last_share, share
     kl = 0.0
     if old is not None:
         kl = float(share * np.log(share / old) + (1 - share) * np.log((1 - share) / (1 - old)))
@@ -245,26 +245,26 @@ def _fsd(world: _World, share: float, flows: int, *, silent: bool) -> FlowSizeDi
         bins=bins,
         kl=max(kl, 0.0),
         triggered=old is None or kl > KL_THETA,
-        monitor_bytes=12 * world.devices.n_hosts,
+        monitor_bytes=12 * opened.devices.n_hosts,
     )
 
 
 def _finished(
-    world: _World, rng: np.random.Generator, span_ps: int, inflation: float, *, silent: bool
+    opened: _Open, rng: np.random.Generator, span_ps: int, inflation: float, *, silent: bool
 ) -> FinishedFlows:
     if silent or span_ps <= 0:
         return FinishedFlows()
-    n = world.devices.n_hosts
+    n = opened.devices.n_hosts
     src = np.arange(n)
     size = rng.integers(200, 2_000_000, n)
-    ideal = BASE_RTT_PS + (size * (8e12 / world.scenario.line_rate_bps)).astype(np.int64)
-    world.ordinal += 1
+    ideal = BASE_RTT_PS + (size * (8e12 / opened.scenario.line_rate_bps)).astype(np.int64)
+    opened.ordinal += 1
     return FinishedFlows(
         src=src,
         dst=(src + 1) % n,
-        ordinal=np.full(n, world.ordinal - 1),
+        ordinal=np.full(n, opened.ordinal - 1),
         bytes=size,
-        start_ps=np.full(n, world.now_ps),
+        start_ps=np.full(n, opened.now_ps),
         fct_ps=(ideal * inflation).astype(np.int64),
         ideal_fct_ps=ideal,
         workload=np.zeros(n, dtype=np.int64),

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import GrownModel, StrictModel, validate
+from dcqcn_gym.core.config import ShortDumpModel, StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.envs.monitors import MONITORS
 from dcqcn_gym.envs.scenario.tables import Cdf, CdfField
@@ -38,7 +38,7 @@ __all__ = [
     "OwnMonitor",
     "monitor_kinds",
     "monitor_of",
-    "own_options",
+    "options_of_kind",
     "with_kind",
 ]
 
@@ -112,7 +112,7 @@ class _States(Monitor):
         return self.sizes_cdf
 
 
-class _Sketch(Monitor, GrownModel):
+class _Sketch(Monitor, ShortDumpModel):
     """An Elastic Sketch: sizes of its parts, and what a counter counts."""
 
     later: ClassVar[Collection[str]] = ("hash_seed",)
@@ -246,7 +246,7 @@ def _kind(value: Any) -> str:
     return str(kind) if str(kind) in KINDS else OWN
 
 
-def own_options(table: Mapping[str, Any]) -> dict[str, Any]:
+def options_of_kind(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return a recorded table without the options of other kinds.
 
     Logs of older versions have the options of every kind; what is left out never did anything.
@@ -267,16 +267,16 @@ def _own_keys(value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise ConfigError(f"{quote(value)}; expected a table with a kind and its options")
     kind = value.get("kind", "exact")
-    kept = own_options(value)
+    known = options_of_kind(value)
     for key, given in value.items():
         owners = _owners(key)
-        if key not in kept and given != KINDS[owners[0]].model_fields[key].default:
+        if key not in known and given != KINDS[owners[0]].model_fields[key].default:
             raise ConfigError(
                 f"{key} = {quote(given)} is an option of kind {', '.join(owners)}, not of "
                 f"{quote(kind)}; "
                 "leave it out or choose another kind"
             )
-    return kept
+    return known
 
 
 MonitorField = Annotated[
@@ -305,5 +305,5 @@ def monitor_of(data: Mapping[str, Any], *, source: str = "scenario") -> Monitor:
 def with_kind(monitor: Monitor, kind: str, *, source: str = "scenario") -> Monitor:
     """Return a monitor of another kind with the options that both kinds have."""
     shared = set(_model(kind).model_fields) - {"kind", "options"}
-    kept = {name: value for name, value in monitor.model_dump().items() if name in shared}
-    return monitor_of({**kept, "kind": kind}, source=source)
+    known = {name: value for name, value in monitor.model_dump().items() if name in shared}
+    return monitor_of({**known, "kind": kind}, source=source)

@@ -9,10 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import GrownModel, StrictModel
+from dcqcn_gym.core.config import ShortDumpModel, StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import KnobTable
-from dcqcn_gym.envs.scenario.alpha import computed_alpha
 from dcqcn_gym.envs.scenario.limits import check_flow, check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
@@ -20,7 +19,47 @@ from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
 from dcqcn_gym.envs.scenario.topology import Fabric, Topology, fabric
 from dcqcn_gym.envs.scenario.workloads import Workload
 
-__all__ = ["Cnp", "Network", "Switch", "Transport", "Wire"]
+__all__ = ["Cnp", "Network", "Switch", "Transport", "Wire", "computed_alpha"]
+
+# PARALEON (ICNP'24) and HPCC fix alpha in advance, from topology and rates; DCQCN (SIGCOMM'15,
+# section 4) says what it must be so that marking comes before PFC: with every one of a switch's n
+# ports holding q bytes, no ingress may have reached its threshold, `n q < alpha (P - n q)`, where P
+# is the buffer less headroom and reserve. (The paper has this for eight priorities and q = Kmin.)
+_POWERS = (-7, 3)
+"""Devices hold powers of two; SONiC's ``dynamic_th`` goes from 2^-7 to 2^3."""
+
+
+def computed_alpha(network: Network) -> float:
+    """Return the smallest power of two in 1/128..8 that holds for every switch; 8 if none does.
+
+    q is ours: what a host link brings in one round trip across the fabric, its rate times the sum
+    of delays of the longest path there and back, so that alpha does not depend on any knob.
+    """
+    net = network.fabric
+    ports: dict[int, int] = {}
+    taken: dict[int, int] = {}
+    for link in net.links:
+        room = network.headroom_bytes(link.ps_per_byte, link.delay_ps)
+        for end in (link.a, link.b):
+            ports[end] = ports.get(end, 0) + 1
+            taken[end] = taken.get(end, 0) + room + network.switch.reserve_bytes
+    hops = 2 * (1 + max(net.tier(node) for node in range(net.n_hosts, net.n_nodes)))
+    trip_s = 2 * hops * max(link.delay_ps for link in net.links) * 1e-12
+    queued = network.line_rate_bps / 8 * trip_s
+    classes = max(1, len(network.switch.lossless))
+    needs = [
+        _needed(network.buffer_bytes - classes * taken[node], ports[node] * queued)
+        for node in range(net.n_hosts, net.n_nodes)
+    ]
+    low, high = _POWERS
+    power = max(math.ceil(math.log2(need)) if need < math.inf else high for need in needs)
+    return float(2.0 ** min(max(power, low), high))
+
+
+def _needed(pool: float, queued: float) -> float:
+    """Return the alpha at which so many queued bytes just reach a threshold."""
+    return queued / (pool - queued) if pool > queued else math.inf
+
 
 BUFFER_AT_100G = 12 * 2**20
 
@@ -62,7 +101,7 @@ class Switch(StrictModel):
     a port is ``headroom_factor`` x rate x one-way delay, or what a pause needs in order to act
     before a packet is lost if that is more, once per lossless priority. With
     ``pfc = false`` nothing is paused and packets are dropped at the dynamic threshold. ``alpha`` is
-    the share of the free buffer at which that is; ``"computed"``: :mod:`.alpha` says how.
+    the share of the free buffer at which that is; ``"computed"``: :func:`computed_alpha`.
     ``ecmp_salt`` draws other paths for all flows; ``ecmp_table`` chooses those of single flows.
     ``ack_class = "data"`` puts ACKs and CNPs into the class of their data at switches.
     """
@@ -86,7 +125,7 @@ class Switch(StrictModel):
         return value
 
 
-class Transport(GrownModel):
+class Transport(ShortDumpModel):
     """Acknowledgement, window and recovery of the hosts. ``window_bytes = 0`` is no window.
 
     With ``rtt_probe_us`` round trips are those of probes: of the first data packet that a queue

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from dcqcn_gym.core.config import GrownModel
+from dcqcn_gym.core.config import ShortDumpModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.knob_names import by_knob_name, knob_name
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting
@@ -44,7 +44,7 @@ def _tuned(data: Mapping[str, Any]) -> tuple[str, ...]:
     return _table(data).tuned
 
 
-class Task(GrownModel):
+class Task(ShortDumpModel):
     """What a tuner is asked, apart from the network it is asked on.
 
     ``knobs`` are those an action sets (the others stay as they start), as a list or as changes of

@@ -9,24 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
 from dcqcn_gym.core.applications import Application
 from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.sums import mean, total
 from dcqcn_gym.envs.scenario.applications import ParameterServer, Storage
-from dcqcn_gym.envs.scenario.hosts import HostSet, Priority, TimeUs, select_hosts
-from dcqcn_gym.envs.scenario.poisson import Poisson
+from dcqcn_gym.envs.scenario.hosts import (
+    Connections,
+    HostSet,
+    Priority,
+    Timed,
+    TimeUs,
+    select_hosts,
+)
 from dcqcn_gym.envs.scenario.rounds import AllToAll, Incast, Pairs, Permutation, Ring
 from dcqcn_gym.envs.scenario.tables import (
     MOST_FLOW_BYTES,
     UNLIMITED,
     Cdf,
+    CdfField,
     FlowsField,
     FlowSize,
 )
 from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
-from dcqcn_gym.envs.scenario.workload import BaseWorkload, items, listed
+from dcqcn_gym.envs.scenario.workload import BaseWorkload, items, listed, stop_ps
 
 __all__ = [
     "AllToAll",
@@ -46,6 +55,146 @@ __all__ = [
     "draws_traffic",
     "select_hosts",
 ]
+
+
+class Poisson(Timed):
+    """Every host sends flows with exponential gaps, sizes from a CDF, uniform destinations.
+
+    Give ``load`` (share of a capacity taken by payload) or ``mean_gap_us`` (per host).
+    ``load_of = "host"`` refers to the host link, ``"uplink"`` to the links between ToRs and the
+    tier above, counting only the payload that crosses them. ``repeat_us`` repeats the window
+    from ``start_us`` to ``stop_us``.
+    """
+
+    kind: Literal["poisson"] = "poisson"
+    cdf: CdfField
+    load: float | None = Field(default=None, gt=0, le=1.5, description="a load such as 0.3")
+    load_of: Literal["host", "uplink"] = "host"
+    mean_gap_us: float | None = Field(default=None, gt=0, le=1e12)
+    hosts: HostSet = "all"
+    dsts: HostSet | None = None
+    placement: Literal["round-robin", "packed"] = "round-robin"
+    repeat_us: TimeUs = 0.0
+    connections: Connections = 1
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.load is None) == (self.mean_gap_us is None):
+            raise ConfigError("give either 'load' or 'mean_gap_us', not both or neither")
+        if self.load is not None and self.cdf.thinned:
+            raise ConfigError(
+                f"cdf = {self.cdf.name!r} is thinned, its mean is not that of its source, so it "
+                "cannot be used with a load; use 'mean_gap_us' or another CDF"
+            )
+        if self.repeat_us and (
+            self.stop_us is None or self.repeat_us < self.stop_us - self.start_us
+        ):
+            raise ConfigError(
+                f"repeat_us = {self.repeat_us:g}; expected a 'stop_us' and a period of at least "
+                "stop_us - start_us"
+            )
+        return self
+
+    def resolve(self, net: Fabric) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the sending and the receiving hosts."""
+        hosts = select_hosts(net, self.hosts, placement=self.placement)
+        if self.dsts is None:
+            dsts = hosts
+        else:
+            dsts = select_hosts(net, self.dsts, placement=self.placement)
+        targets = set(dsts)
+        for host in hosts:
+            if not targets or targets == {host}:
+                raise ConfigError(f"host {host} has nobody to send to; expected another 'dsts'")
+        return hosts, dsts
+
+    def check(self, net: Fabric) -> None:
+        """Raise :class:`ConfigError` for hosts that are not there and a load nobody can offer."""
+        self.mean_gap_ps(net)
+
+    def lines(self, net: Fabric, cdfs: Sequence[Cdf]) -> Iterator[str]:
+        """Yield the line of the compiled text."""
+        hosts, dsts = self.resolve(net)
+        several = {"connections": self.connections} if self.connections > 1 else {}
+        yield "workload poisson " + items(
+            cdf=cdfs.index(self.cdf),
+            hosts=listed(hosts),
+            dsts=listed(dsts),
+            mean_gap_ps=repr(self.mean_gap_ps(net)),
+            start_ps=us_to_ps(self.start_us),
+            stop_ps=stop_ps(self.stop_us),
+            repeat_ps=us_to_ps(self.repeat_us),
+            priority=self.priority,
+            **several,
+        )
+
+    def largest_flow(self, net: Fabric) -> tuple[int, int]:
+        """Return the largest size of the distribution."""
+        return int(self.cdf.points[-1][0]), 1
+
+    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+        """Return what starts in an interval, or what hosts cannot send until the run is over."""
+        hosts, _ = self.resolve(net)
+        gap_us = self.mean_gap_ps(net) / 1e6
+        offered = self.cdf.mean_bytes * 8e6 / gap_us
+        rate = mean([net.host_link[host].rate_bps for host in hosts])
+        span = run_us
+        if self.stop_us is not None and not self.repeat_us:
+            span = min(span, self.stop_us - self.start_us)
+        left = max(0.0, 1.0 - rate / offered)
+        return len(hosts) / gap_us * max(min(interval_us, span), left * span)
+
+    @property
+    def amount(self) -> str:
+        """The load, or the gap that is given in its place."""
+        key = "load" if self.mean_gap_us is None else "mean_gap_us"
+        return f"{key} = {getattr(self, key):g}"
+
+    @property
+    def endless(self) -> bool:
+        """Whether there is no end, or the window comes again."""
+        return self.stop_us is None or bool(self.repeat_us)
+
+    @property
+    def distribution(self) -> Cdf:
+        """The flow sizes."""
+        return self.cdf
+
+    def mean_gap_ps(self, net: Fabric) -> float:
+        """Return the mean gap between two flows of one host, in picoseconds.
+
+        Host load r: mean size x 8 / (r x rate); hosts of different rates share one gap, from their
+        mean rate. Uplink load r: the gap at which the payload that leaves the senders' racks is
+        r x the uplink capacity of these racks.
+        """
+        if self.mean_gap_us is not None:
+            return self.mean_gap_us * 1e6
+        hosts, dsts = self.resolve(net)
+        bits, load = self.cdf.mean_bytes * 8.0, float(self.load or 0.0)
+        if self.load_of == "host":
+            rate = mean([net.host_link[h].rate_bps for h in hosts])
+            return bits / (load * rate) * 1e12
+        capacity = total(net.uplink_bps[tor] for tor in {net.tor(h) for h in hosts})
+        crossing = _crossing(net, hosts, dsts)
+        if capacity == 0 or crossing == 0:
+            raise ConfigError(
+                "load_of = 'uplink' needs flows that cross uplinks, and this topology and these "
+                "hosts have none; use load_of = 'host'"
+            )
+        return bits * crossing / (load * capacity) * 1e12
+
+
+def _crossing(net: Fabric, hosts: tuple[int, ...], dsts: tuple[int, ...]) -> float:
+    """Return the sum over senders of the chance that a destination is in another rack."""
+    per_rack: dict[int, int] = {}
+    for dst in dsts:
+        per_rack[net.tor(dst)] = per_rack.get(net.tor(dst), 0) + 1
+    among = set(dsts)
+    total = 0.0
+    for host in hosts:
+        others = len(dsts) - (host in among)
+        total += (len(dsts) - per_rack.get(net.tor(host), 0)) / others
+    return total
 
 
 class Flows(BaseWorkload):

@@ -148,8 +148,8 @@ class Agent:
         check_limits(targets, self._config.limits, self._line_rate_bps)
 
     def _line_rate_bps(self) -> float | None:
-        told = self._config.line_rate_gbps
-        return self._driver.line_rate_bps() if told is None else told * 1e9
+        rate = self._config.line_rate_gbps
+        return self._driver.line_rate_bps() if rate is None else rate * 1e9
 
     def start(self, *, keep_time: bool = True) -> None:
         """Take up the confirmed setting, look for the stop file, then listen.

@@ -21,11 +21,40 @@ from dcqcn_gym.hw.drivers import sonic_counters
 from dcqcn_gym.hw.drivers.base import Line, Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.mlx5 import number
 from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
-from dcqcn_gym.hw.drivers.sonic_asic import asic_differs
-from dcqcn_gym.hw.drivers.sonic_db import Databases
+from dcqcn_gym.hw.drivers.sonic_db import ASIC_DB, COUNTERS_DB, Databases
 from dcqcn_gym.hw.drivers.switch import SwitchDriver, SwitchSettings
 
-__all__ = ["SonicDriver", "SonicSettings", "members"]
+__all__ = ["SonicDriver", "SonicSettings", "asic_differs", "members"]
+
+# orchagent turns fields of CONFIG_DB into attributes of the ASIC a moment later, and skips what the
+# platform does not know, with a line in the switch's log alone. ASIC_DB holds what the ASIC took.
+# Its objects have numbers, not names: a port's queue (COUNTERS_QUEUE_NAME_MAP) names its WRED
+# object.
+_OBJECT = "ASIC_STATE:SAI_OBJECT_TYPE_{}:{}"
+
+
+def asic_differs(db: Databases, queues: Iterable[str], fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the fields that the ASIC holds otherwise, for one of these queues, with what it holds.
+
+    ``queues`` (``Ethernet0:3``) are bound to one profile, ``fields`` what that is to hold; one
+    that is to be absent (empty text) is passed over.
+    """
+    (numbers,) = db.read(COUNTERS_DB, ["COUNTERS_QUEUE_NAME_MAP"])
+    names = list(queues)
+    for name in names:
+        if name not in numbers:
+            raise DeviceError(f"COUNTERS_DB has no queue {name}, so ASIC_DB tells nothing of it")
+    bound = db.read(ASIC_DB, [_OBJECT.format("QUEUE", numbers[name]) for name in names])
+    profiles = [queue.get("SAI_QUEUE_ATTR_WRED_PROFILE_ID", "") for queue in bound]
+    held = db.read(ASIC_DB, [_OBJECT.format("WRED", number) for number in profiles])
+    found = {}
+    for attributes in held:
+        for field, text in fields.items():
+            taken = attributes.get(f"SAI_WRED_ATTR_{field.upper()}", "")
+            if text and taken != text:
+                found[field] = taken
+    return found
+
 
 ASIC_LOOK_S = 0.05
 COLOURS = ("green", "yellow", "red")
@@ -235,8 +264,8 @@ class SonicDriver(SwitchDriver):
 
     def line_rate_bps(self) -> float | None:
         """Return the speed of the fastest port, as CONFIG_DB has it."""
-        told = [self._db.config(f"PORT|{port}").get("speed", "") for port in self._settings.ports]
-        return max((float(text) * 1e6 for text in told if text.isdecimal()), default=None)
+        speeds = [self._db.config(f"PORT|{port}").get("speed", "") for port in self._settings.ports]
+        return max((float(text) * 1e6 for text in speeds if text.isdecimal()), default=None)
 
     def prepare(self, interval_ms: float) -> None:
         """Raise if a group of counters is polled less often than every ``interval_ms``."""

@@ -21,9 +21,8 @@ from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import Agent, handlers, load_agent, secure_server
 from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.fabric.devices import QUEUE, PlayedNic, PlayedSwitch
 from dcqcn_gym.hw.fabric.mounted import MountedFiles
-from dcqcn_gym.hw.fabric.nic import PlayedNic
-from dcqcn_gym.hw.fabric.switch import QUEUE, PlayedSwitch
 from dcqcn_gym.hw.figures import Ledger, Shape
 from dcqcn_gym.hw.tls import Tls
 from dcqcn_gym.hw.transaction import Clock

@@ -161,7 +161,7 @@ def test_the_score_of_a_queue_falls_at_every_step_of_the_ladder() -> None:
 
 def test_a_report_of_another_network_is_refused() -> None:
     view = PortView(agents_of("port", MINI, TUNED_KNOBS, DCQCN))
-    with pytest.raises(ConfigError, match="this world reports 8 ports"):
+    with pytest.raises(ConfigError, match="the backend reports 8 ports"):
         view.figures(blank_report())
     with pytest.raises(ConfigError, match="throughput_weight = nan"):
         PortView([], float("nan"))

@@ -23,7 +23,7 @@ from dcqcn_gym.hw.emit import emit
 from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.simulate.difference import AGAINST, other_setting
 from dcqcn_gym.tuners import TunerContext, make_tuner
-from dcqcn_gym.tuners.library import LADDER, PRETRAINED, default_library
+from dcqcn_gym.tuners.bandits import LADDER, PRETRAINED, default_library
 
 
 def _mini(**changes: Any) -> Scenario:

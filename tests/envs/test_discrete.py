@@ -12,7 +12,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import KNOBS, Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.discrete import LadderAction, ladder
+from dcqcn_gym.envs.wrappers import LadderAction, ladder
 
 
 def make(**arguments: int) -> LadderAction:

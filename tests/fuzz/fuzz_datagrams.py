@@ -20,7 +20,7 @@ from dcqcn_gym.hw.collectors.netflow import FlowRecord, TemplateReader, encode_i
 from dcqcn_gym.hw.collectors.packets import header_of, roce_packet
 from dcqcn_gym.hw.collectors.sflow import FlowSample, encode, parse
 from dcqcn_gym.hw.drivers import Surroundings, make_driver
-from dcqcn_gym.hw.fabric.nic import PlayedNic
+from dcqcn_gym.hw.fabric.devices import PlayedNic
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.runner import RecordedRunner
 from dcqcn_gym.hw.transaction import Guard

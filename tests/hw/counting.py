@@ -16,8 +16,7 @@ from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.envs.backends.hardware import reading_of
 from dcqcn_gym.hw.controller import Controller
-from dcqcn_gym.hw.fabric.nic import PlayedNic
-from dcqcn_gym.hw.fabric.switch import PlayedSwitch
+from dcqcn_gym.hw.fabric.devices import PlayedNic, PlayedSwitch
 from dcqcn_gym.hw.figures import Reading, Shape, report_of
 from dcqcn_gym.hw.gather import Gathered
 

@@ -24,8 +24,7 @@ from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import AgentClient
 from dcqcn_gym.hw.drivers import Driver, Targets, Values
-from dcqcn_gym.hw.fabric.nic import PlayedNic
-from dcqcn_gym.hw.fabric.switch import QUEUE, PlayedSwitch
+from dcqcn_gym.hw.fabric.devices import QUEUE, PlayedNic, PlayedSwitch
 from dcqcn_gym.hw.fleet import Fleet
 
 __all__ = [

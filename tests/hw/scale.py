@@ -38,7 +38,7 @@ from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.drivers import Targets
-from dcqcn_gym.hw.fabric.nic import PlayedNic
+from dcqcn_gym.hw.fabric.devices import PlayedNic
 from dcqcn_gym.hw.fleet import Fleet, load_fleet
 from dcqcn_gym.runs.table import Table
 

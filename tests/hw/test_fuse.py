@@ -21,10 +21,10 @@ from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, Missi
 from dcqcn_gym.core.knobs import DCQCN, NIC_KNOBS, default_setting
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.controller import Controller
+from dcqcn_gym.hw.fabric.devices import PlayedNic
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.fabric.mounted import FileCall, MountedFiles
 from dcqcn_gym.hw.fabric.mounts import dead_mounts
-from dcqcn_gym.hw.fabric.nic import PlayedNic
 from dcqcn_gym.hw.fleet import load_fleet
 from dcqcn_gym.runs.loop import RunSpec, run
 

@@ -27,11 +27,10 @@ from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.certs import write_all
-from dcqcn_gym.hw.load.fleet_flows import jobs_of
+from dcqcn_gym.hw.load.fleet_flows import MOST_FLOWS, jobs_of, poisson_flows
 from dcqcn_gym.hw.load.flows import LINGER_S, Flow, Flows, messages_of, table
 from dcqcn_gym.hw.load.jobs import FLOWS, LoadJobs, results
 from dcqcn_gym.hw.load.outputs import FlowClass
-from dcqcn_gym.hw.load.schedule import MOST_FLOWS, poisson_flows
 from dcqcn_gym.hw.load.waiting import Waiting
 
 POINTS = ((1000, 0.0), (10_000, 0.5), (100_000, 1.0))

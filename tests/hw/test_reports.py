@@ -18,11 +18,10 @@ from dcqcn_gym.envs.backends.hardware import HardwareBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.client import AgentClient
-from dcqcn_gym.hw.clocks import AgentClock, Times
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.fleet import load_fleet
-from dcqcn_gym.hw.gather import Gathered
+from dcqcn_gym.hw.gather import AgentClock, Gathered, Times
 
 
 def answer(random: Random, now: float, ahead: float, slowest: float = 0.2) -> Times:

@@ -28,7 +28,7 @@ from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.agent.service import AgentService
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.controller import Controller
-from dcqcn_gym.hw.fabric.switch import QUEUE, PlayedSwitch
+from dcqcn_gym.hw.fabric.devices import QUEUE, PlayedSwitch
 
 
 @dataclass

@@ -7,7 +7,7 @@ from pathlib import Path
 from dcqcn_gym.core.knobs import default_setting
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report import build_report
-from dcqcn_gym.report.groups import group_table
+from dcqcn_gym.report.tables import group_table
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.loop import RunSpec, run
 

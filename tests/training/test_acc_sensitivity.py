@@ -19,9 +19,9 @@ def test_rows_differ_in_one_choice_and_can_be_trained() -> None:
 def test_a_small_measurement() -> None:
     plan = Sensitivity(trainings=2, decisions=4, seeds=1, intervals=2)
     rows = ("as shipped", "D(L): one step at 160 KB")
-    table = measure(plan, rows, told=lambda _: None)
+    table = measure(plan, rows, report=lambda _: None)
     assert table.columns == ("choice", "30% load", "50% load")
     assert [row[0] for row in table.rows] == list(rows)
     assert "[" not in table.rows[0][1]
     assert "[" in table.rows[1][2]
-    assert measure(plan, rows, told=lambda _: None) == table  # same seeds, same figures
+    assert measure(plan, rows, report=lambda _: None) == table  # same seeds, same figures

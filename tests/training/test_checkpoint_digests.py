@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.training.digests import digests, read_state
 from dcqcn_gym.training.spec import Checkpoint
+from dcqcn_gym.training.state import digests, read_state
 
 
 def checkpoint(tmp_path: Path) -> Checkpoint:

@@ -16,7 +16,6 @@ from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.envs.discrete import ladder
 from dcqcn_gym.envs.observation import (
     OBSERVATION_SIZE,
     OBSERVATION_VERSION,
@@ -24,6 +23,7 @@ from dcqcn_gym.envs.observation import (
     layout_name,
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.wrappers import ladder
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.testing.tuner_case import TunerCase

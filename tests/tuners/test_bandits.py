@@ -15,8 +15,7 @@ from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import TUNED_KNOBS, Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners import Tuner, TunerContext, make_tuner
-from dcqcn_gym.tuners.bandits import DrUcb, ThompsonTuner
-from dcqcn_gym.tuners.library import default_library
+from dcqcn_gym.tuners.bandits import DrUcb, ThompsonTuner, default_library
 
 FSD = FlowSizeDistribution()
 

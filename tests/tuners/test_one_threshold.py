@@ -13,7 +13,7 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.runs.rows import changed_scenario
-from dcqcn_gym.tuners.library import LADDER, default_library
+from dcqcn_gym.tuners.bandits import LADDER, default_library
 
 LOW_KMAX: dict[str, Any] = {"initial": {"kmax": 120}}
 HIGH_KMIN: dict[str, Any] = {"initial": {"kmin": 100}}

@@ -16,8 +16,7 @@ from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.tuners import TunerContext, make_tuner
-from dcqcn_gym.tuners.annealing import Annealer, AnnealingSettings
-from dcqcn_gym.tuners.paraleon import ParaleonTuner
+from dcqcn_gym.tuners.paraleon import Annealer, AnnealingSettings, ParaleonTuner
 
 
 class Script:

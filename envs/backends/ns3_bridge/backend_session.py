@@ -49,19 +49,19 @@ class _Samples:
 
 
 def serve_backend(
-    ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int
+    ask: Callable[[bytes], bytes], backend: Backend, scenario: Scenario, seed: int
 ) -> None:
     """Answer requests of Ns3Backend until it asks to stop."""
     samples = _Samples(ask)
     clock, report = 0, None
     state = pb.EnvStateMsg()
     try:
-        world.open(scenario, seed)
+        backend.open(scenario, seed)
     except DcqcnGymError as error:
         _refuse(state, error)
     while True:
         state.time_ps = clock
-        state.done = bool(getattr(world, "done", False))
+        state.done = bool(getattr(backend, "done", False))
         state.samples.extend(samples.take())
         request = codec.decode(pb.EnvActMsg, ask(encode_state(state, report)))
         if request.stopSimReq:
@@ -69,11 +69,11 @@ def serve_backend(
         state, report = pb.EnvStateMsg(), None
         began = time.perf_counter_ns()
         try:
-            _put_in_force(world, request, samples, scenario.table)
-            if request.live_flows and (live := live_flows_of(world)) is not None:
+            _put_in_force(backend, request, samples, scenario.table)
+            if request.live_flows and (live := live_flows_of(backend)) is not None:
                 state.live_flows = codec.encode_live(live)
             if not request.apply_only:
-                report = world.advance(request.duration_ps)
+                report = backend.advance(request.duration_ps)
                 clock = report.end_ps
                 state.info = encode_counts(report)
         except DcqcnGymError as error:
@@ -82,14 +82,14 @@ def serve_backend(
 
 
 def _put_in_force(
-    world: Backend, request: pb.EnvActMsg, samples: _Samples, table: KnobTable
+    backend: Backend, request: pb.EnvActMsg, samples: _Samples, table: KnobTable
 ) -> None:
     if request.setting:
-        world.apply(codec.decode_setting(request.setting, table))
+        backend.apply(codec.decode_setting(request.setting, table))
     if request.HasField("watch"):
-        if not isinstance(world, Watchable):
-            raise ConfigError(f"{type(world).__name__} cannot be looked into; use the native one")
-        world.watch(request.watch.every_ps, list(request.watch.ports), samples.look)
+        if not isinstance(backend, Watchable):
+            raise ConfigError(f"{type(backend).__name__} cannot be looked into; use the native one")
+        backend.watch(request.watch.every_ps, list(request.watch.ports), samples.look)
 
 
 def _refuse(state: pb.EnvStateMsg, error: DcqcnGymError) -> None:

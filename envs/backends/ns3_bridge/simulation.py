@@ -2,7 +2,7 @@
 
 A client of this project gets interval reports and sends settings. What ns3-gym's own client gets,
 observations and rewards, is made above the backends: :mod:`dcqcn_gym.envs.ns3gym` starts this
-process with its :class:`Face`. The dialogue is in ``ns3gym.proto``.
+process with its :class:`Dialogue`. The dialogue is in ``ns3gym.proto``.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 import zmq
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError, quote
 from dcqcn_gym.envs.backends.base import Backend
+from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.backend_session import ClientGoneError, serve_backend
+from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built, import_module, load_module
 from dcqcn_gym.envs.backends.ns3_bridge.process import (
     ALIVE_FD_VARIABLE,
     FOLDER_VARIABLE,
@@ -38,20 +40,43 @@ from dcqcn_gym.envs.backends.ns3_bridge.schema import PROTOCOL, canonical, diges
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
-__all__ = ["Face", "Identity", "World", "main", "run", "serve"]
-
-World = Callable[[argparse.Namespace], Backend]
-"""Makes the network from the command line."""
+__all__ = ["Dialogue", "Identity", "Ns3Engine", "main", "make_engine", "run", "serve"]
 
 
-class Face(Protocol):
+class Ns3Engine(NativeBackend):
+    """A backend over the compiled module; one per process, for ns-3's simulator is a singleton."""
+
+    def __init__(self, module: Any, pcap: str | None = None) -> None:
+        super().__init__()
+        self._module = module
+        self._pcap = pcap
+
+    def _simulate(self, compiled: str, seed: int) -> Any:
+        simulation = self._module.Simulation(compiled, seed)
+        if self._pcap is not None:
+            try:
+                simulation.enable_pcap(self._pcap)
+            except RuntimeError as error:
+                raise ConfigError(str(error)) from None
+        return simulation
+
+
+def make_engine(options: argparse.Namespace) -> Ns3Engine:
+    """Load the module that the command line names, or build it."""
+    if options.module:
+        return Ns3Engine(import_module(Path(options.module)), options.pcap)
+    build = ensure_built(say=lambda line: print(line, flush=True))
+    return Ns3Engine(load_module(build), options.pcap)
+
+
+class Dialogue(Protocol):
     """What a client that is not ours sees of a network."""
 
     def spaces(self, scenario: Scenario) -> tuple[pb.SpaceDescription, pb.SpaceDescription]:
         """Return the observation and the action space."""
 
     def serve(
-        self, ask: Callable[[bytes], bytes], world: Backend, scenario: Scenario, seed: int
+        self, ask: Callable[[bytes], bytes], backend: Backend, scenario: Scenario, seed: int
     ) -> None:
         """Hold the dialogue after the handshake, until the client stops or the episode ends."""
 
@@ -133,16 +158,16 @@ class Peer:
 
 
 def serve(
-    world: Backend,
+    backend: Backend,
     identity: Identity,
     endpoint: str,
     wait_s: float = CLIENT_WAIT_S,
-    face: Face | None = None,
+    dialogue: Dialogue | None = None,
 ) -> None:
     """Hold the whole dialogue with one client; returns when the client is done.
 
     Raises :class:`BackendError` if no client answers within ``wait_s``, if it goes without asking
-    to stop, or if it is not ours and there is no ``face`` for it.
+    to stop, or if it is not ours and there is no ``dialogue`` for it.
     """
     peer = Peer(endpoint)
     try:
@@ -151,27 +176,27 @@ def serve(
             wafShellProcessId=os.getppid(),
             handshake=identity.handshake(),
         )
-        if face is not None:
-            observation, action = face.spaces(identity.scenario)
+        if dialogue is not None:
+            observation, action = dialogue.spaces(identity.scenario)
             init.obsSpace.CopyFrom(observation)
             init.actSpace.CopyFrom(action)
         ack = codec.decode(pb.SimInitAck, peer.ask(codec.encode(init), wait_s))
         if ack.stopSimReq:
             return
         if not ack.HasField("handshake"):
-            if face is None:
+            if dialogue is None:
                 raise BackendError(
                     "the client does not speak this project's part of the protocol; for a client "
                     "of ns3-gym start `dcqcn-gym ns3 serve`"
                 )
-            face.serve(peer.ask, world, identity.scenario, identity.seed)
+            dialogue.serve(peer.ask, backend, identity.scenario, identity.seed)
         elif ack.handshake.protocol_major == PROTOCOL[0]:
-            serve_backend(peer.ask, world, identity.scenario, identity.seed)
+            serve_backend(peer.ask, backend, identity.scenario, identity.seed)
     except ClientGoneError:
         _remove_folder()
         raise BackendError("the client is gone; it ended without asking to stop") from None
     finally:
-        world.close()
+        backend.close()
         peer.close()
 
 
@@ -204,8 +229,12 @@ def _remove_folder() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(world: World, arguments: Sequence[str] | None = None, face: Face | None = None) -> int:
-    """Read the command line, make the network and serve; returns the exit status."""
+def run(
+    make: Callable[[argparse.Namespace], Backend],
+    arguments: Sequence[str] | None = None,
+    dialogue: Dialogue | None = None,
+) -> int:
+    """Read the command line, make the network and serve; return the exit status."""
     options = _parse(arguments)
     end_with_parent()
     try:
@@ -213,7 +242,7 @@ def run(world: World, arguments: Sequence[str] | None = None, face: Face | None 
         seed = options.simSeed
         identity = Identity(scenario, seed, options.build_id, options.ns3_version)
         endpoint = options.endpoint or f"tcp://127.0.0.1:{options.openGymPort}"
-        serve(world(options), identity, endpoint, options.wait, face)
+        serve(make(options), identity, endpoint, options.wait, dialogue)
     except DcqcnGymError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -241,11 +270,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str] | None = None, face: Face | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, dialogue: Dialogue | None = None) -> int:
     """Serve the network on ns-3."""
-    from dcqcn_gym.envs.backends.ns3_bridge.world import make_world
-
-    return run(make_world, arguments, face)
+    return run(make_engine, arguments, dialogue)
 
 
 if __name__ == "__main__":

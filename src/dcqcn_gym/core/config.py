@@ -29,7 +29,7 @@ from dcqcn_gym.core.toml_text import parse_toml
 
 __all__ = [
     "CONFIGS",
-    "GrownModel",
+    "ShortDumpModel",
     "StrictModel",
     "describe",
     "export_schemas",
@@ -63,7 +63,7 @@ class StrictModel(BaseModel):
         return data
 
 
-class GrownModel(StrictModel):
+class ShortDumpModel(StrictModel):
     """A model whose ``later`` keys stay out of dumps while unused: older logs do not have them.
 
     They are keys with a default that came after logs had been written.

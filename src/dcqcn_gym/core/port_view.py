@@ -129,10 +129,10 @@ class PortView:
     def _check(self, report: IntervalReport) -> None:
         missing = {"port_queue_bytes", "port_tx_bytes", "port_marked_bytes", "port_pause_ps"}
         for name in sorted(missing & report.unknown):
-            raise ConfigError(f"agents see figures of ports, and this world cannot know {name!r}")
+            raise ConfigError(f"agents see figures of ports, and this backend cannot know {name!r}")
         if len(self._port) and int(self._port.max()) >= len(report.port_node):
             raise ConfigError(
-                f"the agents have ports up to number {int(self._port.max())}; this world reports "
+                f"the agents have ports up to number {int(self._port.max())}; the backend reports "
                 f"{len(report.port_node)} ports, so it is another network ('fake' has one switch "
                 "for all of them); use the backend 'native' or 'ns3'"
             )

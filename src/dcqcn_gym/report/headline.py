@@ -18,10 +18,10 @@ def judged_run(data: ReportData) -> Judged | None:
     if not data.seeds:
         return None
     runs = data.fresh
-    told = all(tells_unfinished(series) for found in runs.values() for series in found)
+    complete = all(tells_unfinished(series) for found in runs.values() for series in found)
     figures = {name: [measured(series) for series in found] for name, found in runs.items()}
     ours = figures.pop("found")
-    return judge(ours, figures, told=told)
+    return judge(ours, figures, complete=complete)
 
 
 def headline(data: ReportData, judged: Judged | None) -> VerdictBlock:

@@ -17,7 +17,7 @@ __all__ = ["Judged", "judge", "measured", "tells_unfinished"]
 
 UNTOLD = (
     "the logs do not tell which flows were unfinished (they are of an earlier version or of a "
-    "world that cannot know), so nothing can be said"
+    "backend that cannot know), so nothing can be said"
 )
 
 
@@ -78,14 +78,14 @@ def _rounds_ps(series: Series) -> list[int]:
 
 
 def judge(
-    ours: Sequence[Measured], references: Mapping[str, Sequence[Measured]], *, told: bool
+    ours: Sequence[Measured], references: Mapping[str, Sequence[Measured]], *, complete: bool
 ) -> Judged:
     """Judge a setting by what was measured seed by seed; the first reference is the default.
 
-    ``told`` is False if a log lacks its unfinished flows: then there is no verdict.
+    ``complete`` is False if a log lacks its unfinished flows: then there is no verdict.
     """
     found = verdict(ours, next(iter(references.values())))
-    if not told:
+    if not complete:
         found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
     drawn = all(m.drawn for m in ours)
     against = {name: changes(ours, theirs, drawn=drawn) for name, theirs in references.items()}

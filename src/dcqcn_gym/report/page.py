@@ -24,7 +24,7 @@ from dcqcn_gym.core.knobs import (
 from dcqcn_gym.core.statistics import slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report import figures, groups
+from dcqcn_gym.report import figures
 from dcqcn_gym.report.applications import application_tables, applications_of_run, grid_of
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables, unfinished_rounds
@@ -43,10 +43,15 @@ from dcqcn_gym.report.network import (
     write_curves,
 )
 from dcqcn_gym.report.render import render
-from dcqcn_gym.report.results import write_run_results
-from dcqcn_gym.report.run_list import recorded_runs
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
-from dcqcn_gym.report.tables import BinTable, during_table, fresh_table
+from dcqcn_gym.report.tables import (
+    BinTable,
+    during_table,
+    fresh_table,
+    group_table,
+    recorded_runs,
+    write_run_results,
+)
 from dcqcn_gym.report.verdict_block import VerdictBlock
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.log import Run, RunDir, write_atomically
@@ -114,7 +119,7 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
         "commands": _commands(data, top),
         "runs": recorded_runs(data),
         "knob_groups": _knob_groups(data),
-        "groups": groups.group_table((data.run.end or {}).get("recommended", {})),
+        "groups": group_table((data.run.end or {}).get("recommended", {})),
         "decisions": (data.run.end or {}).get("decisions", ()),
         "finished": data.finished,
         "collectives": collective_tables(data),
@@ -263,8 +268,8 @@ def _pooled(data: ReportData) -> dict[str, Any]:
 
 def _drawn(runs: Sequence[Series]) -> list[tuple[IntArray, FloatArray]]:
     """Return sizes and slowdowns of all flows; of finished ones if a log has no others."""
-    told = all(map(tells_unfinished, runs))
-    return [one.every_flow if told else one.flows for one in runs]
+    complete = all(map(tells_unfinished, runs))
+    return [one.every_flow if complete else one.flows for one in runs]
 
 
 def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:

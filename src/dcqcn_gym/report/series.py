@@ -81,17 +81,17 @@ class Series:
             return np.concatenate(parts) if parts else _ints()
 
         size, start = joined("bytes"), joined("start_ps")
-        told = start.size == size.size  # a log of somebody else's may lack the starts
+        known = start.size == size.size  # a log of somebody else's may lack the starts
         return cls(
             header=run.header,
             end=run.end,
             records=records,
             finished=FlowTable(
-                size, start if told else np.zeros_like(size), joined("ideal_fct_ps")
+                size, start if known else np.zeros_like(size), joined("ideal_fct_ps")
             ),
             fct_ps=joined("fct_ps"),
             flow_interval=np.repeat(np.arange(len(records)), counts),
-            left=_left(run) if told else None,
+            left=_left(run) if known else None,
         )
 
     def __len__(self) -> int:
@@ -203,9 +203,9 @@ class Series:
 
 def _left(run: Run) -> FlowTable | None:
     """Return the unfinished flows of the last line, or none where nothing was active."""
-    told = None if run.end is None else run.end.get("unfinished")
-    if told is not None:
-        return FlowTable.of(told)
+    unfinished = None if run.end is None else run.end.get("unfinished")
+    if unfinished is not None:
+        return FlowTable.of(unfinished)
     last = run.intervals[-1] if run.intervals else {}
     known = "active_flows" not in last.get("unknown", ())
     return FlowTable() if known and last.get("active_flows") == 0 else None

@@ -1,13 +1,15 @@
-"""The two tables of FCT slowdown by flow size: during the run, and on fresh seeds."""
+"""The tables of a report: slowdowns by flow size, settings by group, runs, and their file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from dcqcn_gym.core.knobs import KNOBS
 from dcqcn_gym.core.statistics import (
     SIZE_BINS,
     STATISTICS,
@@ -19,10 +21,136 @@ from dcqcn_gym.core.statistics import (
 )
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.report.data import ReportData
+from dcqcn_gym.report.metrics import mean_utility
+from dcqcn_gym.report.paired import paired_rows
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.runs.log import RunDir
+from dcqcn_gym.runs.results import write_results
 from dcqcn_gym.runs.rows import REFERENCES
 
-__all__ = ["BinTable", "StatisticRow", "during_table", "fresh_table"]
+__all__ = [
+    "BinTable",
+    "GroupTable",
+    "RecordedRun",
+    "StatisticRow",
+    "during_table",
+    "fresh_table",
+    "group_table",
+    "recorded_runs",
+    "write_run_results",
+]
+
+
+def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
+    """Write what the page shows into the run's directory; ``page`` are the values it was made of.
+
+    One row per setting on fresh seeds: default, expert and what was found. What was drawn per
+    interval is in the run's log.
+    """
+    header = data.run.header
+    runs = data.fresh
+    tuned = {**data.references, "tuned": data.run}
+    scenario, tuner = header.get("scenario"), str(header.get("tuner", ""))
+    return write_results(
+        data.directory,
+        "tune",
+        paired_rows(runs, REFERENCES),
+        scenarios=[scenario] if isinstance(scenario, Mapping) else [],
+        tuners={tuner: (tuner, header.get("tuner_args") or {})},
+        seeds={"run": [header.get("seed", 0)], "fresh": data.seeds},
+        figures={
+            "verdict": page["headline"],
+            "judged": page["judged"],
+            "notes": page["notes"],
+            "finished": data.finished,
+            "intervals": len(data.run),
+            "utility_while_tuning": {name: mean_utility(one) for name, one in tuned.items()},
+            "utility_per_seed": {n: list(map(mean_utility, found)) for n, found in runs.items()},
+            "slowdown_while_tuning": page["during"],
+            "slowdown_on_fresh_seeds": page["fresh"],
+            "unfinished_while_tuning": dict(page["during_unfinished"]),
+            "unfinished_on_fresh_seeds": dict(page["fresh_unfinished"]),
+            "collectives": page["collectives"],
+            "applications": page["more"]["applications"],
+            "network": page["more"]["network"],
+            "setting": [
+                {"knob": row.knob.name, "unit": row.knob.unit, "default": row.default,
+                 "expert": row.expert, "found": row.found}
+                for _, rows in page["knob_groups"] for row in rows
+            ],
+        },
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """One log: what ran, on which traffic seed, what came of it, and the file beside the page."""
+
+    setting: str
+    seed: int
+    intervals: int
+    utility: float
+    finished_flows: int
+    unfinished: int
+    log: Path
+    """Relative to the run's directory."""
+
+
+def recorded_runs(data: ReportData) -> list[RecordedRun]:
+    """Return the tuned run, the references on its traffic, then the runs on fresh seeds."""
+    return list(_found(data))
+
+
+def _found(data: ReportData) -> Iterator[RecordedRun]:
+    out = RunDir(data.directory)
+    seed = int(data.run.header.get("seed", 0))
+    tuner = str(data.run.header.get("tuner", "tuned"))
+
+    def run(setting: str, seed: int, series: Series, path: Path) -> RecordedRun:
+        return RecordedRun(
+            setting,
+            seed,
+            len(series),
+            mean_utility(series),
+            int(series.fct_ps.size),
+            series.unfinished,
+            path.relative_to(data.directory),
+        )
+
+    yield run(f"{tuner}, as it searched", seed, data.run, out.log)
+    for name, series in data.references.items():
+        yield run(name, seed, series, out.reference(name))
+    for name in sorted(data.evaluation, key=lambda n: (n != "recommended", n)):
+        for fresh, series in sorted(data.evaluation[name].items()):
+            yield run(
+                "found" if name == "recommended" else name,
+                fresh,
+                series,
+                out.evaluation(name, fresh),
+            )
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """Knobs that some group sets on its own, and one line per group, in NVIDIA's units."""
+
+    columns: tuple[str, ...]
+    """Name and unit of each knob; the name alone of another scheme's."""
+    lines: tuple[tuple[str, tuple[float, ...]], ...]
+
+
+def group_table(recommended: Mapping[str, Any]) -> GroupTable | None:
+    """Return the table for a logged recommendation; None if it is one setting for all devices."""
+    if "cluster" not in recommended:
+        return None
+    cluster = recommended["cluster"]
+    knobs = [k for k in cluster if len({group[k] for group in recommended.values()}) > 1]
+    lines = tuple(
+        (name, tuple(float(group[knob]) for knob in knobs)) for name, group in recommended.items()
+    )
+    units = {knob: KNOBS[knob].unit.replace("us", "µs") for knob in knobs if knob in KNOBS}
+    return GroupTable(tuple(f"{k} [{units[k]}]" if k in units else k for k in knobs), lines)
+
 
 RunFlows: TypeAlias = tuple[IntArray, FloatArray]
 """Sizes and slowdowns of the flows of one run."""

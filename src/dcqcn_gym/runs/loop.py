@@ -58,12 +58,12 @@ def walk(
     tuner: GuardedTuner,
     env: DcqcnEnv,
     keep: Callable[[Proposal, Interval], None],
-    told: Callable[[], None] | None = None,
+    after: Callable[[], None] | None = None,
 ) -> None:
     """Let the tuner act for the run's length.
 
     ``keep`` gets what was in force in each interval and the interval, before the tuner is told of
-    it: what it writes is there whatever the tuner does. ``told`` is called after that.
+    it: what it writes is there whatever the tuner does. ``after`` is called after that.
     """
     setting: Proposal = env.initial_setting
     window = Window(spec.scenario.cadence)
@@ -76,8 +76,8 @@ def walk(
         outcome = window.add(interval)
         if outcome is not None:
             tuner.tell(outcome)
-        if told is not None:
-            told()
+        if after is not None:
+            after()
         if env.done:
             break
 
@@ -101,11 +101,11 @@ def run(
             log.append(last[0])
             summary.add(interval)
 
-        def told() -> None:
+        def after() -> None:
             if watch is not None:
                 watch(last[0], tuner.state(), last[1])
 
-        walk(spec, tuner, env, keep, told)
+        walk(spec, tuner, env, keep, after)
         end = summary.end(tuner.recommend())
         said = tuner.decisions()
         decided = {"decisions": said} if said else {}

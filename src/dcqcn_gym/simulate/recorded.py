@@ -88,9 +88,9 @@ def read_recorded(folder: Path, scenario: Scenario) -> RecordedRun:
     reports = read_reports(folder / "reports.jsonl")
     hosts = {len(report.host_tx_bytes) for report in reports}
     if hosts != {scenario.n_hosts}:
-        told = ", ".join(map(str, sorted(hosts))) or "no"
+        hosts_found = ", ".join(map(str, sorted(hosts))) or "no"
         raise ConfigError(
-            f"{folder / 'reports.jsonl'}: reports of {told} hosts; "
+            f"{folder / 'reports.jsonl'}: reports of {hosts_found} hosts; "
             f"scenario {scenario.name!r} has {scenario.n_hosts}"
         )
     spent = Spent(found.cpu_s, found.wall_s, found.peak_memory_bytes)

@@ -87,7 +87,7 @@ def acc_sensitivity(
 
     with interruptible("nothing was written"):
         table = measure(
-            Sensitivity(trainings, decisions), told=lambda name: typer.echo(name, err=True)
+            Sensitivity(trainings, decisions), report=lambda name: typer.echo(name, err=True)
         )
     if markdown:
         typer.echo(table.markdown())

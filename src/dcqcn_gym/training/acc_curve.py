@@ -23,7 +23,8 @@ def draw_curve(curve: Path, picture: Path) -> None:
     """
     with curve.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    reward, utility = [], []
+    reward: list[Line] = []
+    utility: list[Line] = []
     for i, scenario in enumerate(sorted({row["scenario"] for row in rows})):
         own = [row for row in rows if row["scenario"] == scenario]
         x = np.array([float(row["decisions"]) for row in own])

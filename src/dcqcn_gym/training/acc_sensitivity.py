@@ -111,7 +111,7 @@ class Sensitivity:
 
 
 def measure(
-    plan: Sensitivity, rows: Sequence[str] = tuple(VARIANTS), told: Callable[[str], None] = print
+    plan: Sensitivity, rows: Sequence[str] = tuple(VARIANTS), report: Callable[[str], None] = print
 ) -> Table:
     """Train and judge every row; a cell is the mean utility, then the difference to the first row.
 
@@ -119,7 +119,7 @@ def measure(
     """
     found: dict[str, list[list[float]]] = {}
     for name in rows:
-        told(name)
+        report(name)
         judged = [_judged(plan, name, seed) for seed in range(1, plan.trainings + 1)]
         found[name] = [[of_seed[i] for of_seed in judged] for i in range(len(LOADS))]
     first = found[rows[0]]

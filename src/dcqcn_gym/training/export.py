@@ -10,8 +10,8 @@ import numpy as np
 import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.envs.discrete import ladder
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
+from dcqcn_gym.envs.wrappers import ladder
 from dcqcn_gym.training.algorithms import is_discrete
 from dcqcn_gym.tuners.policy import Policy, PolicyMeta
 

@@ -16,9 +16,9 @@ from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.discrete import LadderAction
 from dcqcn_gym.envs.observation import Observation
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.wrappers import LadderAction
 from dcqcn_gym.runs.rows import FIRST_TRAINING_SEED
 
 __all__ = ["SampledEnv"]

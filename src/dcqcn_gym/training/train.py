@@ -21,7 +21,6 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import write_atomically, write_json
 from dcqcn_gym.training.algorithms import algorithm_class, hyperparameters, make_model
-from dcqcn_gym.training.digests import digests, read_state
 from dcqcn_gym.training.export import export_policy
 from dcqcn_gym.training.extra import have_tensorboard, need_sb3
 from dcqcn_gym.training.spec import (
@@ -31,7 +30,7 @@ from dcqcn_gym.training.spec import (
     check_training,
     training_digest,
 )
-from dcqcn_gym.training.state import capture, restore
+from dcqcn_gym.training.state import capture, digests, read_state, restore
 from dcqcn_gym.training.vector import make_vec
 
 __all__ = ["Result", "TrainViewer", "train"]
