@@ -35,7 +35,7 @@ from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.topology import us_to_ps
 
-__all__ = ["AgentsEnv", "parallel_env"]
+__all__ = ["AgentsEnv", "Reward", "parallel_env"]
 
 Observation = npt.NDArray[np.float32]
 Infos = dict[str, dict[str, Any]]
@@ -52,6 +52,16 @@ class _Episode:
     steps: int = 0
     over: bool = False
     reports: tuple[IntervalReport, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Reward:
+    """What an agent is paid: its own reward, the utility of the network, or some of both."""
+
+    throughput_weight: float = 0.5
+    """Of its own one (:class:`~dcqcn_gym.core.port_view.PortView`)."""
+    shared: float = 0.0
+    """Share of the network's utility, 0 to 1."""
 
 
 class AgentsEnv:
@@ -72,8 +82,7 @@ class AgentsEnv:
     Observation: ``history`` intervals, the newest first, each with :data:`FIGURES` and the
     setting that was in force: its place in the action box, or the template as its share of the list
     (0 the first, 1 the last; -1: not one of them). What has not happened yet is 0.
-    Reward: the agent's own (:class:`~dcqcn_gym.core.port_view.PortView`), or with ``shared`` = 1
-    the utility of the network, or that share of it; a mean over the intervals of a step.
+    Reward: what :class:`Reward` says, a mean over the intervals of a step.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -92,8 +101,7 @@ class AgentsEnv:
         intervals: int | None = None,
         decision_us: float | None = None,
         history: int = 4,
-        shared: float = 0.0,
-        throughput_weight: float = 0.5,
+        reward: Reward = Reward(),
         templates: Sequence[Mapping[str, float]] | None = None,
     ) -> None:
         self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
@@ -102,13 +110,13 @@ class AgentsEnv:
             raise ConfigError(f"backend {quote(backend)} does not show figures of switch ports")
         self._set_time(self.scenario.intervals if intervals is None else intervals, decision_us)
         _check_number("history", history, 1, 64, whole=True)
-        _check_number("shared", shared, 0, 1)
-        self.history, self.shared = int(history), float(shared)
+        _check_number("shared", reward.shared, 0, 1)
+        self.history, self.shared = int(history), float(reward.shared)
         self.initial_setting = self.scenario.initial_setting()
         table = self.initial_setting.table
         knobs = self.scenario.turned if templates is None else _knobs_of(templates)
         self.members = agents_of(agents, self.scenario.fabric.devices, knobs, table)
-        self.view = PortView(self.members, throughput_weight)
+        self.view = PortView(self.members, reward.throughput_weight)
         self.templates = self._settings(templates)
         self._space = {} if self.templates else self._spaces_of(table)
         self.possible_agents = [a.name for a in self.members]

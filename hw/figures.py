@@ -150,9 +150,8 @@ def report_of(
         c: _column(nics, ports, name) for name, c in _PORT.items() if c not in UNKNOWN
     }
     pause_ps = _column(nics, ports, "pause_us").astype(np.float64) * PS_PER_US
-    n_hosts = len(nics)
     for name, column in _GAUGES.items():  # what a NIC queues, no device tells
-        columns[column] = _column([{}] * n_hosts, after.ports, name)
+        columns[column] = _column([{}] * len(nics), after.ports, name)
     src, dst, counts, sums, bases = _round_trips(before.nics, after.nics)
     errors = count(n.get(NIC_ERRORS, 0) for n in nics)
     return report_with(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -166,23 +166,14 @@ def _report(opened: _Open, span_ps: int, push: float, *, silent: bool) -> Interv
     n, rate = opened.devices.n_hosts, opened.scenario.line_rate_bps
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([opened.seed, opened.index])))
     share = 0.0 if silent else _elephant_share(opened.index, opened.seed)
-    need = 0.35 + 0.4 * share  # elephants want more push than mice
-    fill = 0.0 if silent else 0.2 + 0.75 * push / (push + 0.4 * need)
+    fill = 0.0 if silent else _fill(push, share)
     inflation = 1.0 + 4.0 * push * push * (1.3 - share)
     paused = max(0.0, push - 0.6) ** 2 * (1.2 - share)
     jitter = 1.0 + 0.01 * (rng.random(n) - 0.5)
     capacity = rate * span_ps * 1e-12 / 8
     tx = (np.minimum(fill * jitter, 1.0) * capacity).astype(np.int64)
     packets = int(np.sum(tx)) // PACKET_BYTES
-    hosts = np.arange(n if packets else 0)
-    port_pause = np.zeros(2 * n)
-    port_pause[:n] = 0.0 if silent else paused * span_ps
-    frames = 2 * int(1000 * paused)  # of PFC from the switch to each host
-    queue = np.zeros(2 * n, dtype=np.int64)
-    queue[n:] = 0 if silent else int(1e6 * push * push)
     marks = int(packets * 0.1 * (1 - push))
-    acks = packets // max(n, 1)
-    port_tx = np.concatenate([tx, tx])
     return report_with(
         np.full(n, rate),
         np.array(opened.devices.port_node),
@@ -191,20 +182,14 @@ def _report(opened: _Open, span_ps: int, push: float, *, silent: bool) -> Interv
         start_ps=opened.now_ps,
         end_ps=opened.now_ps + span_ps,
         host_tx_bytes=tx,
-        rtt_src=hosts,
-        rtt_dst=(hosts + 1) % n,
-        rtt_count=np.full(len(hosts), acks),
-        rtt_sum_ps=np.full(len(hosts), int(acks * BASE_RTT_PS * inflation)),
-        rtt_base_ps=np.full(len(hosts), BASE_RTT_PS),
-        port_pause_ps=port_pause,
-        port_tx_bytes=port_tx,
-        port_tx_packets=port_tx // PACKET_BYTES,
-        port_marked_packets=_spread(marks, n),
-        port_marked_bytes=_spread(marks, n) * PACKET_BYTES,
-        port_queue_bytes=queue,
-        port_max_queue_bytes=2 * queue,
-        port_pfc_sent=np.repeat([0, frames], n),
-        port_pfc_received=np.repeat([frames, 0], n),
+        **_round_trips(n, packets, inflation),
+        **_port_columns(
+            tx,
+            marks,
+            pause_ps=0.0 if silent else paused * span_ps,
+            frames=2 * int(1000 * paused),
+            queued=0 if silent else int(1e6 * push * push),
+        ),
         delivered_bytes=packets * PAYLOAD_BYTES,
         data_packets=packets,
         acks=packets,
@@ -217,6 +202,49 @@ def _report(opened: _Open, span_ps: int, push: float, *, silent: bool) -> Interv
         fsd=_fsd(opened, share, 4 * n, silent=silent),
         finished=_finished(opened, rng, span_ps, inflation, silent=silent),
     )
+
+
+def _fill(push: float, share: float) -> float:
+    """Return the share of the line rate that a host sends at."""
+    need = 0.35 + 0.4 * share  # elephants want more push than mice
+    return 0.2 + 0.75 * push / (push + 0.4 * need)
+
+
+def _round_trips(n: int, packets: int, inflation: float) -> dict[str, Any]:
+    """Return the columns of a report by pair: every host's to the next one, if it sent anything."""
+    hosts = np.arange(n if packets else 0)
+    acks = packets // max(n, 1)
+    return {
+        "rtt_src": hosts,
+        "rtt_dst": (hosts + 1) % n,
+        "rtt_count": np.full(len(hosts), acks),
+        "rtt_sum_ps": np.full(len(hosts), int(acks * BASE_RTT_PS * inflation)),
+        "rtt_base_ps": np.full(len(hosts), BASE_RTT_PS),
+    }
+
+
+def _port_columns(
+    tx: IntArray, marks: int, *, pause_ps: float, frames: int, queued: int
+) -> dict[str, Any]:
+    """Return the columns of a report by port: those of hosts, which are paused, then the switch's.
+
+    ``tx`` are bytes of each host, ``marks`` packets in all, ``pause_ps`` and ``frames`` of PFC are
+    each host's, ``queued`` are bytes in each of the switch's ports.
+    """
+    n = len(tx)
+    port_tx = np.concatenate([tx, tx])
+    queue = np.repeat([0, queued], n)
+    return {
+        "port_pause_ps": np.repeat([pause_ps, 0.0], n),
+        "port_tx_bytes": port_tx,
+        "port_tx_packets": port_tx // PACKET_BYTES,
+        "port_marked_packets": _spread(marks, n),
+        "port_marked_bytes": _spread(marks, n) * PACKET_BYTES,
+        "port_queue_bytes": queue,
+        "port_max_queue_bytes": 2 * queue,
+        "port_pfc_sent": np.repeat([0, frames], n),
+        "port_pfc_received": np.repeat([frames, 0], n),
+    }
 
 
 def _spread(total: int, n: int) -> IntArray:

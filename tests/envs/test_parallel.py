@@ -13,7 +13,7 @@ import pytest
 import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, StateError
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.parallel import AgentsEnv
+from dcqcn_gym.envs.parallel import AgentsEnv, Reward
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 MINI = load_scenario("mini-fb-hadoop")
@@ -187,7 +187,7 @@ def test_a_decision_may_be_shorter_or_longer_than_a_monitor_interval() -> None:
         short.step({n: np.zeros(3) for n in short.agents})
         lasts += [r.duration_ps for r in short.reports]
     assert lasts == [500_000_000] * 4
-    long = AgentsEnv(MINI, decision_us=2000, intervals=4, shared=1.0)
+    long = AgentsEnv(MINI, decision_us=2000, intervals=4, reward=Reward(shared=1.0))
     long.reset(seed=0)
     _, rewards, _, _, infos = long.step({n: np.zeros(3) for n in long.agents})
     assert [r.duration_ps for r in long.reports] == [1_000_000_000] * 2
@@ -254,8 +254,8 @@ def test_bad_templates_are_one_sentence(action: Any) -> None:
         ({"decision_us": 0}, "decision_us = 0"),
         ({"decision_us": math.nan}, "decision_us = nan"),
         ({"history": 0}, "history = 0: expected 1 to 64"),
-        ({"shared": math.nan}, "shared = nan: expected 0 to 1"),
-        ({"shared": 2}, "shared = 2"),
+        ({"reward": Reward(shared=math.nan)}, "shared = nan: expected 0 to 1"),
+        ({"reward": Reward(shared=2)}, "shared = 2"),
         ({"intervals": 0}, "intervals = 0"),
         ({"intervals": 2.5}, "intervals = 2.5: expected 1 to .*, a whole number"),
         ({"intervals": "3"}, "intervals = '3'"),

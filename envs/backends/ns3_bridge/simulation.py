@@ -157,6 +157,19 @@ class Peer:
         self._context.term()
 
 
+def _first_message(identity: Identity, dialogue: Dialogue | None) -> pb.SimInitMsg:
+    init = pb.SimInitMsg(
+        simProcessId=os.getpid(),
+        wafShellProcessId=os.getppid(),
+        handshake=identity.handshake(),
+    )
+    if dialogue is not None:
+        observation, action = dialogue.spaces(identity.scenario)
+        init.obsSpace.CopyFrom(observation)
+        init.actSpace.CopyFrom(action)
+    return init
+
+
 def serve(
     backend: Backend,
     identity: Identity,
@@ -171,15 +184,7 @@ def serve(
     """
     peer = Peer(endpoint)
     try:
-        init = pb.SimInitMsg(
-            simProcessId=os.getpid(),
-            wafShellProcessId=os.getppid(),
-            handshake=identity.handshake(),
-        )
-        if dialogue is not None:
-            observation, action = dialogue.spaces(identity.scenario)
-            init.obsSpace.CopyFrom(observation)
-            init.actSpace.CopyFrom(action)
+        init = _first_message(identity, dialogue)
         ack = codec.decode(pb.SimInitAck, peer.ask(codec.encode(init), wait_s))
         if ack.stopSimReq:
             return

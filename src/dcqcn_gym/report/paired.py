@@ -69,35 +69,38 @@ def paired_rows(runs: Mapping[str, Iterable[Series]], against: Sequence[str]) ->
             for metric, values in found[name].items():
                 values.append(METRICS[metric].of(one))
 
+    return [_paired(name, found, against, drawn=drawn) for name in found]
+
+
+def _paired(
+    name: str,
+    found: Mapping[str, Mapping[str, list[float]]],
+    against: Sequence[str],
+    *,
+    drawn: bool,
+) -> PairedRow:
+    """Return the row of a name; ``found`` has the values of each name by metric and seed."""
+    mine = found[name]
+
     def judged(value: Estimate) -> Estimate:
         return value if drawn else value.of_one_trace()
 
-    return [
-        PairedRow(
-            name=name,
-            utility=judged(estimate(mine["utility"])),
-            utility_gain={
-                other: judged(paired_change(mine["utility"], found[other]["utility"]))
-                for other in against
-                if other != name
-            },
-            slowdown={s: judged(estimate(mine[f"slowdown-{s}"])) for s in SLOWDOWN_STATISTICS},
-            slowdown_change={
-                s: judged(
-                    paired_change(
-                        mine[f"slowdown-{s}"], found[other][f"slowdown-{s}"], relative=True
-                    )
-                )
-                for other in against[:1]
-                for s in SLOWDOWN_STATISTICS
-            },
-            slowdown_finished={
-                s: judged(estimate(mine[f"finished-{s}"])) for s in SLOWDOWN_STATISTICS
-            },
-            unfinished=judged(estimate(mine["unfinished"])),
-        )
-        for name, mine in found.items()
-    ]
+    def change(metric: str, other: str, *, relative: bool = False) -> Estimate:
+        return judged(paired_change(mine[metric], found[other][metric], relative=relative))
+
+    return PairedRow(
+        name=name,
+        utility=judged(estimate(mine["utility"])),
+        utility_gain={other: change("utility", other) for other in against if other != name},
+        slowdown={s: judged(estimate(mine[f"slowdown-{s}"])) for s in SLOWDOWN_STATISTICS},
+        slowdown_change={
+            s: change(f"slowdown-{s}", other, relative=True)
+            for other in against[:1]
+            for s in SLOWDOWN_STATISTICS
+        },
+        slowdown_finished={s: judged(estimate(mine[f"finished-{s}"])) for s in SLOWDOWN_STATISTICS},
+        unfinished=judged(estimate(mine["unfinished"])),
+    )
 
 
 def paired_table(rows: Sequence[PairedRow], title: str) -> Table:

@@ -149,14 +149,6 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     table, default = initial.table, setting_json(initial)
     recommended = end["recommended"]
     word = "recommended" if verdict.recommended else "found"
-    names = ("recommended", *REFERENCES)
-    seeds = evaluation_seeds(spec.seed, evaluation.seeds)
-    fresh = {
-        word if n == "recommended" else n: [
-            end_of(out.evaluation(n, s))["mean_utility"] for s in seeds
-        ]
-        for n in names
-    }
     return {
         "scenario": spec.scenario.name,
         "tuner": spec.tuner,
@@ -169,14 +161,25 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
             "tuned": end["mean_utility"],
             **{n: end_of(out.reference(n))["mean_utility"] for n in REFERENCES},
         },
-        "utility_on_fresh_seeds": {
-            "seeds": seeds,
-            "intervals": evaluation.intervals,
-            "mean": {n: _mean(values) for n, values in fresh.items()},
-            "per_seed": fresh,
-        },
+        "utility_on_fresh_seeds": _fresh(spec, out, evaluation, word),
         "scenario_sha256": scenario_digest(spec.scenario),
         "tuner_sha256": tuner_digest(spec.tuner, spec.tuner_args),
+    }
+
+
+def _fresh(spec: RunSpec, out: RunDir, evaluation: Evaluation, word: str) -> dict[str, Any]:
+    """Return the utilities on fresh seeds; ``word`` names what the tuner came to."""
+    seeds = evaluation_seeds(spec.seed, evaluation.seeds)
+    logs = {word: "recommended", **{name: name for name in REFERENCES}}
+    fresh = {
+        shown: [end_of(out.evaluation(name, s))["mean_utility"] for s in seeds]
+        for shown, name in logs.items()
+    }
+    return {
+        "seeds": seeds,
+        "intervals": evaluation.intervals,
+        "mean": {n: _mean(values) for n, values in fresh.items()},
+        "per_seed": fresh,
     }
 
 

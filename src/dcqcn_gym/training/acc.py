@@ -23,7 +23,7 @@ import numpy.typing as npt
 import dcqcn_gym
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.sums import mean
-from dcqcn_gym.envs.parallel import AgentsEnv
+from dcqcn_gym.envs.parallel import AgentsEnv, Reward
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.training.spec import TrainDir, check_training, training_digest
 from dcqcn_gym.tuners.acc_state import (
@@ -104,7 +104,7 @@ class AccSpec:
             intervals=self.episode,
             decision_us=self.decision_us,
             history=HISTORY,
-            throughput_weight=self.weight,
+            reward=Reward(self.weight),
             templates=CENTRAL if self.central else TEMPLATES,
         )  # fmt: skip
 

@@ -17,7 +17,7 @@ from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.port_view import FIGURES, PortView, queue_score
 from dcqcn_gym.core.statistics import paired_change
 from dcqcn_gym.core.sums import mean
-from dcqcn_gym.envs.parallel import AgentsEnv
+from dcqcn_gym.envs.parallel import AgentsEnv, Reward
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.rows import changed_scenario, evaluation_seeds
 from dcqcn_gym.runs.table import Table, with_interval
@@ -77,7 +77,7 @@ class Variant(AccSpec):
             loaded = changed_scenario(loaded, {"workloads": [flows]}, "sensitivity")
         env = AgentsEnv(
             loaded, agents="port", intervals=intervals, decision_us=self.decision_us,
-            history=self.history, throughput_weight=self.weight, templates=self.templates,
+            history=self.history, reward=Reward(self.weight), templates=self.templates,
         )  # fmt: skip
         env.view = PortView(env.members, self.weight, self.score)
         return env

@@ -30,16 +30,7 @@ def export_policy(
     import stable_baselines3
     import torch
 
-    policy = model.policy
-    parts: list[Any]
-    if algo == "ppo":
-        parts, output = [policy.mlp_extractor.policy_net, policy.action_net], "clip"
-    elif algo == "sac":
-        parts, output = [policy.actor.latent_pi, policy.actor.mu], "tanh"
-    elif algo == "td3":
-        parts, output = [policy.actor.mu], "tanh"  # its last module is the tanh
-    else:
-        parts, output = [policy.q_net.q_net], "argmax"
+    parts, output = _network(model.policy, algo)
     _check_plain(model, parts, algo)
     layers = tuple(
         (_array(module.weight), _array(module.bias))
@@ -66,6 +57,17 @@ def export_policy(
     )
     actions = ladder(space) if is_discrete(algo) else None
     return Policy(meta, layers, actions).check(f"the trained {algo!r} model")
+
+
+def _network(policy: Any, algo: str) -> tuple[list[Any], str]:
+    """Return the modules from the observation to the action, and what their output means."""
+    if algo == "ppo":
+        return [policy.mlp_extractor.policy_net, policy.action_net], "clip"
+    if algo == "sac":
+        return [policy.actor.latent_pi, policy.actor.mu], "tanh"
+    if algo == "td3":
+        return [policy.actor.mu], "tanh"  # its last module is the tanh
+    return [policy.q_net.q_net], "argmax"
 
 
 def _check_plain(model: Any, parts: Sequence[Any], algo: str) -> None:
