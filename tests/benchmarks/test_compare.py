@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -48,6 +47,7 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import with_interval
 from dcqcn_gym.runs.trials import carry_out
 from dcqcn_gym.tuners import optuna_search
+from waiting import wait_for
 
 PLAN = Plan(("mini-fb-hadoop",), ("default", "random"), 2, 12, 1, 5, "fake")
 
@@ -271,10 +271,7 @@ def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:
     ]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     first = out / "mini-fb-hadoop/default/seed1.jsonl"
-    for _ in range(600):
-        if first.exists():
-            break
-        time.sleep(0.1)
+    wait_for(first.exists, "the first run has begun")
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

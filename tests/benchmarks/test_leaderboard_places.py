@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +29,7 @@ from dcqcn_gym.benchmarks.leaderboard.shards import merge_leaderboards
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.log import LogWriter, read_run
+from waiting import wait_for
 
 TUNERS = ["expert", "random"]
 SLOW = """
@@ -92,9 +92,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     told = tmp_path_factory.mktemp("dask") / "scheduler.json"
     words = ("--port", "0", "--no-dashboard", "--scheduler-file", str(told))
     with started("scheduler", "--host", "127.0.0.1", *words):
-        end = time.monotonic() + 60
-        while not told.exists() and time.monotonic() < end:
-            time.sleep(0.1)
+        wait_for(told.exists, "the scheduler is there")
         address = str(json.loads(told.read_text())["address"])
         local = str(told.parent)
         workers = ("--nworkers", "2", "--nthreads", "1", "--no-dashboard", "--local-directory")
@@ -130,12 +128,11 @@ def test_a_worker_killed_in_mid_run_loses_nothing(
     runs = Path("out/runs/slow-Slow")
 
     def kill_one() -> None:
-        end = time.monotonic() + 120
-        while time.monotonic() < end:
-            under_way = [p for p in runs.rglob("online*") if not read_run(p).complete]
-            if under_way and read_run(under_way[0]).intervals:
-                break
-            time.sleep(0.01)
+        def under_way() -> bool:
+            logs = (read_run(path) for path in runs.rglob("online*"))
+            return any(not log.complete and log.intervals for log in logs)
+
+        wait_for(under_way, "a run has begun")
         with distributed.Client(cluster, set_as_default=False) as client:
             busy = [w for w, jobs in client.processing().items() if jobs]
             process = client.run(os.getpid, workers=busy[:1])

@@ -116,7 +116,9 @@ def test_cached_readings_that_are_damaged_or_of_other_code_count_for_nothing(
 
 
 def test_a_reading_survives_its_table(board: Leaderboard) -> None:
-    for attempt in board.attempts():
+    attempts = board.attempts()
+    assert attempts
+    for attempt in attempts:
         one = read_stage(attempt.logs[0], curve=True)
         assert one is not None
         again = reading_of(json.loads(json.dumps(table_of(one), allow_nan=False)))
@@ -127,6 +129,7 @@ def test_a_reading_survives_its_table(board: Leaderboard) -> None:
 
 
 def test_a_summary_gives_the_score_and_the_flags_of_its_flows(board: Leaderboard) -> None:
+    assert board.suite.scenarios
     for scenario in board.suite.scenarios:
         ours, default = (
             [

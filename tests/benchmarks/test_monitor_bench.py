@@ -78,6 +78,7 @@ def test_a_replayed_monitor_says_what_the_simulation_says(kind: str) -> None:
     backend = NativeBackend()
     backend.open(inside, 3)
     backend.apply(scenario.initial_setting())
+    assert len(probe.seen) == 5
     for seen, cost in zip(probe.seen, probe.costs, strict=True):
         fsd = backend.advance(MS).fsd
         assert seen.estimate == fsd.elephant_share

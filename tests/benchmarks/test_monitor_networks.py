@@ -100,9 +100,10 @@ def test_arrivals_are_those_of_the_engine() -> None:
     """The same flows whatever the network makes of them, and all of them."""
     study = Study(MINI, 3, MS, 0, 4 * MS)
     quick = arrivals(study)
-    for network in NETWORKS.values():
-        if network.rates == "fluid":
-            continue
+    assert quick["src"].size
+    exact = [network for network in NETWORKS.values() if network.rates != "fluid"]
+    assert len(exact) > 1
+    for network in exact:
         real = Study(network.scenario(MINI), 3, MS, 0, 4 * MS)
         parts = [known for *_, known in simulate(real)]
         keys = np.concatenate([keys_of(part) for part in parts])

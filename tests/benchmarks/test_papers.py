@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +25,7 @@ from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, read_results
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.runs.markdown import plain
+from waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = [figure for paper in catalog.PAPERS for figure in catalog.figures_of(paper.name)]
@@ -140,8 +140,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     words += ["--jobs", "1", "--quiet", "--out", str(tmp_path / "a")]
     cut = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, process_group=0)
     cells = tmp_path / "a" / "cells"
-    while cut.poll() is None and not (cells.is_dir() and any(cells.glob("*.json"))):
-        time.sleep(0.01)
+    wait_for(lambda: cut.poll() is not None or any(cells.glob("*.json")), "a cell is there")
     os.killpg(cut.pid, signal.SIGINT)
     _, said = cut.communicate()
     if cut.returncode != 0:  # it was not over yet
@@ -250,6 +249,7 @@ def test_kept_results_are_of_the_figures_as_they_are() -> None:
         cells = [(c.row, c.x, c.seed) for c in figure.sizes[results.size].cells()]
         assert [(o["row"], o["x"], o["seed"]) for o in results.lines] == cells
         size = figure.sizes[results.size]
+        assert cells
         for line in results.lines:
             assert line["revision"] == figure.revision
             assert (line["length_ms"], line["more"]) == (size.length_ms, dict(size.more))

@@ -46,6 +46,8 @@ def test_every_study_of_the_package_can_start(name: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("name", study_names())
 def test_entries_meet_the_same_network_and_traffic(name: str, tmp_path: Path) -> None:
     study = load_study(name)
+    assert study.cases
+    assert study.seeds > 0
     for case in study.cases:
         met = set()
         for (title, _), several in study.trials(tmp_path).items():

@@ -26,6 +26,7 @@ class NotATuner:
 
 
 def test_every_builtin_loads_under_its_own_name() -> None:
+    assert BUILTIN
     for name in BUILTIN:
         assert TUNERS.load(name).name == name
 

@@ -38,6 +38,7 @@ def test_every_action_is_in_range_and_whole(space: KnobSpace) -> None:
     edges = rng.choice([-1.0, 1.0], (50, space.n))
     inside = rng.uniform(-1.2, 1.2, (200, space.n))
     base = default_setting(space.line_rate_bps)
+    assert space.knobs
     for unit in np.concatenate([edges, inside]):
         values = space.decode(unit)
         assert tuple(values) == space.knobs
@@ -64,6 +65,7 @@ def test_decode_undoes_encode(space: KnobSpace) -> None:
 
 def test_ends_of_the_box_are_the_ends_of_the_ranges() -> None:
     space = KnobSpace()
+    assert space.knobs
     low, high = space.decode(-np.ones(space.n)), space.decode(np.ones(space.n))
     for name in space.knobs:
         row = knob(name)

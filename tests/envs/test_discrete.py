@@ -44,6 +44,7 @@ def test_every_action_is_a_legal_setting_and_the_checker_is_content() -> None:
     env = make()
     check_env(env, skip_render_check=True)
     env.reset(seed=1)
+    assert env.action_space.n > 1  # type: ignore[attr-defined]
     for action in range(env.action_space.n):  # type: ignore[attr-defined]
         setting = env.action(np.int64(action))
         assert isinstance(setting, Setting)

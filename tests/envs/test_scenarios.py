@@ -123,7 +123,9 @@ def test_name_comes_from_the_file_unless_given() -> None:
 
 
 def test_schemas_are_committed(tmp_path: Path) -> None:
-    for path in export_schemas(tmp_path, SCHEMAS):
+    written = export_schemas(tmp_path, SCHEMAS)
+    assert len(written) == len(SCHEMAS) > 0
+    for path in written:
         committed = CONFIGS / "schema" / path.name
         assert json.loads(committed.read_text()) == json.loads(path.read_text()), "make schemas"
 

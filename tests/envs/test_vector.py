@@ -52,6 +52,7 @@ def test_equal_to_gymnasium_s_own_vectoriser(
     own = DcqcnVectorEnv(N, scenario, backend, autoreset_mode=mode, max_workers=workers)
     makers = [lambda: DcqcnEnv(scenario, backend)] * N
     reference = rollout(SyncVectorEnv(makers, autoreset_mode=mode))
+    assert len(reference) == 10
     for mine, theirs in zip(rollout(own), reference, strict=True):
         assert data_equivalence(mine, theirs, exact=True)
 

@@ -27,6 +27,7 @@ from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Began, Controller
 from dcqcn_gym.hw.freeze import window_of
+from waiting import wait_for
 
 WANTED = {"": {"rp_ai_rate": 50.0, "np_min_time_between_cnps": 96.0}}
 
@@ -162,10 +163,7 @@ def test_a_lost_controller_means_the_way_back(running: tuple[Path, dict[str, Age
         controller._begin = lost  # type: ignore[method-assign]
         with pytest.raises(UnreachableError):
             controller.carry_out(dict.fromkeys(agents, WANTED), "lost")
-    until = time.monotonic() + 5.0
-    while {held(folder, name) for name in agents} != {"5\n"}:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    wait_for(lambda: {held(folder, name) for name in agents} == {"5\n"}, "the way back")
 
 
 def test_only_the_controller_of_this_fleet_may_talk(

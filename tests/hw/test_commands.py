@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.drivers import Driver, Surroundings, make_driver
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.placement import hops_to_all
+from waiting import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +297,4 @@ def test_the_fabric_runs_as_a_process_of_its_own(tmp_path: Path, fabric: Digital
     finally:
         process.kill()
         process.wait(10)
-    until = time.monotonic() + 5.0
-    while any(folder.glob("switch-*/redis.sock")) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not list(folder.glob("switch-*/redis.sock"))  # their servers have ended
+    wait_for(lambda: not list(folder.glob("switch-*/redis.sock")), "their servers end")

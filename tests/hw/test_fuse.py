@@ -9,9 +9,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from dcqcn_gym.hw.fabric.mounted import FileCall, MountedFiles
 from dcqcn_gym.hw.fabric.mounts import dead_mounts
 from dcqcn_gym.hw.fleet import load_fleet
 from dcqcn_gym.runs.loop import RunSpec, run
+from waiting import wait_for
 
 CC = "sys/kernel/debug/mlx5/0000:01:00.0/cc_params"
 NEW = {"rp_gd": 13.0, "rp_time_reset": 20.0, "rp_ai_rate": 50.0, "rp_hai_rate": 70.0}
@@ -200,22 +200,6 @@ def mounted(folder: Path) -> bool:
     return f" {folder}/kernel " in Path("/proc/self/mountinfo").read_text()
 
 
-def wait_until(true: bool, folder: Path) -> None:
-    for _ in range(1200):
-        if mounted(folder) is true:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{folder}: mounted is {not true}")
-
-
-def wait_until_gone(folder: Path, pattern: str) -> None:
-    for _ in range(1200):
-        if not list(folder.glob(pattern)):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{folder}: {pattern} is still there")
-
-
 def test_a_killed_fabric_leaves_no_mount(tmp_path: Path) -> None:
     code = (
         "import sys, time, pathlib\nfrom dcqcn_gym.hw.fabric.mounted import MountedFiles\n"
@@ -227,7 +211,7 @@ def test_a_killed_fabric_leaves_no_mount(tmp_path: Path) -> None:
         assert process.stdout.readline() == b"up\n"
         assert mounted(tmp_path)
         process.kill()
-    wait_until(False, tmp_path)
+    wait_for(lambda: not mounted(tmp_path), "the mount goes")
 
 
 def test_what_a_killed_server_left_is_taken_away_at_the_next_start(
@@ -265,9 +249,10 @@ def test_the_command_ends_without_a_mount_or_a_server(by: signal.Signals, tmp_pa
             assert mounted(folder / "f")
             while process.poll() is None:  # whoever is impatient asks more than once
                 process.send_signal(by)
-                time.sleep(0.1)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(0.1)
         assert not mounted(folder / "f")
-        wait_until_gone(folder / "f", "switch-*/redis.sock")  # the servers have ended, too
+        wait_for(lambda: not list(folder.glob("f/switch-*/redis.sock")), "the servers end, too")
         assert len(list((folder / "f").glob("nic-*/root"))) == 4  # plain files stay
     finally:
         shutil.rmtree(folder)

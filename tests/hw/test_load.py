@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from dcqcn_gym.hw.agent.server import load_agent
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.load.jobs import LoadJobs, command, results
 from dcqcn_gym.hw.load.outputs import bandwidths, collectives, latencies
+from waiting import wait_for
 
 RULE = "-" * 87
 BANDWIDTH = f"""{RULE}
@@ -127,9 +127,6 @@ def test_a_job_runs_through_an_agent_one_at_a_time(tmp_path: Path) -> None:
 
 def _ended(look: object) -> pb.LoadState:
     assert callable(look)
-    for _ in range(200):
-        state: pb.LoadState = look()
-        if not state.running:
-            return state
-        time.sleep(0.02)
-    raise AssertionError
+    wait_for(lambda: not look().running, "the load ends")
+    state: pb.LoadState = look()
+    return state

@@ -7,12 +7,14 @@ peer and ends; the other connects, sends as many messages as it was told, and pr
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,7 +33,8 @@ from dcqcn_gym.hw.load.fleet_flows import MOST_FLOWS, jobs_of, poisson_flows
 from dcqcn_gym.hw.load.flows import LINGER_S, Flow, Flows, messages_of, table
 from dcqcn_gym.hw.load.jobs import FLOWS, LoadJobs, results
 from dcqcn_gym.hw.load.outputs import FlowClass
-from dcqcn_gym.hw.load.waiting import Waiting
+from dcqcn_gym.hw.load.waiting import PAUSE_S, Waiting
+from waiting import wait_for
 
 POINTS = ((1000, 0.0), (10_000, 0.5), (100_000, 1.0))
 
@@ -164,15 +167,14 @@ def test_flows_run_through_the_agents_and_are_counted(
         controller.start_loads(jobs)
         with pytest.raises(StateError, match="still runs here"):
             controller.start_loads(jobs)
-        n = count(len(flows.to) for flows in wanted.values())
-        for _ in range(2400):  # until the played perftest has seen every flow
-            sent = (folder / "sent").read_text().split() if (folder / "sent").exists() else []
-            if len(sent) == n:
-                break
-            time.sleep(0.05)
-        time.sleep(0.2)  # for the programs to notice
-        controller.ask_all("StopLoad", pb.Nothing())
-        states = controller.ask_all("Load", pb.Nothing())
+        states: dict[str, pb.LoadState] = {}
+
+        def ended() -> bool:  # each by itself, once its flows have and no others come
+            states.update(controller.ask_all("Load", pb.Nothing()))
+            return not any(state.running for state in states.values())
+
+        wait_for(ended, "every host is done")
+        sent = (folder / "sent").read_text().split()
     exact = [a * b for flows in wanted.values() for a, b in map(messages_of, flows.bytes)]
     assert sorted(map(int, sent)) == sorted(exact)
     for name, state in states.items():
@@ -219,7 +221,6 @@ def test_the_commands_start_show_and_stop_flows(fleet: tuple[Path, dict[str, Age
     )  # fmt: skip
     assert said.startswith("2 NICs: ")
     assert "runs" in typed("show", *given, "--device", "nic-0")
-    time.sleep(0.5)
     assert "2 devices: no load" in typed("stop", *given)
     assert "up to bytes" in typed("show", *given, "--device", "nic-0")
     with pytest.raises(ConfigError, match="expected NIC=ADDRESS"):
@@ -278,15 +279,17 @@ def test_a_host_waits_on_while_late_flows_of_others_come(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     port = free_ports()
     flows = Flows(0, ["a", "b"], port, [], time.monotonic(), deque())
-    try:
-        assert not flows.step(flows.until_s)  # nothing of its own, and nobody has come
-        for _ in range(1200):
-            flows.step(time.monotonic())
-            if flows._waiting.visited_s > 0:
-                break
+
+    def visited_once() -> bool:
+        flows.step(time.monotonic())
+        if flows._waiting.visited_s < 0:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port + 1)):
                 pass
-            time.sleep(0.05)
+        return flows._waiting.visited_s > 0
+
+    try:
+        assert not flows.step(flows.until_s)  # nothing of its own, and nobody has come
+        wait_for(visited_once, "a visit has been served")
         visited = flows._waiting.visited_s
         assert visited >= flows.until_s
         assert flows.step(visited + LINGER_S / 2)
@@ -296,16 +299,25 @@ def test_a_host_waits_on_while_late_flows_of_others_come(
         flows.close()
 
 
-def test_a_port_that_is_taken_is_tried_again_with_a_pause(tmp_path: Path) -> None:
+def running(process: subprocess.Popen[str] | None) -> bool:
+    return process is not None and process.poll() is None
+
+
+def test_a_port_that_is_taken_is_tried_again_with_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(now=100.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr("dcqcn_gym.hw.load.waiting.time", clock)
     script = tmp_path / "fails"
     script.write_text(f"#!/bin/sh\necho x >> {tmp_path}/starts\nexit 1\n")
     script.chmod(0o755)
     waiting = Waiting([str(script)], 5000, [1, 2])
-    until = time.monotonic() + 0.4
-    while time.monotonic() < until:
+    for starts, passed in ((2, 0.0), (2, PAUSE_S / 2), (4, PAUSE_S / 2)):
+        clock.now += passed
         waiting.keep()
-        time.sleep(0.01)
+        wait_for(lambda: not any(map(running, waiting._processes.values())), "both have failed")
+        waiting.keep()
+        assert (tmp_path / "starts").read_text().count("x") == starts
     waiting.close()
-    assert (tmp_path / "starts").read_text().count("x") == 2
     with pytest.raises(DeviceError, match="no-such-program cannot be started"):
         Waiting(["no-such-program"], 5000, [1]).keep()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import zmq
-from bridge_helpers import TOY, gone, toy_command
+from bridge_helpers import TOY, toy_command
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
@@ -27,6 +27,7 @@ from dcqcn_gym.envs.backends.ns3_bridge.errors import (
 )
 from dcqcn_gym.envs.backends.ns3_bridge.link import Deadlines, bind
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from waiting import alive, wait_for
 
 Toy = Callable[..., Ns3Backend]
 
@@ -74,7 +75,7 @@ def test_kill_9_in_mid_step_then_reset_works(toy: Toy, scenario: Scenario) -> No
     with pytest.raises(SimulationCrashedError, match="SIGKILL"):
         backend.advance()
     timer.join()
-    assert gone(pid)
+    wait_for(lambda: not alive(pid), "its process ends")
     started(backend, scenario)
     assert backend.advance().host_tx_bytes.tolist() == first.host_tx_bytes.tolist()
 
@@ -100,7 +101,7 @@ def test_a_step_that_never_ends(toy: Toy, scenario: Scenario, quick: Deadlines) 
     pid = backend.process_id
     with pytest.raises(SimulationTimeoutError, match="is not using the CPU"):
         backend.advance()
-    assert gone(pid)
+    wait_for(lambda: not alive(pid), "its process ends")
 
 
 def test_garbage_is_a_protocol_error(toy: Toy, scenario: Scenario) -> None:
@@ -146,7 +147,7 @@ def test_kill_9_of_the_parent_leaves_no_process(scenario: Scenario, tmp_path: Pa
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
         parent.kill()
-    assert gone(child)
+    wait_for(lambda: not alive(child), "its process ends")
 
 
 def test_interpreter_exit_without_close_leaves_no_process(scenario: Scenario) -> None:
@@ -159,7 +160,7 @@ def test_interpreter_exit_without_close_leaves_no_process(scenario: Scenario) ->
         "print(b.process_id, flush=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert gone(int(done.stdout))
+    wait_for(lambda: not alive(int(done.stdout)), "its process ends")
 
 
 def _one_interval(backend: Ns3Backend, name: str) -> list[int]:

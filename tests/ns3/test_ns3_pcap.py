@@ -84,7 +84,9 @@ def checksum(header: bytes) -> int:
 
 def test_every_frame_is_rocev2_or_pfc(capture: tuple[Path, IntervalReport]) -> None:
     folder, _ = capture
-    for frame in read(folder / f"incast-{SENDER}-0.pcap"):
+    frames = list(read(folder / f"incast-{SENDER}-0.pcap"))
+    assert frames
+    for frame in frames:
         if frame.ether_type == 0x8808:
             assert len(frame.data) == 60
             assert frame.data[:6].hex() == "0180c2000001"

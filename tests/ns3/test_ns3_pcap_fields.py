@@ -132,6 +132,7 @@ def test_the_messages_of_a_kept_queue_pair_are_told_apart(
 
 def test_a_packet_sent_again_keeps_its_opcode(tmp_path: Path) -> None:
     sent, acks = between(load_scenario("lossy-incast"), tmp_path, 1_000_000_000)
+    assert by_pair(sent)
     for qp, frames in by_pair(sent).items():
         numbers = [word(f, 8) for f in frames]
         assert len(set(numbers)) < len(numbers)  # the switch dropped some

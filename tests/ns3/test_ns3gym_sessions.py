@@ -37,6 +37,7 @@ def action(*values: float, dtype: int = pb.FLOAT) -> bytes:
 
 
 def test_what_is_made_here_is_what_was_recorded() -> None:
+    assert EPISODES
     for sent, values in zip(EPISODES, ACTIONS, strict=True):
         assert sent[0] == pb.SimInitAck(done=True).SerializeToString()
         assert sent[-1] == pb.EnvActMsg(stopSimReq=True).SerializeToString()

@@ -97,6 +97,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_every_room_of_the_api_is_there(hooks: ModuleType) -> None:
+    assert hooks.ROOMS
     for room in hooks.ROOMS:
         assert hooks.public_modules(room)
         assert f"api/{room}.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")

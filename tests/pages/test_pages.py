@@ -131,6 +131,7 @@ def test_pages_ask_for_nothing_and_say_no_error(driver: Any, every: list[Path]) 
 
 
 def test_nothing_sticks_out_on_a_telephone(driver: Any, every: list[Path]) -> None:
+    assert every
     for page in every:
         show(driver, page, 420)
         assert driver.execute_script("return document.documentElement.scrollWidth") <= 420, page

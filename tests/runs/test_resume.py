@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from dcqcn_gym.runs.log import RunDir, read_run
 from dcqcn_gym.runs.loop import RunSpec, run
 from dcqcn_gym.runs.progress import QuietViewer
 from dcqcn_gym.runs.session import Evaluation, tune
+from waiting import alive, wait_for
 
 MINI = load_scenario("mini-fb-hadoop")
 EVALUATION = Evaluation(seeds=1, intervals=3)
@@ -65,31 +65,17 @@ def started(out: Path, arguments: Sequence[str]) -> subprocess.Popen[str]:
     """Start a session and return once its log has some intervals."""
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, start_new_session=True)
     log = out / "run.jsonl"
-    for _ in range(3000):
-        if log.exists() and log.read_bytes().count(b"\n") >= 5:
-            return process
+
+    def going() -> bool:
         assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    raise AssertionError("the session did not get going")
+        return log.exists() and log.read_bytes().count(b"\n") >= 5
+
+    wait_for(going, "the session has some intervals")
+    return process
 
 
 def children(pid: int) -> list[int]:
     return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def gone(pids: list[int]) -> bool:
-    for _ in range(1000):
-        if not any(alive(pid) for pid in pids):
-            return True
-        time.sleep(0.01)
-    return False
 
 
 @pytest.mark.parametrize("cut", ["after the header", "in the middle", "before the end"])
@@ -186,7 +172,7 @@ def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str)
         process.kill()
     _, said = process.communicate(timeout=300)
     assert workers
-    assert gone(workers)
+    wait_for(lambda: not any(map(alive, workers)), "the workers end")
     hold.unlink()
     assert not read_run(out).complete
     if how != "SIGKILL":

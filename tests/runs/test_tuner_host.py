@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -30,6 +29,7 @@ from dcqcn_gym.runs.tuner_host.protocol import (
 from dcqcn_gym.runs.tuner_host.server import Server
 from dcqcn_gym.runs.tuner_host.values import proposal_from
 from dcqcn_gym.tuners import make_tuner
+from waiting import LONG_S, alive, wait_for
 
 SOURCE = """
 import ctypes, os, socket, stat, sys, time
@@ -63,7 +63,7 @@ def plugin(folder: Path, ask: str = "pass", top: str = "", more: str = "") -> st
     return f"{path}:Mine"
 
 
-def spec(tuner: str, intervals: int = 8, deadline_s: float = 60.0) -> RunSpec:
+def spec(tuner: str, intervals: int = 8, deadline_s: float = LONG_S) -> RunSpec:
     scenario = load_scenario("mini-fb-hadoop")
     return RunSpec(scenario, tuner, 1, intervals, "fake", hosting=Hosting(deadline_s))
 
@@ -112,7 +112,7 @@ def test_a_resumed_run_of_a_hosted_tuner_keeps_its_bytes(tmp_path: Path) -> None
     [
         ("os._exit(0)", r"its process ended in ask\(\) with exit status 0"),
         ("ctypes.string_at(0)", r"its process ended in ask\(\) by SIGSEGV"),
-        ("time.sleep(600)", r"gave no answer to ask\(\) within 5 s .*--tuner-deadline"),
+        ("time.sleep(600)", r"gave no answer to ask\(\) within 0.5 s .*--tuner-deadline"),
         ("os.fork()", r"answered something else .*a tuner that forks"),
         (PIPE.format(what=r"b'garbage\n'"), r"no answer to ask\(\) .*'garbage'"),
         (PIPE.format(what=r"b'[1]\n'"), r"no answer to ask\(\) \(no object\)"),
@@ -126,9 +126,10 @@ def test_a_resumed_run_of_a_hosted_tuner_keeps_its_bytes(tmp_path: Path) -> None
     ],
 )
 def test_every_end_has_a_name_and_keeps_the_log(
-    tmp_path: Path, ask: str, says: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    deadline_s = 5.0 if "within" in says else 60.0
+    tmp_path: Path, ask: str, says: str, capfd: pytest.CaptureFixture[str],
+    from_the_third_ask: None,
+) -> None:  # fmt: skip
+    deadline_s = 0.5 if "within" in says else LONG_S
     with pytest.raises(TunerError, match=says) as caught:
         run(spec(plugin(tmp_path, ask), deadline_s=deadline_s), tmp_path / "run.jsonl")
     assert "\n" not in str(caught.value)
@@ -140,13 +141,13 @@ def test_every_end_has_a_name_and_keeps_the_log(
     ("top", "says"),
     [
         ("os._exit(0)", r"ended in open\(\) with exit status 0"),
-        ("time.sleep(600)", r"no answer to open\(\) within 5 s"),
+        ("time.sleep(600)", r"no answer to open\(\) within 0.1 s"),
         ("1 / 0", r"cannot be imported: ZeroDivisionError: division by zero \(line 5\)"),
     ],
 )
 def test_a_file_that_fails_when_it_is_read(tmp_path: Path, top: str, says: str) -> None:
     with pytest.raises((TunerError, ConfigError), match=says):
-        spec(plugin(tmp_path, top=top), deadline_s=5.0 if "within" in says else 60.0).check()
+        spec(plugin(tmp_path, top=top), deadline_s=0.1 if "within" in says else LONG_S).check()
 
 
 def test_an_answer_without_end_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,24 +270,8 @@ def started(tmp_path: Path) -> tuple[subprocess.Popen[str], int]:
         [sys.executable, "-m", "dcqcn_gym.cli", *words],
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    until = time.monotonic() + 60
-    while not (told.exists() and told.read_text()) and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_for(lambda: told.exists() and told.read_text(), "the tuner hangs")
     return program, int(told.read_text())
-
-
-def gone(pid: int) -> bool:
-    """Return whether a process ends within ten seconds."""
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return True
-        if state == "Z":  # ended; whoever adopts orphans here has not asked yet
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_ctrl_c_ends_a_run_whose_tuner_hangs(tmp_path: Path) -> None:
@@ -295,7 +280,7 @@ def test_ctrl_c_ends_a_run_whose_tuner_hangs(tmp_path: Path) -> None:
     _, said = program.communicate(timeout=30)
     assert program.returncode == 130
     assert "interrupted" in said
-    assert gone(pid)
+    wait_for(lambda: not alive(pid), "the tuner ends")
     assert len(read_run(tmp_path / "out").intervals) == 2
 
 
@@ -303,7 +288,7 @@ def test_a_tuner_that_hangs_does_not_outlive_its_run(tmp_path: Path) -> None:
     program, pid = started(tmp_path)
     program.kill()
     program.communicate()
-    assert gone(pid)
+    wait_for(lambda: not alive(pid), "the tuner ends")
 
 
 def test_debug_shows_the_plugins_traceback(tmp_path: Path) -> None:

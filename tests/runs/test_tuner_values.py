@@ -77,7 +77,9 @@ def outcomes(backend: str) -> list[Outcome]:
 
 @pytest.mark.parametrize("backend", ["fake", "native"])
 def test_outcomes_arrive_to_the_bit(backend: str) -> None:
-    for heard in outcomes(backend):
+    every = list(outcomes(backend))
+    assert every
+    for heard in every:
         outcome = replace(heard, intervals=3, triggered=True)
         back = outcome_from(json.loads(encode({"o": outcome_plain(outcome)}))["o"])
         assert back.observation.dtype == np.float32
@@ -176,6 +178,8 @@ def test_a_plugin_has_the_ranges_of_the_scenario(tmp_path: Path) -> None:
     ranges = {"kmin": (50, 100), "kmax": (200, 300), "rp_ai_rate": (5, 10)}
     knobs = {name: list(bounds) for name, bounds in ranges.items()}
     played(tmp_path, mini(knobs=knobs), "own")
-    for line in read_run(tmp_path / "apart").intervals:
+    lines = read_run(tmp_path / "apart").intervals
+    assert lines
+    for line in lines:
         for name, (low, high) in ranges.items():
             assert low <= line["setting"][name] <= high

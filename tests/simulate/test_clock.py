@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
+from types import SimpleNamespace
+
+import pytest
 
 from dcqcn_gym.simulate.clock import Clock
+from dcqcn_gym.simulate.recorded import Spent
 
 BURN = "import time\nwhile time.process_time() < 0.4: pass"
 
@@ -16,6 +21,16 @@ def test_the_time_of_processes_that_were_started_counts() -> None:
     spent = clock.spent()
     assert spent.cpu_s > 0.4
     assert spent.peak_memory_bytes > 1_000_000
+
+
+@pytest.mark.parametrize(("system", "unit"), [("linux", 1024), ("darwin", 1)])
+def test_the_peak_of_memory_is_in_bytes(
+    monkeypatch: pytest.MonkeyPatch, system: str, unit: int
+) -> None:
+    """Linux counts it in KiB, macOS in bytes."""
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(resource, "getrusage", lambda who: SimpleNamespace(ru_maxrss=7))
+    assert Spent.since(0.0, 0.0).peak_memory_bytes == 7 * unit
 
 
 def test_what_ended_before_the_simulation_began_does_not() -> None:

@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from dcqcn_gym.training.train import Result, train
 from dcqcn_gym.training.vector import VEC_KINDS, make_vec
 from dcqcn_gym.tuners.policy import load_policy
 from programs import program_of
+from waiting import wait_for
 
 SCENARIOS = ("mini-fb-hadoop", "mini-llm-alltoall")
 QUICK: dict[str, dict[str, object]] = {
@@ -227,9 +227,7 @@ def test_ctrl_c_saves_and_resume_goes_on(tmp_path: Path) -> None:
         [*command, "--steps", "1000000", "--checkpoint", "64"], stderr=subprocess.PIPE, text=True
     )
     out = TrainDir(tmp_path / "run")
-    limit = time.monotonic() + 120
-    while out.last() is None and time.monotonic() < limit and process.poll() is None:
-        time.sleep(0.05)
+    wait_for(lambda: out.last() is not None or process.poll() is not None, "a checkpoint")
     os.kill(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors

@@ -113,6 +113,7 @@ def test_a_hyperparameter_that_no_training_works_with_is_refused(
 
 
 def test_every_default_is_in_its_range() -> None:
+    assert ALGORITHMS
     for algo, values in ALGORITHMS.items():
         assert hyperparameters(algo, values) == dict(values)
 

@@ -20,6 +20,7 @@ def test_slopes_are_those_of_differences() -> None:
     x, push = stream(2).normal(size=(6, 3)), stream(3).normal(size=(6, 2))
     found = _gradients(layers, forward(layers, x), push)
     flat = [part for layer in layers for part in layer]
+    assert len(flat) == 6
 
     def value() -> float:
         return float((forward(layers, x)[-1] * push).sum())

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args
@@ -21,7 +22,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticSerializationError
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.core.files import MOST_BYTES, parse_json, read_text
@@ -61,6 +62,30 @@ class StrictModel(BaseModel):
                     meaning = f", {field.description}" if field.description else ""
                     raise ConfigError(f"{key} = {quote(value)}: expected no true or false{meaning}")
         return data
+
+    def model_dump(self, **how: Any) -> dict[str, Any]:
+        """Return the values as pydantic does; Ctrl-C stays Ctrl-C."""
+        with _ctrl_c_as_it_is():
+            return super().model_dump(**how)
+
+    def model_dump_json(self, **how: Any) -> str:
+        """Return the values as JSON as pydantic does; Ctrl-C stays Ctrl-C."""
+        with _ctrl_c_as_it_is():
+            return super().model_dump_json(**how)
+
+
+@contextmanager
+def _ctrl_c_as_it_is() -> Iterator[None]:
+    """Raise KeyboardInterrupt where pydantic made an error of it.
+
+    It does so with whatever a serializer raises, and keeps no cause where models are nested.
+    """
+    try:
+        yield
+    except PydanticSerializationError as error:
+        if str(error).endswith(": KeyboardInterrupt: "):
+            raise KeyboardInterrupt from error
+        raise
 
 
 class ShortDumpModel(StrictModel):

@@ -1,0 +1,31 @@
+"""Figures of the leaderboard's site, drawn from a committed leaderboard."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
+from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
+from dcqcn_gym.benchmarks.leaderboard.site.figures import utility
+
+DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data"
+
+
+def lines(text: str) -> tuple[int, int]:
+    """Return how many lines of the default and of the entry itself are drawn."""
+    return text.count('class="series default"'), text.count('class="series tuned"')
+
+
+def test_the_utility_is_drawn_beside_that_of_the_default() -> None:
+    """One line of each on every scenario; one for the default itself, or where it is missing."""
+    (suite,) = load_suites([DATA / "test-v1"])
+    default = suite.entry(BASELINE)
+    assert default is not None
+    other = next(one for one in suite.entries if one.complete and one.name != BASELINE)
+    n = len(suite.scenarios)
+    assert n > 1
+    assert lines(utility(suite, other)) == (n, n)
+    assert lines(utility(suite, default)) == (n, 0)
+    alone = replace(suite, entries=[one for one in suite.entries if one.name != BASELINE])
+    assert lines(utility(alone, other)) == (0, n)
