@@ -44,7 +44,11 @@ def wanted(mine: Path, tmp_path: Path) -> dict[str, bytes]:
     return logs(tmp_path / "fresh", "mine")
 
 
-@pytest.mark.parametrize("between", [(1, BOTH), (3, BOTH[:1])], ids=["seeds", "scenarios"])
+@pytest.mark.parametrize(
+    "between",
+    [(1, BOTH), pytest.param((3, BOTH[:1]), marks=pytest.mark.slow)],
+    ids=["seeds", "scenarios"],
+)
 def test_a_smaller_call_in_between_hides_no_stale_log(
     mine: Path, wanted: dict[str, bytes], tmp_path: Path, between: tuple[int, tuple[str, ...]]
 ) -> None:

@@ -305,6 +305,7 @@ def recommend(self):
 """
 
 
+@pytest.mark.slow
 def test_a_tuner_that_is_slow_runs_less_often_and_has_no_rank(tmp_path: Path) -> None:
     need_sandbox()
     suite = twice_suite(tmp_path / "tiny")

@@ -230,6 +230,7 @@ def test_entries_that_do_not_fit_together_are_refused(boards: Path, tmp_path: Pa
         load_suites([tmp_path])
 
 
+@pytest.mark.slow
 def test_a_submission_stands_beside_the_leaderboards_of_its_suite(tmp_path: Path) -> None:
     suite = tiny_suite(tmp_path / "tiny", 3)
     submission = submission_of(suite, plugin(tmp_path / "code", ""), tmp_path)

@@ -52,6 +52,7 @@ def test_commit_and_reveal(bound: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("salts")
+@pytest.mark.slow
 def test_a_salt_with_a_scenario_that_tells_nothing_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing(
     assert promised(tmp_path / "out") == promised(here.out)
 
 
+@pytest.mark.slow
 def test_shares_are_merged_to_the_bytes_of_the_pool(
     suite: str, pool: Leaderboard, tmp_path: Path
 ) -> None:

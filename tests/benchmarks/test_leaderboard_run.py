@@ -125,6 +125,7 @@ def test_a_leaderboard_takes_more_entries(suite: str, tmp_path: Path) -> None:
     assert [entry.name for entry in forced.entries] == ["default", "random"]
 
 
+@pytest.mark.slow
 def test_an_entry_may_run_another_scheme_and_a_slow_one_fewer_times(
     suite: str, tmp_path: Path
 ) -> None:

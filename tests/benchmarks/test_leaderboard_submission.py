@@ -347,6 +347,7 @@ def test_an_entry_that_cannot_be_submitted(suite: str, good: Path, tmp_path: Pat
         ("sac-elastic-1", "sac-elastic-1", ({"file": "sac-elastic-1"}, {})),
     ],
 )
+@pytest.mark.slow
 def test_an_entry_on_another_scheme_and_a_shipped_policy(
     suite: str, tmp_path: Path, text: str, entry: str, asked: object
 ) -> None:
@@ -377,6 +378,7 @@ def test_withdrawn(suite: str, bad: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_the_commands(suite: str, good: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = [

@@ -162,6 +162,7 @@ def recommend(self):
 """
 
 
+@pytest.mark.slow
 def test_harm_on_fresh_seeds_is_found_and_takes_the_rank(
     suite: str, ours: Path, tmp_path: Path
 ) -> None:
@@ -225,6 +226,7 @@ def test_a_copy_of_an_entrys_figures_does_not_stand_for_it(
     assert (entry.submitted, entry.status, entry.ranked) == (True, "verified", True)
 
 
+@pytest.mark.slow
 def test_a_built_in_tuner_belongs_to_the_maintainers(
     suite: str, ours: Path, tmp_path: Path
 ) -> None:
@@ -263,19 +265,19 @@ def stranger(suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
     ), tmp_path / "mine-1-py3-none-any.whl"
 
 
-@pytest.mark.parametrize("name", ["../../../SLIPPED.txt", "/SLIPPED.txt", "mine/../../SLIPPED.txt"])
 def test_a_name_of_a_wheel_that_leaves_the_folder_is_refused(
-    stranger: tuple[Any, Path], tmp_path: Path, name: str
+    stranger: tuple[Any, Path], tmp_path: Path
 ) -> None:
     board, wheel = stranger
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("mine/__init__.py", "")
-        archive.writestr(name, "slipped")
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ConfigError, match=r"\.whl: .*is no name of a file inside") as caught:
-        submit(board, "mine", tmp_path / "out" / "submission", AUTHOR, wheel=wheel)
-    assert "\n" not in str(caught.value)
-    assert sorted(tmp_path.rglob("*")) == before
+    for name in ("../../../SLIPPED.txt", "/SLIPPED.txt", "mine/../../SLIPPED.txt"):
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("mine/__init__.py", "")
+            archive.writestr(name, "slipped")
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(ConfigError, match=r"\.whl: .*is no name of a file inside") as caught:
+            submit(board, "mine", tmp_path / "out" / "submission", AUTHOR, wheel=wheel)
+        assert "\n" not in str(caught.value)
+        assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_logs_that_are_too_large_together_are_refused_before_the_first_is_written(

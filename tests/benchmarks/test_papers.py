@@ -134,6 +134,7 @@ def test_the_command_says_what_is_wrong(words: list[str], said: str, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     """Ctrl-C once a cell is there; the same command makes the rest and the same bytes."""
     words = [sys.executable, "-m", "dcqcn_gym", "paper", "run", "D-fig5", "--size", "smoke"]
@@ -159,6 +160,7 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
 EXTRAS = ("scipy", "matplotlib", "pyarrow", "optuna", "torch", "stable_baselines3", "pettingzoo")
 
 
+@pytest.mark.slow
 def test_figures_need_no_extra(tmp_path: Path) -> None:
     """Every recipe loads, one runs and pages are written without any optional package."""
     program = f"""

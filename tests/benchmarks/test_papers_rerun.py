@@ -106,6 +106,7 @@ def test_a_rerun_looks_at_the_page_before_it_measures(page: str, said: str, tmp_
     assert "the same bytes" not in found.stdout
 
 
+@pytest.mark.slow
 def test_a_rerun_goes_on_in_the_folder_that_is_named_and_measures_all_without(
     tmp_path: Path,
 ) -> None:

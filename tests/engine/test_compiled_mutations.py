@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from mutated_texts import run, texts
 
 from dcqcn_gym._core import same_scenario  # noqa: TID251 - the tests of this folder are about it
 
 
-def test_no_word_is_lost_in_silence() -> None:
-    counts, wrong = run(600, seed=1)
+@pytest.mark.parametrize("cases", [100, pytest.param(600, marks=pytest.mark.slow)])
+def test_no_word_is_lost_in_silence(cases: int) -> None:
+    counts, wrong = run(cases, seed=1)
     assert not wrong, "\n".join(wrong[:5])
-    assert counts["refused"] > 500
+    assert counts["refused"] > 0.8 * cases
     assert counts["equal"] >= 1  # such as a '#' behind the last word
 
 

@@ -29,6 +29,7 @@ from dcqcn_gym.envs.backends.replay import (
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.testing.backend_case import BackendCase, check_report
+from large import large_are_slow
 from toy_tables import OTHER_SCHEME
 
 IN_PROCESS = [name for name in backend_names() if name != "ns3"]
@@ -50,7 +51,7 @@ class TestEveryBackend(BackendCase):
 
 
 @pytest.mark.parametrize("corner", [-1.0, 0.0, 1.0])
-@pytest.mark.parametrize("name", scenario_names())
+@pytest.mark.parametrize("name", large_are_slow(scenario_names()))
 def test_reports_of_every_scenario_are_consistent(name: str, corner: float) -> None:
     pytest.importorskip("dcqcn_gym._core")
     short = {"monitor_interval_us": 200.0}

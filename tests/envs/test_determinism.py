@@ -17,6 +17,7 @@ from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.testing.env_case import rollout_hash
+from large import large_are_slow
 
 pytest.importorskip("dcqcn_gym._core")
 
@@ -51,7 +52,7 @@ def test_across_processes(name: str) -> None:
     assert runs == {rollout_hash(short_env(name, intervals=4), 21, 6)}
 
 
-@pytest.mark.parametrize("name", scenario_names())
+@pytest.mark.parametrize("name", large_are_slow(scenario_names()))
 def test_across_threads(name: str) -> None:
     def one(seed: int) -> str:
         return rollout_hash(short_env(name), seed, 2)

@@ -21,6 +21,7 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import info_schema
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario, scenario_names
 from dcqcn_gym.testing.env_case import EnvCase
+from large import large_are_slow
 
 BACKENDS = ("fake", "native")
 
@@ -45,7 +46,10 @@ class TestEveryRegisteredId(EnvCase):
 
     env_id: str
 
-    @pytest.fixture(autouse=True, params=dcqcn_gym.env_ids())
+    @pytest.fixture(
+        autouse=True,
+        params=large_are_slow(dcqcn_gym.env_ids(), map(scenario_of, dcqcn_gym.env_ids())),
+    )
     def _choose(self, request: pytest.FixtureRequest) -> None:
         needs("native")
         self.env_id = request.param

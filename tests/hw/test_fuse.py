@@ -135,6 +135,7 @@ def test_a_write_that_fails_half_way_is_seen_in_its_place(
     assert not of("nic-0", calls, "open", "write", "close")
 
 
+@pytest.mark.slow
 def test_settings_over_fuse_are_those_over_plain_files(
     small: Scenario, fabric: DigitalFabric, tmp_path: Path
 ) -> None:

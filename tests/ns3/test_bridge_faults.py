@@ -172,7 +172,9 @@ def _one_interval(backend: Ns3Backend, name: str) -> list[int]:
         backend.close()
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize(
+    "method", ["fork", *(pytest.param(m, marks=pytest.mark.slow) for m in ("forkserver", "spawn"))]
+)
 def test_start_methods_give_the_same_bytes(method: str, toy: Toy, scenario: Scenario) -> None:
     here = _one_interval(toy(), "fb-hadoop")
     closed = pickle.loads(pickle.dumps(Ns3Backend(command=toy_command())))

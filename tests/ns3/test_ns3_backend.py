@@ -97,6 +97,7 @@ def test_a_world_that_cannot_know_its_unfinished_flows_says_so() -> None:
     backend.close()
 
 
+@pytest.mark.slow
 def test_the_environment_runs_on_ns3_and_passes_the_checker() -> None:
     env = DcqcnEnv("mini-llm-alltoall", backend="ns3", intervals=3)
     check_env(env, skip_render_check=True)

@@ -65,6 +65,7 @@ def test_names_of_other_installations(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_failing_compiler_is_quoted(
     empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

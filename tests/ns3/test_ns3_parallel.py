@@ -33,7 +33,13 @@ def rollout(method: str | None, toy: bool) -> list[np.ndarray]:
     return seen
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param("fork", marks=SLOW), pytest.param("forkserver", marks=SLOW), "spawn"],
+)
 def test_vector_environments_over_the_bridge(method: str) -> None:
     here, there = rollout(None, toy=True), rollout(method, toy=True)
     for a, b in zip(here, there, strict=True):
@@ -41,6 +47,7 @@ def test_vector_environments_over_the_bridge(method: str) -> None:
     assert not np.array_equal(here[0][0], here[0][1])
 
 
+@pytest.mark.slow
 def test_two_ns3_environments_at_once_are_two_simulations() -> None:
     seen = rollout("spawn", toy=False)
     env = DcqcnEnv("mini-llm-alltoall", backend="native", intervals=4)

@@ -113,7 +113,9 @@ def check_messages(sent: list[Frame], acks: list[Frame], packets: int) -> None:
     assert [word(f, 12) for f in acks] == [n // packets for n in had]
 
 
-@pytest.mark.parametrize(("bytes_", "packets"), [(3000, 3), (1000, 1)])
+@pytest.mark.parametrize(
+    ("bytes_", "packets"), [(3000, 3), pytest.param(1000, 1, marks=pytest.mark.slow)]
+)
 def test_the_messages_of_a_kept_queue_pair_are_told_apart(
     bytes_: int, packets: int, tmp_path: Path
 ) -> None:

@@ -96,6 +96,7 @@ def test_a_world_that_cannot_be_looked_into_says_so(toy: Callable[..., Ns3Backen
         backend.watch(1_000_000, [0], lambda *_: None)
 
 
+@pytest.mark.slow
 def test_traces_on_ns3_are_those_of_the_native_engine(tmp_path: Path) -> None:
     words = ("queue,rate,pause", "10us", "all", "all", "csv")
     trace = parse_trace(*words, STORM.fabric)

@@ -69,6 +69,7 @@ def play(client: _Client, seed: int, messages: list[bytes]) -> Session:
     return Session(states, process.returncode, words)
 
 
+@pytest.mark.slow
 def test_episodes_of_several_seeds_to_their_end(client: _Client) -> None:
     seen: list[list[float]] = []
     for seed in (3, 4, 3):

@@ -29,7 +29,14 @@ def differing_fields(
                 yield f"interval {k}: {name}"
 
 
-@pytest.mark.parametrize("name", CASES)
+QUICK = {"acks-over-headroom", "connections", "hadoop-light", "incast-8", "storage"}
+"""One of each kind; the schemes have theirs in ``test_ns3_schemes.py``."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
+)
 def test_every_case_is_exact(name: str) -> None:
     scenario = case(name)
     setting = scenario.initial_setting()

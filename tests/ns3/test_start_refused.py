@@ -47,7 +47,9 @@ else:
 """
 
 
-@pytest.mark.parametrize("free", [0, 1, 5, 12, 23, 60])
+@pytest.mark.parametrize(
+    "free", [0, 23, 60, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 5, 12))]
+)
 def test_at_the_limit_of_open_files(tmp_path: Path, free: int) -> None:
     done = subprocess.run(
         [sys.executable, "-c", AT_THE_LIMIT, str(free), json.dumps(toy_command())],

@@ -18,7 +18,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import start_leaderboard
 from dcqcn_gym.cli import app
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
-pytestmark = pytest.mark.skipif(not found(), reason=MISSING)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not found(), reason=MISSING)]
 
 
 def run(*words: object) -> None:

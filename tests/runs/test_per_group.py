@@ -64,7 +64,7 @@ def contents(out: Path) -> dict[str, bytes]:
     return {str(p.relative_to(out)): p.read_bytes() for p in paths}
 
 
-@pytest.mark.parametrize("backend", ["fake", "native"])
+@pytest.mark.parametrize("backend", ["fake", pytest.param("native", marks=pytest.mark.slow)])
 def test_from_ask_to_emit(backend: str, tuner: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     session(out, tuner, backend)
