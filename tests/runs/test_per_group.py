@@ -99,7 +99,7 @@ def section(script: str, group: str, tmp_path: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("backend", ["fake", "native"])
+@pytest.mark.parametrize("backend", ["fake", pytest.param("native", marks=pytest.mark.slow)])
 def test_resumed_to_equal_bytes(backend: str, tuner: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     session(out, tuner, backend)

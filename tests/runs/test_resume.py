@@ -155,7 +155,10 @@ def test_a_changed_log_is_not_continued(tmp_path: Path) -> None:
         run(spec, path, replay=read_run(path))
 
 
-@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT", "SIGTERM"])
+@pytest.mark.parametrize(
+    "how",
+    ["SIGINT", *(pytest.param(how, marks=pytest.mark.slow) for how in ("SIGKILL", "SIGTERM"))],
+)
 def test_a_killed_session_is_resumed_to_the_same_bytes(tmp_path: Path, how: str) -> None:
     (tmp_path / "held.py").write_text(HELD)
     tuner = f"{tmp_path}/held.py:Held"

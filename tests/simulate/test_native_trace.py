@@ -36,7 +36,13 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(handle))
 
 
-@pytest.mark.parametrize("name", ["mini-storm", "mini-fb-hadoop", "lossy-incast"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lossy-incast",
+        *(pytest.param(f"mini-{n}", marks=pytest.mark.slow) for n in ("storm", "fb-hadoop")),
+    ],
+)
 def test_the_same_bytes_with_and_without(name: str, tmp_path: Path) -> None:
     scenario = load_scenario(name)
     simulate(scenario, tmp_path / "plain", intervals=3, seed=4)

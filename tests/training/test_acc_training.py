@@ -139,6 +139,7 @@ def test_a_kill_between_checkpoint_and_network_is_repaired(tmp_path: Path) -> No
             assert (out.root / name).read_bytes() == (whole.root / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_three_tiers_for_one_agent_are_resumed(tmp_path: Path) -> None:
     """Its checkpoint is larger than a policy file of a stranger may be."""
     spec = AccSpec(("fat-tree-1024",), central=True, decisions=1, episode=1)
