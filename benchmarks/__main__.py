@@ -11,9 +11,12 @@ from dcqcn_gym.benchmarks.commands.cost import cost
 from dcqcn_gym.benchmarks.commands.directions import directions
 from dcqcn_gym.benchmarks.commands.engine import engine, schemes
 from dcqcn_gym.benchmarks.commands.fleet import fleet
+from dcqcn_gym.benchmarks.commands.leaderboard import commit, keep, rerun, reveal, withdraw
+from dcqcn_gym.benchmarks.commands.leaderboard import cost as leaderboard_cost
 from dcqcn_gym.benchmarks.commands.monitor import monitor
 from dcqcn_gym.benchmarks.commands.ns3 import ns3
-from dcqcn_gym.benchmarks.commands.papers import confirm, pages, rerun
+from dcqcn_gym.benchmarks.commands.papers import confirm, pages
+from dcqcn_gym.benchmarks.commands.papers import rerun as papers_rerun
 from dcqcn_gym.benchmarks.commands.study import study
 from dcqcn_gym.runs.command_line import run_command
 
@@ -23,9 +26,17 @@ app = typer.Typer(help="What maintainers measure.", no_args_is_help=True, add_co
 for command in (engine, schemes, cost, ns3, agents, monitor, directions, study, fleet):  # fmt: skip
     app.command()(command)
 papers = typer.Typer(name="papers", help="Results of the papers' figures.", no_args_is_help=True)
-for one in (rerun, pages, confirm):
+for one in (papers_rerun, pages, confirm):
     papers.command()(one)
 app.add_typer(papers)
+leaderboard = typer.Typer(
+    name="leaderboard",
+    help="The committed leaderboard, entries taken back, the final draw.",
+    no_args_is_help=True,
+)
+for each in (keep, rerun, leaderboard_cost, withdraw, commit, reveal):
+    leaderboard.command()(each)
+app.add_typer(leaderboard)
 
 if __name__ == "__main__":
     run_command(app, sys.argv[1:])

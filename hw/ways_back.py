@@ -189,8 +189,9 @@ class WaysBack(Connections):
         for device, plan in self.ask_all("Diff", pb.Nothing()).items():
             if plan.lines:
                 raise StateError(
-                    f"{device} is not at its confirmed setting (see `dcqcn-gym hw diff`); confirm "
-                    "what is on trial, or take it back with `dcqcn-gym hw rollback --trial-only`"
+                    f"{device} is not at its confirmed setting (see `dcqcn-gym hw status`); "
+                    "confirm what is on trial, or take it back with "
+                    "`dcqcn-gym hw rollback --trial-only`"
                 )
         read = self.ask_all("Read", pb.Nothing())
         states = self.ask_all("Status", pb.Nothing())

@@ -151,7 +151,7 @@ def stored_plan(out: Path) -> Plan:
     """Return the plan of the comparison in ``out``; RunError if it holds none."""
     path = out / PLAN_FILE
     if not path.exists():
-        raise RunError(f"--resume: {out} holds no comparison ({PLAN_FILE} is missing)")
+        raise RunError(f"{out} holds no comparison ({PLAN_FILE} is missing)")
     try:
         values = dict(parse_json(read_file(path)))
         values.pop("command", None)
@@ -171,8 +171,8 @@ def added(held: Plan, given: Mapping[str, Any]) -> Plan:
         if wanted is not None and wanted < has:
             option = "--" + key.replace("_", "-")
             raise RunError(
-                f"{option} {wanted}: the comparison has {has}, and with --resume what is given "
-                f"adds to it; give {has} or more, or another --out"
+                f"{option} {wanted}: the comparison has {has}, and what is given adds "
+                f"to it; give {has} or more, or another --out"
             )
     joined = {
         key: _joined(getattr(held, key), given.get(key, ())) for key in ("scenarios", "tuners")
@@ -195,14 +195,13 @@ def _reason(error: Exception) -> str:
 
 def _check_out(out: Path, *, resume: bool, force: bool) -> None:
     if resume and force:
-        raise RunError("--resume continues a comparison and --force replaces it; give one of them")
+        raise RunError("a comparison is continued or replaced; give one of them")
     held = (out / PLAN_FILE).exists()
     if resume and not held:
-        raise RunError(f"--resume: {out} holds no comparison ({PLAN_FILE} is missing)")
+        raise RunError(f"{out} holds no comparison ({PLAN_FILE} is missing)")
     if held and not (resume or force):
         raise RunError(
-            f"{out} already holds a comparison; continue it with --resume, replace it with "
-            "--force, or give another --out"
+            f"{out} already holds a comparison; replace it with --force, or give another --out"
         )
     if out.exists() and not out.is_dir():
         raise RunError(f"--out {out} is a file; give a directory")

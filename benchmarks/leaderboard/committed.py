@@ -1,6 +1,6 @@
 """The leaderboard as committed data: results, and what every run was, without the logs.
 
-``bench keep`` writes a folder of a few MB for a leaderboard whose logs have gigabytes:
+``leaderboard keep`` writes a folder of a few MB for a leaderboard whose logs have gigabytes:
 
 - ``results.json.gz`` and ``leaderboard.md``, from which ``bench site`` and the docs are made;
 - ``leaderboard.json``: the suite's digest and the entries;
@@ -8,7 +8,7 @@
   whole for the default, for other entries what is not the default's on the same scenario;
 - ``cost.json``, where the leaderboard's seconds are known.
 
-``bench rerun`` makes runs of it again and compares their digests.
+``leaderboard rerun`` makes runs of it again and compares their digests.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     if BASELINE not in {entry.name for entry in whole}:
         raise RunError(
             f"{board.out}: runs of {BASELINE!r} are missing, and every score is against them; "
-            f"bench resume {board.out} makes them, or --repetitions N keeps the first ones alone"
+            f"bench run --out {board.out} makes them, or --repetitions N keeps the first ones alone"
         )
     out.mkdir(parents=True, exist_ok=True)
     committed = replace(board, entries=whole)
@@ -96,7 +96,7 @@ def _refuse_other_content(board: Leaderboard, out: Path) -> None:
     if not path.exists():
         if out.is_dir() and any(out.iterdir()):
             raise RunError(
-                f"{out} holds files and no leaderboard, and what bench keep writes would replace "
+                f"{out} holds files and no leaderboard, and what is committed would replace "
                 "some; give another --out"
             )
         return
@@ -160,7 +160,7 @@ class Committed:
 
 
 def open_committed(folder: Path) -> Committed:
-    """Return what ``bench keep`` wrote; ConfigError or RunError if it is something else."""
+    """Return what ``leaderboard keep`` wrote; ConfigError or RunError if it is something else."""
     board = open_leaderboard(folder)
     path = folder / RUNS_FILE
     text = read_packed(path)
@@ -171,7 +171,9 @@ def open_committed(folder: Path) -> Committed:
         raise RunError(f"{path} holds no runs of a leaderboard: {quote(str(error))}") from None
     for attempt in board.attempts():
         if _key(attempt) not in runs:
-            raise RunError(f"{path} has no line for {attempt.title}; bench keep writes it anew")
+            raise RunError(
+                f"{path} has no line for {attempt.title}; leaderboard keep writes it anew"
+            )
     return Committed(board, runs)
 
 

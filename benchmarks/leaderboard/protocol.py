@@ -246,7 +246,7 @@ class Leaderboard:
 
 
 class _Clock:
-    """Seconds of the runs that one call makes, for ``bench status --cost``."""
+    """Seconds of the runs that one call makes, for ``leaderboard cost``."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
@@ -292,7 +292,7 @@ def start_leaderboard(
     if (out / LEADERBOARD_FILE).exists() and not force:
         old = open_leaderboard(out)
         if old.identity != board.identity:
-            part = "" if old.share == (0, 1) else f", share {old.share[0]} of {old.share[1]}"
+            part = "" if old.share == (0, 1) else f", share {old.share[0] + 1}/{old.share[1]}"
             raise RunError(
                 f"{out} holds suite {old.suite.file.name!r} with {old.repetitions} repetitions"
                 f"{part}; give another --out, or --force to replace it"

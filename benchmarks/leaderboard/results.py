@@ -86,7 +86,7 @@ def write_results(
     write_atomically(folder / "leaderboard.md", (text + "\n").encode())
     remarks = [
         f"{entry.name}: {count_of(entry.missing, 'run')} missing; "
-        f"bench resume {board.out} makes them"
+        f"bench run --out {board.out} makes them"
         for entry in entries
         if entry.missing
     ]

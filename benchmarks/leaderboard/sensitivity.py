@@ -91,7 +91,7 @@ def _finals(board: Leaderboard, name: str) -> Finals:
     for attempt in board.attempts(entry):
         series = Series.of(read_run(attempt.logs[1]))
         if series.end is None:
-            raise RunError(f"{attempt.logs[1]} ends before its run did; bench resume goes on")
+            raise RunError(f"{attempt.logs[1]} ends before its run did; bench run --out goes on")
         found.setdefault(attempt.scenario.name, []).append((series, measured(series)))
     return found
 

@@ -106,7 +106,7 @@ def result_bytes(board: Leaderboard, entry: Row) -> bytes:
     if not scored.complete:
         raise RunError(
             f"entry {entry.name!r} has no result yet: runs of it or of the default are missing; "
-            f"dcqcn-gym bench resume {board.out} makes them"
+            f"dcqcn-gym bench run --out {board.out} makes them"
         )
     value = {"schema": SCHEMA, **plain(entry_line(board, scored, None))}
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()

@@ -1,4 +1,4 @@
-"""``compare --resume`` adds to the comparison that is there, and takes nothing away."""
+"""``compare`` again adds to the comparison that is there, and takes nothing away."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_tuner_of_all_keeps_all() -> None:
 
 def test_a_tuner_that_is_added_stands_beside_the_others(tmp_path: Path) -> None:
     """The table held it alone, with nothing to compare it with."""
-    for words in (SMALL, ("--resume", "--tuners", "secn1")):
+    for words in (SMALL, ("--tuners", "secn1")):
         done = CliRunner().invoke(
             app, ["compare", "--quiet", "--jobs", "1", *words, "--out", str(tmp_path)]
         )

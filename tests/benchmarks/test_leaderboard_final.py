@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.__main__ import app as maintainers
 from dcqcn_gym.benchmarks.leaderboard import final
 from dcqcn_gym.benchmarks.leaderboard.final import commit, reveal
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
-from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
 
 
@@ -100,10 +100,10 @@ def test_another_generator_is_refused(
 
 def test_the_commands(tmp_path: Path) -> None:
     salt, out = str(tmp_path / "salt"), str(tmp_path / "commitment.json")
-    words = ["bench", "final", "commit", "--salt-file", salt, "--out", out]
-    assert CliRunner().invoke(app, words).exit_code == 0
-    words = ["bench", "final", "reveal", out, "--salt-file", salt, "--out", str(tmp_path / "f")]
-    assert CliRunner().invoke(app, words).exit_code == 0
-    again = CliRunner().invoke(app, words).exception
+    words = ["leaderboard", "commit", "--salt-file", salt, "--out", out]
+    assert CliRunner().invoke(maintainers, words).exit_code == 0
+    words = ["leaderboard", "reveal", out, "--salt-file", salt, "--out", str(tmp_path / "f")]
+    assert CliRunner().invoke(maintainers, words).exit_code == 0
+    again = CliRunner().invoke(maintainers, words).exception
     assert isinstance(again, RunError)
     assert "is there already" in str(again)

@@ -17,6 +17,7 @@ import pytest
 from submissions import three_scenarios
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.__main__ import app as maintainers
 from dcqcn_gym.benchmarks.leaderboard.cost import efficiency
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     CAMPAIGNS_FILE,
@@ -27,7 +28,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.shards import merge_leaderboards
 from dcqcn_gym.cli import app
-from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.runs.log import LogWriter, read_run
 from waiting import wait_for
 
@@ -102,6 +103,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield address
 
 
+def maintain(*words: object) -> str:
+    done = CliRunner().invoke(maintainers, ["leaderboard", *map(str, words)])
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.output
+
+
 def invoke(*words: object) -> str:
     done = CliRunner().invoke(app, ["bench", *map(str, words)])
     assert done.exit_code == 0, (done.output, done.exception)
@@ -158,8 +165,8 @@ def test_shares_are_merged_to_the_bytes_of_the_pool(
 ) -> None:
     entries = ("--tuners", ",".join(TUNERS))
     for i in range(3):
-        words = ("--index", i, "--count", 3, "--out", tmp_path / str(i), "--jobs", 1, "--quiet")
-        said = invoke("shard", suite, *entries, *words)
+        words = ("--share", f"{i + 1}/3", "--out", tmp_path / str(i), "--jobs", 1, "--quiet")
+        said = invoke("run", suite, *entries, *words)
         own = [int(n) for n in re.findall(r"(\d+) of \1", said)]
         assert sum(own) == 2 * 6  # it tells of its own runs alone, online and final
         assert len([n for n in own if n]) > 2
@@ -168,16 +175,14 @@ def test_shares_are_merged_to_the_bytes_of_the_pool(
     assert not logs[0] & logs[1]
     assert len(logs[0] | logs[1] | logs[2]) == len(list(pool.out.rglob("*.jsonl")))
     said = invoke("merge", tmp_path / "0", tmp_path / "1", "--out", tmp_path / "all")
-    assert "runs missing; bench resume" in said
+    assert "runs missing; bench run --out" in said
     invoke("merge", tmp_path / "2", "--out", tmp_path / "all")
     assert promised(tmp_path / "all") == promised(pool.out)
 
 
 def test_shares_that_do_not_fit_are_refused(suite: str, pool: Leaderboard, tmp_path: Path) -> None:
     one = start_leaderboard(suite, TUNERS, tmp_path / "one", share=(0, 2))
-    with pytest.raises(
-        RunError, match=r"holds suite 'tiny' with 2 repetitions, share 0 of 2; give"
-    ):
+    with pytest.raises(RunError, match=r"holds suite 'tiny' with 2 repetitions, share 1/2; give"):
         start_leaderboard(suite, TUNERS, tmp_path / "one")
     fewer = start_leaderboard(suite, TUNERS, tmp_path / "fewer", repetitions=1)
     with pytest.raises(RunError, match="shares of one leaderboard have both in common"):
@@ -196,11 +201,29 @@ def test_shares_that_do_not_fit_are_refused(suite: str, pool: Leaderboard, tmp_p
         assert (tmp_path / "all" / source.relative_to(pool.out)).read_bytes() == source.read_bytes()
 
 
-def test_an_index_beyond_the_shares_is_refused(suite: str, tmp_path: Path) -> None:
-    words = ["bench", "shard", suite, "--tuners", "expert", "--index", "3", "--count", "3"]
+@pytest.mark.parametrize("share", ["0/3", "4/3", "3", "a/b", "1/3/5", "-1/3"])
+def test_a_share_that_is_none_is_refused(suite: str, tmp_path: Path, share: str) -> None:
+    words = ["bench", "run", suite, "--tuners", "expert", "--share", share]
     done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
-    assert done.exit_code != 0
-    assert "the last of 3 shares is 2" in done.output
+    assert isinstance(done.exception, ConfigError)
+    assert f"--share {share}: expected I/N, as 1/8 for the first of 8 shares" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["tiny"], ["--tuners", "expert"], ["--share", "1/3"], ["--force"]]
+)
+def test_what_continues_is_given_whole_or_not_at_all(tmp_path: Path, words: list[str]) -> None:
+    done = CliRunner().invoke(app, ["bench", "run", *words, "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, ConfigError)
+    assert "give SUITE and --tuners; or neither" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_to_continue_is_said(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["bench", "run", "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, ConfigError)
+    assert "leaderboard.json: no such file" in str(done.exception)
     assert not (tmp_path / "out").exists()
 
 
@@ -224,7 +247,7 @@ def test_a_log_has_one_writer(pool: Leaderboard, tmp_path: Path) -> None:
 
 
 def test_the_cost_comes_from_records_beside_the_results(pool: Leaderboard, tmp_path: Path) -> None:
-    said = invoke("status", pool.out, "--cost")
+    said = maintain("cost", pool.out)
     assert [line.split()[0] for line in said.splitlines() if " of " in line] == [
         "default", "expert", "random", "all",
     ]  # fmt: skip

@@ -94,7 +94,7 @@ def test_a_log_that_changed_is_read_again(board: Leaderboard) -> None:
     assert written(board) == first
     log.unlink()
     _, notes = write_results(board, 1)
-    assert notes == [f"random: 1 run missing; bench resume {board.out} makes them"]
+    assert notes == [f"random: 1 run missing; bench run --out {board.out} makes them"]
 
 
 def test_cached_readings_that_are_damaged_or_of_other_code_count_for_nothing(

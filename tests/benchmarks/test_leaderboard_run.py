@@ -202,7 +202,7 @@ def test_a_folder_without_a_leaderboard(tmp_path: Path) -> None:
 
 def test_a_second_driver_is_refused(board: Leaderboard) -> None:
     with claim(board.out, "bench run"):
-        second = CliRunner().invoke(app, ["bench", "resume", str(board.out), "--quiet"])
+        second = CliRunner().invoke(app, ["bench", "run", "--out", str(board.out), "--quiet"])
     assert isinstance(second.exception, RunError)
     assert "is in use by" in str(second.exception)
 
@@ -216,7 +216,7 @@ def test_a_package_that_the_end_needs_is_missed_at_the_start(
     for words in (
         ["run", suite, "--tuners", "expert", "--out", str(tmp_path / "out")],
         ["merge", str(board.out), "--out", str(tmp_path / "out")],
-        ["resume", str(unfinished), "--jobs", "1"],
+        ["run", "--out", str(unfinished), "--jobs", "1"],
     ):
         done = CliRunner().invoke(app, ["bench", *words])
         assert isinstance(done.exception, MissingExtraError)
@@ -231,7 +231,7 @@ def test_the_commands(suite: str, tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, [*words, "--jobs", "1", "--quiet"])
     assert ran.exit_code == 0, ran.output
     assert "tiny: 3 scenarios, 1 repetitions" in ran.output
-    again = CliRunner().invoke(app, ["bench", "resume", out, "--jobs", "1", "--quiet"])
+    again = CliRunner().invoke(app, ["bench", "run", "--out", out, "--jobs", "1", "--quiet"])
     assert again.exit_code == 0
     shown = CliRunner().invoke(app, ["bench", "status", out])
     assert "3 of 3" in shown.output

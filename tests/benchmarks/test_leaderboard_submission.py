@@ -24,6 +24,7 @@ from submissions import (
 )
 from typer.testing import CliRunner
 
+from dcqcn_gym.benchmarks.__main__ import app as maintainers
 from dcqcn_gym.benchmarks.leaderboard import submission as module
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import (
     differing_packages,
@@ -335,7 +336,7 @@ def test_an_entry_that_cannot_be_submitted(suite: str, good: Path, tmp_path: Pat
     with pytest.raises(RunError, match=r"was made by .*9\..*run the leaderboard again"):
         submit(board, "expert", tmp_path / "out", AUTHOR)
     log.unlink()
-    with pytest.raises(RunError, match=r"bench resume .* makes them"):
+    with pytest.raises(RunError, match=r"bench run --out .* makes them"):
         submit(board, "expert", tmp_path / "out", AUTHOR)
     assert {path.name for path in tmp_path.iterdir()} == {"leaderboard"}
 
@@ -365,8 +366,8 @@ def test_an_entry_on_another_scheme_and_a_shipped_policy(
 
 
 def test_withdrawn(suite: str, bad: Path) -> None:
-    words = ["bench", "withdraw", str(bad), "--date", DAY, "--reason", "a bug in it"]
-    done = CliRunner().invoke(app, [*words, "--verdicts", str(verdicts(bad))])
+    words = ["leaderboard", "withdraw", str(bad), "--date", DAY, "--reason", "a bug in it"]
+    done = CliRunner().invoke(maintainers, [*words, "--verdicts", str(verdicts(bad))])
     assert done.exit_code == 0
     assert "withdrawn: taken back" in done.output
     path = verdict_file(verdicts(bad), "tiny", "random")

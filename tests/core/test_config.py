@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from dcqcn_gym.core.config import GrownModel, StrictModel, export_schemas, load_toml, validate
+from dcqcn_gym.core.config import ShortDumpModel, StrictModel, export_schemas, load_toml, validate
 from dcqcn_gym.core.errors import ConfigError
 
 
@@ -143,12 +143,12 @@ class Interrupted(int):
         raise KeyboardInterrupt
 
 
-class Grown(GrownModel):
+class Grown(ShortDumpModel):
     later = ("size",)
     size: int = 1
 
 
-class Holder(GrownModel):
+class Holder(ShortDumpModel):
     grown: Grown
 
 

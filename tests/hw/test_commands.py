@@ -23,9 +23,8 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.agent.server import load_agent
 from dcqcn_gym.hw.certs import write_all
-from dcqcn_gym.hw.drivers import Driver, Surroundings, make_driver
+from dcqcn_gym.hw.drivers import DRIVERS, Driver, Surroundings, make_driver
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
-from dcqcn_gym.hw.placement import hops_to_all
 from waiting import wait_for
 
 
@@ -46,13 +45,12 @@ def typed(*words: str) -> str:
 def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
     fleet = ["--fleet", str(fabric.fleet)]
     new = ["--set", "rp_ai_rate=50", "--set", "kmin=250"]
-    planned = typed("plan", *fleet, *new)
+    planned = typed("apply", *fleet, *new, "--dry-run")
     assert "rp_ai_rate" in planned
     assert "250000" in planned
     assert "shared by Ethernet0|3" in planned
-    assert typed("apply", *fleet, *new, "--dry-run") == planned
     assert "7 devices changed" in typed("apply", *fleet, *new, "--why", "to see")
-    assert "nothing would change" in typed("plan", *fleet, *new)
+    assert "nothing would change" in typed("apply", *fleet, *new, "--dry-run")
     assert typed("status", *fleet).count("idle") == 7
     events = [json.loads(x) for x in typed("history", *fleet, "--device", "nic-1").splitlines()]
     assert [e["event"] for e in events] == ["confirmed", "applying", "confirmed"]
@@ -62,9 +60,9 @@ def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
     assert [place[:4] for place in places] == [
         [f"nic-{host}", "rp_ai_rate", "50", "5"] for host in range(4)
     ]
-    assert "nothing would change" in typed("plan", *fleet, *new)
+    assert "nothing would change" in typed("apply", *fleet, *new, "--dry-run")
     assert "7 devices are back" in typed("rollback", *fleet)
-    assert typed("plan", *fleet, *new) == planned
+    assert typed("apply", *fleet, *new, "--dry-run") == planned
     only_nics = ["--set", "rp_gd=13"]
     assert "4 devices on trial" in typed("apply", *fleet, *only_nics, "--hold", "60")
     for command, before, after in (("confirm", "11", "13"), ("rollback", "11", "13")):
@@ -99,7 +97,11 @@ def test_what_needs_a_reset_is_said_before_and_after(tmp_path: Path) -> None:
         file = tmp_path / "fleet.toml"
         file.write_text(toml_text(fleet_of(agents).model_dump(mode="json", exclude_none=True)))
         words = ["--fleet", str(file), "--set", "rp_ai_rate=50"]
-        planned = [line for line in typed("plan", *words).splitlines() if "rate" in line.lower()]
+        planned = [
+            line
+            for line in typed("apply", *words, "--dry-run").splitlines()
+            if "rate" in line.lower()
+        ]
         assert ["at the next reset" in line for line in planned] == [True, False]
         said = typed("apply", *words)
         assert "2 devices changed and confirmed" in said
@@ -112,17 +114,17 @@ def test_what_needs_a_reset_is_said_before_and_after(tmp_path: Path) -> None:
 
 def test_a_change_by_hand_shows_and_goes_back(fabric: DigitalFabric) -> None:
     fleet = ["--fleet", str(fabric.fleet)]
-    assert "every device holds its confirmed setting" in typed("diff", *fleet)
+    assert "every device holds its confirmed setting" in typed("status", *fleet)
     place = next((fabric.fleet.parent / "nic-1").glob("root/sys/kernel/debug/mlx5/*/cc_params"))
     before = (place / "rp_gd").read_text()
     (place / "rp_gd").write_text("13\n")
-    done = CliRunner().invoke(app, ["hw", "diff", *fleet], env={"COLUMNS": "200"})
+    done = CliRunner().invoke(app, ["hw", "status", *fleet], env={"COLUMNS": "200"})
     assert done.exit_code == 1
     (line,) = [x.split() for x in done.output.splitlines() if "rp_gd" in x]
     assert line[:4] == ["nic-1", "rp_gd", before.strip(), "13"]
     typed("rollback", "--trial-only", *fleet)
     assert (place / "rp_gd").read_text() == before
-    assert "every device holds" in typed("diff", *fleet)
+    assert "every device holds" in typed("status", *fleet)
 
 
 def test_a_stop_and_its_end(fabric: DigitalFabric) -> None:
@@ -135,11 +137,11 @@ def test_a_stop_and_its_end(fabric: DigitalFabric) -> None:
 def test_mistakes_are_one_sentence(fabric: DigitalFabric, tmp_path: Path) -> None:
     fleet = ["--fleet", str(fabric.fleet)]
     with pytest.raises(UnknownNameError, match="rp_ai_rate"):
-        typed("plan", *fleet, "--set", "rp_ai_rat=5")
+        typed("apply", *fleet, "--set", "rp_ai_rat=5", "--dry-run")
     with pytest.raises(ConfigError, match="expected KNOB=NUMBER"):
-        typed("plan", *fleet, "--set", "rp_ai_rate=fast")
+        typed("apply", *fleet, "--set", "rp_ai_rate=fast", "--dry-run")
     with pytest.raises(ConfigError, match="no setting was given"):
-        typed("plan", *fleet)
+        typed("apply", *fleet, "--dry-run")
     with pytest.raises(UnknownNameError, match="did you mean 'nic-1'"):
         typed("history", *fleet, "--device", "nic1")
     with pytest.raises(ConfigError, match="no such file"):
@@ -153,11 +155,11 @@ def test_a_broken_limit_ends_a_run_and_the_fleet_goes_back(
     file.write_text(SMALL)
     fleet = ["--fleet", str(fabric.fleet)]
     default = ["--set", "rp_ai_rate=77", "--set", "kmin=123"]
-    before = typed("plan", *fleet, *default)
+    before = typed("apply", *fleet, *default, "--dry-run")
     words = ["tune", *fleet, "-s", str(file), "--tuner", "random", "--min-utility", "1"]
     with pytest.raises(BackendError, match=r"ended at interval 1: utility .* limit 1 for 2"):
         typed(*words, "--patience", "2", "--out", str(tmp_path / "out"))
-    assert typed("plan", *fleet, *default) == before
+    assert typed("apply", *fleet, *default, "--dry-run") == before
     assert len((tmp_path / "out" / "run.jsonl").read_text().splitlines()) == 3  # head, 2 intervals
 
 
@@ -194,12 +196,12 @@ def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path
     fleet = ["--fleet", str(fabric.fleet)]
     words = ["tune", *fleet, "-s", str(file), "--tuner", "random", "--intervals", "3"]
     default = ["--set", "rp_ai_rate=5", "--set", "kmin=100"]
-    before = typed("plan", *fleet, *default)
+    before = typed("apply", *fleet, *default, "--dry-run")
     assert "its setting before" in typed(*words, "--out", str(tmp_path / "a"))
-    assert typed("plan", *fleet, *default) == before
+    assert typed("apply", *fleet, *default, "--dry-run") == before
     assert "has the setting that was found" in typed(*words, "--out", str(tmp_path / "b"), "--keep")
     best = str(tmp_path / "b" / "best.json")
-    assert "nothing would change" in typed("plan", *fleet, "--best", best)
+    assert "nothing would change" in typed("apply", *fleet, "--best", best, "--dry-run")
     with pytest.raises(ConfigError, match="hw tune"):
         CliRunner().invoke(
             app, ["tune", "--backend", f"hardware:{fabric.fleet}", "--out", str(tmp_path / "c")],
@@ -207,16 +209,9 @@ def test_a_tuning_run_leaves_the_fleet_as_it_was(fabric: DigitalFabric, tmp_path
         )  # fmt: skip
 
 
-def test_the_controller_belongs_where_the_hops_are_few() -> None:
-    line = [(0, 3), (1, 4), (2, 5), (3, 4), (4, 5)]  # switches 3-4-5 in a row, one host each
-    assert hops_to_all(6, line, range(3)) == {0: 13, 1: 11, 2: 13}
-    # 7 hosts of the rack at 2 hops, 8 others at 4, its ToR at 1, two spines at 2, a ToR at 3
-    assert "54" in typed("discover", "-s", "mini-fb-hadoop")
-
-
-def test_drivers_are_listed() -> None:
-    listed = typed("drivers")
-    assert all(name in listed for name in ("mlx5", "mlxconfig", "sonic"))
+def test_the_help_of_agents_names_every_driver() -> None:
+    said = typed("agent", "--help")
+    assert [name for name in DRIVERS.names() if name not in said] == []
 
 
 @pytest.mark.slow

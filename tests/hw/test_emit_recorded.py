@@ -81,7 +81,7 @@ def test_each_form_parses_as_shell(recorded: Run, back: bool) -> None:
 
 def test_a_run_without_an_end_recommends_nothing(recorded: Run) -> None:
     cut = Run(recorded.path, recorded.header, recorded.intervals)
-    with pytest.raises(RunError, match=r"recommends no setting.*--resume"):
+    with pytest.raises(RunError, match=r"recommends no setting.*made it continues it"):
         commands(cut, "all")
 
 

@@ -101,7 +101,7 @@ def test_a_recommendation_per_tier_reaches_each_switch(
     best = per_tier(tmp_path / "best.json", PER_TIER)
     assert typed("apply", *fleet, "--best", best)[0] == 0
     assert kmins(fabric) == [{31.0}, {31.0}, {23.0}]
-    assert "nothing would change" in typed("plan", *fleet, "--best", best)[1]
+    assert "nothing would change" in typed("apply", *fleet, "--best", best, "--dry-run")[1]
     best = per_tier(tmp_path / "best.json", {"cluster": 100, "port:6:1": 50, "nic:0": 70})
     assert typed("apply", *fleet, "--best", best, "--set", "kmax=500")[0] == 0
     assert kmins(fabric) == [{100.0}, {100.0}, {100.0, 50.0}]
@@ -111,7 +111,7 @@ def test_a_recommendation_per_tier_reaches_each_switch(
 def test_a_group_that_the_fleet_cannot_tell_is_refused(
     fabric: DigitalFabric, tmp_path: Path
 ) -> None:
-    words = ["plan", "--fleet", str(fabric.fleet), "--best"]
+    words = ["apply", "--dry-run", "--fleet", str(fabric.fleet), "--best"]
     best = per_tier(tmp_path / "best.json", {"cluster": 100, "tor-uplinks": 50})
     code, said = typed(*words, best)
     assert (code, "does not tell uplinks from downlinks" in said) == (1, True)

@@ -237,7 +237,7 @@ def test_status_exits_non_zero_for_a_device_that_drifted(
 def test_a_few_hosts_are_changed_first(tmp_path: Path, agents: dict[str, Agent]) -> None:
     fleet = fleet_file(tmp_path, agents)
     few = ["--set", "rp_ai_rate=50", "--device", "nic-0", "--device", "nic-2"]
-    assert typed("plan", "--fleet", fleet, *few)[1].count("rp_ai_rate") == 2
+    assert typed("apply", "--fleet", fleet, *few, "--dry-run")[1].count("rp_ai_rate") == 2
     assert "2 devices changed" in typed("apply", "--fleet", fleet, *few)[1]
     assert rates(tmp_path) == [50, 5, 50, 5]
     assert typed("status", "--fleet", fleet)[0] == 0

@@ -59,8 +59,8 @@ def test_an_agent_refuses_it_by_plan_and_by_apply_and_its_file_may_say_otherwise
     with nic_fleet(tmp_path, 2) as agents:
         file = tmp_path / "fleet.toml"
         file.write_text(toml_text(fleet_of(agents).model_dump(mode="json", exclude_none=True)))
-        for command in ("plan", "apply"):
-            code, said = typed(command, "--fleet", str(file), "--set", "rp_ai_rate=100000")
+        for dry in (["--dry-run"], []):
+            code, said = typed("apply", "--fleet", str(file), "--set", "rp_ai_rate=100000", *dry)
             assert code != 0
             assert "nic-0: rp_ai_rate = 100000 Mb/s is beyond this agent's limits, 1 to 500" in said
         assert rates(tmp_path) == [5, 5]

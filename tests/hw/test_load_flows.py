@@ -306,7 +306,8 @@ def running(process: subprocess.Popen[str] | None) -> bool:
 def test_a_port_that_is_taken_is_tried_again_with_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = SimpleNamespace(now=100.0, monotonic=lambda: clock.now)
+    clock = SimpleNamespace(now=100.0)
+    clock.monotonic = lambda: clock.now
     monkeypatch.setattr("dcqcn_gym.hw.load.waiting.time", clock)
     script = tmp_path / "fails"
     script.write_text(f"#!/bin/sh\necho x >> {tmp_path}/starts\nexit 1\n")

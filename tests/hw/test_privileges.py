@@ -65,7 +65,9 @@ def test_a_capability_that_no_agent_needs_is_refused() -> None:
 
 
 def unit(kind: str) -> str:
-    done = CliRunner().invoke(app, ["hw", "unit", kind, "--config", "/etc/dcqcn-gym/agent.toml"])
+    done = CliRunner().invoke(
+        app, ["hw", "agent", kind, "--unit", "--config", "/etc/dcqcn-gym/agent.toml"]
+    )
     assert done.exit_code == 0, done.output
     return done.output
 

@@ -58,11 +58,6 @@ def _words(*words: object) -> list[str]:
     return [str(word) for word in words]
 
 
-def _continued(start: Callable[[Path], list[str]], marker: str) -> Callable[[Path], list[str]]:
-    """Return the command after a kill: the same one, with --resume once the marker is there."""
-    return lambda out: start(out) + (["--resume"] if (out / marker).exists() else [])
-
-
 def cases(folder: Path) -> list[Case]:
     """Return the commands; training only where its packages are installed."""
     plugin = folder / "slow.py"
@@ -82,7 +77,7 @@ def cases(folder: Path) -> list[Case]:
     def compare_on(out: Path) -> list[str]:
         if not (out / "compare.json").exists():
             return compare(out)
-        return _words("compare", "--resume", "--quiet", "--jobs", 2, "--out", out)
+        return _words("compare", "--quiet", "--jobs", 2, "--out", out)
 
     def pretrain(out: Path) -> list[str]:
         return _words(
@@ -105,14 +100,14 @@ def cases(folder: Path) -> list[Case]:
     def board_on(out: Path) -> list[str]:
         if not (out / "leaderboard.json").exists():
             return board(out)
-        return _words("bench", "resume", out, "--jobs", 2, "--quiet")
+        return _words("bench", "run", "--out", out, "--jobs", 2, "--quiet")
 
     native = ("--scenario", "mini-fb-hadoop")
     plain = tune("paraleon", 60, *native)
     hosted = tune(f"{plugin}:Slow", 60, *FAKE)
     found = [
-        Case("tune", plain, _continued(plain, "run.jsonl")),
-        Case("tune of a plug-in", hosted, _continued(hosted, "run.jsonl")),
+        Case("tune", plain, plain),
+        Case("tune of a plug-in", hosted, hosted),
         Case("compare", compare, compare_on),
         Case("pretrain", pretrain, pretrain),
         Case(
@@ -120,7 +115,7 @@ def cases(folder: Path) -> list[Case]:
         ),
     ]
     if importlib.util.find_spec("stable_baselines3") is not None:
-        found.append(Case("train", train, _continued(train, "train.json")))
+        found.append(Case("train", train, train))
     return found
 
 

@@ -35,7 +35,7 @@ def test_a_path_without_ns3_is_refused(empty_cache: Path, tmp_path: Path) -> Non
 
 
 def test_check_says_what_is_missing_and_changes_nothing(empty_cache: Path) -> None:
-    done = CliRunner().invoke(app, ["ns3", "check"])
+    done = CliRunner().invoke(app, ["ns3", "build", "--check"])
     assert done.exit_code == 1
     assert "dcqcn-gym ns3 build" in done.output
     assert not empty_cache.exists()

@@ -20,7 +20,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting
 from dcqcn_gym.core.statistics import Estimate
-from dcqcn_gym.runs.interrupt import resume_words
+from dcqcn_gym.runs.interrupt import same_command
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.markdown import code, plain
 from dcqcn_gym.runs.progress import _plain
@@ -113,8 +113,8 @@ def test_an_argument_of_a_tuner_is_given_once(tmp_path: Path) -> None:
 
 
 def test_how_to_continue_names_no_option_that_was_not_given() -> None:
-    assert resume_words(False) == "--resume"
-    assert resume_words(True) == "--resume instead of --force"
+    assert same_command(False) == "the same command"
+    assert same_command(True) == "the same command without --force"
 
 
 def test_an_unknown_choice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

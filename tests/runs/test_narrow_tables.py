@@ -46,7 +46,7 @@ def test_lists_fit() -> None:
     assert any(re.search(r"initial_temperature +90 ", line) for line in said("tuners", "paraleon"))
 
 
-LISTS = ("scenarios", "tuners", "tuners paraleon", "tuners safe", "knobs", "hw drivers",
+LISTS = ("scenarios", "tuners", "tuners paraleon", "tuners safe", "knobs",
          "bench suites", "paper list")  # fmt: skip
 
 

@@ -151,7 +151,7 @@ class TestRunDir:
 
     def test_a_run_is_not_overwritten(self, tmp_path: Path) -> None:
         write(tmp_path / "run.jsonl", 1)
-        with pytest.raises(RunError, match=r"already holds a run.*--resume.*--force"):
+        with pytest.raises(RunError, match=r"already holds a run.*--force"):
             self.check(tmp_path)
         assert self.check(tmp_path, force=True) is None
         assert len(self.check(tmp_path, resume=True).intervals) == 1

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from dcqcn_gym.simulate.clock import Clock
-from dcqcn_gym.simulate.recorded import Spent
 
 BURN = "import time\nwhile time.process_time() < 0.4: pass"
 
@@ -28,9 +27,11 @@ def test_the_peak_of_memory_is_in_bytes(
     monkeypatch: pytest.MonkeyPatch, system: str, unit: int
 ) -> None:
     """Linux counts it in KiB, macOS in bytes."""
+    clock = Clock()
     monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(resource, "getrusage", lambda who: SimpleNamespace(ru_maxrss=7))
-    assert Spent.since(0.0, 0.0).peak_memory_bytes == 7 * unit
+    used = SimpleNamespace(ru_maxrss=7, ru_utime=0.0, ru_stime=0.0)
+    monkeypatch.setattr(resource, "getrusage", lambda who: used)
+    assert clock.spent().peak_memory_bytes == 7 * unit
 
 
 def test_what_ended_before_the_simulation_began_does_not() -> None:

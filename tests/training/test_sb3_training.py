@@ -238,7 +238,7 @@ def test_ctrl_c_saves_and_resume_goes_on(tmp_path: Path) -> None:
     assert str(last.steps) in errors
     steps = last.steps + 64
     done = subprocess.run(
-        [*command, "--steps", str(steps), "--resume"], capture_output=True, text=True, timeout=120
+        [*command, "--steps", str(steps)], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     assert load_policy(out.root).meta.steps >= steps

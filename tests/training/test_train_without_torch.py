@@ -127,7 +127,7 @@ def test_a_hyperparameter_given_twice_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("begun", "said"),
-    [(False, "interrupted; nothing was written"), (True, "with --resume goes on from the last")],
+    [(False, "interrupted; nothing was written"), (True, "the same command goes on from the last")],
 )
 def test_ctrl_c_before_the_first_rollout_says_what_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bool, said: str

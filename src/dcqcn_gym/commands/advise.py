@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from dcqcn_gym.runs.options import ScenarioOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,9 +19,7 @@ __all__ = ["advise"]
 
 
 def advise(
-    scenario: Annotated[
-        str, typer.Option("--scenario", "-s", help="The network: a name or a TOML file.")
-    ],
+    scenario: ScenarioOption,
 ) -> None:
     """Print what to set on a network, why, and where the rule was tried; simulates nothing."""
     from dcqcn_gym.envs.scenario.facts import facts_of

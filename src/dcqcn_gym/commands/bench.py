@@ -1,27 +1,251 @@
-"""`dcqcn-gym bench ...`: suites of scenarios, and the leaderboard."""
+"""`dcqcn-gym bench ...`: suites of scenarios, the leaderboard, and entries of others."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-from dcqcn_gym.commands.bench_keep import keep, rerun
-from dcqcn_gym.commands.bench_leaderboard import (
-    merge,
-    report,
-    resume,
-    run,
-    shard,
-    site,
-    status,
-    suites,
-)
-from dcqcn_gym.commands.bench_submit import final, submit, verify, withdraw
+from dcqcn_gym.commands.bench_submit import submit, verify
+from dcqcn_gym.runs.interrupt import interruptible
+from dcqcn_gym.runs.options import ForceOption, JobsOption, OutOption, QuietOption
+
+if TYPE_CHECKING:
+    from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 
 __all__ = ["app"]
 
 app = typer.Typer(name="bench", help="Run tuners on a suite of scenarios, and rank them.",
                   no_args_is_help=True)  # fmt: skip
-for command in (run, resume, shard, merge, status, report, site, suites, submit, verify, withdraw,
-                keep, rerun):  # fmt: skip
-    app.command()(command)
-app.add_typer(final)
+
+_Board = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a leaderboard.")]
+
+
+@app.command()
+def run(
+    out: OutOption,
+    suite: Annotated[
+        str | None, typer.Argument(help="A suite's name, see bench suites, or its folder.")
+    ] = None,
+    tuners: Annotated[
+        str | None, typer.Option(help="Entries: TUNER or TUNER@SCHEME, separated by commas.")
+    ] = None,
+    slow: Annotated[
+        str,
+        typer.Option(help="Entries that need more than 20 ms a decision: fewer runs, no rank."),
+    ] = "",
+    repetitions: Annotated[
+        int | None, typer.Option(min=1, max=999, help="Runs per scenario; default: the suite's.")
+    ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Only the I-th of N shares of the runs, for bench merge; 1/8 is the first of 8.",
+        ),
+    ] = None,
+    jobs: JobsOption = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Use the workers of this Dask scheduler.")
+    ] = None,
+    force: ForceOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run tuners on a suite, beside the default setting, and print the ranking.
+
+    Every entry meets the same traffic. The same command continues what is unfinished in OUT, other
+    tuners are added to it, and without SUITE and --tuners the entries that are there go on.
+    """
+    from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
+    from dcqcn_gym.benchmarks.leaderboard.ranking import need_scipy
+    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.runs.claim import claim
+
+    if (suite is None) != (tuners is None) or (
+        suite is None and (slow or repetitions or share or force)
+    ):
+        raise ConfigError(
+            "give SUITE and --tuners; or neither, and no option of them, to continue the "
+            f"leaderboard in {out}"
+        )
+    part = (0, 1) if share is None else _share(share)
+    if suite is None:
+        part = open_leaderboard(out).share
+    if part == (0, 1):
+        need_scipy()
+    with claim(out, "bench run"):
+        if suite is None or tuners is None:
+            board = open_leaderboard(out)
+        else:
+            board = start_leaderboard(
+                suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions,
+                share=part, force=force,
+            )  # fmt: skip
+        _carry_out(board, jobs, quiet, dask)
+
+
+def _share(text: str) -> tuple[int, int]:
+    """Return (i, n), i from 0 on, of ``I/N``, I from 1 on."""
+    from dcqcn_gym.core.errors import ConfigError
+
+    first, _, count = text.partition("/")
+    if not (first.isdecimal() and count.isdecimal() and 1 <= int(first) <= int(count)):
+        raise ConfigError(f"--share {text}: expected I/N, as 1/8 for the first of 8 shares")
+    return int(first) - 1, int(count)
+
+
+@app.command()
+def merge(
+    shares: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of shares.")],
+    out: OutOption,
+) -> None:
+    """Join shares of a leaderboard in one folder and print the ranking.
+
+    OUT takes more shares. What is missing in all of them is made by bench run --out OUT.
+    """
+    from dcqcn_gym.benchmarks.leaderboard.ranking import need_scipy
+    from dcqcn_gym.benchmarks.leaderboard.shards import merge_leaderboards
+    from dcqcn_gym.runs.claim import claim
+
+    need_scipy()
+    with claim(out, "bench run"):
+        _print(merge_leaderboards(shares, out))
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _carry_out(board: Leaderboard, jobs: int | None, quiet: bool, dask: str | None = None) -> None:
+    from dcqcn_gym.runs.progress import open_progress
+
+    go_on = f"finished runs are kept: dcqcn-gym bench run --out {board.out} continues"
+    with interruptible(go_on), open_progress(quiet=quiet) as progress:
+        if dask is None:
+            failed = board.carry_out(workers=jobs, progress=progress)
+        else:
+            from dcqcn_gym.runs.dask_workers import dask_executor
+
+            with dask_executor(dask, board.out) as (executor, at_once):
+                failed = board.carry_out(workers=at_once, executor=executor, progress=progress)
+    for path, error in failed.items():
+        typer.echo(f"{path.parent.parent.name} on {path.parent.name}: {error}", err=True)
+    if board.share == (0, 1):
+        _print(board, jobs)
+    else:
+        _print_progress(board)
+    if failed:
+        typer.echo(f"error: {len(failed)} runs failed; their entries are incomplete", err=True)
+        raise typer.Exit(2)
+
+
+@app.command()
+def status(board: _Board) -> None:
+    """Say how many runs of a leaderboard are finished, entry by entry."""
+    from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard
+
+    _print_progress(open_leaderboard(board))
+
+
+def _print_progress(board: Leaderboard) -> None:
+    from dcqcn_gym.benchmarks.leaderboard.results import progress_table
+    from dcqcn_gym.runs.table import print_tables
+
+    print_tables([progress_table(board)])
+
+
+@app.command()
+def report(
+    board: _Board,
+    repetitions: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only the first so many of every scenario; default: all."),
+    ] = None,
+    jobs: JobsOption = None,
+) -> None:
+    """Print the ranking; write DIR/results.json and DIR/leaderboard.md from the logs.
+
+    What was read of a log is kept in DIR/read, so that only new logs are read the next time.
+    """
+    from dcqcn_gym.benchmarks.leaderboard.committed import RUNS_FILE
+    from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
+    from dcqcn_gym.core.errors import RunError
+    from dcqcn_gym.core.packed import PACKED
+
+    if not (board / "runs").is_dir() and (board / (RUNS_FILE + PACKED)).exists():
+        raise RunError(
+            f"{board} holds a leaderboard without its logs, as it is committed; its ranking is "
+            f"{board / 'leaderboard.md'}, and bench site {board} makes the pages"
+        )
+    _print(cut(open_leaderboard(board), repetitions), jobs)
+
+
+def _print(board: Leaderboard, jobs: int | None = None) -> None:
+    from dcqcn_gym.benchmarks.leaderboard.results import write_results
+    from dcqcn_gym.runs.table import print_tables
+
+    tables, notes = write_results(board, jobs)
+    print_tables(tables)
+    for note in notes:
+        typer.echo(note, err=True)
+    typer.echo(
+        f"results: {board.out / 'results.json'}\ntable: {board.out / 'leaderboard.md'}", err=True
+    )
+
+
+@app.command()
+def site(
+    results: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Folders of leaderboards, or of submissions."),
+    ],
+    out: OutOption,
+    day: Annotated[
+        str | None,
+        typer.Option(help="Day for the changelog of entries, YYYY-MM-DD; default: today."),
+    ] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The maintainers' verdicts on submissions; default: all are self-reported.",
+        ),
+    ] = None,
+) -> None:
+    """Write the static site of some leaderboards from their results.json alone.
+
+    Leaderboards of one suite become one ranking; a submission at fault is left out. The folder
+    remembers its entries: what a later build adds, changes or leaves out is listed in the changelog
+    of entries.
+    """
+    from datetime import datetime, timezone
+
+    from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
+    from dcqcn_gym.benchmarks.leaderboard.verification import checked_date
+
+    today = datetime.now(timezone.utc).date().isoformat()
+    page = write_site(
+        results, out, today if day is None else checked_date(day), verdicts,
+        lambda why: typer.echo(f"left out: {why}", err=True),
+    )  # fmt: skip
+    typer.echo(f"site: {page}", err=True)
+
+
+@app.command()
+def suites() -> None:
+    """List the suites: scenarios, repetitions, budget, digest."""
+    from dcqcn_gym.benchmarks.leaderboard.suite import load_suite, suite_names
+    from dcqcn_gym.runs.table import Table, print_tables
+
+    entries = []
+    for suite in map(load_suite, suite_names()):
+        file = suite.file
+        size = f"{len(file.scenarios)} x {file.repetitions} x {file.intervals}"
+        entries.append((file.name, size, suite.digest[:12], file.description))
+    columns = ("suite", "scenarios x repetitions x intervals", "digest", "what it is for")
+    print_tables([Table(columns, entries, "suites", words=4)])
+
+
+app.command()(submit)
+app.command()(verify)

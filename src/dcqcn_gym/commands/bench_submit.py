@@ -1,4 +1,4 @@
-"""``dcqcn-gym bench submit|verify|withdraw|final``: entries of others on the leaderboard."""
+"""``dcqcn-gym bench submit`` and ``verify``: entries of others on the leaderboard."""
 
 from __future__ import annotations
 
@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcqcn_gym.runs.interrupt import interruptible
+from dcqcn_gym.runs.options import DeadlineOption, JobsOption, OutOption, QuietOption
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 
-__all__ = ["final", "submit", "verify", "withdraw"]
-
-final = typer.Typer(
-    name="final", help="The final draw: commit to a salt, reveal it.", no_args_is_help=True
-)
-Day = Annotated[str, typer.Option("--date", metavar="YYYY-MM-DD", help="Date of the verdict.")]
-Dir = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a submission.")]
-VERDICTS = "Folder of the maintainers' verdicts"
-SaltFile = Annotated[
-    Path, typer.Option(help="The file of the salt; keep it out of the repository.")
-]
+__all__ = ["submit", "verify"]
 
 
 def submit(
@@ -30,7 +21,7 @@ def submit(
         Path, typer.Argument(metavar="RUN", help="The folder of a finished leaderboard.")
     ],
     tuner: Annotated[str, typer.Option(help="The entry: its name, or its tuner's.")],
-    out: Annotated[Path, typer.Option(help="New folder for the submission.")],
+    out: OutOption,
     author: Annotated[list[str], typer.Option(help="Who made it; repeatable.")],
     licence: Annotated[str, typer.Option(help="Licence of the code, such as MIT.")],
     category: Annotated[str, typer.Option(help="static, online, pre-trained or oracle.")],
@@ -57,8 +48,8 @@ def submit(
 
 
 def verify(
-    folder: Dir,
-    date: Day,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a submission.")],
+    date: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Date of the verdict.")],
     salt: Annotated[
         str | None, typer.Option(help="What fresh seeds follow from; default: a new secret.")
     ] = None,
@@ -72,15 +63,16 @@ def verify(
     work: Annotated[
         Path | None, typer.Option(help="Folder for the runs, to go on later; default: a new one.")
     ] = None,
-    deadline: Annotated[
-        float, typer.Option("--tuner-deadline", min=0.1, help="Seconds for one call.")
-    ] = 60.0,
+    tuner_deadline: DeadlineOption = None,
     verdicts: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help=f"{VERDICTS}, to keep this one; default: print it."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder of the maintainers' verdicts, to keep this one; default: print it.",
+        ),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    jobs: JobsOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Check a submission, replay its logs, run its plug-in again in a sandbox; give a verdict.
 
@@ -105,7 +97,8 @@ def verify(
         worker_pool(jobs) as pool,
     ):
         verifier = Verifier(
-            Path(used), date, salt or secrets.token_hex(16), fresh, suite, final, deadline, jobs,
+            Path(used), date, salt or secrets.token_hex(16), fresh, suite, final,
+            60.0 if tuner_deadline is None else tuner_deadline, jobs,
             pool, progress, verdicts=verdicts,
         )  # fmt: skip
         found = verifier.verify(folder)
@@ -124,40 +117,3 @@ def _print(found: Verification, verdicts: Path | None) -> None:
         typer.echo(f"{one.name}: {one.text}")
     kept = "not kept; maintainers give --verdicts" if verdicts is None else f"kept in {verdicts}"
     typer.echo(f"verdict: {kept}", err=True)
-
-
-def withdraw(
-    folder: Dir,
-    date: Day,
-    reason: Annotated[str, typer.Option(help="One sentence that the leaderboard shows.")],
-    verdicts: Annotated[Path, typer.Option(metavar="FOLDER", help=f"{VERDICTS}.")],
-) -> None:
-    """Take an entry back: its folder stays, its status becomes withdrawn."""
-    from dcqcn_gym.benchmarks.leaderboard.verify import withdraw
-
-    _print(withdraw(folder, verdicts, date, reason), verdicts)
-
-
-@final.command()
-def commit(
-    salt_file: SaltFile,
-    out: Annotated[Path, typer.Option(help="File of the commitment, to be published.")],
-) -> None:
-    """Choose a secret salt and write the commitment to it and to the suite that it draws."""
-    from dcqcn_gym.benchmarks.leaderboard.final import commit
-
-    found = commit(salt_file, out)
-    typer.echo(f"salt, secret: {salt_file}", err=True)
-    typer.echo(f"commitment, to be published: {out} (SHA-256 {found.salt_sha256})", err=True)
-
-
-@final.command()
-def reveal(
-    commitment: Annotated[Path, typer.Argument(help="The published file.")],
-    salt_file: SaltFile,
-    out: Annotated[Path, typer.Option(help="New folder for the suite that the salt draws.")],
-) -> None:
-    """Check a salt against its commitment and write the suite that it draws."""
-    from dcqcn_gym.benchmarks.leaderboard.final import reveal
-
-    typer.echo(f"suite: {reveal(commitment, salt_file, out)}", err=True)

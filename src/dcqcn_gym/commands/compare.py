@@ -9,8 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.runs.interrupt import interruptible, resume_words
-from dcqcn_gym.runs.options import SCENARIO, SEEDS, JobsOption, QuietOption
+from dcqcn_gym.runs.interrupt import interruptible, same_command
+from dcqcn_gym.runs.options import (
+    SCENARIO,
+    SEEDS,
+    BinsOption,
+    CurvesOption,
+    DeadlineOption,
+    ForceOption,
+    JobsOption,
+    OptionalBackend,
+    OptionalScenarios,
+    OptionalSeeds,
+    OutOption,
+    QuietOption,
+)
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.comparison.plan import Plan
@@ -27,20 +40,13 @@ class Shown:
 
 
 def compare(
-    out: Annotated[Path, typer.Option(help="Directory for logs, table, plots and page.")],
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            "--scenario", "-s", help=f"Scenarios, separated by commas; default: {SCENARIO}."
-        ),
-    ] = None,
+    out: OutOption,
+    scenario: OptionalScenarios = None,
     tuners: Annotated[
         str | None,
         typer.Option(help="Tuners, separated by commas; all (default): every registered one."),
     ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, max=999, help="Traffic seeds 1..N; default: 5.")
-    ] = None,
+    seeds: OptionalSeeds = None,
     intervals: Annotated[
         int | None, typer.Option(min=1, help="Budget of each run; default: the first scenario's.")
     ] = None,
@@ -52,32 +58,20 @@ def compare(
         int | None, typer.Option(min=1, help="Intervals per fresh seed; default: 25.")
     ] = None,
     jobs: JobsOption = None,
-    backend: Annotated[
-        str | None, typer.Option(help="native (default), or fake for a quick look.")
-    ] = None,
-    tuner_deadline: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Longest decision of a plug-in, in s; default: 300."),
-    ] = None,
-    bins: Annotated[
-        str | None, typer.Option(help="Slowdowns by the sizes of a paper too: acc or paraleon.")
-    ] = None,
-    fct_cdf: Annotated[
-        bool, typer.Option("--fct-cdf", help="Write OUT/fct-cdf.csv: curves of completion times.")
-    ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Continue the comparison in OUT; what is given adds to it."),
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the comparison in OUT.")] = False,
+    backend: OptionalBackend = None,
+    tuner_deadline: DeadlineOption = None,
+    bins: BinsOption = None,
+    fct_cdf: CurvesOption = False,
+    force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run tuners on the same traffic and compare them.
 
     Writes OUT/table.md, OUT/compare.html, OUT/results.json, OUT/plots and one event log per run.
-    An interrupted comparison goes on with: dcqcn-gym compare --resume --out OUT.
+    The same command continues what is unfinished in OUT. What is given adds to the comparison that
+    is there, so that dcqcn-gym compare --out OUT is enough to go on.
     """
-    from dcqcn_gym.benchmarks.comparison.plan import added, all_tuners, stored_plan
+    from dcqcn_gym.benchmarks.comparison.plan import PLAN_FILE, added, all_tuners, stored_plan
     from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.runs.claim import claim
 
@@ -99,6 +93,7 @@ def compare(
     }
     chosen: dict[str, Any] = {k: value for k, value in given.items() if value is not None}
     with claim(out, "compare", force=force):
+        resume = (out / PLAN_FILE).exists() and not force
         plan = added(stored_plan(out), chosen) if resume else _plan(chosen)
         shown = Shown(bins, curves=fct_cdf)
         _carry_out(plan, out, jobs, shown, resume=resume, force=force, quiet=quiet)
@@ -128,8 +123,8 @@ def _carry_out(
     for note in notes:
         typer.echo(note, err=True)
     todo = bench.jobs(plan, out)
-    held = f"{out} holds every finished interval: the same command with {resume_words(force)}"
-    with interruptible(f"{held} continues it"), open_progress(quiet=quiet) as progress:
+    go_on = f"{out} holds every finished interval: {same_command(force)} continues it"
+    with interruptible(go_on), open_progress(quiet=quiet) as progress:
         failed = carry_out(todo, workers, progress)
     tables = rows(todo, failed)
     page = write_results(plan, tables, notes, out, shown.bins)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from dcqcn_gym.runs.options import OptionalOutFile
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -27,11 +28,9 @@ def scenarios(context: typer.Context) -> None:
 @app.command("compile")
 def compile_one(
     scenario: Annotated[str, typer.Argument(help="A scenario's name, or a TOML file.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write here, not to the screen.")
-    ] = None,
+    out: OptionalOutFile = None,
 ) -> None:
-    """Write a scenario as the flat text that the engines and the program dcqcn-ns3 read."""
+    """Print a scenario as the flat text that the engines and the program dcqcn-ns3 read."""
     from dcqcn_gym.envs.scenario.compile import compile_scenario
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dcqcn_gym.runs.options import DeployOption
+
 __all__ = ["emit"]
 
 
@@ -23,9 +25,7 @@ def emit(
         bool,
         typer.Option("--rollback", help="The way back instead: to the setting before the run."),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Print a setting that is not recommended, too.")
-    ] = False,
+    force: DeployOption = False,
 ) -> None:
     """Print the recommended setting of DIR as shell commands; nothing runs again.
 

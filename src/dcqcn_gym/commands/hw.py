@@ -19,6 +19,7 @@ from dcqcn_gym.commands.hw_fleet import (
     chosen_targets,
     only,
     open_fleet,
+    show_differences,
     show_left,
     show_plans,
 )
@@ -28,13 +29,10 @@ from dcqcn_gym.commands.hw_trial import whole_trial
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.interrupt import undisturbed
-from dcqcn_gym.runs.options import ScenarioOption
+from dcqcn_gym.runs.options import DeployOption, OutOption, ScenarioOption
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from dcqcn_gym.hw.agent.server import Agent
-    from dcqcn_gym.hw.controller import Controller
 
 app = typer.Typer(
     name="hw",
@@ -48,7 +46,6 @@ app.command()(probe)
 app.command()(rollback)
 app.command()(stop)
 
-_Config = Annotated[Path, typer.Option("--config", help="The agent's file (TOML).")]
 _Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KNOB=VALUE", help="A knob in its own unit; repeatable."),
@@ -86,13 +83,24 @@ def certs(
 @app.command()
 def agent(
     kind: Annotated[Literal["nic", "switch"], typer.Argument(help="nic or switch.")],
-    config: _Config,
+    config: Annotated[Path, typer.Option(help="The agent's file (TOML), on the device.")],
+    unit: Annotated[
+        bool, typer.Option("--unit", help="Print the systemd unit that runs it, and end.")
+    ] = False,
 ) -> None:
-    """Run the agent of a device, until Ctrl-C."""
+    """Run the agent of a device, until Ctrl-C.
+
+    Its file names the driver: mlx5 or mlxconfig for a NIC, sonic or gnmi for a switch, or
+    path.py:Class.
+    """
     from dcqcn_gym.core.config import load_toml
     from dcqcn_gym.hw.agent.config import AgentConfig
     from dcqcn_gym.hw.agent.privileges import KEPT, keep_only
+    from dcqcn_gym.hw.agent.units import unit_text
 
+    if unit:
+        typer.echo(unit_text(kind, str(Path(sys.argv[0]).absolute()), str(config)), nl=False)
+        return
     more = load_toml(config, AgentConfig).capabilities
     keep_only((*KEPT[kind], *more))  # before there are other threads
     require_grpc()
@@ -111,30 +119,21 @@ def agent(
 
 
 @app.command()
-def unit(
-    kind: Annotated[Literal["nic", "switch"], typer.Argument(help="nic or switch.")],
-    config: Annotated[str, typer.Option(help="The agent's file on the device.")],
-    program: Annotated[str | None, typer.Option(help="dcqcn-gym there; else this one.")] = None,
-) -> None:
-    """Print the systemd unit of an agent."""
-    from dcqcn_gym.hw.agent.units import unit_text
-
-    typer.echo(unit_text(kind, program or str(Path(sys.argv[0]).absolute()), config), nl=False)
-
-
-@app.command()
 def fabric(
     scenario: ScenarioOption,
-    folder: Annotated[Path, typer.Option("--out", help="A new folder for devices and keys.")],
+    out: OutOption,
     shared_profiles: Annotated[
         bool, typer.Option("--shared-profiles", help="One WRED profile for all ports of a switch.")
     ] = False,
     fuse: Annotated[
         bool,
-        typer.Option("--fuse", help="NICs' files through FUSE; DIR/calls.jsonl has every call."),
+        typer.Option("--fuse", help="NICs' files through FUSE; OUT/calls.jsonl has every call."),
     ] = False,
 ) -> None:
-    """Run a fleet without hardware: files, Redis servers and agents, played by the engine."""
+    """Run a fleet without hardware: files, Redis servers and agents, played by the engine.
+
+    OUT, a new folder, gets the devices' files, the keys and fleet.toml.
+    """
     require_grpc()
     from dcqcn_gym.envs.backends.played import fabric_spec
     from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -142,7 +141,7 @@ def fabric(
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # close what was started
     spec = fabric_spec(load_scenario(scenario))
-    played = DigitalFabric(folder, spec, shared_profiles=shared_profiles, fuse=fuse)
+    played = DigitalFabric(out, spec, shared_profiles=shared_profiles, fuse=fuse)
     try:
         played.start()
         typer.echo(f"{len(played.agents)} agents run; fleet: {played.fleet}; Ctrl-C ends them")
@@ -153,71 +152,30 @@ def fabric(
 
 
 @app.command()
-def drivers() -> None:
-    """List the ways to a device."""
-    from dcqcn_gym.hw.drivers import DRIVERS
-    from dcqcn_gym.runs.table import Table, print_tables
-
-    rows = [(n, (d := DRIVERS.load(n)).kind, d.summary) for n in DRIVERS.names()]
-    print_tables([Table(("driver", "kind", "what it does"), rows, "drivers")])
-
-
-@app.command()
-def plan(
-    fleet: FleetOption, assign: _Set = None, best: _Best = None, device: _Devices = None
-) -> None:
-    """Show what a setting would change on every device; changes nothing."""
-    with open_fleet(fleet) as controller:
-        targets = chosen_targets(controller, assign, best, force=True)
-        plans = controller.plan(only(controller, targets, device))
-        found = {device: plan.lines for device, plan in plans.items()}
-        show_plans(found, PLACES, "nothing would change")
-
-
-@app.command()
-def diff(fleet: FleetOption) -> None:
-    """Show what devices hold against their confirmed setting; exit 1 if one differs."""
-    with open_fleet(fleet) as controller:
-        differ = _show_differences(controller, controller.descriptions, ("confirmed", "held"))
-    if differ:
-        raise typer.Exit(1)
-
-
-def _show_differences(
-    controller: Controller, devices: Iterable[str], words: tuple[str, str]
-) -> int:
-    """Print what devices hold against their confirmed setting; return how many places differ."""
-    from dcqcn_gym.hw.agent import agent_pb2 as pb
-
-    plans = controller.ask_all("Diff", pb.Nothing(), devices)
-    found = {device: plan.lines for device, plan in plans.items()}
-    columns = ("device", "place", *words, "unit", "note")
-    return show_plans(found, columns, "every device holds its confirmed setting")
-
-
-@app.command()
 def apply(
     fleet: FleetOption,
     assign: _Set = None,
     best: _Best = None,
     device: _Devices = None,
     why: WhyOption = "by hand",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as `hw plan`.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
     hold: Annotated[
         float | None,
         typer.Option(metavar="S", help="Leave it on trial for S seconds; `hw confirm` keeps it."),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Take a setting that --best does not recommend, too.")
-    ] = False,
+    force: DeployOption = False,
 ) -> None:
     """Change all devices in one transaction: staged, on trial, read back, confirmed; or none."""
-    if dry_run:
-        plan(fleet, assign, best, device)
-        return
     with open_fleet(fleet) as controller:
-        chosen = chosen_targets(controller, assign, best, force=force)
+        chosen = chosen_targets(controller, assign, best, force=force or dry_run)
         targets = only(controller, chosen, device)
+        if dry_run:
+            plans = controller.plan(targets)
+            found = {name: plan.lines for name, plan in plans.items()}
+            show_plans(found, PLACES, "nothing would change")
+            return
         if hold is None:
             done = controller.carry_out(targets, why)
             state = "changed and confirmed"
@@ -246,34 +204,18 @@ def confirm(
         states = controller.ask_all("Status", pb.Nothing())
         name, devices = whole_trial(controller, states, dry_run)
         if dry_run:
-            _show_differences(controller, devices, ("confirmed", "on trial"))
+            show_differences(controller, devices, ("confirmed", "on trial"))
             return
         controller.confirm(name, devices, why)
         typer.echo(f"{len(devices)} devices confirmed (transaction {name})")
 
 
 @app.command()
-def discover(
-    scenario: ScenarioOption,
-    rows: Annotated[int, typer.Option(min=1, help="How many hosts to show.")] = 5,
-) -> None:
-    """Propose where the controller should run: the hosts with the fewest hops to all devices."""
-    from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.hw.placement import hops_to_all
-    from dcqcn_gym.runs.table import Table, print_tables
-
-    fabric = load_scenario(scenario).fabric
-    hops = hops_to_all(fabric.n_nodes, [(x.a, x.b) for x in fabric.links], range(fabric.n_hosts))
-    best = sorted(hops, key=lambda host: (hops[host], host))[:rows]
-    table = [(str(host), str(hops[host])) for host in best]
-    print_tables([Table(("host", "hops to all devices"), table, "controller")])
-
-
-@app.command()
 def status(fleet: FleetOption) -> None:
-    """Show how every device stands against what was decided for it by this fleet's audit log.
+    """Show how every device stands, and place by place what it holds that is not confirmed.
 
-    Exit 1 if one is not known to be at its confirmed setting, or if the fleet is split.
+    Exit 1 if one is not known to be at its confirmed setting, or if devices hold something else
+    than what this fleet's audit log decided for them.
     """
     require_grpc()
     from dcqcn_gym.runs.table import Table, print_tables
@@ -292,8 +234,10 @@ def status(fleet: FleetOption) -> None:
             )
             for name in controller.addresses
         ]
-    columns = ("device", "driver", "state", "confirmed", "problem")
-    print_tables([Table(columns, rows, str(fleet))])
+        columns = ("device", "driver", "state", "confirmed", "problem")
+        print_tables([Table(columns, rows, str(fleet))])
+        differ, unanswered = show_differences(controller, found, ("confirmed", "held"))
+        left |= unanswered
     show_left(left, "is not known")
     if astray:
         typer.echo(
@@ -302,7 +246,7 @@ def status(fleet: FleetOption) -> None:
             "`hw apply` changes all again", err=True,
         )  # fmt: skip
     away = any(s.state in ("applied", "broken", "drifted") for s in found.values())
-    if left or astray or away:
+    if left or astray or away or differ:
         raise typer.Exit(1)
 
 

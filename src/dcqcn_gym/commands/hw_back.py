@@ -12,6 +12,7 @@ from dcqcn_gym.commands.hw_fleet import (
     FleetOption,
     WhyOption,
     open_fleet,
+    show_differences,
     show_left,
     show_plans,
 )
@@ -65,14 +66,9 @@ def _show(
     away: list[str],
     trial_only: bool,
 ) -> Left:
-    from dcqcn_gym.hw.agent import agent_pb2 as pb
-
     if away or trial_only:
         devices = states if trial_only else away
-        plans, left = controller.ask_each("Diff", dict.fromkeys(devices, pb.Nothing()))
-        found = {device: plan.lines for device, plan in plans.items()}
-        columns = ("device", "place", "goes back to", "holds", "unit", "note")
-        show_plans(found, columns, "every device holds its confirmed setting")
+        _, left = show_differences(controller, devices, ("goes back to", "holds"))
     else:
         found, left = controller.undoing(transaction or _newest(controller, states))
         show_plans(found, PLACES, "no device holds it")

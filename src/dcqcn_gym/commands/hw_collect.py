@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.runs.options import OutFileOption
+
 if TYPE_CHECKING:
     from dcqcn_gym.core.interval import FlowSizeDistribution
     from dcqcn_gym.envs.monitors.collector import Collector
@@ -22,7 +24,7 @@ MOST_DATAGRAM = 65_535
 
 def collect(
     form: Annotated[str, typer.Argument(help="sflow, netflow or ipfix.")],
-    out: Annotated[Path, typer.Option(help="The file that a fleet's `fsd_file` names.")],
+    out: OutFileOption,
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Only on loopback unless told.")
     ] = "127.0.0.1:6343",
@@ -39,7 +41,8 @@ def collect(
 ) -> None:
     """Read sFlow v5, NetFlow v9 or IPFIX and write the flow-size distribution of each interval.
 
-    What is no datagram is left out as a whole and counted on the terminal.
+    OUT is the file that a fleet's `fsd_file` names. What is no datagram is left out as a whole and
+    counted on the terminal.
     """
     from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.backends.flow_log import Trigger

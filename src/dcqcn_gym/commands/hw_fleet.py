@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dcqcn_gym.core.groups import Devices, DeviceSetting
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.drivers import Targets
+    from dcqcn_gym.hw.ways_back import Left
 
 __all__ = [
     "PLACES",
@@ -23,6 +24,7 @@ __all__ = [
     "chosen_targets",
     "only",
     "open_fleet",
+    "show_differences",
     "show_left",
     "show_plans",
     "targets_of_groups",
@@ -191,6 +193,22 @@ def _setting_in(best: Path, force: bool) -> DeviceSetting:
     if found is not None and not force:
         raise ConfigError(f"{best} does not recommend its setting ({said}); --force takes it")
     return setting
+
+
+def show_differences(
+    controller: Controller, devices: Iterable[str], words: tuple[str, str]
+) -> tuple[int, Left]:
+    """Print what devices hold against their confirmed setting, under the names ``words``.
+
+    Return how many places differ, and why devices did not answer.
+    """
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+    plans, left = controller.ask_each("Diff", dict.fromkeys(devices, pb.Nothing()))
+    found = {device: plan.lines for device, plan in plans.items()}
+    columns = ("device", "place", *words, "unit", "note")
+    whole = "every device that answered" if left else "every device"
+    return show_plans(found, columns, f"{whole} holds its confirmed setting"), left
 
 
 def show_plans(plans: Mapping[str, Any], columns: tuple[str, ...], none: str) -> int:

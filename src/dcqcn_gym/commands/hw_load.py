@@ -13,22 +13,22 @@ from typing import Annotated, Any
 
 import typer
 
-from dcqcn_gym.commands.hw_fleet import open_fleet
+from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.runs.options import OutFileOption, ScenarioOption, SeedOption
 
 __all__ = ["addresses", "app", "probe"]
 
 app = typer.Typer(help="Start, show and stop load: perftest and nccl-tests.", no_args_is_help=True)
 
-_Fleet = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
 _Device = Annotated[str, typer.Option("--device", help="The device whose agent runs it.")]
 
 
 @app.command()
 def start(
     program: Annotated[str, typer.Argument(help="As ib_write_bw; the agent's file permits some.")],
-    fleet: _Fleet,
+    fleet: FleetOption,
     device: _Device,
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="As bytes=4096; repeatable.")
@@ -53,15 +53,13 @@ def start(
 
 @app.command()
 def flows(
-    fleet: _Fleet,
-    scenario: Annotated[
-        str, typer.Option("--scenario", "-s", help="Its poisson workload: sizes, gaps, hosts.")
-    ],
+    fleet: FleetOption,
+    scenario: ScenarioOption,
     seconds: Annotated[float, typer.Option(min=0.001, help="How long flows begin.")] = 10.0,
     rate: Annotated[
         float, typer.Option(min=1e-9, max=1.0, help="Share of the scenario's flows per second.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the flows.")] = 1,
+    seed: SeedOption = 1,
     address: Annotated[
         list[str] | None,
         typer.Option(metavar="NIC=ADDRESS", help="Where RDMA reaches a NIC; else its agent's."),
@@ -73,7 +71,8 @@ def flows(
 ) -> None:
     """Start flows of a Poisson process on all NICs: RDMA WRITEs by perftest, one each.
 
-    The same seed draws the same flows. `hw load show` has what became of them, by size, and
+    Sizes, gaps and hosts are those of the scenario's poisson workload. The same seed draws the same
+    flows. `hw load show` has what became of them, by size, and
     `hw load stop` ends them.
     """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -116,7 +115,7 @@ def addresses(
 
 
 @app.command()
-def show(fleet: _Fleet, device: _Device) -> None:
+def show(fleet: FleetOption, device: _Device) -> None:
     """Show whether load runs on a device, and the figures that it printed at its end."""
     from dcqcn_gym.hw.load.jobs import results
     from dcqcn_gym.runs.table import Table, number, print_tables
@@ -136,7 +135,7 @@ def show(fleet: _Fleet, device: _Device) -> None:
 
 @app.command()
 def stop(
-    fleet: _Fleet,
+    fleet: FleetOption,
     device: Annotated[str | None, typer.Option("--device", help="One; else all.")] = None,
 ) -> None:
     """End the load on a device, or on all."""
@@ -153,7 +152,7 @@ def stop(
 
 
 def probe(
-    out: Annotated[Path, typer.Option(help="The file that the agent's rtt_file names.")],
+    out: OutFileOption,
     own: Annotated[int, typer.Option(min=0, help="Number of this host in the scenario.")],
     peer: Annotated[
         list[str], typer.Option(metavar="HOST=ADDRESS", help="Another host; repeatable.")
@@ -168,7 +167,7 @@ def probe(
 ) -> None:
     """Measure round trips to other hosts by ib_write_lat, until Ctrl-C; run it on every host.
 
-    Writes growing sums that the NIC's agent reports.
+    Writes growing sums to OUT, which the agent's rtt_file names; the NIC's agent reports them.
     """
     from dcqcn_gym.hw.probe import Prober
 

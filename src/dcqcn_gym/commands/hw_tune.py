@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.commands.hw_fleet import FleetOption
 from dcqcn_gym.commands.tune import tuner_arguments
 from dcqcn_gym.commands.tune_options import (
     IntervalsOption,
@@ -21,7 +22,7 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.interrupt import undisturbed
-from dcqcn_gym.runs.options import ScenarioOption
+from dcqcn_gym.runs.options import OutOption, ScenarioOption, SeedOption
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Began
@@ -34,11 +35,11 @@ JUDGED = "what was found is not judged: nothing was compared with it"
 
 
 def tune(
-    fleet: Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")],
+    fleet: FleetOption,
     scenario: ScenarioOption,
-    out: Annotated[Path, typer.Option(help="A new folder for run.jsonl and best.json.")],
+    out: OutOption,
     tuner: TunerOption = "paraleon",
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the tuner.")] = 1,
+    seed: SeedOption = 1,
     intervals: IntervalsOption = None,
     tuner_arg: TunerArgOption = None,
     safe: SafeOption = None,

@@ -11,7 +11,7 @@ import typer
 
 from dcqcn_gym.commands.parity import parity
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
-from dcqcn_gym.runs.options import ScenarioOption
+from dcqcn_gym.runs.options import SCENARIO, ScenarioOption, SeedOption
 
 app = typer.Typer(
     name="ns3",
@@ -24,7 +24,7 @@ app.command()(parity)
 _PathOption = Annotated[
     Path | None,
     typer.Option(
-        "--ns3", metavar="DIR", help="an ns-3 installation or build folder; default: the wheel"
+        "--ns3", metavar="DIR", help="An ns-3 installation or build folder; default: the wheel."
     ),
 ]
 
@@ -32,9 +32,14 @@ _PathOption = Annotated[
 @app.command()
 def build(
     ns3: _PathOption = None,
-    force: Annotated[bool, typer.Option("--force", help="build again from scratch")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what is there and what is missing, and end.")
+    ] = False,
 ) -> None:
     """Compile the ns-3 backend; downloads the ns3 wheel (69 MB) if no ns-3 is named."""
+    if check:
+        _check(ns3)
+        return
     from rich.console import Console
     from rich.markup import escape
 
@@ -49,23 +54,19 @@ def build(
             else:
                 console.print(escape(line))
 
-        done = ensure_built(ns3, say=say, force=force)
+        done = ensure_built(ns3, say=say)
     typer.echo(f"ready: ns-3 {done.ns3.version}, module {done.module}")
     typer.echo(f"program: {done.program}")
 
 
-@app.command()
-def check(ns3: _PathOption = None) -> None:
-    """Say what the ns-3 backend needs, what is there and what is missing; changes nothing."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
+def _check(ns3: Path | None) -> None:
+    """Say what the ns-3 backend needs, what is there and what is missing; change nothing."""
     from dcqcn_gym.envs.backends.ns3_bridge.build import find_build, tools
     from dcqcn_gym.envs.backends.ns3_bridge.install import cache_dir, find_ns3
+    from dcqcn_gym.runs.table import Table, print_tables
 
     rows: list[tuple[str, str, bool]] = [
-        (name, found or "missing", found is not None) for name, found in tools().items()
+        (name, found or "", found is not None) for name, found in tools().items()
     ]
     try:
         install = find_ns3(ns3, say=lambda _: None, fetch=False)
@@ -76,10 +77,9 @@ def check(ns3: _PathOption = None) -> None:
         )
     except DcqcnGymError as error:
         rows.append(("ns-3", str(error), False))
-    table = Table("part", "found", "", title=f"ns-3 backend (cache: {cache_dir()})")
-    for name, found, ok in rows:
-        table.add_row(name, escape(found), "ok" if ok else "missing")
-    Console().print(table)
+    lines = [(name, "ok" if ok else "missing", found) for name, found, ok in rows]
+    title = f"ns-3 backend (cache: {cache_dir()})"
+    print_tables([Table(("part", "", "found"), lines, title, words=3)])
     if not all(ok for _, _, ok in rows):
         typer.echo("next: pip install 'dcqcn-gym[ns3]', then dcqcn-gym ns3 build")
         raise typer.Exit(1)
@@ -87,14 +87,14 @@ def check(ns3: _PathOption = None) -> None:
 
 @app.command()
 def serve(
-    scenario: ScenarioOption,
+    scenario: ScenarioOption = SCENARIO,
     port: Annotated[
         int, typer.Option(min=1, max=65535, help="Port where the ns3-gym client waits.")
     ] = 5555,
     endpoint: Annotated[
         str | None, typer.Option(help="ipc://FILE or tcp://HOST:PORT instead of --port.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the traffic.")] = 1,
+    seed: SeedOption = 1,
     wait: Annotated[
         float, typer.Option(min=0.0, help="Seconds to wait for a client to answer at all.")
     ] = 60.0,

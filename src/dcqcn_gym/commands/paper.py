@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from dcqcn_gym.runs.interrupt import interruptible
-from dcqcn_gym.runs.options import JobsOption, QuietOption
+from dcqcn_gym.runs.options import JobsOption, OptionalOut, QuietOption
 
 __all__ = ["app"]
 
@@ -46,10 +46,7 @@ def list_rows() -> None:
 def run(
     figure: Annotated[str, typer.Argument(help="A figure's name, see paper list.")],
     size: Annotated[str, typer.Option(help="smoke, quick or full.")] = "quick",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the results; default: runs/papers/FIGURE/SIZE[-acks]."),
-    ] = None,
+    out: OptionalOut = None,
     acks: Annotated[
         Literal["control", "data"],
         typer.Option(help="The class of ACKs and CNPs at switches: their own, or their data's."),
@@ -59,7 +56,8 @@ def run(
 ) -> None:
     """Run a figure, print its table and its verdicts, and draw it.
 
-    What is finished in the folder is not measured again, so the same command continues a run.
+    OUT is runs/papers/FIGURE/SIZE[-acks] by default. The same command continues what is unfinished
+    there.
     """
     from dcqcn_gym.benchmarks.papers import acks as data_acks
     from dcqcn_gym.benchmarks.papers import catalog

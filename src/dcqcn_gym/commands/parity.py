@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.runs.options import SEEDS
+from dcqcn_gym.runs.options import SCENARIO, SEEDS, OptionalOut, ScenariosOption, SeedsOption
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.parity import Comparison
@@ -20,30 +20,30 @@ __all__ = ["parity"]
 
 
 def parity(
-    scenario: Annotated[
-        list[str] | None,
-        typer.Option("--scenario", "-s", help="A scenario's name or TOML file; may be repeated."),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Traffic seeds 1..N.")] = SEEDS,
+    scenario: ScenariosOption = SCENARIO,
+    seeds: SeedsOption = SEEDS,
     intervals: Annotated[
         int | None, typer.Option(min=1, help="Monitor intervals per run; default: 10.")
     ] = None,
-    cases: Annotated[bool, typer.Option("--cases", help="Run the built-in small cases.")] = False,
+    cases: Annotated[
+        bool, typer.Option("--cases", help="Run the built-in small cases instead.")
+    ] = False,
     against: Annotated[str, typer.Option(help="The other backend.")] = "ns3",
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write parity.json and parity.svg here.")
-    ] = None,
+    out: OptionalOut = None,
 ) -> None:
-    """Run the same flows on the native engine and on ns-3 and compare them; exit 1 if apart."""
+    """Run the same flows on the native engine and on ns-3 and compare them; exit 1 if apart.
+
+    Writes OUT/parity.json and OUT/parity.svg.
+    """
     from dcqcn_gym.benchmarks.parity import CASES, case
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.runs.claim import claim
 
-    chosen = [load_scenario(name) for name in scenario or ()]
-    chosen += [case(name) for name in CASES] if cases else []
+    names = [name.strip() for name in scenario.split(",") if name.strip()]
+    chosen = [case(name) for name in CASES] if cases else [load_scenario(name) for name in names]
     if not chosen:
-        raise ConfigError("nothing to compare; give --scenario NAME or --cases")
+        raise ConfigError("--scenario names none; expected names separated by commas")
     with nullcontext() if out is None else claim(out, "parity"):
         results = _compared(chosen, seeds, intervals, against)
         _show(results, against)

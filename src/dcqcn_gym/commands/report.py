@@ -7,17 +7,15 @@ from typing import Annotated
 
 import typer
 
+from dcqcn_gym.runs.options import BinsOption, CurvesOption
+
 __all__ = ["report"]
 
 
 def report(
     directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],
-    bins: Annotated[
-        str | None, typer.Option(help="Slowdowns by the sizes of a paper too: acc or paraleon.")
-    ] = None,
-    fct_cdf: Annotated[
-        bool, typer.Option("--fct-cdf", help="Write DIR/fct-cdf.csv: curves of completion times.")
-    ] = False,
+    bins: BinsOption = None,
+    fct_cdf: CurvesOption = False,
 ) -> None:
     """Rebuild DIR/report.html from the event log, however far the run came."""
     from dcqcn_gym.core.statistics import paper_bins

@@ -11,7 +11,17 @@ import typer
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.interrupt import interruptible
-from dcqcn_gym.runs.options import SCENARIO, BackendOption, QuietOption, ScenarioOption
+from dcqcn_gym.runs.options import (
+    SCENARIO,
+    BackendOption,
+    BinsOption,
+    CurvesOption,
+    ForceOption,
+    OutOption,
+    QuietOption,
+    ScenarioOption,
+    SeedOption,
+)
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -26,7 +36,7 @@ __all__ = ["simulate"]
 
 
 def simulate(
-    out: Annotated[Path, typer.Option(help="Directory for the results.", metavar="DIR")],
+    out: OutOption,
     scenario: ScenarioOption = SCENARIO,
     flows: Annotated[
         Path | None,
@@ -36,7 +46,7 @@ def simulate(
         list[str] | None,
         typer.Option("--set", metavar="[GROUP:]KNOB=VALUE", help="Set a knob, in NVIDIA's units."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the traffic.")] = 1,
+    seed: SeedOption = 1,
     intervals: Annotated[
         int | None,
         typer.Option(min=1, help="Monitor intervals to run; default: the scenario's."),
@@ -44,7 +54,7 @@ def simulate(
     until_done: Annotated[
         bool, typer.Option("--until-done", help="Run until every flow is delivered.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace results in DIR.")] = False,
+    force: ForceOption = False,
     quiet: QuietOption = False,
     backend: BackendOption = "native",
     against: Annotated[
@@ -61,12 +71,8 @@ def simulate(
             metavar="DIR", help="Make the files of what the program dcqcn-ns3 wrote in DIR."
         ),
     ] = None,
-    bins: Annotated[
-        str | None, typer.Option(help="Slowdowns by the sizes of a paper too: acc or paraleon.")
-    ] = None,
-    fct_cdf: Annotated[
-        bool, typer.Option("--fct-cdf", help="Write OUT/fct-cdf.csv: curves of completion times.")
-    ] = False,
+    bins: BinsOption = None,
+    fct_cdf: CurvesOption = False,
     trace: Annotated[
         str | None,
         typer.Option(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.runs.interrupt import interruptible
+from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
     SEEDS,
     BackendOption,
+    ForceOption,
     JobsOption,
+    OutOption,
     QuietOption,
     ScenarioOption,
+    SeedsOption,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ __all__ = ["sweep"]
 
 
 def sweep(
-    out: Annotated[Path, typer.Option(help="Directory for logs and results.")],
+    out: OutOption,
     knob: Annotated[
         list[str],
         typer.Option(
@@ -43,17 +45,17 @@ def sweep(
     points: Annotated[
         int, typer.Option(min=2, max=1000, help="Values of a knob without a list of them.")
     ] = 8,
-    seeds: Annotated[int, typer.Option(min=1, max=999, help="Traffic seeds 1..N.")] = SEEDS,
+    seeds: SeedsOption = SEEDS,
     intervals: Annotated[int, typer.Option(min=1, help="Monitor intervals of each run.")] = 20,
     jobs: JobsOption = None,
     backend: BackendOption = "native",
-    force: Annotated[bool, typer.Option("--force", help="Replace another sweep in OUT.")] = False,
+    force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Sweep one or two knobs over their values, all points on the same traffic.
 
-    Writes OUT/sweep.csv, OUT/results.json, OUT/sweep.svg and one event log per run. What is
-    finished in OUT is not run again: the same command continues a sweep, more values add to it.
+    Writes OUT/sweep.csv, OUT/results.json, OUT/sweep.svg and one event log per run. The same
+    command continues what is unfinished in OUT; more values add to it.
     """
     from dcqcn_gym.benchmarks.sweep.output import table_of, write_all
     from dcqcn_gym.benchmarks.sweep.plan import produce
@@ -67,7 +69,7 @@ def sweep(
         known(name)
     grid = _grid(scenario, knob, assign or [], points)
     study = grid.study(seeds, intervals, backend)
-    go_on = f"{out} holds every finished interval: the same command continues it"
+    go_on = f"{out} holds every finished interval: {same_command(force)} continues it"
     with (
         claim(out, "sweep", force=force),
         interruptible(go_on),

@@ -12,8 +12,20 @@ import typer
 
 from dcqcn_gym.commands.pretrain import pretrain
 from dcqcn_gym.commands.train_acc import train_acc
-from dcqcn_gym.runs.interrupt import interruptible, resume_words
-from dcqcn_gym.runs.options import SCENARIO, SEEDS, BackendOption, JobsOption, QuietOption
+from dcqcn_gym.runs.interrupt import interruptible, same_command
+from dcqcn_gym.runs.options import (
+    SCENARIO,
+    SEEDS,
+    BackendOption,
+    ForceOption,
+    JobsOption,
+    OptionalOut,
+    OutOption,
+    QuietOption,
+    ScenariosOption,
+    SeedOption,
+    SeedsOption,
+)
 
 if TYPE_CHECKING:
     from dcqcn_gym.training.spec import TrainSpec
@@ -25,7 +37,7 @@ TRAINED = ("policy", "acc", "acc-central", "pretrained")
 
 
 def train(
-    out: Annotated[Path, typer.Option(help="Directory for checkpoints and results, or a file.")],
+    out: OutOption,
     tuner: Annotated[
         str, typer.Option(help="What is trained: policy, acc, acc-central or pretrained.")
     ] = "policy",
@@ -33,9 +45,7 @@ def train(
         str | None,
         typer.Option(help=f"Of a policy: {ALGOS}; of pretrained: the tuner that searches."),
     ] = None,
-    scenario: Annotated[
-        str, typer.Option("--scenario", "-s", help="Separated by commas; each episode draws one.")
-    ] = SCENARIO,
+    scenario: ScenariosOption = SCENARIO,
     envs: Annotated[int, typer.Option(min=1, help="Environments side by side (policy).")] = 2,
     steps: Annotated[
         int | None,
@@ -43,7 +53,7 @@ def train(
             min=1, help="Steps (policy, 10000), decisions (acc, 4000), intervals (pretrained, 280)."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of everything.")] = 1,
+    seed: SeedOption = 1,
     episode: Annotated[
         int | None, typer.Option(min=1, help="Monitor intervals per episode; acc: 20, else 50.")
     ] = None,
@@ -58,14 +68,12 @@ def train(
         ),
     ] = None,
     backend: BackendOption = "native",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the last checkpoint in OUT.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what OUT holds.")] = False,
+    force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Train a tuner: an RL policy, the networks of ACC, or a setting that is searched beforehand.
 
+    The same command continues what is unfinished in OUT; each episode draws one of the scenarios.
     A policy needs Stable-Baselines3 (extra: rl) and runs without torch as --tuner policy
     --tuner-arg file=OUT, networks of ACC as --tuner acc --tuner-arg file=OUT. For a pretrained
     setting OUT is a file, which pretrained-* tuners take as --tuner-arg file=OUT.
@@ -80,17 +88,17 @@ def train(
         from dcqcn_gym.training.spec import TrainSpec
 
         policy = TrainSpec(algo, names, envs, steps or 10_000, seed, episode or 50, backend, values)
-        _train_policy(policy, out, checkpoint, resume, force, quiet)
+        _train_policy(policy, out, checkpoint, force, quiet)
     elif tuner in ("acc", "acc-central"):
         from dcqcn_gym.training.acc import AccSpec
 
         own = _acc_values(values)
         central, length = tuner == "acc-central", episode or 20
         acc = AccSpec(names, central, steps or 4000, seed, length, backend=backend, **own)
-        train_acc(acc, out, resume=resume, force=force, quiet=quiet)
+        train_acc(acc, out, force=force, quiet=quiet)
     elif tuner == "pretrained":
-        if len(names) != 1 or values or resume:
-            raise ConfigError("pretrained takes one scenario, and neither --algo-arg nor --resume")
+        if len(names) != 1 or values:
+            raise ConfigError("pretrained takes one scenario and no --algo-arg")
         pretrain(out, names[0], algo or "paraleon", seed, steps or 280, backend, force)
     else:
         raise UnknownNameError("tuner to train", tuner, TRAINED)
@@ -114,9 +122,7 @@ def _acc_values(given: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _train_policy(
-    spec: TrainSpec, out: Path, checkpoint: int, resume: bool, force: bool, quiet: bool
-) -> None:
+def _train_policy(spec: TrainSpec, out: Path, checkpoint: int, force: bool, quiet: bool) -> None:
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.training.progress import open_train_viewer
     from dcqcn_gym.training.spec import TrainDir
@@ -129,6 +135,7 @@ def _train_policy(
             claim(out, "train", force=force),
             open_train_viewer(f"{spec.algo} on {scenario}", spec.steps, quiet=quiet) as viewer,
         ):
+            resume = directory.header.exists() and not force
             result = carry_out(
                 spec, directory, viewer, checkpoint_every=checkpoint, resume=resume, force=force
             )
@@ -136,8 +143,8 @@ def _train_policy(
         _cut(directory.header.exists(), force)
     if result.interrupted:
         typer.echo(
-            f"interrupted after {result.steps} steps; a checkpoint is saved: the same command "
-            f"with {resume_words(force)} goes on",
+            f"interrupted after {result.steps} steps; a checkpoint is saved: "
+            f"{same_command(force)} goes on",
             err=True,
         )
         raise typer.Exit(130)
@@ -152,7 +159,7 @@ def _train_policy(
 
 def _cut(begun: bool, force: bool) -> NoReturn:
     """End the command where Ctrl-C left no time to save."""
-    kept = f"the same command with {resume_words(force)} goes on from the last checkpoint, if any"
+    kept = f"{same_command(force)} goes on from the last checkpoint, if any"
     typer.echo(f"interrupted; {kept if begun else 'nothing was written'}", err=True)
     raise typer.Exit(130)
 
@@ -176,26 +183,23 @@ def evaluate(
         list[str],
         typer.Argument(help="Policy files, training directories, or shipped policies by name."),
     ],
-    scenario: Annotated[
-        str, typer.Option("--scenario", "-s", help="Scenarios, separated by commas.")
-    ] = SCENARIO,
+    scenario: ScenariosOption = SCENARIO,
     beside: Annotated[
         str, typer.Option(help="Tuners to compare with, separated by commas.")
     ] = "default,expert,do-nothing",
-    seeds: Annotated[int, typer.Option(min=1, help="Fresh traffic seeds.")] = SEEDS,
+    seeds: SeedsOption = SEEDS,
     intervals: Annotated[int, typer.Option(min=1, help="Monitor intervals per seed.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Chooses the block of fresh seeds.")] = 1,
+    seed: SeedOption = 1,
     backend: BackendOption = "native",
     jobs: JobsOption = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Keep the logs here; a rerun continues them.")
-    ] = None,
+    out: OptionalOut = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare trained policies with other tuners on fresh traffic, the same for all of them.
 
-    A policy acts in every interval. Training never sees these seeds. Needs no torch.
+    A policy acts in every interval. Training never sees these seeds; --seed chooses others. Needs
+    no torch. Without OUT no logs are kept; the same command continues what is unfinished there.
     """
     from dcqcn_gym.benchmarks.study.evaluation import as_json as json_of
     from dcqcn_gym.benchmarks.study.evaluation import evaluation

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dcqcn_gym.runs.interrupt import interruptible, resume_words
+from dcqcn_gym.runs.interrupt import interruptible, same_command
 
 if TYPE_CHECKING:
     from dcqcn_gym.training.acc import AccSpec, Episode
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["train_acc"]
 
 
-def train_acc(spec: AccSpec, out: Path, *, resume: bool, force: bool, quiet: bool) -> None:
+def train_acc(spec: AccSpec, out: Path, *, force: bool, quiet: bool) -> None:
     """Train the network of ACC's agents by double DQN, without torch.
 
     Writes OUT/policy.npz and OUT/curve.csv, the learning curve, which is drawn too if the extra
@@ -37,8 +37,9 @@ def train_acc(spec: AccSpec, out: Path, *, resume: bool, force: bool, quiet: boo
                 err=True,
             )
 
-    advice = f"the same command with {resume_words(force)} continues {out}"
+    advice = f"{same_command(force)} continues {out}"
     with claim(out, "train", force=force), interruptible(advice):
+        resume = directory.header.exists() and not force
         train(spec, directory, resume=resume, force=force, watch=show)
     draw_curve(out / "curve.csv", out / "curve.svg")
     if not quiet:

@@ -14,8 +14,17 @@ from dcqcn_gym.commands.tune_options import (
     TunerOption,
     safely,
 )
-from dcqcn_gym.runs.interrupt import resume_words
-from dcqcn_gym.runs.options import SCENARIO, BackendOption, QuietOption, ScenarioOption
+from dcqcn_gym.runs.interrupt import same_command
+from dcqcn_gym.runs.options import (
+    SCENARIO,
+    BackendOption,
+    DeadlineOption,
+    ForceOption,
+    OutOption,
+    QuietOption,
+    ScenarioOption,
+    SeedOption,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,10 +38,10 @@ __all__ = ["tune", "tuner_arguments"]
 
 
 def tune(
-    out: Annotated[Path, typer.Option(help="Directory for the run; must not hold one yet.")],
+    out: OutOption,
     scenario: ScenarioOption = SCENARIO,
     tuner: TunerOption = "paraleon",
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Traffic and tuner seed.")] = 1,
+    seed: SeedOption = 1,
     intervals: IntervalsOption = None,
     backend: BackendOption = "native",
     tuner_arg: TunerArgOption = None,
@@ -40,8 +49,7 @@ def tune(
     monitor: Annotated[
         str | None, typer.Option(metavar="KIND", help="Replaces the scenario's flow-size monitor.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in OUT.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the run in OUT.")] = False,
+    force: ForceOption = False,
     quiet: QuietOption = False,
     emit: Annotated[
         str | None,
@@ -59,15 +67,12 @@ def tune(
     eval_intervals: Annotated[
         int | None, typer.Option(min=1, help="Intervals per fresh seed; default: 5 to 20.")
     ] = None,
-    tuner_deadline: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Longest decision of a plug-in, in s; default: 300."),
-    ] = None,
+    tuner_deadline: DeadlineOption = None,
 ) -> None:
     """Tune DCQCN for a scenario and compare with NVIDIA's default and the experts' setting.
 
     Writes OUT/run.jsonl (every interval), OUT/best.json (the setting and its verdict) and
-    OUT/report.html. An interrupted run is continued by the same command with --resume.
+    OUT/report.html. The same command continues what is unfinished in OUT.
     """
     from dcqcn_gym.commands.emit import emit as print_commands
     from dcqcn_gym.core.errors import UnknownNameError
@@ -83,7 +88,7 @@ def tune(
     spec = _spec(chosen, tuner, tuner_arg or [], seed, n, backend, tuner_deadline, safe)
     run_dir = RunDir(out)
     with claim(out, "tune", force=force):
-        best = _session(spec, run_dir, eval_seeds, eval_intervals or _some(n), resume, force, quiet)
+        best = _session(spec, run_dir, eval_seeds, eval_intervals or _some(n), force, quiet)
         page = _report(out) if report else None
     if not quiet:
         _summary(best, run_dir, page)
@@ -148,19 +153,14 @@ def tuner_arguments(
 
 
 def _session(
-    spec: RunSpec,
-    out: RunDir,
-    seeds: int,
-    eval_intervals: int,
-    resume: bool,
-    force: bool,
-    quiet: bool,
+    spec: RunSpec, out: RunDir, seeds: int, eval_intervals: int, force: bool, quiet: bool
 ) -> dict[str, Any]:
     from dcqcn_gym.runs.progress import open_viewer
     from dcqcn_gym.runs.session import Evaluation, tune
 
     title = f"{spec.scenario.name} · {spec.tuner} · seed {spec.seed}"
     default = spec.scenario.default_setting()
+    resume = out.log.exists() and not force
     try:
         with open_viewer(
             title, spec.intervals, out.reference("default"), default, quiet=quiet
@@ -170,8 +170,8 @@ def _session(
     except KeyboardInterrupt:
         if out.log.exists():
             typer.echo(
-                f"interrupted; {out.log} holds every finished interval: the same command with "
-                f"{resume_words(force)} continues it, `dcqcn-gym report {out.root}` shows it",
+                f"interrupted; {out.log} holds every finished interval: {same_command(force)} "
+                f"continues it, `dcqcn-gym report {out.root}` shows it",
                 err=True,
             )
         else:

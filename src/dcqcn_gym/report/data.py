@@ -66,8 +66,8 @@ def load_report_data(directory: Path) -> ReportData:
     if not finished:
         notes.append(
             f"The log ends early, after {len(run)} of {budget} intervals: the run was stopped or "
-            "is still going. Everything below is about those intervals; the same command with "
-            "--resume continues it."
+            "is still going. Everything below is about those intervals; the same command "
+            "continues it."
         )
     references = _references(directory, len(run), notes)
     evaluation = _evaluation(directory, notes)

@@ -169,8 +169,7 @@ class Campaign(Generic[J]):
         names = [job.name for _, job in running]
         return RunError(
             f"a worker process died (out of memory?) during {' or '.join(names) or 'its start'}; "
-            "what is finished is kept: the same command continues it (with --resume, where it has "
-            "that option)"
+            "what is finished is kept: the same command continues it"
         )
 
 

@@ -32,7 +32,7 @@ def commands(
     if not isinstance(found, Mapping):
         raise RunError(
             f"{run.path} recommends no setting: the run has not reached its end; the command that "
-            "made it continues it with --resume"
+            "made it continues it"
         )
     scenario = _scenario(run)
     before, setting = scenario.initial_setting(), setting_of(found)

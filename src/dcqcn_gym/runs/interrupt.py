@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import typer
 
-__all__ = ["interruptible", "resume_words", "undisturbed"]
+__all__ = ["interruptible", "same_command", "undisturbed"]
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 
@@ -34,6 +34,6 @@ def undisturbed() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def resume_words(force: bool) -> str:
-    """Return how to continue, for whoever gave --force or did not."""
-    return "--resume instead of --force" if force else "--resume"
+def same_command(force: bool) -> str:
+    """Return what continues a command, for whoever gave --force or did not."""
+    return "the same command without --force" if force else "the same command"

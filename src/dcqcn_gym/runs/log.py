@@ -284,16 +284,15 @@ class RunDir:
         Writes nothing.
         """
         if resume and force:
-            raise RunError("--resume continues a run and --force replaces it; give one of them")
+            raise RunError("a run is continued or replaced; give one of them")
         check_place(self.root)
         if resume:
             if not self.log.exists():
-                raise RunError(f"--resume: {self.root} holds no run ({self.log.name} is missing)")
+                raise RunError(f"{self.root} holds no run ({self.log.name} is missing)")
             return read_run(self.log)
         if self.log.exists() and not force:
             raise RunError(
-                f"{self.root} already holds a run; continue it with --resume, "
-                "replace it with --force, or give another --out"
+                f"{self.root} already holds a run; replace it with --force, or give another --out"
             )
         return None
 

@@ -2,23 +2,97 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["SCENARIO", "SEEDS", "BackendOption", "JobsOption", "QuietOption", "ScenarioOption"]
+__all__ = [
+    "SCENARIO",
+    "SEEDS",
+    "BackendOption",
+    "BinsOption",
+    "CurvesOption",
+    "DeadlineOption",
+    "DeployOption",
+    "ForceOption",
+    "JobsOption",
+    "OptionalBackend",
+    "OptionalOut",
+    "OptionalOutFile",
+    "OptionalScenarios",
+    "OptionalSeeds",
+    "OutFileOption",
+    "OutOption",
+    "QuietOption",
+    "ScenarioOption",
+    "ScenariosOption",
+    "SeedOption",
+    "SeedsOption",
+]
 
 SCENARIO = "mini-fb-hadoop"
 """The scenario of a command that was given none."""
 SEEDS = 5
 """Traffic seeds, from 1 on, of a command that was given no number of them."""
 
+_OUT = typer.Option("--out", metavar="DIR", help="Folder for what the command writes.")
+OutOption = Annotated[Path, _OUT]
+OptionalOut = Annotated[Path | None, _OUT]
+_OUT_FILE = typer.Option("--out", metavar="FILE", help="File that the command writes.")
+OutFileOption = Annotated[Path, _OUT_FILE]
+OptionalOutFile = Annotated[Path | None, _OUT_FILE]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace what OUT holds.")]
+DeployOption = Annotated[
+    bool, typer.Option("--force", help="Take a setting that is not recommended, too.")
+]
 ScenarioOption = Annotated[
     str,
-    typer.Option("--scenario", "-s", help="A name from `dcqcn-gym scenarios`, or a TOML file."),
+    typer.Option(
+        "--scenario", "-s", metavar="NAME", help="One of `dcqcn-gym scenarios`, or a TOML file."
+    ),
 ]
-BackendOption = Annotated[str, typer.Option(help="native, or fake for a quick look.")]
+_SCENARIOS = typer.Option(
+    "--scenario",
+    "-s",
+    metavar="NAME,...",
+    help=f"Names or TOML files, separated by commas; default: {SCENARIO}.",
+    show_default=False,
+)
+ScenariosOption = Annotated[str, _SCENARIOS]
+OptionalScenarios = Annotated[str | None, _SCENARIOS]
+SeedOption = Annotated[
+    int,
+    typer.Option("--seed", min=0, max=2**31 - 1, help="The same seed gives the same bytes."),
+]
+_SEEDS_OPTION = typer.Option(
+    "--seeds",
+    min=1,
+    max=999,
+    help=f"Number of traffic seeds; default: {SEEDS}.",
+    show_default=False,
+)
+SeedsOption = Annotated[int, _SEEDS_OPTION]
+OptionalSeeds = Annotated[int | None, _SEEDS_OPTION]
+_BACKEND = typer.Option(help="native (default), or fake for a quick look.", show_default=False)
+BackendOption = Annotated[str, _BACKEND]
+OptionalBackend = Annotated[str | None, _BACKEND]
 JobsOption = Annotated[
-    int | None, typer.Option(min=1, help="Worker processes; default: one per CPU.")
+    int | None, typer.Option("--jobs", min=1, help="Worker processes; default: one per CPU.")
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+DeadlineOption = Annotated[
+    float | None,
+    typer.Option(
+        "--tuner-deadline",
+        metavar="S",
+        help="Longest decision of a plug-in, in s; default: 300, of `bench verify` 60.",
+    ),
+]
+BinsOption = Annotated[
+    str | None, typer.Option(help="Slowdowns by the sizes of a paper too: acc or paraleon.")
+]
+CurvesOption = Annotated[
+    bool,
+    typer.Option("--fct-cdf", help="Write fct-cdf.csv as well: curves of completion times."),
+]

@@ -91,7 +91,7 @@ def check_same(recorded: Run, spec: RunSpec) -> None:
         if old.get(key) != new[key]:
             part, before, after = _difference(key, old.get(key), new[key])
             raise RunError(
-                f"--resume: {recorded.path} was made with {part} = {short_json(before)}, "
+                f"{recorded.path} was made with {part} = {short_json(before)}, "
                 f"now it is {short_json(after)}; give the same arguments, or --force to start again"
             )
 

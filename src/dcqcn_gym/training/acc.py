@@ -232,7 +232,7 @@ class Training:
             self.random.bit_generator.state = rest["random"]
             self.curve = [Episode(**line) for line in rest["curve"]]
         except (ConfigError, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"--resume: {path} is damaged ({error}); give --force") from None
+            raise RunError(f"{path} is damaged ({error}); give --force") from None
 
 
 def train(

@@ -218,7 +218,7 @@ class TrainDir:
     def check(self, spec: HasHeader, *, resume: bool, force: bool) -> Checkpoint | None:
         """Return the checkpoint to go on from; raise RunError if the directory does not fit."""
         if resume and force:
-            raise RunError("--resume continues a training and --force replaces it; give one")
+            raise RunError("a training is continued or replaced; give one")
         if self.root.exists() and not self.root.is_dir():
             raise RunError(f"--out {self.root} is a file; give a directory")
         if force:
@@ -232,8 +232,8 @@ class TrainDir:
             return None
         if not resume:
             raise RunError(
-                f"{self.root} already holds a training; continue it with --resume, replace it "
-                "with --force, or give another --out"
+                f"{self.root} already holds a training; replace it with --force, or give another "
+                "--out"
             )
         self._check_same(spec)
         return self.last()
@@ -248,7 +248,7 @@ class TrainDir:
             if old.get(key) != new[key]:
                 before, after = _short(key, old.get(key)), _short(key, new[key])
                 raise RunError(
-                    f"--resume: {self.root} was trained with {key} = {before}, now it is {after}; "
+                    f"{self.root} was trained with {key} = {before}, now it is {after}; "
                     "give the same arguments (only --steps may differ), or --force to start again"
                 )
 
@@ -265,7 +265,7 @@ def check_training(checkpoint: Path, recorded: object, spec: HasHeader) -> None:
     """
     if recorded != training_digest(spec):
         raise RunError(
-            f"--resume: {checkpoint} was left by another training than this one; remove it, or "
+            f"{checkpoint} was left by another training than this one; remove it, or "
             "give --force to start again"
         )
 

@@ -44,16 +44,16 @@ def read_state(checkpoint: Checkpoint) -> dict[str, Any]:
         state = parse_json(read_file(checkpoint.state))
         now = digests(checkpoint)
     except (OSError, ValueError) as error:  # a ConfigError is one
-        raise RunError(f"--resume: {where} cannot be read: {error}; {_GO_ON}") from None
+        raise RunError(f"{where} cannot be read: {error}; {_GO_ON}") from None
     recorded = state.get("sha256") if isinstance(state, dict) else None
     if not isinstance(recorded, dict):
         raise RunError(
-            f"--resume: {where} cannot be read: state.json holds no digests of its files; {_GO_ON}"
+            f"{where} cannot be read: state.json holds no digests of its files; {_GO_ON}"
         )
     for name in sorted({*recorded, *now}):
         if recorded.get(name) != now.get(name):
             what = "is missing" if name not in now else "is not the file that the training wrote"
-            raise RunError(f"--resume: {where} cannot be read: {name} {what}; {_GO_ON}")
+            raise RunError(f"{where} cannot be read: {name} {what}; {_GO_ON}")
     return dict(state)
 
 
@@ -90,7 +90,7 @@ def restore(model: Any, state: Mapping[str, Any], where: str) -> None:
         (observation,) = model.env.env_method("restore_episode", episode, indices=i)
         if not np.array_equal(observation, seen):
             raise RunError(
-                f"--resume: environment {i} of {where} does not come out as it was recorded: "
+                f"environment {i} of {where} does not come out as it was recorded: "
                 "another engine or another machine? Give --force to start again"
             )
     model.action_space.np_random.bit_generator.state = state["actions"]

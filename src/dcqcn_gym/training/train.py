@@ -89,9 +89,7 @@ def train(
     spec.check()
     start = 0 if checkpoint is None else checkpoint.steps
     if start > spec.steps:
-        raise RunError(
-            f"--resume: {out.root} has {start} steps already; give --steps {start} or more"
-        )
+        raise RunError(f"{out.root} has {start} steps already; give --steps {start} or more")
     torch.set_num_threads(1)  # the networks are small, and one thread is the same everywhere
     env = make_vec(spec.makers())
     try:
@@ -144,7 +142,7 @@ def _model(spec: TrainSpec, env: Any, checkpoint: Checkpoint | None) -> Any:
         restore(model, state, str(checkpoint.folder))
     except (OSError, ValueError, KeyError, EOFError, UnpicklingError) as error:
         raise RunError(
-            f"--resume: {checkpoint.folder} cannot be read: {in_one_line(error)}; remove it to go "
+            f"{checkpoint.folder} cannot be read: {in_one_line(error)}; remove it to go "
             "on from the checkpoint before it, or give --force to start again"
         ) from error
     return model
