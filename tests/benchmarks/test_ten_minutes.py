@@ -37,7 +37,7 @@ def test_it_is_a_page_for_ten_minutes_and_every_paper_has_its_part() -> None:
     assert by_paper(FOUND, ".").markdown().rstrip() in text
     for paper in catalog.PAPERS:
         section = text.split(f"\n## {paper.title}: ")[1].split("\n## ")[0]
-        assert "**What holds.**" in section
+        assert "**What comes out.**" in section
         assert "**What does not" in section
         assert any(catalog.row_of(name).paper == paper.name for name, _, _ in PLACES)
     unnamed = {name for name, _, _ in PLACES if f"{name})" not in text and f"{name} " not in text}
