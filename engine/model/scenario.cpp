@@ -90,13 +90,13 @@ class Parser {
     constexpr std::size_t kMostFlows = 32768;
     const NextHopRow& row = scenario_.next_hops.back();
     const auto [at, fresh] =
-        next_hops_.try_emplace({row.node, row.src, row.dst, row.ordinal}, line.number());
+        next_hops_.try_emplace({row.node, row.src, row.dst, row.ordinal, row.acks}, line.number());
     if (!fresh) line.fail("the same flow and switch as on line " + std::to_string(at->second));
-    auto& flows = listed_[row.dst];
-    flows.emplace(row.src, row.ordinal);
+    auto& flows = listed_[row.target()];
+    flows.emplace(row.acks ? row.dst : row.src, row.ordinal, row.acks);
     if (flows.size() > kMostFlows) {
       line.fail("more than " + std::to_string(kMostFlows) + " flows to host " +
-                std::to_string(row.dst));
+                std::to_string(row.target()));
     }
   }
 
@@ -204,8 +204,8 @@ class Parser {
   Scenario scenario_;
   std::array<int, kKinds.size()> seen_{};  // the line of the last one; 0: none
   std::vector<std::pair<std::string, int>> switches_;
-  std::map<std::tuple<int, int, int, std::uint32_t>, int> next_hops_;  // line of each row
-  std::map<int, std::set<std::pair<int, std::uint32_t>>> listed_;      // flows of each destination
+  std::map<std::tuple<int, int, int, std::uint32_t, bool>, int> next_hops_;  // line of each row
+  std::map<int, std::set<std::tuple<int, std::uint32_t, bool>>> listed_;  // what goes to each host
   std::vector<int> degree_;  // of each node, and the headroom of its links
   std::vector<Bytes> headroom_;
 };

@@ -37,6 +37,13 @@ const Field<LinkSpec> kLink[] = {
     {"headroom", [](LinkSpec& l, const Value& v) { l.headroom = v.whole(0, kMostBytes); }},
 };
 
+const Field<NextHopRow> kNextHop[] = {
+    {"packets",
+     [](NextHopRow& row, const Value& v) {
+       row.acks = v.choice<bool>({{"data", false}, {"acks", true}});
+     }},
+};
+
 constexpr std::int64_t kMostOrdinal = 4'294'967'295;
 
 int number_of(const Line& line, const Value& value, const char* what, const char* plural,
@@ -92,9 +99,9 @@ void read_link(const Line& line, Scenario& scenario) {
 
 void read_next_hop(const Line& line, Scenario& scenario) {
   line.expect_values(5, "switch, src, dst, ordinal and port");
-  line.expect_no_keys();
   const auto& values = line.values();
   NextHopRow row;
+  read_keys<NextHopRow>(line, kNextHop, row);
   row.line = line.number();
   row.node = node_of(line, scenario, Value(line, "switch", values[0]));
   if (row.node < scenario.hosts) line.fail("node " + std::to_string(row.node) + " is a host");

@@ -116,7 +116,7 @@ void Topology::list_next_hops(const std::vector<NextHopRow>& rows) {
   for (const NextHopRow& row : rows) {
     std::uint32_t& entry =
         routes_[static_cast<std::size_t>(row.node - hosts_) * static_cast<std::size_t>(hosts_) +
-                static_cast<std::size_t>(row.dst)];
+                static_cast<std::size_t>(row.target())];
     std::span<const std::uint32_t> ports(&entry, 1);
     if (entry & kMany) {
       const std::uint32_t* set = &sets_[entry & ~(kMany | kListed)];
@@ -129,7 +129,7 @@ void Topology::list_next_hops(const std::vector<NextHopRow>& rows) {
       throw std::invalid_argument("compiled scenario, line " + std::to_string(row.line) +
                                   " (next_hop): port " + std::to_string(row.port) + " of switch " +
                                   std::to_string(row.node) + " is on no shortest path to host " +
-                                  std::to_string(row.dst) + "; expected " + known);
+                                  std::to_string(row.target()) + "; expected " + known);
     }
     if (entry & kMany) entry |= kListed;
   }
@@ -138,7 +138,7 @@ void Topology::list_next_hops(const std::vector<NextHopRow>& rows) {
 std::uint16_t Topology::entropy(int src, int dst, std::uint32_t ordinal, bool reverse) const {
   const std::uint16_t bits = flow_entropy(src, dst, ordinal, reverse);
   if (next_hops_.empty()) return bits;
-  return next_hops_.entropy(src, reverse ? src : dst, ordinal, !reverse, bits);
+  return next_hops_.entropy(src, dst, ordinal, reverse, bits);
 }
 
 std::vector<int> Topology::path(int src, int dst, std::uint16_t entropy) const {

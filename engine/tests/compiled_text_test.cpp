@@ -288,6 +288,7 @@ void next_hop_lines_are_strict() {
   refuses(row, "next_hop 3 0 0 5 2\n", "host 0 sends to itself");
   refuses(row, "next_hop 3 0 2 -5 2\n", "ordinal = '-5'; expected a whole number from 0");
   refuses(row, "next_hop 3 0 2 5 2 x=1\n", "unknown key 'x'");
+  refuses(row, "next_hop 3 0 2 5 2 packets=ack\n", "unknown packets 'ack'; did you mean 'acks'?");
   refuses(row, row + row, "line 10 (next_hop): the same flow and switch as on line 9");
 }
 

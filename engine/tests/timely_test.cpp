@@ -117,6 +117,42 @@ void test_each_knob() {
   CHECK_EQ(cap.update(60), gbps(41 * 0.75));
 }
 
+// Two packets of 1000 B a segment, 80 ns each at the line of 100 Gb/s; the rate is 40 Gb/s, 200 ns
+// a packet, and 20 Gb/s from the second segment's second packet on. The third is cut by the
+// message's end, and the fourth leaves late because others had the link.
+//   starts      0    80    400   480    1000   1400   2300
+//   next from   80   400   480   1000   1400   1480   2380
+void test_segments() {
+  SchemeSpec spec = spec_of("timely");
+  spec.options = {{"pacing", "segment"}};
+  Timely scheme(spec, {});
+  const TimelySetting setting = plain();
+  const Connection connection{.src = 0, .dst = 1, .line = gbps(100)};
+  Timely::Nic nic{};
+  Timely::Sender q{};
+  SchemeNotes notes;
+  notes.counters.resize(Timely::kCounters.size());
+  const auto at = [&](double ns) { return Here<Timely>{connection, setting, nic, notes, us(ns / 1000)}; };
+  scheme.start(q, at(0));
+  NoFields none;
+  const auto next = [&](double ns, bool last = false) {
+    scheme.on_send(q, {952, 1000, last, false}, none, at(ns));
+    return scheme.next_send(q, -1);
+  };
+  CHECK(!scheme.resting(q));
+  CHECK_EQ(next(0), us(0.080));
+  CHECK_EQ(next(80), us(0.400));
+  CHECK_EQ(next(400), us(0.480));
+  q.rate = gbps(20);
+  CHECK_EQ(next(480), us(1.000));        // 400 + 200 + 400
+  CHECK_EQ(next(1000, true), us(1.400));  // the message ends the segment
+  CHECK_EQ(next(1400), us(1.480));
+  CHECK_EQ(next(2300), us(2.380));  // late: the segment's time is over, the line's is not
+  CHECK_EQ(next(2380), us(2.460));
+  CHECK(Timely(spec_of("timely"), {}).resting(q));  // by packets: nothing to do at a send
+  CHECK_EQ(Timely(spec_of("timely"), {}).next_send(q, 7), 7);
+}
+
 // segment 2, shortest time between updates 20: which of these ACKs update?
 //   t        5     19.999  20    30     39.999   40     60 (NACK)   60    61
 //   packets  1     1       0     1      1        0      5           0     1
@@ -231,6 +267,7 @@ int main(int argc, char** argv) {
   test_when_to_update();
   if (check::tables_only(argc, argv)) return check::result("timely --tables");
   test_each_knob();
+  test_segments();
   test_rows_end();
   test_new_setting();
   test_trace();

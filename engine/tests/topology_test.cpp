@@ -169,6 +169,29 @@ void test_next_hops() {
   }
 }
 
+// ACKs have rows of their own, towards the source, and bits that nothing else has there
+void test_next_hops_of_acks() {
+  const Topology plain(two_choices(""));
+  const auto back = [](const Topology& t, std::uint32_t ordinal) {
+    const auto path = t.path(1, 0, t.entropy(0, 1, ordinal, true));
+    return std::pair{t.port(path[1]).index, t.port(path[2]).node};
+  };
+  for (const int port : {1, 2, 3, 4, 5, 6, 7, 8}) {
+    const Topology t(
+        two_choices("next_hop 5 0 1 7 " + std::to_string(port) + " packets=acks\n"));
+    CHECK(back(t, 7) == (std::pair{port, port <= 4 ? 3 : 4}));
+    CHECK_EQ(t.entropy(0, 1, 7, false), plain.entropy(0, 1, 7, false));
+    for (std::uint32_t k = 8; k < 200; ++k) CHECK(back(t, k) == back(plain, k));
+  }
+  // data of the other direction with the bits of the listed ACKs moves aside
+  const std::uint16_t bits = flow_entropy(0, 1, 7, true);
+  std::uint32_t twin = 0;
+  while (flow_entropy(1, 0, twin, false) != bits) ++twin;
+  const Topology t(two_choices("next_hop 5 0 1 7 3 packets=acks\n"));
+  CHECK_EQ(t.entropy(0, 1, 7, true), bits);
+  CHECK_EQ(t.entropy(1, 0, twin, false), static_cast<std::uint16_t>(bits + 1));
+}
+
 void test_wrong_next_hops() {
   const auto message_of = [](const std::string& row) {
     try {
@@ -184,6 +207,8 @@ void test_wrong_next_hops() {
   CHECK(message_of("next_hop 5 0 1 7 9\n") ==
         where + "9 of switch 5 is on no shortest path to host 1; expected 0");
   CHECK(message_of("next_hop 5 0 1 7 0\n") == "accepted");
+  CHECK(message_of("next_hop 5 0 1 7 0 packets=acks\n") ==
+        where + "0 of switch 5 is on no shortest path to host 0; expected 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
 void test_parallel_links() {
@@ -277,6 +302,7 @@ int main() {
   test_ecmp();
   test_salts();
   test_next_hops();
+  test_next_hops_of_acks();
   test_wrong_next_hops();
   test_parallel_links();
   test_unreachable();

@@ -60,7 +60,8 @@ def _network(scenario: Network) -> Iterator[str]:
 
 def _next_hops(scenario: Network) -> Iterator[str]:
     for row in scenario.switch.ecmp_table:
-        yield "next_hop " + " ".join(map(str, row))
+        packets = "" if row.packets == "data" else f" packets={row.packets}"
+        yield "next_hop " + " ".join(map(str, row[:5])) + packets
 
 
 def _devices(scenario: Network) -> Iterator[str]:
@@ -89,7 +90,7 @@ def _devices(scenario: Network) -> Iterator[str]:
     yield "cnp " + items(
         scope=scenario.cnp.scope,
         port_gap_ps=us_to_ps(scenario.cnp.port_gap_us),
-        delay_ps=us_to_ps(scenario.cnp.delay_us),
+        delay_ps=scenario.cnp.delay_ps,
     )
     yield _monitor(scenario)
 

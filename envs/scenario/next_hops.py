@@ -1,7 +1,7 @@
-"""The explicit next-hop table of a scenario: which port of a switch a flow's data leaves by.
+"""The explicit next-hop table of a scenario: which port of a switch a flow's packets leave by.
 
-Read from CSV rows ``switch,src,dst,ordinal,port`` or written inline, and checked against the
-network: every row has to keep its flow on a shortest path.
+Read from CSV rows ``switch,src,dst,ordinal,port[,packets]`` or written inline, and checked against
+the network: every row has to keep its packets on a shortest path.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
@@ -19,12 +19,15 @@ from dcqcn_gym.envs.scenario.topology import Fabric
 
 __all__ = ["NextHop", "NextHopsField", "check_next_hops", "read_next_hops"]
 
-COLUMNS = ("switch", "src", "dst", "ordinal", "port")
-HEADER = ",".join(COLUMNS)
+COLUMNS = ("switch", "src", "dst", "ordinal", "port", "packets")
+PACKETS = ("data", "acks")
+HEADER = "switch,src,dst,ordinal,port[,packets]"
 
 
 class NextHop(NamedTuple):
     """At node ``switch``, data of flow number ``ordinal`` of ``src`` to ``dst`` leaves by ``port``.
+
+    With ``packets = "acks"`` what its receiver sends back does: ACKs, NACKs and CNPs.
 
     ``ordinal`` counts the flows of a source from 0, in the order in which they start; ``port``
     counts the links of the switch from 0, in the order of the topology.
@@ -35,6 +38,12 @@ class NextHop(NamedTuple):
     dst: int
     ordinal: int
     port: int
+    packets: Literal["data", "acks"] = "data"
+
+    @property
+    def target(self) -> int:
+        """The host that these packets go to."""
+        return self.dst if self.packets == "data" else self.src
 
 
 class _Paths:
@@ -81,12 +90,12 @@ class _Paths:
             return f"src and dst are both {row.src}; expected two different hosts"
         if not 0 <= row.ordinal < 2**32:
             return f"ordinal = {row.ordinal}; expected 0 to {2**32 - 1}"
-        ports = self.ports(row.switch, row.dst)
+        ports = self.ports(row.switch, row.target)
         if row.port not in ports:
             known = ", ".join(map(str, ports))
             return (
                 f"port = {row.port} of switch {row.switch} is on no shortest path to host "
-                f"{row.dst}; expected {known}"
+                f"{row.target}; expected {known}"
             )
         return ""
 
@@ -94,10 +103,10 @@ class _Paths:
 def check_next_hops(rows: Iterable[tuple[str, NextHop]], net: Fabric) -> None:
     """Raise :class:`ConfigError` for the first row that does not fit; each comes with its place."""
     paths = _Paths(net)
-    seen: dict[tuple[int, ...], str] = {}
+    seen: dict[tuple[Any, ...], str] = {}
     for place, row in rows:
         problem = paths.problem(row)
-        before = seen.setdefault(row[:4], place)
+        before = seen.setdefault((*row[:4], row.packets), place)
         if not problem and before != place:
             problem = f"the same flow and switch as in {before}; expected one row for them"
         if problem:
@@ -114,13 +123,27 @@ def _is_header(path: Path, line: int, text: str) -> bool:
             raise ConfigError(
                 f"{path} line {line}: unknown column {quote(name)}{did_you_mean(name, COLUMNS)}"
             )
-    if tuple(names) != COLUMNS:
+    if tuple(names) not in (COLUMNS[:-1], COLUMNS):
         raise ConfigError(f"{path} line {line}: {quote(text)}; expected the columns {HEADER}")
     return True
 
 
+def _row(path: Path, line: int, text: str) -> NextHop:
+    """Return a row; without its last column it is of data."""
+    rest, _, packets = text.rpartition(",")
+    if text.count(",") < len(COLUMNS) - 1:
+        rest, packets = text, PACKETS[0]
+    numbers = numbers_of(path, line, rest, ",".join(COLUMNS[:-1]), (True,) * 5)
+    if packets.strip() not in PACKETS:
+        raise ConfigError(
+            f"{path} line {line}: packets = {quote(packets.strip())}; expected data or acks"
+            f"{did_you_mean(packets.strip(), PACKETS)}"
+        )
+    return NextHop(*numbers, packets="acks" if packets.strip() == "acks" else "data")
+
+
 def read_next_hops(path: Path, net: Fabric | None = None) -> tuple[NextHop, ...]:
-    """Read ``switch,src,dst,ordinal,port`` rows; ``#`` lines are comments, a header is optional.
+    """Read ``switch,src,dst,ordinal,port[,packets]`` rows; ``#`` lines are comments, a header is optional.
 
     With ``net`` the rows are checked as well. Raises :class:`ConfigError` with the line.
     """
@@ -128,8 +151,7 @@ def read_next_hops(path: Path, net: Fabric | None = None) -> tuple[NextHop, ...]
     for line, text in lines_of(path):
         if text.startswith("#") or (not rows and _is_header(path, line, text)):
             continue
-        row = NextHop(*numbers_of(path, line, text, HEADER, (True,) * len(COLUMNS)))
-        rows.append((f"{path} line {line}", row))
+        rows.append((f"{path} line {line}", _row(path, line, text)))
     if not rows:
         raise ConfigError(f"{path}: holds no row; expected lines {HEADER}")
     if net is not None:
@@ -146,5 +168,5 @@ def _to_rows(value: Any, info: ValidationInfo) -> Any:
 NextHopsField = Annotated[
     tuple[NextHop, ...],
     BeforeValidator(_to_rows, json_schema_input_type=str | tuple[NextHop, ...]),
-    Field(description="the path of a CSV file switch,src,dst,ordinal,port or a list of such rows"),
+    Field(description="the path of a CSV file switch,src,dst,ordinal,port[,packets] or a list of such rows"),
 ]

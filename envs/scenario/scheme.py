@@ -76,9 +76,18 @@ class DcqcnPlus(SchemeModel):
 
 
 class Timely(SchemeModel):
-    """TIMELY (SIGCOMM'15): the rate follows the gradient of round trips; no CNPs."""
+    """TIMELY (SIGCOMM'15): the rate follows the gradient of round trips; no CNPs.
+
+    ``pacing``: packets one by one, or, as the paper has it, segments of ``timely_segment`` packets
+    that leave at line rate.
+    """
 
     name: Literal["timely"] = "timely"
+    pacing: Literal["packet", "segment"] = "packet"
+
+    def options(self) -> dict[str, object]:
+        """Return how packets are spaced."""
+        return {"pacing": self.pacing}
 
 
 class DolceRc(SchemeModel):

@@ -18,7 +18,7 @@ from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.rows import Row, changed_scenario
 
 LINES = {
-    "timely": "scheme name=timely",
+    "timely": "scheme name=timely pacing=packet",
     "dolce-rc": "scheme name=dolce-rc ratio=slots memory=pair arithmetic=float",
     "dolce-rc-plus": "scheme name=dolce-rc-plus memory=pair",
 }

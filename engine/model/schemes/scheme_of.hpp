@@ -12,6 +12,7 @@
 //   void catch_up(Sender&, Time until, here) const      run lazy timers up to an instant
 //   void change_setting(Sender&, const Setting& before, here)
 //   void on_send(Sender&, const Sent&, DataFields& out, here)
+//   Time next_send(const Sender&, Time paced) const     when the next packet may start, after a send
 //   bool resting(const Sender&) const      on_send does nothing until something else is heard
 //   void on_cnp(Sender&, const CnpFields&, here)
 //   void on_ack(Sender&, const Acked&, const AckFields&, here)
@@ -193,7 +194,7 @@ class SchemeOf final : public Scheme {
   }
   Packet send(TransportLayer& transport, Qp& q, Time now) override {
     const std::uint32_t slot = slot_of(q.ref);
-    return transport.send_asking(q, now,
+    const Packet sent = transport.send_asking(q, now,
                                  [&, this](const Sent& sent) __attribute__((always_inline)) {
                                    Sender& sender = senders_[slot];
                                    if constexpr (kHearsSends) {
@@ -206,6 +207,8 @@ class SchemeOf final : public Scheme {
                                    }
                                    return scheme_.pace(sender, settings_[q.src]);
                                  });
+    if constexpr (kSpaces) q.next_send = scheme_.next_send(senders_[slot], q.next_send);
+    return sent;
   }
   Pace on_cnp(std::uint32_t slot, int host, Time key, Time now) override {
     Sender& sender = senders_[slot];
@@ -329,6 +332,8 @@ class SchemeOf final : public Scheme {
       requires(const S& s, const Sender& q, const Setting& x) { s.window(q, x); };
   static constexpr bool kHearsSends =
       requires(S& s, Sender& q, Sent x, DataFields& f, Here<S> h) { s.on_send(q, x, f, h); };
+  static constexpr bool kSpaces =
+      requires(const S& s, const Sender& q) { s.next_send(q, Time{}); };
   static constexpr bool kHearsCnps =
       requires(S& s, Sender& q, CnpFields f, Here<S> h) { s.on_cnp(q, f, h); };
   static constexpr bool kHearsAcks =
@@ -350,6 +355,7 @@ class SchemeOf final : public Scheme {
   static constexpr bool kLists = kHearsPauses || kTicks;
   // a hook with other arguments would never be called
   static_assert(kHearsSends || !requires { &S::on_send; });
+  static_assert(kSpaces || !requires { &S::next_send; });
   static_assert(kHearsCnps || !requires { &S::on_cnp; });
   static_assert(kHearsAcks || !requires { &S::on_ack; });
   static_assert(kHearsMessages || !requires { &S::on_message; });

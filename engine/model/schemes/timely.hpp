@@ -3,7 +3,8 @@
 //
 // The rate is updated after a segment's worth of packets has been acknowledged, but at most once
 // in a minimal round trip (the update interval of Zhu et al., CoNEXT 2016). Round trips and their
-// smoothed difference are whole picoseconds. docs/decisions.md has what the paper leaves open.
+// smoothed difference are whole picoseconds. Packets are spaced one by one, or, as in the paper,
+// a segment leaves at line rate and the next one waits until it would have ended at the rate. docs/decisions.md has what the paper leaves open.
 #pragma once
 
 #include <algorithm>
@@ -32,9 +33,15 @@ class Timely : public SchemeBase {
     Time next_update = 0;       // not before
     std::uint32_t packets = 0;  // acknowledged since the last update
     std::uint32_t stage = 0;    // updates in a row whose gradient was not positive
+    std::uint32_t burst = 0;    // packets of the segment that is leaving
+    Time burst_end = 0;         // when it would have left at the rates so far
+    Time next_send = 0;
   };
 
-  Timely(const SchemeSpec& spec, const Transport&) { spec.allow({}); }
+  Timely(const SchemeSpec& spec, const Transport&)
+      : segments_(spec.choice("pacing", {"packet", "segment"}) == "segment") {
+    spec.allow({"pacing"});
+  }
 
   void start(Sender& q, const Here<Timely>& at) {
     q.line = at.connection.line;
@@ -45,6 +52,17 @@ class Timely : public SchemeBase {
   void change_setting(Sender& q, const Setting&, const Here<Timely>& at) {
     q.rate = bounded(q.rate, q, at.setting);
   }
+  bool resting(const Sender&) const { return !segments_; }
+  void on_send(Sender& q, const Sent& sent, NoFields&, const Here<Timely>& at) {
+    if (!segments_) return;
+    if (q.burst == 0) q.burst_end = at.now;
+    q.burst_end += pacing_gap(sent.bytes, q.rate);
+    q.next_send = at.now + pacing_gap(sent.bytes, q.line);
+    if (++q.burst < at.setting.segment && !sent.last) return;
+    q.next_send = std::max(q.next_send, q.burst_end);
+    q.burst = 0;
+  }
+  Time next_send(const Sender& q, Time paced) const { return segments_ ? q.next_send : paced; }
   void on_ack(Sender& q, const Acked& acked, NoFields, const Here<Timely>& at) {
     q.packets += acked.packets;
     if (acked.rtt == 0 || q.packets < at.setting.segment || at.now < q.next_update) return;
@@ -54,6 +72,8 @@ class Timely : public SchemeBase {
   }
 
  private:
+  bool segments_;
+
   static Rate bounded(Rate rate, const Sender& q, const Setting& s) {
     return std::min(std::max(rate, s.min_rate), q.line);
   }

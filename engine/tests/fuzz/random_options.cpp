@@ -29,7 +29,7 @@ void put_acks_into_the_data_class(Job& job) {
   if (accepted(changed)) job = changed;  // not where packets can be lost
 }
 
-// rows along paths of other hashes: for early flows, of which some exist
+// rows along paths of other hashes: for early flows, of which some exist, or for their ACKs
 void list_next_hops(Job& job, RandomStream& draws) {
   const Scenario scenario = Scenario::parse(job.compiled());
   const Topology topology(scenario);
