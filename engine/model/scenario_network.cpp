@@ -41,7 +41,8 @@ const Field<NextHopRow> kNextHop[] = {
     {"packets",
      [](NextHopRow& row, const Value& v) {
        row.acks = v.choice<bool>({{"data", false}, {"acks", true}});
-     }},
+     },
+     Absent::kAlways},
 };
 
 constexpr std::int64_t kMostOrdinal = 4'294'967'295;

@@ -38,9 +38,9 @@ class Timely : public SchemeBase {
     Time next_send = 0;
   };
 
-  Timely(const SchemeSpec& spec, const Transport&)
-      : segments_(spec.choice("pacing", {"packet", "segment"}) == "segment") {
+  Timely(const SchemeSpec& spec, const Transport&) {
     spec.allow({"pacing"});
+    segments_ = spec.choice("pacing", {"packet", "segment"}) == "segment";
   }
 
   void start(Sender& q, const Here<Timely>& at) {
@@ -72,7 +72,7 @@ class Timely : public SchemeBase {
   }
 
  private:
-  bool segments_;
+  bool segments_ = false;
 
   static Rate bounded(Rate rate, const Sender& q, const Setting& s) {
     return std::min(std::max(rate, s.min_rate), q.line);

@@ -29,8 +29,8 @@ void put_acks_into_the_data_class(Job& job) {
   if (accepted(changed)) job = changed;  // not where packets can be lost
 }
 
-// rows along paths of other hashes: for early flows, of which some exist, or for their ACKs
-void list_next_hops(Job& job, RandomStream& draws) {
+// rows along paths of other hashes: for the data of early flows, of which some exist, or for ACKs
+void list_next_hops(Job& job, RandomStream& draws, bool acks) {
   const Scenario scenario = Scenario::parse(job.compiled());
   const Topology topology(scenario);
   const auto hosts = static_cast<std::uint32_t>(scenario.hosts);
@@ -43,11 +43,11 @@ void list_next_hops(Job& job, RandomStream& draws) {
         std::to_string(src) + " " + std::to_string(dst) + " " + std::to_string(draws.below(4));
     const auto bits = static_cast<std::uint16_t>(draws.below(65536));
     if (!flows.insert(flow).second) continue;
-    for (const int p : topology.path(src, dst, bits)) {
+    for (const int p : (acks ? topology.path(dst, src, bits) : topology.path(src, dst, bits))) {
       const PortSpec& port = topology.port(p);
       if (port.node < scenario.hosts || draws.below(3) == 0) continue;
       rows.push_back("next_hop " + std::to_string(port.node) + " " + flow + " " +
-                     std::to_string(port.index));
+                     std::to_string(port.index) + (acks ? " packets=acks" : ""));
     }
   }
   job.scenario.insert(job.scenario.end() - 1, rows.begin(), rows.end());  // before `end`
@@ -195,7 +195,8 @@ void add_options(Job& job, std::uint64_t seed, std::uint64_t number) {
   const bool hops = draws.below(3) == 0;
   if (!accepted(job)) return;
   if (acks) put_acks_into_the_data_class(job);
-  if (hops) list_next_hops(job, draws);
+  if (hops) list_next_hops(job, draws, false);
+  if (draws.below(6) == 0) list_next_hops(job, draws, true);
 }
 
 }  // namespace dcqcn::fuzz

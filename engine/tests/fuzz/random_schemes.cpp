@@ -29,6 +29,7 @@ class Schemer {
     }
     for (std::string& line : job_.scenario) drop_reaction_point(line);
     give_rows();
+    if (dice_.one_in(2)) pace_by_segments();
     return job_;
   }
 
@@ -51,6 +52,14 @@ class Schemer {
     if (at == std::string::npos) return;
     const auto end = line.find(' ', at + 1);
     line.erase(at, end == std::string::npos ? end : end - at);
+  }
+
+  // where TIMELY runs
+  void pace_by_segments() {
+    const std::string timely = "scheme name=timely";
+    for (std::string& line : job_.scenario) {
+      if (line.rfind(timely, 0) == 0) line.insert(timely.size(), " pacing=segment");
+    }
   }
 
   // rows of the job's script belong to DCQCN: each becomes one of the schemes of its hosts
