@@ -198,10 +198,15 @@ CASES: Mapping[str, dict[str, Any]] = {
             },
         ],
     },
-    # every first flow from the first half to the second goes over one spine
+    # every first flow from the first half to the second goes over one spine, its ACKs over another
     "ecmp-table": {
         "topology": _FABRIC,
-        "switch": {"ecmp_table": [(16, h, h + 8, 0, 8) for h in range(8)]},
+        "switch": {
+            "ecmp_table": [
+                *((16, h, h + 8, 0, 8) for h in range(8)),
+                *((17, h, h + 8, 0, 9, "acks") for h in range(8)),
+            ]
+        },
         "workloads": [
             {"kind": "pairs", "pairs": [(h, h + 8, 500_000) for h in range(8)]},
             {**_ALLTOALL, "start_us": 500, "hosts": 16, "bytes": 50_000},

@@ -1,6 +1,6 @@
 // The explicit next-hop table: rows that take a flow's data, or its ACKs, by a chosen port of a
-// switch, where the path hash would choose. A packet names its flow by destination and 16 hash bits only, so a listed
-// flow gets bits that no other flow to that destination has.
+// switch, where the path hash would choose. A packet names its flow by destination and 16 hash bits
+// only, so a listed flow gets bits that no other flow to that destination has.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ class NextHops {
   }
 
   std::unordered_map<std::uint64_t, std::uint16_t> bits_[2];  // of listed flows' data and ACKs
-  std::unordered_set<std::uint64_t> taken_;  // target and bits of what is listed
+  std::unordered_set<std::uint64_t> taken_;                   // target and bits of what is listed
   std::unordered_map<std::uint64_t, int> ports_;
 };
 

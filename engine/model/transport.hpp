@@ -218,7 +218,8 @@ template <class Ask>
   const Bytes before = static_cast<Bytes>(q.next_seq - m.first_seq) * wire_.payload;
   const Bytes payload = std::min(wire_.payload, m.bytes - before);
   const Bytes bytes = payload + wire_.data_overhead;
-  const Pace pace = ask(Sent{payload, bytes, q.next_seq + 1 == m.end_seq, q.next_seq != q.sent_seq});
+  const Pace pace =
+      ask(Sent{payload, bytes, q.next_seq + 1 == m.end_seq, q.next_seq != q.sent_seq});
   set_pace(q, pace);
   if (pace.pacing != q.gap_rate || bytes != Bytes{q.gap_bytes}) {
     q.gap_rate = pace.pacing;

@@ -132,7 +132,9 @@ void test_segments() {
   Timely::Sender q{};
   SchemeNotes notes;
   notes.counters.resize(Timely::kCounters.size());
-  const auto at = [&](double ns) { return Here<Timely>{connection, setting, nic, notes, us(ns / 1000)}; };
+  const auto at = [&](double ns) {
+    return Here<Timely>{connection, setting, nic, notes, us(ns / 1000)};
+  };
   scheme.start(q, at(0));
   NoFields none;
   const auto next = [&](double ns, bool last = false) {
@@ -144,7 +146,7 @@ void test_segments() {
   CHECK_EQ(next(80), us(0.400));
   CHECK_EQ(next(400), us(0.480));
   q.rate = gbps(20);
-  CHECK_EQ(next(480), us(1.000));        // 400 + 200 + 400
+  CHECK_EQ(next(480), us(1.000));         // 400 + 200 + 400
   CHECK_EQ(next(1000, true), us(1.400));  // the message ends the segment
   CHECK_EQ(next(1400), us(1.480));
   CHECK_EQ(next(2300), us(2.380));  // late: the segment's time is over, the line's is not

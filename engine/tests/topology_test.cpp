@@ -177,8 +177,7 @@ void test_next_hops_of_acks() {
     return std::pair{t.port(path[1]).index, t.port(path[2]).node};
   };
   for (const int port : {1, 2, 3, 4, 5, 6, 7, 8}) {
-    const Topology t(
-        two_choices("next_hop 5 0 1 7 " + std::to_string(port) + " packets=acks\n"));
+    const Topology t(two_choices("next_hop 5 0 1 7 " + std::to_string(port) + " packets=acks\n"));
     CHECK(back(t, 7) == (std::pair{port, port <= 4 ? 3 : 4}));
     CHECK_EQ(t.entropy(0, 1, 7, false), plain.entropy(0, 1, 7, false));
     for (std::uint32_t k = 8; k < 200; ++k) CHECK(back(t, k) == back(plain, k));

@@ -139,11 +139,13 @@ def _row(path: Path, line: int, text: str) -> NextHop:
             f"{path} line {line}: packets = {quote(packets.strip())}; expected data or acks"
             f"{did_you_mean(packets.strip(), PACKETS)}"
         )
-    return NextHop(*numbers, packets="acks" if packets.strip() == "acks" else "data")
+    switch, src, dst, ordinal, port = numbers
+    acks = packets.strip() == "acks"
+    return NextHop(switch, src, dst, ordinal, port, "acks" if acks else "data")
 
 
 def read_next_hops(path: Path, net: Fabric | None = None) -> tuple[NextHop, ...]:
-    """Read ``switch,src,dst,ordinal,port[,packets]`` rows; ``#`` lines are comments, a header is optional.
+    """Read ``switch,src,dst,ordinal,port[,packets]`` rows; ``#`` lines and a header are optional.
 
     With ``net`` the rows are checked as well. Raises :class:`ConfigError` with the line.
     """
@@ -168,5 +170,5 @@ def _to_rows(value: Any, info: ValidationInfo) -> Any:
 NextHopsField = Annotated[
     tuple[NextHop, ...],
     BeforeValidator(_to_rows, json_schema_input_type=str | tuple[NextHop, ...]),
-    Field(description="the path of a CSV file switch,src,dst,ordinal,port[,packets] or a list of such rows"),
+    Field(description="path of a CSV file switch,src,dst,ordinal,port[,packets], or such rows"),
 ]

@@ -38,7 +38,10 @@ def test_rows_move_acks_alone() -> None:
     """100 packets of each of two flows; their ACKs come back by the other leaf, number 5."""
     scenario = load_scenario(GOOD / "next_hops.toml")
     for ports in ((2, 2), (2, 3), (3, 2), (3, 3)):
-        rows = [NextHop(5, src, src + 2, 0, port, "acks") for src, port in zip((0, 1), ports)]
+        rows = [
+            NextHop(5, src, src + 2, 0, port, "acks")
+            for src, port in zip((0, 1), ports, strict=True)
+        ]
         report = first_report(changed(scenario, switch={"ecmp_table": rows, "ack_class": "data"}))
         back = report.port_tx_packets[report.port_node == 5][2:]
         assert [int(n) for n in back] == [100 * ports.count(2), 100 * ports.count(3)]
@@ -46,7 +49,9 @@ def test_rows_move_acks_alone() -> None:
 
 def test_a_column_says_of_which_packets_a_row_is(tmp_path: Path) -> None:
     path = tmp_path / "hops.csv"
-    path.write_text("switch,src,dst,ordinal,port,packets\n5,0,2,0,3,acks\n4,0,2,0,2,data\n4,1,3,0,2\n")
+    path.write_text(
+        "switch,src,dst,ordinal,port,packets\n5,0,2,0,3,acks\n4,0,2,0,2,data\n4,1,3,0,2\n"
+    )
     rows = read_next_hops(path)
     assert [(row.switch, row.packets) for row in rows] == [(5, "acks"), (4, "data"), (4, "data")]
     scenario = changed(load_scenario(GOOD / "next_hops.toml"), switch={"ecmp_table": rows})

@@ -43,6 +43,7 @@ CASES = {
         {},
     ),
     "timely": ("timely", "", TIMELY),
+    "timely, segments": ("timely pacing=segment", "", TIMELY),
     "timely, lossy": ("timely", f"{LOSSY}transport qp=flow rto_ps=100000000", TIMELY),
     "dolce-rc": ("dolce-rc", "", DOLCE),
     "dolce-rc, whole numbers": ("dolce-rc ratio=count arithmetic=fixed", "", DOLCE),

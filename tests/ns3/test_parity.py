@@ -127,4 +127,5 @@ def test_the_command_writes_table_and_plot(tmp_path: Path) -> None:
 
 
 def test_nothing_to_compare_is_an_error() -> None:
-    assert CliRunner().invoke(app, ["ns3", "parity"]).exit_code != 0
+    found = CliRunner().invoke(app, ["ns3", "parity", "--scenario", ","])
+    assert "expected names separated by commas" in str(found.exception)

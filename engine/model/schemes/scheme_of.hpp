@@ -12,8 +12,8 @@
 //   void catch_up(Sender&, Time until, here) const      run lazy timers up to an instant
 //   void change_setting(Sender&, const Setting& before, here)
 //   void on_send(Sender&, const Sent&, DataFields& out, here)
-//   Time next_send(const Sender&, Time paced) const     when the next packet may start, after a send
-//   bool resting(const Sender&) const      on_send does nothing until something else is heard
+//   Time next_send(const Sender&, Time paced) const     when the next packet may start, after a
+//   send bool resting(const Sender&) const      on_send does nothing until something else is heard
 //   void on_cnp(Sender&, const CnpFields&, here)
 //   void on_ack(Sender&, const Acked&, const AckFields&, here)
 //   void on_message(Sender&, const MessageDone&, here)
@@ -194,19 +194,18 @@ class SchemeOf final : public Scheme {
   }
   Packet send(TransportLayer& transport, Qp& q, Time now) override {
     const std::uint32_t slot = slot_of(q.ref);
-    const Packet sent = transport.send_asking(q, now,
-                                 [&, this](const Sent& sent) __attribute__((always_inline)) {
-                                   Sender& sender = senders_[slot];
-                                   if constexpr (kHearsSends) {
-                                     DataFields fields{};
-                                     scheme_.on_send(sender, sent, fields, here(slot, q.src, now));
-                                     if constexpr (!std::is_same_v<DataFields, NoFields>) {
-                                       if (connections_[slot].same_ends)
-                                         data_.put(slot, now, fields);
-                                     }
-                                   }
-                                   return scheme_.pace(sender, settings_[q.src]);
-                                 });
+    const Packet sent =
+        transport.send_asking(q, now, [&, this](const Sent& sent) __attribute__((always_inline)) {
+          Sender& sender = senders_[slot];
+          if constexpr (kHearsSends) {
+            DataFields fields{};
+            scheme_.on_send(sender, sent, fields, here(slot, q.src, now));
+            if constexpr (!std::is_same_v<DataFields, NoFields>) {
+              if (connections_[slot].same_ends) data_.put(slot, now, fields);
+            }
+          }
+          return scheme_.pace(sender, settings_[q.src]);
+        });
     if constexpr (kSpaces) q.next_send = scheme_.next_send(senders_[slot], q.next_send);
     return sent;
   }
@@ -332,8 +331,7 @@ class SchemeOf final : public Scheme {
       requires(const S& s, const Sender& q, const Setting& x) { s.window(q, x); };
   static constexpr bool kHearsSends =
       requires(S& s, Sender& q, Sent x, DataFields& f, Here<S> h) { s.on_send(q, x, f, h); };
-  static constexpr bool kSpaces =
-      requires(const S& s, const Sender& q) { s.next_send(q, Time{}); };
+  static constexpr bool kSpaces = requires(const S& s, const Sender& q) { s.next_send(q, Time{}); };
   static constexpr bool kHearsCnps =
       requires(S& s, Sender& q, CnpFields f, Here<S> h) { s.on_cnp(q, f, h); };
   static constexpr bool kHearsAcks =
