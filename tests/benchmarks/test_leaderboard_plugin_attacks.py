@@ -327,7 +327,7 @@ def learned_by_heart(suite: str, folder: Path, elsewhere: str) -> Path:
 def test_a_table_of_first_observations_is_flagged(tmp_path: Path) -> None:
     need_sandbox()
     suite, final = (steady_suite(tmp_path / salts, salts) for salts in ("cgh", "afk"))
-    worse = "'rp_max_rate': 5e8, 'kmin': 1e3, 'kmax': 2e3, 'pmax': 1.0"
+    worse = "'rp_max_rate': 500, 'kmin': 1, 'kmax': 2, 'pmax': 1.0"
     found = verified(learned_by_heart(suite, tmp_path, worse), suite, final=final)
     assert found.status == "verified"  # it does answer the same each time
     assert [one.name for one in found.findings] == [
