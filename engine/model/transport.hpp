@@ -219,7 +219,7 @@ template <class Ask>
   const Bytes payload = std::min(wire_.payload, m.bytes - before);
   const Bytes bytes = payload + wire_.data_overhead;
   const Pace pace =
-      ask(Sent{payload, bytes, q.next_seq + 1 == m.end_seq, q.next_seq != q.sent_seq});
+      ask(Sent{payload, q.next_seq + 1 == m.end_seq, q.next_seq != q.sent_seq, bytes});
   set_pace(q, pace);
   if (pace.pacing != q.gap_rate || bytes != Bytes{q.gap_bytes}) {
     q.gap_rate = pace.pacing;

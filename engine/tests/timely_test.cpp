@@ -138,7 +138,7 @@ void test_segments() {
   scheme.start(q, at(0));
   NoFields none;
   const auto next = [&](double ns, bool last = false) {
-    scheme.on_send(q, {952, 1000, last, false}, none, at(ns));
+    scheme.on_send(q, {952, last, false, 1000}, none, at(ns));
     return scheme.next_send(q, -1);
   };
   CHECK(!scheme.resting(q));

@@ -67,9 +67,9 @@ struct Connection {
 
 struct Sent {
   Bytes payload = 0;
-  Bytes bytes = 0;    // of the frame
   bool last = false;  // of its message
   bool retransmit = false;
+  Bytes bytes = 0;  // of the frame
 };
 
 struct Acked {
