@@ -12,8 +12,8 @@
 //   void catch_up(Sender&, Time until, here) const      run lazy timers up to an instant
 //   void change_setting(Sender&, const Setting& before, here)
 //   void on_send(Sender&, const Sent&, DataFields& out, here)
-//   Time next_send(const Sender&, Time paced) const     when the next packet may start, after a
-//   send bool resting(const Sender&) const      on_send does nothing until something else is heard
+//   Time next_send(const Sender&, Time paced) const     after a send: when the next may start
+//   bool resting(const Sender&) const      on_send does nothing until something else is heard
 //   void on_cnp(Sender&, const CnpFields&, here)
 //   void on_ack(Sender&, const Acked&, const AckFields&, here)
 //   void on_message(Sender&, const MessageDone&, here)
@@ -194,18 +194,18 @@ class SchemeOf final : public Scheme {
   }
   Packet send(TransportLayer& transport, Qp& q, Time now) override {
     const std::uint32_t slot = slot_of(q.ref);
-    const Packet sent =
-        transport.send_asking(q, now, [&, this](const Sent& sent) __attribute__((always_inline)) {
-          Sender& sender = senders_[slot];
-          if constexpr (kHearsSends) {
-            DataFields fields{};
-            scheme_.on_send(sender, sent, fields, here(slot, q.src, now));
-            if constexpr (!std::is_same_v<DataFields, NoFields>) {
-              if (connections_[slot].same_ends) data_.put(slot, now, fields);
-            }
-          }
-          return scheme_.pace(sender, settings_[q.src]);
-        });
+    const auto ask = [&, this](const Sent& sent) __attribute__((always_inline)) {
+      Sender& sender = senders_[slot];
+      if constexpr (kHearsSends) {
+        DataFields fields{};
+        scheme_.on_send(sender, sent, fields, here(slot, q.src, now));
+        if constexpr (!std::is_same_v<DataFields, NoFields>) {
+          if (connections_[slot].same_ends) data_.put(slot, now, fields);
+        }
+      }
+      return scheme_.pace(sender, settings_[q.src]);
+    };
+    const Packet sent = transport.send_asking(q, now, ask);
     if constexpr (kSpaces) q.next_send = scheme_.next_send(senders_[slot], q.next_send);
     return sent;
   }
@@ -217,15 +217,12 @@ class SchemeOf final : public Scheme {
   }
   void prefetch(std::uint32_t slot) const override { prefetch_all(senders_[slot]); }
   Pace on_ack(std::uint32_t slot, const Acked& acked, Time key, Time now) override {
-    if constexpr (kHearsAcks) {
+    if constexpr (kHearsAcks)
       scheme_.on_ack(senders_[slot], acked, acks_.take(slot, key), at_sender(slot, now));
-    }
     return pace(slot);
   }
   Pace on_message(std::uint32_t slot, const MessageDone& done, Time now) override {
-    if constexpr (kHearsMessages) {
-      scheme_.on_message(senders_[slot], done, at_sender(slot, now));
-    }
+    if constexpr (kHearsMessages) scheme_.on_message(senders_[slot], done, at_sender(slot, now));
     return pace(slot);
   }
   Pace pace(std::uint32_t slot) const override {
