@@ -151,8 +151,12 @@ void test_segments() {
   CHECK_EQ(next(1400), us(1.480));
   CHECK_EQ(next(2300), us(2.380));  // late: the segment's time is over, the line's is not
   CHECK_EQ(next(2380), us(2.460));
-  CHECK(Timely(spec_of("timely"), {}).resting(q));  // by packets: nothing to do at a send
-  CHECK_EQ(Timely(spec_of("timely"), {}).next_send(q, 7), 7);
+  Timely by_packets(spec_of("timely"), {});  // nothing to do at a send
+  CHECK(by_packets.resting(q));
+  const Time before = q.next_send;
+  by_packets.on_send(q, {952, false, false, 1000}, none, at(9000));
+  CHECK_EQ(q.next_send, before);
+  CHECK_EQ(by_packets.next_send(q, 7), 7);
 }
 
 // segment 2, shortest time between updates 20: which of these ACKs update?
@@ -267,9 +271,9 @@ int main(int argc, char** argv) {
   using namespace dcqcn;
   test_table();
   test_when_to_update();
+  test_segments();
   if (check::tables_only(argc, argv)) return check::result("timely --tables");
   test_each_knob();
-  test_segments();
   test_rows_end();
   test_new_setting();
   test_trace();

@@ -52,21 +52,26 @@ def test_a_panel_for_each(tmp_path: Path) -> None:
     assert (tmp_path / "trace.svg").read_bytes() == picture
 
 
+def traced(what: str, files: ResultFiles, intervals: int) -> Tracer:
+    """Return the tracer of a run."""
+    backend = NativeBackend()
+    backend.open(STORM, 1)
+    backend.apply(STORM.initial_setting())
+    tracer = Tracer(trace_of(what), files)
+    tracer.attach(backend)
+    for _ in range(intervals):
+        report = backend.advance()
+        tracer.end_interval(report.finished, report.end_ps)
+    tracer.close()
+    return tracer
+
+
 def test_it_shows_what_the_tables_have(tmp_path: Path) -> None:
-    trace = trace_of("sending,completions")
-    world = NativeBackend()
-    world.open(STORM, 1)
-    world.apply(STORM.initial_setting())
     with ResultFiles(tmp_path, {}, ()) as files:
-        tracer = Tracer(trace, files)
-        tracer.attach(world)
-        for _ in range(8):
-            report = world.advance()
-            tracer.end_interval(report.finished, report.end_ps)
-        tracer.close()
+        tracer = traced("sending,completions", files, 8)
         names = ("trace_total", "trace_sending", "trace_completions")
         total, sent, done = (rows(files.draft(f"{name}.csv")) for name in names)
-    every_ns = trace.every_ps / 1000
+    every_ns = tracer.trace.every_ps / 1000
     ends, mean, _ = tracer.total_sending.table()
     assert (ends * every_ns).tolist() == [float(r["time_ns"]) for r in total]
     assert mean[:, 0].tolist() == [float(r["sending_bps"]) for r in total]
@@ -128,17 +133,8 @@ def test_the_first_eight_flows_have_lines() -> None:
 
 
 def test_each_quantity_of_the_ports_has_its_lines(tmp_path: Path) -> None:
-    trace = trace_of("queue,pause,rate")
-    backend = NativeBackend()
-    backend.open(STORM, 1)
-    backend.apply(STORM.initial_setting())
     with ResultFiles(tmp_path, {}, ()) as files:
-        tracer = Tracer(trace, files)
-        tracer.attach(backend)
-        for _ in range(4):
-            report = backend.advance()
-            tracer.end_interval(report.finished, report.end_ps)
-        tracer.close()
+        tracer = traced("queue,pause,rate", files, 4)
     panels = {panel.title.partition(" (")[0]: panel for panel in _port_panels(tracer, 1.0)}
     assert list(panels) == ["Queue, KB", "Data sent, Gb/s", "Paused, %"]
     assert len({len(panel.keys) for panel in panels.values()}) == 1
