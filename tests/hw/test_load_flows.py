@@ -39,7 +39,9 @@ from waiting import wait_for
 POINTS = ((1000, 0.0), (10_000, 0.5), (100_000, 1.0))
 
 PERFTEST = """#!{python}
-import socket, sys
+import os, socket, sys
+with open({log!r} + ".begun", "a") as begun:
+    begun.write(f"{{os.getppid()}}\\n")
 words, given = sys.argv[1:], {{}}
 while words:
     word = words.pop(0)
@@ -221,6 +223,8 @@ def test_the_commands_start_show_and_stop_flows(fleet: tuple[Path, dict[str, Age
     )  # fmt: skip
     assert said.startswith("2 NICs: ")
     assert "runs" in typed("show", *given, "--device", "nic-0")
+    begun = folder / "sent.begun"  # whoever has begun a program of its own ends with a table
+    wait_for(lambda: begun.exists() and len(set(begun.read_text().split())) == 2, "both begin")
     assert "2 devices: no load" in typed("stop", *given)
     assert "up to bytes" in typed("show", *given, "--device", "nic-0")
     with pytest.raises(ConfigError, match="expected NIC=ADDRESS"):
