@@ -15,6 +15,7 @@ import numpy as np
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray, IntArray, IntervalReport
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.utility import judge
 from dcqcn_gym.envs.backends import Backend, make_backend
@@ -97,7 +98,7 @@ def compare(
         identical=list(ours) == list(theirs),
         fct_of_mean=float(_relative(a[:, 2].mean(), b[:, 2].mean())) if common else 0.0,
         fct_mean=float(fct.mean()),
-        fct_p99=float(np.percentile(fct, 99)),
+        fct_p99=statistic(fct, 99),
         fct_max=float(fct.max()),
         utility_mean=float(_relative(values.mean(), others.mean())),
         utility_max=float(_relative(values, others).max()),

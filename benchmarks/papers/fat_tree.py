@@ -14,6 +14,7 @@ import numpy as np
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.figure import Cell, Measured, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -57,8 +58,8 @@ def completion(cell: Cell, size: Size, cdf: str, rows: Mapping[str, Row] = ROWS)
     fct = np.sort(seen.fct_s())
     values = {
         "flows": float(fct.size),
-        "mean": float(fct.mean()),
-        "p99": float(np.percentile(fct, 99)),
+        "mean": statistic(fct),
+        "p99": statistic(fct, 99),
         "median": float(np.median(fct)),
         "unfinished": float(seen.unfinished),
         "paused": float(seen.paused.mean()),

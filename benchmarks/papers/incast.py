@@ -16,6 +16,7 @@ from dcqcn_gym.benchmarks.papers.figure import Cell, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.rows import changed_scenario
@@ -128,7 +129,7 @@ def large_incast(
     values = {
         "queue": float(np.median(queue[late])),
         "mean queue": float(queue[late].mean()),
-        "worst": float(np.percentile(queue[late], 99)),
+        "worst": statistic(queue[late], 99),
         "rate": float(seen.rate[late].mean() / line),
         "paused": float(seen.paused[late, 1:].mean()),
         "unsteady": float(smooth.std() / line),

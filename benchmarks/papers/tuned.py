@@ -12,23 +12,19 @@ import numpy.typing as npt
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.loop import acting, walk
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 
-__all__ = ["ELEPHANT_BYTES", "MICE_BYTES", "Tuned", "carried_out", "mean_or_nan", "tuned"]
+__all__ = ["ELEPHANT_BYTES", "MICE_BYTES", "Tuned", "carried_out", "tuned"]
 
 MICE_BYTES, ELEPHANT_BYTES = 100_000, 10_000_000
 """ACC's bins: (0, 100 KB] and [10 MB, ...)."""
 
 FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-
-
-def mean_or_nan(values: FloatArray) -> float:
-    """Return the mean, NaN of nothing."""
-    return float(values.mean()) if values.size else float("nan")
 
 
 @dataclass
@@ -73,16 +69,12 @@ class Tuned:
         size, _, fct = self.flows()
         mice, elephants = fct[size <= MICE_BYTES], fct[size >= ELEPHANT_BYTES]
         found = {"mean": fct, "mice": mice, "elephants": elephants}
-        values = {name: mean_or_nan(some) for name, some in found.items()}
-        return {**values, "mice p99": _p99(mice)}
+        values = {name: statistic(some) for name, some in found.items()}
+        return {**values, "mice p99": statistic(mice, 99)}
 
     def p99(self) -> float:
         """Return the 99th percentile of all flows that finished, in seconds; NaN without any."""
-        return _p99(self.flows()[2])
-
-
-def _p99(times: FloatArray) -> float:
-    return float(np.percentile(times, 99)) if times.size else float("nan")
+        return statistic(self.flows()[2], 99)
 
 
 def tuned(

@@ -18,7 +18,8 @@ from dcqcn_gym.benchmarks.papers.claims import (
 )
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.probe import thinned
-from dcqcn_gym.benchmarks.papers.tuned import mean_or_nan, tuned
+from dcqcn_gym.benchmarks.papers.tuned import tuned
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.acc_loads import steady
 from dcqcn_gym.simulate.trace import port_names
 
@@ -49,8 +50,8 @@ def measure(cell: Cell, size: Size) -> Measured:
     burst_on = (time > BURST_MS * 1e-3) & (time <= CLEAR_MS * 1e-3)
     later = (time > (BURST_MS + 1) * 1e-3) & (time <= clear_ms * 1e-3)
     values = {
-        "queue": mean_or_nan(queue[burst_on]),
-        "later": mean_or_nan(queue[later]),
+        "queue": statistic(queue[burst_on]),
+        "later": statistic(queue[later]),
         "kmax": seen.kmax_kb(port, BURST_MS * 1e-3),
         "kmax later": seen.kmax_kb(port, (BURST_MS + 1) * 1e-3),
         "worst": float(queue[time > BURST_MS * 1e-3].max(initial=0.0)),

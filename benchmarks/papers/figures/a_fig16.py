@@ -8,7 +8,8 @@ from dcqcn_gym.benchmarks.papers.acc import OURS, ROWS, fabric, points
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, Cause, Change, Claim, Derived, Direction
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.results import Results
-from dcqcn_gym.benchmarks.papers.tuned import mean_or_nan, tuned
+from dcqcn_gym.benchmarks.papers.tuned import tuned
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.acc_loads import swapped
 
@@ -38,7 +39,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     seen = tuned(scenario, tuner, cell.seed, 10_500 * scale, arguments=arguments)
     _, start, fct = seen.flows()
     values = {
-        name: mean_or_nan(fct[(start >= begin * scale) & (start < end * scale)])
+        name: statistic(fct[(start >= begin * scale) & (start < end * scale)])
         for name, (begin, end) in PHASES.items()
     }
     return Measured(values, {}, seen.hops)

@@ -13,6 +13,7 @@ from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Change, C
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops
 from dcqcn_gym.core.groups import setting_of
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
@@ -69,8 +70,8 @@ def measure(cell: Cell, size: Size) -> Measured:
     share = (np.arange(1, time.size + 1) / max(1, time.size)).tolist()
     return Measured(
         {
-            "p99": float(np.percentile(time, 99)) if time.size else float("nan"),
-            "mean": float(time.mean()) if time.size else float("nan"),
+            "p99": statistic(time, 99),
+            "mean": statistic(time),
             "rate": float(run.column("throughput_bps").mean()),
             "rounds": last if searching else 0.0,
         },

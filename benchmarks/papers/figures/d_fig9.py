@@ -8,6 +8,7 @@ from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Claim, Le
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import ROWS
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.rows import changed_scenario
 
@@ -36,7 +37,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     values = {
         "rate": float(seen.rate[late].mean() / TOTAL),
         "queue": float(np.median(seen.queue[late][:, worst])),
-        "worst": float(np.percentile(seen.queue[late], 99)),
+        "worst": statistic(seen.queue[late], 99),
     }
     series = {
         "rate": thinned(seen.time, seen.rate / TOTAL),

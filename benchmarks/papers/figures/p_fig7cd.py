@@ -10,6 +10,7 @@ from dcqcn_gym.benchmarks.papers.claims import Between, Cause, Change, Claim, De
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import FIVE, PARALEON, by_name, held, hops, lower, ran
 from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.rows import Row, changed_scenario
 
@@ -45,9 +46,9 @@ def measure(cell: Cell, size: Size) -> Measured:
     share = np.arange(1, slow.size + 1) / max(1, slow.size)
     return Measured(
         {
-            "p99": float(np.percentile(slow, 99)) if slow.size else float("nan"),
+            "p99": statistic(slow, 99),
             "longest": float(slow[-1]) if slow.size else float("nan"),
-            "mean": float(slow.mean()) if slow.size else float("nan"),
+            "mean": statistic(slow),
         },
         {"cdf": (slow[::step].tolist(), share[::step].tolist())},
         cost,

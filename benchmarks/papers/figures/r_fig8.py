@@ -7,6 +7,7 @@ import numpy as np
 from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.rows import changed_scenario
 
@@ -36,7 +37,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     fct, ends = seen.fct_s(), seen.ends_s()
     early = (seen.time > 0.01) & (seen.time <= 0.15)
     values = {
-        "long": float(fct[every > SHORT].mean()) if np.any(every > SHORT) else float("nan"),
+        "long": statistic(fct[every > SHORT]),
         "short": float(fct[every == SHORT].mean()),
         "makespan": float(ends.max()),
         "rate": float(seen.rate[early].mean() / LINE) if np.any(early) else float("nan"),

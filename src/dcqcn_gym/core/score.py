@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.statistics import slowdowns, statistic
 
 __all__ = [
     "CLASSES",
@@ -106,31 +106,25 @@ def window_flows(
     """
     size, start, fct, ideal = finished
     open_size, open_start, open_ideal = unfinished
-    ideals = np.concatenate([ideal, open_ideal])
-    if ideals.size and int(ideals.min()) <= 0:
-        raise ConfigError("an ideal flow completion time must be above 0 ps")
     starts = np.concatenate([start, open_start])
     times = np.concatenate([fct, end_ps - open_start])
+    slow = slowdowns(times, np.concatenate([ideal, open_ideal]))
     chosen = (starts >= begin_ps) & (starts < begin_ps + (1 - guard) * (end_ps - begin_ps))
     return Flows(
         bytes=np.concatenate([size, open_size])[chosen],
-        slowdown=np.maximum(times[chosen] / ideals[chosen], 1.0),
+        slowdown=np.maximum(slow[chosen], 1.0),
         finished=(np.arange(starts.size) < start.size)[chosen],
     )
 
 
 def class_figures(flows: Flows) -> list[ClassFigures]:
-    """Return mean and 99th percentile (linear between order statistics) of every class."""
+    """Return mean and 99th percentile of every class."""
     rows = []
     for flow_class in CLASSES:
         in_class = (flows.bytes >= flow_class.low) & (flows.bytes < flow_class.high)
         chosen = flows.slowdown[in_class]
-        mean, p99 = (
-            (float(np.mean(chosen)), float(np.percentile(chosen, 99)))
-            if chosen.size
-            else (math.nan, math.nan)
-        )
-        rows.append(ClassFigures(flow_class, int(chosen.size), mean, p99))
+        found = ClassFigures(flow_class, int(chosen.size), statistic(chosen), statistic(chosen, 99))
+        rows.append(found)
     return rows
 
 

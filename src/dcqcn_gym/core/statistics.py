@@ -32,6 +32,7 @@ __all__ = [
     "slowdown_by_seed",
     "slowdown_by_size",
     "slowdowns",
+    "statistic",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -148,18 +149,22 @@ def slowdowns(fct_ps: IntArray, ideal_fct_ps: IntArray) -> FloatArray:
     return np.asarray(fct_ps / ideal_fct_ps, dtype=np.float64)
 
 
+def statistic(values: FloatArray | IntArray, percent: float | None = None) -> float:
+    """Return the mean, or a percentile between order statistics; NaN without values."""
+    if not values.size:
+        return math.nan
+    return float(np.mean(values) if percent is None else np.percentile(values, percent))
+
+
 def slowdown_by_size(
     size_bytes: IntArray, slowdown: FloatArray, bins: Sequence[SizeBin] = SIZE_BINS
 ) -> list[SlowdownRow]:
-    """Return one row per bin. Percentiles interpolate linearly between order statistics."""
+    """Return one row per bin."""
     rows = []
     for size_bin in bins:
         chosen = slowdown[(size_bytes >= size_bin.low) & (size_bytes < size_bin.high)]
-        if not chosen.size:
-            rows.append(SlowdownRow(size_bin, 0, math.nan, math.nan, math.nan, math.nan))
-            continue
-        p50, p99, p999 = (float(x) for x in np.percentile(chosen, [50, 99, 99.9]))
-        rows.append(SlowdownRow(size_bin, int(chosen.size), float(np.mean(chosen)), p50, p99, p999))
+        found = (statistic(chosen, percent) for percent in STATISTICS.values())
+        rows.append(SlowdownRow(size_bin, int(chosen.size), *found))
     return rows
 
 

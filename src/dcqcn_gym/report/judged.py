@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcqcn_gym.core.score import GUARD, Flows
-from dcqcn_gym.core.statistics import Estimate, estimate
+from dcqcn_gym.core.statistics import Estimate, estimate, statistic
 from dcqcn_gym.core.verdict import Change, Measured, Verdict, changes, verdict
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.series import Series
@@ -52,7 +52,7 @@ def measured(series: Series) -> Measured:
     return Measured(
         flows=series.all_flows or Flows.none(),
         goodput_bps=float(np.sum(delivered)) * 8 / seconds if seconds > 0 else 0.0,
-        rtt_s=float(np.mean(rtt)) * 1e-12 if rtt.size else float("nan"),
+        rtt_s=statistic(rtt) * 1e-12,
         pause_share=float(np.mean(series.pause_share)) if len(series) else float("nan"),
         utility=mean_utility(series),
         rounds_ps=_rounds_ps(series),

@@ -10,6 +10,7 @@ import numpy as np
 
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.score import CLASSES, FlowClass
+from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.report.series import FloatArray, Series
 
 __all__ = ["METRICS", "SLOWDOWN_STATISTICS", "Metric", "mean_utility", "metric", "metrics_of"]
@@ -31,8 +32,7 @@ class Metric:
 
 
 def _mean(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
+    return statistic(values[~np.isnan(values)])
 
 
 def _busy(name: str, run: Series) -> float:
@@ -59,18 +59,12 @@ def _slowdown(of: FlowClass | None, percent: float | None, run: Series) -> float
     size, slowdown = run.every_flow
     if of is not None:
         slowdown = slowdown[(size >= of.low) & (size < of.high)]
-    return _statistic(slowdown, percent)
+    return statistic(slowdown, percent)
 
 
 def _finished(percent: float | None, run: Series) -> float:
     """Return the same of the flows alone that finished: starving flows makes it better."""
-    return _statistic(run.flow_slowdown, percent)
-
-
-def _statistic(slowdown: FloatArray, percent: float | None) -> float:
-    if not slowdown.size:
-        return float("nan")
-    return float(slowdown.mean() if percent is None else np.percentile(slowdown, percent))
+    return statistic(run.flow_slowdown, percent)
 
 
 def _round(run: Series) -> float:

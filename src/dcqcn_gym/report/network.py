@@ -23,6 +23,7 @@ from dcqcn_gym.core.statistics import (
     estimate,
     paper_bins,
     slowdown_by_size,
+    statistic,
 )
 from dcqcn_gym.report.series import IntArray, Series
 from dcqcn_gym.runs.log import write_atomically
@@ -65,7 +66,7 @@ def network_figures(run: Series) -> NetworkFigures:
     rtt = rtt[~np.isnan(rtt)]
     flows = run.every_flow if run.left is not None else run.flows
     return NetworkFigures(
-        rtt_p99_us=float(np.percentile(rtt, 99)) * 1e-6 if rtt.size else math.nan,
+        rtt_p99_us=statistic(rtt, 99) * 1e-6,
         jain=fairness_of(run.finished.bytes, run.fct_ps),
         sizes={name: slowdown_by_size(*flows, bins) for name, bins in PAPER_BINS.items()},
     )
