@@ -1,8 +1,11 @@
-"""``results.json`` of a submission as the site may read it, before anybody has verified it."""
+"""An entry's figures, as ``results.json`` of a leaderboard and of a submission hold them.
+
+A submission's may be read by the site before anybody has verified it, so every figure is bounded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
@@ -11,22 +14,28 @@ from dcqcn_gym.benchmarks.leaderboard.submission import RESULT, SCHEMA, Submissi
 from dcqcn_gym.core.config import StrictModel, json_object, validate
 from dcqcn_gym.core.errors import ConfigError, quote
 
-__all__ = ["check_fits", "read_result"]
-
+__all__ = ["EntryLine", "Stage", "check_fits", "read_result"]
 
 _S: TypeAlias = Annotated[float, Field(ge=-20, le=20)]
 """A score; 20 is a factor of 485 million."""
 _Figure: TypeAlias = Annotated[float, Field(ge=-1e12, le=1e12)]
 
 
-class _Score(StrictModel):
+class Score(StrictModel):
+    """Interquartile mean of S over all runs, and its interval."""
+
     value: _S
     low: _S
     high: _S
 
+    def __str__(self) -> str:
+        return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
 
-class _Stage(StrictModel):
-    score: _Score
+
+class Stage(StrictModel):
+    """Online runs, or final ones; ``scores`` by scenario, one a repetition."""
+
+    score: Score
     utility: _Figure
     improvement: float = Field(ge=0, le=1)
     flags: dict[str, int]
@@ -35,36 +44,68 @@ class _Stage(StrictModel):
 
 
 class _Anytime(StrictModel):
-    score: list[_Score]
+    score: list[Score]
     scores: dict[str, list[_S]]
 
 
-class _LearningCurve(StrictModel):
+class LearningCurve(StrictModel):
+    """How the online runs went, by scenario; of settings least, median and largest value."""
+
     anytime: _Anytime
     utility: dict[str, list[_Figure]]
     settings: dict[str, dict[str, tuple[_Figure, _Figure, _Figure]]]
 
 
-class _Result(StrictModel):
-    """The file; its fields are those of :func:`~.results.entry_line`."""
+class EntryLine(StrictModel):
+    """One entry; stages, bytes and curve are there when all its runs and the default's are.
 
-    schema_version: int = Field(alias="schema", ge=SCHEMA, le=SCHEMA)
+    ``p_default``, ``regret`` and ``recovery`` depend on the other entries.
+    """
+
     entry: str
     category: str
+    rank_group: int | None
+    missing: int = Field(ge=0)
+    repetitions: int
+    online: Stage | None = None
+    final: Stage | None = None
+    wire_bytes: float | None = Field(default=None, ge=0, le=1e15)
+    learning_curve: LearningCurve | None = None
+    p_default: float | None = None
+    regret: float | None = None
+    recovery: float | None = None
+
+    def stage(self, name: str) -> Stage:
+        """Return a stage of a complete entry."""
+        found: Stage | None = getattr(self, name)
+        assert found is not None
+        return found
+
+    def data(self) -> dict[str, Any]:
+        """Return as JSON holds it what is known."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class _Submitted(EntryLine):
+    """The file of a submission."""
+
+    schema_version: int = Field(alias="schema", ge=SCHEMA, le=SCHEMA)
     rank_group: None
     missing: int = Field(ge=0, le=0)
-    repetitions: int
-    online: _Stage
-    final: _Stage
+    online: Stage
+    final: Stage
     wire_bytes: float = Field(ge=0, le=1e15)
-    learning_curve: _LearningCurve
+    learning_curve: LearningCurve
+    p_default: None = None
+    regret: None = None
+    recovery: None = None
 
 
-def read_result(submission: Submission) -> dict[str, Any]:
+def read_result(submission: Submission) -> EntryLine:
     """Return the result of a submission; ConfigError, in one sentence, if it is none."""
     path, about = submission.folder / RESULT, submission.about
     data = json_object(submission.read(RESULT), str(path))
-    found = validate(data, _Result, source=str(path))
+    found = validate(data, _Submitted, source=str(path))
     for key, said, wanted in (
         ("entry", found.entry, about.name),
         ("repetitions", found.repetitions, about.repetitions),
@@ -73,31 +114,32 @@ def read_result(submission: Submission) -> dict[str, Any]:
             raise ConfigError(
                 f"{path}: {key} = {quote(said)}; submission.toml says {quote(wanted)}"
             )
-    return data
+    return found
 
 
 def check_fits(
-    submission: str, line: Mapping[str, Any], scenarios: Sequence[str], checkpoints: Sequence[float]
+    submission: str, line: EntryLine, scenarios: Sequence[str], checkpoints: Sequence[float]
 ) -> None:
     """Raise ConfigError for a result that has other scenarios or runs than its suite."""
-    curve = line["learning_curve"]
-    for key, table in (
-        *((f"{stage}.scores", line[stage]["scores"]) for stage in ("online", "final")),
-        ("learning_curve.utility", curve["utility"]),
-        ("learning_curve.settings", curve["settings"]),
+    curve = line.learning_curve
+    assert curve is not None
+    for key, names in (
+        *((f"{stage}.scores", list(line.stage(stage).scores)) for stage in ("online", "final")),
+        ("learning_curve.utility", list(curve.utility)),
+        ("learning_curve.settings", list(curve.settings)),
     ):
-        if list(table) != list(scenarios):
+        if names != list(scenarios):
             raise ConfigError(f"{submission}: {key} has other scenarios than its suite")
     for stage in ("online", "final"):
-        for name, scores in line[stage]["scores"].items():
-            if len(scores) != line["repetitions"]:
+        for name, scores in line.stage(stage).scores.items():
+            if len(scores) != line.repetitions:
                 raise ConfigError(
                     f"{submission}: {stage}.scores.{name} has {len(scores)} runs; expected "
-                    f"{line['repetitions']}"
+                    f"{line.repetitions}"
                 )
-    if len(curve["anytime"]["score"]) != len(checkpoints):
+    if len(curve.anytime.score) != len(checkpoints):
         raise ConfigError(
             f"{submission}: learning_curve.anytime.score: expected {len(checkpoints)} points"
         )
-    if not all(curve["utility"].values()):
+    if not all(curve.utility.values()):
         raise ConfigError(f"{submission}: learning_curve.utility has no values")

@@ -16,11 +16,14 @@ from dcqcn_gym.benchmarks.leaderboard.details import curve_details, entry_detail
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.ranking import aggregate, improvement, iqm, rank_groups
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
+from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
 from dcqcn_gym.benchmarks.leaderboard.run_table import write_runs
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_entries
+from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.results import plain
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import MISSING, Table, count_of
 
@@ -58,23 +61,14 @@ def write_results(
     place = ranked(entries)
     entries = sorted(entries, key=lambda entry: _order(entry, list(place)))
     known = best_known(entries, list(board.suite.scenarios))
-    others = [entry for entry in entries if entry.complete and entry.name != BASELINE]
-    chance = p_values({entry.name: entry.parts["final"].score for entry in others})
     lines = [entry_line(board, entry, place.get(entry.name)) for entry in entries]
-    curves = {
-        line["entry"]: line.pop("learning_curve") for line in lines if "learning_curve" in line
-    }
+    curves = {line.entry: line.data()["learning_curve"] for line in lines if line.learning_curve}
     details = entry_details(board, entries, known, curves)
-    for line in lines:
-        found = details.get(line["entry"])
-        if found is not None:
-            line["p_default"] = chance.get(line["entry"])
-            line["regret"] = _mean(found["regret"])
-            line["recovery"] = _mean(found["recovery"])
+    lines = _against_others(lines, entries, details)
     write_json_results(
         folder,
         "leaderboard",
-        lines,
+        [line.model_dump(exclude={"learning_curve"}, exclude_unset=True) for line in lines],
         scenarios=board.suite.scenarios.values(),
         tuners={entry.name: (entry.tuner, entry.tuner_args) for entry in board.entries},
         seeds={"repetitions": list(range(board.repetitions))},
@@ -93,17 +87,29 @@ def write_results(
     return [table for table in tables if table.rows], remarks
 
 
+def _against_others(
+    lines: Sequence[EntryLine], entries: Sequence[EntryScores], details: Mapping[str, Any]
+) -> list[EntryLine]:
+    """Return the lines of complete entries with what depends on the other ones."""
+    others = [entry for entry in entries if entry.complete and entry.name != BASELINE]
+    chance = p_values({entry.name: entry.parts["final"].score for entry in others})
+    return [
+        line.model_copy(update={"p_default": chance.get(line.entry),
+                                "regret": _mean(details[line.entry]["regret"]),
+                                "recovery": _mean(details[line.entry]["recovery"])})
+        if line.entry in details else line
+        for line in lines
+    ]  # fmt: skip
+
+
 def _order(entry: EntryScores, by_rank: Sequence[str]) -> tuple[int, bool, float]:
     """Ranked entries come first, then the others by their final score, unfinished ones last."""
     place = by_rank.index(entry.name) if entry.name in by_rank else len(by_rank)
     return place, not entry.complete, -iqm(entry.parts["final"].score) if entry.complete else 0.0
 
 
-def entry_line(board: Leaderboard, entry: EntryScores, rank_group: int | None) -> dict[str, Any]:
-    """Return an entry as ``results.json`` holds it; without figures while runs are missing.
-
-    It depends on no entry but the default. ``learning_curve`` is how its online runs went.
-    """
+def entry_line(board: Leaderboard, entry: EntryScores, rank_group: int | None) -> EntryLine:
+    """Return an entry's figures, which depend on no entry but the default."""
     tuner = next(one.tuner for one in board.entries if one.name == entry.name)
     line: dict[str, Any] = {
         "entry": entry.name,
@@ -127,7 +133,7 @@ def entry_line(board: Leaderboard, entry: EntryScores, rank_group: int | None) -
     if entry.curve is not None:
         line["wire_bytes"] = float(np.mean(entry.curve.wire_bytes))
         line["learning_curve"] = curve_details(entry.curve)
-    return line
+    return validate(plain(line), EntryLine, source=f"{board.out}, entry {entry.name!r}")
 
 
 def _mean(values: Mapping[str, float | None]) -> float | None:
@@ -135,35 +141,33 @@ def _mean(values: Mapping[str, float | None]) -> float | None:
     return mean(known) if known else None
 
 
-def _ranking(board: Leaderboard, lines: Sequence[dict[str, Any]]) -> Table:
+def _ranking(board: Leaderboard, lines: Sequence[EntryLine]) -> Table:
     columns = ("rank", "entry", "S final", "slowdown", "S online", "better runs", "U final",
                "U online", "flags")  # fmt: skip
     cells = []
     for line in lines:
-        if "final" not in line:
-            cells.append(
-                (MISSING, line["entry"], *[MISSING] * 6, f"{line['missing']} runs missing")
-            )
+        final, online = line.final, line.online
+        if final is None or online is None:
+            cells.append((MISSING, line.entry, *[MISSING] * 6, f"{line.missing} runs missing"))
             continue
-        final, online = line["final"], line["online"]
-        fewer = line["repetitions"] < board.repetitions
-        called = line["entry"] + (f" ({line['repetitions']} repetitions)" if fewer else "")
-        rank = MISSING if line["rank_group"] is None else str(line["rank_group"])
-        if line["entry"] == BASELINE:
-            cells.append((rank, BASELINE, "0", "1.00", "0", MISSING, f"{final['utility']:.3f}",
-                          f"{online['utility']:.3f}", ""))  # fmt: skip
+        fewer = line.repetitions < board.repetitions
+        called = line.entry + (f" ({line.repetitions} repetitions)" if fewer else "")
+        rank = MISSING if line.rank_group is None else str(line.rank_group)
+        if line.entry == BASELINE:
+            cells.append((rank, BASELINE, "0", "1.00", "0", MISSING, f"{final.utility:.3f}",
+                          f"{online.utility:.3f}", ""))  # fmt: skip
             continue
-        raised = count(final["flags"].values())
+        raised = count(final.flags.values())
         cells.append(
             (
                 rank,
                 called,
-                _interval(final["score"]),
-                f"{geometric_ratio(final['score'].value):.2f}",
-                _interval(online["score"]),
-                f"{100 * final['improvement']:.0f} %",
-                f"{final['utility']:.3f}",
-                f"{online['utility']:.3f}",
+                str(final.score),
+                f"{geometric_ratio(final.score.value):.2f}",
+                str(online.score),
+                f"{100 * final.improvement:.0f} %",
+                f"{final.utility:.3f}",
+                f"{online.utility:.3f}",
                 f"{raised} up" if raised else f"none{TOO_FEW if fewer else ''}",
             )
         )
@@ -172,23 +176,23 @@ def _ranking(board: Leaderboard, lines: Sequence[dict[str, Any]]) -> Table:
     return Table(columns, cells, title, words=2)
 
 
-def _columns(lines: Sequence[dict[str, Any]], details: Mapping[str, Any]) -> Table:
+def _columns(lines: Sequence[EntryLine], details: Mapping[str, Any]) -> Table:
     columns = ("entry", "category", "repetitions", "p against default", "regret",
                *(f"S at {100 * share:g} %" for share in CHECKPOINTS[:-1]),
                "intervals to recover", "wire bytes per interval")  # fmt: skip
     entries = []
     for line in lines:
-        if line["entry"] not in details:
+        if line.entry not in details:
             continue
-        so_far = details[line["entry"]]["anytime"]["score"]
+        so_far = details[line.entry]["anytime"]["score"]
         cells = (
-            _number(line["p_default"], ".3f"),
-            _number(line["regret"], ".2f"),
+            _number(line.p_default, ".3f"),
+            _number(line.regret, ".2f"),
             *(f"{one['value']:+.3f}" for one in so_far[:-1]),
-            _number(line["recovery"], ".1f"),
-            f"{line['wire_bytes']:.0f}",
+            _number(line.recovery, ".1f"),
+            _number(line.wire_bytes, ".0f"),
         )
-        entries.append((line["entry"], line["category"], str(line["repetitions"]), *cells))
+        entries.append((line.entry, line.category, str(line.repetitions), *cells))
     return Table(columns, entries, "further columns", words=2)
 
 
@@ -196,17 +200,13 @@ def _number(value: float | None, form: str) -> str:
     return MISSING if value is None else format(value, form)
 
 
-def _interval(value: Any) -> str:
-    return f"{value.value:+.3f} [{value.low:+.3f}, {value.high:+.3f}]"
-
-
-def _flags(lines: Sequence[dict[str, Any]]) -> Table:
+def _flags(lines: Sequence[EntryLine]) -> Table:
     entries = [
-        (line["entry"], stage, name, str(number))
+        (line.entry, stage, name, str(number))
         for line in lines
         for stage in STAGES
-        if stage in line
-        for name, number in line[stage]["flags"].items()
+        if line.final is not None
+        for name, number in line.stage(stage).flags.items()
     ]
     return Table(("entry", "stage", "safety flag", "scenarios"), entries, "safety flags", words=3)
 

@@ -35,7 +35,6 @@ from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.packed import pack
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run, write_atomically
-from dcqcn_gym.runs.results import plain
 from dcqcn_gym.runs.rows import Row
 
 __all__ = ["Author", "result_bytes", "submit"]
@@ -108,7 +107,7 @@ def result_bytes(board: Leaderboard, entry: Row) -> bytes:
             f"entry {entry.name!r} has no result yet: runs of it or of the default are missing; "
             f"dcqcn-gym bench run --out {board.out} makes them"
         )
-    value = {"schema": SCHEMA, **plain(entry_line(board, scored, None))}
+    value = {"schema": SCHEMA, **entry_line(board, scored, None).data()}
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
 
 

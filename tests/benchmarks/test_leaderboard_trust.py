@@ -206,7 +206,7 @@ def test_a_self_reported_submission_is_listed_and_counts_for_nobody(
     assert not entry.ranked
     assert found.ranks == before.ranks
     assert found.best_known == before.best_known
-    assert (entry.line["regret"], entry.line["p_default"]) == (None, None)
+    assert (entry.line.regret, entry.line.p_default) == (None, None)
     theirs, alone = (one.entry("random") for one in (found, before))
     assert theirs is not None
     assert alone is not None

@@ -16,7 +16,7 @@ from dcqcn_gym.benchmarks.leaderboard.compared import p_values, regret
 from dcqcn_gym.benchmarks.leaderboard.cost import cost_entries
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.ranking import rank_groups
-from dcqcn_gym.benchmarks.leaderboard.result_file import check_fits, read_result
+from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, check_fits, read_result
 from dcqcn_gym.benchmarks.leaderboard.submission import ABOUT, CODE, RESULT, open_submission
 from dcqcn_gym.benchmarks.leaderboard.verification import (
     STATUSES,
@@ -25,6 +25,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     read_verification,
     verdict_file,
 )
+from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, quote
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.tuners import TUNERS
@@ -51,7 +52,7 @@ class SiteEntry:
     """
 
     name: str
-    line: Mapping[str, Any]
+    line: EntryLine
     details: Mapping[str, Any]
     tuner: Mapping[str, Any]
     versions: Mapping[str, Any]
@@ -68,32 +69,32 @@ class SiteEntry:
     @property
     def complete(self) -> bool:
         """True if every run of the entry is there."""
-        return "final" in self.line
+        return self.line.final is not None
 
     @property
     def category(self) -> str:
         """One of the categories."""
-        return str(self.line["category"])
+        return self.line.category
 
     @property
     def flags(self) -> Mapping[str, int]:
         """On how many scenarios each flag of the final stage is up."""
-        return dict(self.line["final"]["flags"]) if self.complete else {}
+        return self.line.final.flags if self.line.final else {}
 
     def scores(self, stage: str) -> FloatArray:
         """Return S of a stage, of shape (scenarios, repetitions)."""
-        return np.array(list(self.line[stage]["scores"].values()), dtype=np.float64)
+        return np.array(list(self.line.stage(stage).scores.values()), dtype=np.float64)
 
     @property
     def runs(self) -> object:
         """What its runs gave, whatever other entries gave: S and utility of both stages."""
-        stages = [self.line.get(stage, {}) for stage in ("online", "final")]
-        return [(stage.get("scores"), stage.get("utility")) for stage in stages]
+        stages = [self.line.online, self.line.final]
+        return [(stage.scores, stage.utility) for stage in stages if stage]
 
     @property
     def too_few(self) -> bool:
         """True if the entry ran too seldom for a rank: its flags' bounds are too wide."""
-        return int(self.line["repetitions"]) < self.asked
+        return self.line.repetitions < self.asked
 
     @property
     def status(self) -> str:
@@ -140,7 +141,7 @@ class SiteSuite:
     @property
     def made(self) -> int:
         """The most repetitions that a complete entry has: fewer than the protocol's on a part."""
-        return max((int(r.line["repetitions"]) for r in self.entries if r.complete), default=0)
+        return max((r.line.repetitions for r in self.entries if r.complete), default=0)
 
     def entry(self, name: str) -> SiteEntry | None:
         """Return an entry by its name."""
@@ -211,11 +212,12 @@ def submitted_entry(folder: Path, verdicts: Path | None) -> tuple[str, str, Site
         about.suite_digest,
         SiteEntry(
             name=about.name,
-            line={"p_default": None, "regret": None, "recovery": None, **line,
-                  "category": category_of(about.tuner) if built_in else about.category},
+            line=line.model_copy(
+                update={"category": category_of(about.tuner) if built_in else about.category}
+            ),
             details={"summary": f"built in; handed in by {authors}" if built_in
                                 else f"by {authors} ({about.licence})",
-                     "recovery": {}, **line.get("learning_curve", {})},
+                     "recovery": {}, **line.data()["learning_curve"]},
             tuner={"tuner": about.tuner, "arguments": about.tuner_args,
                    "sha256": digest},
             versions={"dcqcn_gym": about.version},
@@ -232,7 +234,7 @@ def submitted_entry(folder: Path, verdicts: Path | None) -> tuple[str, str, Site
 
 def _best_of(suite: SiteSuite, entry: SiteEntry) -> dict[str, dict[str, Any]]:
     """Return what a submission reached where it raises no flag; its settings lie in its logs."""
-    raised = entry.line["final"]["flags_by_scenario"]
+    raised = entry.line.stage("final").flags_by_scenario
     return {
         name: {"entry": entry.name, "score": float(np.mean(scores)), "repetition": best, "setting":
         {}, "setting_score": float(scores[best])} for name, scores in zip(suite.scenarios,
@@ -250,20 +252,21 @@ def _read(folder: Path) -> SiteSuite:
         raise RunError(f"{error}; {anew}") from None
     try:
         figures, costs = data.figures, cost_entries(folder)
-        asked = max(int(line["repetitions"]) for line in data.rows)
+        lines = [validate(line, EntryLine, source="rows") for line in data.rows]
+        asked = max(line.repetitions for line in lines)
         entries = [
             SiteEntry(
-                name=line["entry"],
+                name=line.entry,
                 line=line,
-                details=figures["entries"].get(line["entry"], {}),
-                tuner=data.tuners[line["entry"]].model_dump(),
+                details=figures["entries"].get(line.entry, {}),
+                tuner=data.tuners[line.entry].model_dump(),
                 versions=data.versions,
                 verification=Verification("self-reported"),
                 folder=folder,
-                cost=costs.get(line["entry"], {}),
+                cost=costs.get(line.entry, {}),
                 asked=asked,
             )
-            for line in data.rows
+            for line in lines
         ]
         return SiteSuite(
             figures["suite"], figures["suite_digest"], figures["protocol"], figures["files"],
@@ -291,8 +294,7 @@ def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
             if (
                 entry.submitted and own
             ):  # what was submitted and verified stands for what was run here
-                known = {key: same.line[key] for key in ("recovery",)}
-                line = {**entry.line, **known}
+                line = entry.line.model_copy(update={"recovery": same.line.recovery})
                 details = {**entry.details, "recovery": same.details.get("recovery", {})}
                 entries[entries.index(same)] = replace(
                     entry, line=line, details=details, cost=same.cost
@@ -331,7 +333,7 @@ def _finished(suite: SiteSuite) -> SiteSuite:
         key=lambda entry: (
             place.get(entry.name, len(place)),
             not entry.believed,
-            -entry.line["final"]["score"]["value"] if entry.complete else math.inf,
+            -entry.line.final.score.value if entry.line.final else math.inf,
             entry.name,
         ),
     )
@@ -347,5 +349,5 @@ def _against_all(suite: SiteSuite, entry: SiteEntry, chance: Mapping[str, float]
     by_name = {name: float(v) if np.isfinite(v) else None for name, v in names}
     known = lost[np.isfinite(lost)]
     mean = float(np.mean(known)) if known.size else None
-    line = {**entry.line, "regret": mean, "p_default": chance.get(entry.name)}
+    line = entry.line.model_copy(update={"regret": mean, "p_default": chance.get(entry.name)})
     return replace(entry, line=line, details={**entry.details, "regret": by_name})

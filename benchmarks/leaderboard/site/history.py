@@ -58,12 +58,12 @@ def _read(path: Path, empty: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _state(suite: SiteSuite, entry: SiteEntry) -> Change:
-    score = entry.line["final"]["score"]["value"] if entry.complete else None
+    score = entry.line.final.score.value if entry.line.final else None
     return {
         "suite_digest": suite.digest,
         "tuner_sha256": entry.tuner["sha256"],
         "version": entry.versions["dcqcn_gym"],
-        "repetitions": entry.line["repetitions"],
+        "repetitions": entry.line.repetitions,
         "status": entry.verification.status,
         "flags": len(entry.flags),
         "score": score,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
+from dcqcn_gym.benchmarks.leaderboard.result_file import Stage
 from dcqcn_gym.benchmarks.leaderboard.results import TOO_FEW
 from dcqcn_gym.benchmarks.leaderboard.site.data import SiteEntry, SiteSuite
 from dcqcn_gym.benchmarks.leaderboard.site.figures import scenario_estimate
@@ -74,27 +75,27 @@ def _ranked_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
     rank, in_category = (_rank(ranks.get(entry.name)) for ranks in (suite.ranks, suite.in_category))
     found = [one.name for one in entry.verification.findings]
     where = [entry.category, in_category, "; ".join([entry.status, *found])]
-    if not entry.complete:
-        missing = f"{entry.line['missing']} runs missing"
+    line, final, online = entry.line, entry.line.final, entry.line.online
+    if final is None or online is None:
+        missing = f"{line.missing} runs missing"
         return [rank, MISSING, MISSING, missing, *where, *[MISSING] * (len(RANKING) - 7)]
-    line, final, online = entry.line, entry.line["final"], entry.line["online"]
     default = entry.name == BASELINE
     return [
         rank,
-        "0" if default else _interval(final["score"]),
-        f"{geometric_ratio(final['score']['value']):.2f}",
+        "0" if default else _interval(final),
+        f"{geometric_ratio(final.score.value):.2f}",
         _flags(entry) or f"none{TOO_FEW if entry.too_few else ''}",
         *where,
-        "0" if default else _interval(online["score"]),
-        _chance(line["p_default"]),
-        MISSING if default else f"{100 * final['improvement']:.0f}\u00a0%",
-        _form(line["regret"], ".2f"),
-        f"{final['utility']:.3f}",
-        f"{online['utility']:.3f}",
-        _form(line["recovery"], ".1f"),
-        number(round(line["wire_bytes"]), 7),
+        "0" if default else _interval(online),
+        _chance(line.p_default),
+        MISSING if default else f"{100 * final.improvement:.0f}\u00a0%",
+        _form(line.regret, ".2f"),
+        f"{final.utility:.3f}",
+        f"{online.utility:.3f}",
+        _form(line.recovery, ".1f"),
+        number(round(line.wire_bytes or 0.0), 7),
         _form(entry.cost.get("tuner_ms_per_interval"), ".2f"),
-        str(line["repetitions"]),
+        str(line.repetitions),
     ]
 
 
@@ -111,9 +112,8 @@ def _chance(p: float | None) -> str:
     return _form(p, ".3f" if p is None or p >= 0.001 else ".0e")
 
 
-def _interval(score: Mapping[str, float]) -> str:
-    text = f"{score['value']:+.3f} [{score['low']:+.3f}, {score['high']:+.3f}]"
-    return text.replace("-", "−")
+def _interval(stage: Stage) -> str:
+    return str(stage.score).replace("-", "−")
 
 
 def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
@@ -156,7 +156,7 @@ def _place(entry: SiteEntry, cells: Mapping[str, str]) -> str:
     if entry.flags:
         return "none: it raises the safety flags below"
     if entry.too_few:
-        return f"none: it has {entry.line['repetitions']} of {entry.asked} repetitions"
+        return f"none: it has {entry.line.repetitions} of {entry.asked} repetitions"
     if entry.category == "oracle":
         return "none: an oracle"
     if entry.of_maintainers:
@@ -186,7 +186,7 @@ def _on_scenario(entry: SiteEntry, place: int, name: str) -> tuple[str, ...]:
         with_interval(online, "+.3f", style="brackets").replace("-", "−"),
         _form(entry.details.get("regret", {}).get(name), ".2f"),
         _form(entry.details["recovery"].get(name), ".1f"),
-        ", ".join(entry.line["final"]["flags_by_scenario"].get(name, ())) or "none",
+        ", ".join(entry.line.stage("final").flags_by_scenario.get(name, ())) or "none",
     )
 
 
