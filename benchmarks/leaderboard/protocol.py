@@ -290,17 +290,7 @@ def start_leaderboard(
         found, entries, out, repetitions or found.file.repetitions, less, share=share
     )
     if (out / LEADERBOARD_FILE).exists() and not force:
-        old = open_leaderboard(out)
-        if old.identity != board.identity:
-            part = "" if old.share == (0, 1) else f", share {old.share[0] + 1}/{old.share[1]}"
-            raise RunError(
-                f"{out} holds suite {old.suite.file.name!r} with {old.repetitions} repetitions"
-                f"{part}; give another --out, or --force to replace it"
-            )
-        known = {entry.name for entry in old.entries}
-        more = [entry for entry in entries if entry.name not in known]
-        added = frozenset(entry.name for entry in more) & less
-        board = replace(board, entries=[*old.entries, *more], slow=old.slow | added)
+        board = _added(open_leaderboard(out), board)
     unique(
         "entry",
         [(entry.tuner, entry.name, (entry.tuner, entry.changes)) for entry in board.entries],
@@ -316,6 +306,20 @@ def start_leaderboard(
     except OSError as error:
         raise RunError(f"--out {out} cannot be written: {error.strerror}") from error
     return board
+
+
+def _added(old: Leaderboard, new: Leaderboard) -> Leaderboard:
+    """Return a leaderboard with the further entries of another; RunError if they do not fit."""
+    if old.identity != new.identity:
+        part = "" if old.share == (0, 1) else f", share {old.share[0] + 1}/{old.share[1]}"
+        raise RunError(
+            f"{old.out} holds suite {old.suite.file.name!r} with {old.repetitions} repetitions"
+            f"{part}; give another --out, or --force to replace it"
+        )
+    known = {entry.name for entry in old.entries}
+    more = [entry for entry in new.entries if entry.name not in known]
+    added = frozenset(entry.name for entry in more) & new.slow
+    return replace(new, entries=[*old.entries, *more], slow=old.slow | added)
 
 
 def cut(board: Leaderboard, repetitions: int | None) -> Leaderboard:

@@ -70,12 +70,12 @@ def submit(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} already holds something; give another --out")
     about = _about(board, entry, author)
-    files: dict[str, bytes] = {
-        f"{CODE}/{path}": data for path, data in plugin_files(entry.tuner, wheel, include).items()
+    files = {
+        **{f"{CODE}/{at}": data for at, data in plugin_files(entry.tuner, wheel, include).items()},
+        ABOUT: toml_text(about.model_dump(mode="json", by_alias=True)).encode(),
+        REQUIREMENTS: requirements(entry.tuner).encode(),
+        RESULT: result_bytes(board, entry),
     }
-    files[ABOUT] = toml_text(about.model_dump(mode="json", by_alias=True)).encode()
-    files[REQUIREMENTS] = requirements(entry.tuner).encode()
-    files[RESULT] = result_bytes(board, entry)
     check_slow(board, entry, _named(board, entry))
     for path in files:
         check_name(path, str(wheel or entry.tuner))
@@ -83,12 +83,7 @@ def submit(
     try:
         for path, data in files.items():
             _write(draft / path, data)
-        for attempt in board.attempts(entry):
-            for log in attempt.logs:
-                _check_header(log, attempt.online.spec.header())
-                data = pack(read_file(log, MOST_LOG_BYTES))
-                _write(draft / log_name(attempt.scenario.name, log), data)
-        write_list(draft)
+        _write_logs(board, entry, draft)
         open_submission(draft)
         if out.exists():
             out.rmdir()
@@ -97,6 +92,16 @@ def submit(
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return out
+
+
+def _write_logs(board: Leaderboard, entry: Row, out: Path) -> None:
+    """Add the logs to the other files, and the list of all."""
+    for attempt in board.attempts(entry):
+        for log in attempt.logs:
+            _check_header(log, attempt.online.spec.header())
+            data = pack(read_file(log, MOST_LOG_BYTES))
+            _write(out / log_name(attempt.scenario.name, log), data)
+    write_list(out)
 
 
 def result_bytes(board: Leaderboard, entry: Row) -> bytes:

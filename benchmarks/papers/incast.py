@@ -16,6 +16,7 @@ from dcqcn_gym.benchmarks.papers.figure import Cell, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.groups import DeviceSetting
+from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -112,12 +113,11 @@ def large_incast(
     """Run an incast whose flows start within 100 ms; what the paper draws of it.
 
     From ``late_s`` on, when the paper says that all has converged (a run that is no longer: in its
-    second half): ``queue``, the median of the congested queue, ``mean queue``, ``worst``,
-    its 99th percentile,
-    ``rate`` and ``paused``, the senders' share of the link and of the time, ``unsteady``, the
-    standard deviation of that rate over 5 ms, ``latency``, the mean round trip in seconds.
-    ``drained``: when the queue first holds less than 250 KB after the last start; the length of
-    the run if never.
+    second half): ``queue``, the median of the congested queue, ``mean queue``, ``worst``, its 99th
+    percentile, ``rate`` and ``paused``, the senders' share of the link and of the time,
+    ``unsteady``, the standard deviation of that rate over 5 ms, ``latency``, the mean round trip
+    in seconds. ``drained``: when the queue first holds less than 250 KB after the last start; the
+    length of the run if never.
     """
     seen = probe(scenario, seed, length_ms, every_us=500, ports=[SINK], setting=setting)
     begin = late_s if length_ms > late_s * 1e3 else length_ms / 2000
@@ -125,7 +125,6 @@ def large_incast(
     line = scenario.line_rate_bps
     below = np.flatnonzero((queue < 250e3) & seen.after(0.1))
     smooth = np.convolve(seen.rate[late], np.full(10, 0.1), "valid")
-    trips = [r for r in seen.reports if r.start_ps >= begin * 1e12]
     values = {
         "queue": float(np.median(queue[late])),
         "mean queue": float(queue[late].mean()),
@@ -133,9 +132,7 @@ def large_incast(
         "rate": float(seen.rate[late].mean() / line),
         "paused": float(seen.paused[late, 1:].mean()),
         "unsteady": float(smooth.std() / line),
-        "latency": total(r.rtt_sum_ps.sum() for r in trips)
-        / max(1, total(r.rtt_count.sum() for r in trips))
-        * 1e-12,
+        "latency": _round_trip([r for r in seen.reports if r.start_ps >= begin * 1e12]),
         "drained": float(seen.time[below[0]]) if below.size else length_ms * 1e-3,
     }
     series = {
@@ -143,6 +140,12 @@ def large_incast(
         "rate": thinned(seen.time, seen.rate / line),
     }
     return Measured(values, series, seen.hops)
+
+
+def _round_trip(reports: Sequence[IntervalReport]) -> float:
+    """Return the mean over all acknowledged packets in seconds; 0 without one."""
+    packets = max(1, total(r.rtt_count.sum() for r in reports))
+    return total(r.rtt_sum_ps.sum() for r in reports) / packets * 1e-12
 
 
 def like_flows(cell: Cell, size: Size, within_us: float) -> Measured:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.knobs import expert_setting
+from dcqcn_gym.core.knobs import Setting, expert_setting
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -67,32 +68,28 @@ def measure(
     scenario = load_scenario(name)
     if interval_us is not None:
         scenario = scenario.model_copy(update={"monitor_interval_us": interval_us})
-    world = Ns3Backend() if backend is None else backend
     settings = (scenario.initial_setting(), expert_setting(scenario.line_rate_bps))
-    bridge_ms, simulator_ms, report_kb = [], [], []
-    try:
-        world.open(scenario, 1)
+    found = []
+    with closing(Ns3Backend() if backend is None else backend) as simulator:
+        simulator.open(scenario, 1)
         for step in range(WARM_UP + steps):
-            before, began = world.busy_s, time.perf_counter()
-            world.apply(settings[step % 2])
-            report = world.advance()
-            took, busy = time.perf_counter() - began, world.busy_s - before
-            if step >= WARM_UP:
-                bridge_ms.append((took - busy) * 1e3)
-                simulator_ms.append(busy * 1e3)
-                report_kb.append(_size(report) / 1e3)
+            found.append(_step(simulator, settings[step % 2]))
             if progress is not None:
                 progress(step + 1)
-    finally:
-        world.close()
+    bridge_ms, simulator_ms, report_kb = zip(*found[WARM_UP:], strict=True)
     return BridgeCost(
-        scenario.name,
-        scenario.n_hosts,
-        steps,
-        statistics.median(simulator_ms),
-        statistics.median(report_kb),
-        bridge_ms,
-    )
+        scenario.name, scenario.n_hosts, steps, statistics.median(simulator_ms),
+        statistics.median(report_kb), bridge_ms,
+    )  # fmt: skip
+
+
+def _step(simulator: Ns3Backend, setting: Setting) -> tuple[float, float, float]:
+    """Return milliseconds of the bridge and in the simulator, and the report's kilobytes."""
+    before, began = simulator.busy_s, time.perf_counter()
+    simulator.apply(setting)
+    report = simulator.advance()
+    took, busy = time.perf_counter() - began, simulator.busy_s - before
+    return (took - busy) * 1e3, busy * 1e3, _size(report) / 1e3
 
 
 def _size(report: Any) -> int:
