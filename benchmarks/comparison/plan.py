@@ -1,8 +1,8 @@
 """Tuners against each other on the same traffic: which runs there are, and how they are made.
 
-Every tuner runs on every scenario with every seed; what it recommends then runs on fresh seeds,
-the same for all tuners. Each run is an event log of its own under the output directory, so an
-interrupted comparison goes on where it stopped, and the number of workers changes no result.
+The runs are those of a :class:`~dcqcn_gym.benchmarks.study.plan.Study` of the tuners without
+arguments. Here is what only a comparison has: a plan that grows with what is given later, and
+tuners of "all" that cannot run here.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from dcqcn_gym.benchmarks.study.plan import Study, in_turn
+from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError, quote
 from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run, write_json
-from dcqcn_gym.runs.loop import RunSpec
 from dcqcn_gym.runs.recorded import check_same
-from dcqcn_gym.runs.rows import Row, check_runs, label, load_scenarios, unique
+from dcqcn_gym.runs.rows import label
 from dcqcn_gym.runs.trials import Trial
 from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.tuners import TUNERS
@@ -76,10 +76,23 @@ class Plan:
         """Where tuners run."""
         return Hosting() if self.deadline_s is None else Hosting(self.deadline_s)
 
-    def spec(self, scenario: Scenario, row: Row, seed: int) -> RunSpec:
-        """Return one run."""
-        spec = row.spec(scenario, seed, self.intervals, self.backend)
-        return replace(spec, hosting=self.hosting)
+    @property
+    def study(self) -> Study:
+        """Its runs; ConfigError if two scenarios or two tuners would share a folder."""
+        data = {
+            "description": "tuners on the same traffic",
+            "intervals": self.intervals,
+            "seeds": self.seeds,
+            "fresh_seeds": self.eval_seeds,
+            "fresh_intervals": self.eval_intervals,
+            "cases": [{"scenario": name} for name in self.scenarios],
+            "entries": [
+                {"name": label(tuner), "tuner": tuner, "backend": self.backend}
+                for tuner in self.tuners
+            ],
+            "tables": [{"kind": "fresh"}],
+        }
+        return validate(data, Study, source="compare")
 
     def command(self, out: Path, workers: int | None = None) -> str:
         """Return the command that makes this comparison."""
@@ -99,26 +112,8 @@ class Plan:
 
 
 def jobs(plan: Plan, out: Path) -> list[Trial]:
-    """Return every trial: seed by seed, so that a comparison cut short holds whole seeds.
-
-    Raises ConfigError if two scenarios or two tuners would share a folder.
-    """
-    runs = len(plan.scenarios) * len(plan.tuners) * plan.seeds * (1 + plan.eval_seeds)
-    check_runs(runs, f"{len(plan.tuners)} tuners with {plan.seeds} seeds and what they recommend")
-    scenarios = load_scenarios(plan.scenarios)
-    rows = [Row(tuner) for tuner in plan.tuners]
-    unique("tuner", [(row.tuner, row.name, row.tuner) for row in rows])
-    return [
-        Trial(
-            plan.spec(scenario, row, seed),
-            out / scenario.name / row.name,
-            plan.eval_seeds,
-            plan.eval_intervals,
-        )
-        for seed in range(1, plan.seeds + 1)
-        for scenario in scenarios
-        for row in rows
-    ]
+    """Return every trial, seed by seed."""
+    return in_turn(plan.study.trials(out, plan.hosting))
 
 
 def prepare(
@@ -214,12 +209,14 @@ def _available(plan: Plan) -> tuple[Plan, list[str]]:
     others run. Our own tuners have to run.
     """
     kept, notes = list(plan.tuners), []
-    first = load_scenario(plan.scenarios[0])
-    for tuner in plan.tuners:
+    for place, trial in enumerate(jobs(replace(plan, seeds=1), Path())):
+        tuner = trial.spec.tuner
+        ours = tuner in TUNERS.builtin
+        if tuner not in kept or (not ours and place >= len(plan.tuners)):
+            continue
         try:
-            plan.spec(first, Row(tuner), 1).check()
+            trial.spec.check()
         except DcqcnGymError as error:
-            ours = tuner in TUNERS.builtin
             TUNERS.check_name(tuner)  # a misspelt name is no broken plug-in
             if ours and not (plan.everything and isinstance(error, MissingExtraError)):
                 raise
@@ -228,9 +225,4 @@ def _available(plan: Plan) -> tuple[Plan, list[str]]:
                 notes.append(f"{tuner} was left out: {error}")
             else:
                 notes.append(f"{tuner} cannot start: {error}")
-    for name in plan.scenarios[1:]:
-        scenario = load_scenario(name)
-        for tuner in kept:
-            if tuner in TUNERS.builtin:
-                plan.spec(scenario, Row(tuner), 1).check()
     return replace(plan, tuners=tuple(kept)), notes

@@ -72,5 +72,5 @@ class LeaderboardFile(ShortDumpModel):
         first, count = self.share
         if first >= count:
             raise ConfigError(f"share = {list(self.share)}; expected [i, n] with i below n")
-        unique("tuner", [(one.tuner, one.name, one) for one in self.entries])
+        unique("tuners", [(one.tuner, one.name, one) for one in self.entries])
         return self

@@ -292,7 +292,7 @@ def start_leaderboard(
     if (out / LEADERBOARD_FILE).exists() and not force:
         board = _added(open_leaderboard(out), board)
     unique(
-        "entry",
+        "entries",
         [(entry.tuner, entry.name, (entry.tuner, entry.changes)) for entry in board.entries],
     )
     for entry in board.entries:

@@ -25,14 +25,17 @@ from dcqcn_gym.runs.rows import (
     changed_scenario,
     check_runs,
     evaluation_seeds,
+    unique,
 )
 from dcqcn_gym.runs.trials import Trial, carry_out
+from dcqcn_gym.runs.tuner_host import Hosting
 
-__all__ = ["Case", "Entry", "Study", "TableOf", "load_study", "produce", "study_names"]
+__all__ = ["Case", "Entry", "Study", "TableOf", "in_turn", "load_study", "produce",
+           "study_names"]  # fmt: skip
 
 STUDIES = CONFIGS / "studies"
 PLAN_FILE = "study.json"
-Count = Annotated[int, Field(ge=1, le=10**6)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
 Seeds = Annotated[int, Field(ge=1, le=999)]
 
 
@@ -102,13 +105,8 @@ class Study(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for what, names in (
-            ("case", [case.folder for case in self.cases]),
-            ("entry", [_folder(entry.name) for entry in self.entries]),
-        ):
-            if len(set(names)) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                raise ConfigError(f"{what} {twice!r} is there twice; give each a name of its own")
+        unique("cases", [(c.scenario, c.folder, c.loaded.model_dump_json()) for c in self.cases])
+        unique("entries", [(e.row.tuner, _folder(e.name), e.row) for e in self.entries])
         last = self.every_seed[-1]
         if self.traffic == "fresh" and last >= FIRST_TRAINING_SEED:
             raise ConfigError(
@@ -140,28 +138,26 @@ class Study(StrictModel):
         """How many seeds an entry is judged on."""
         return self.seeds * (self.fresh_seeds or 1)
 
-    def trials(self, out: Path) -> dict[tuple[str, str], list[Trial]]:
-        """Return the runs of each case and entry by their titles, a trial per seed."""
+    def trials(
+        self, out: Path, hosting: Hosting | None = None
+    ) -> dict[tuple[str, str], list[Trial]]:
+        """Return the runs of each case and entry by their titles, a trial per seed.
+
+        ``hosting`` says where tuners run, if not as usual.
+        """
         found = {}
         for case in self.cases:
             scenario, place = case.loaded, out / case.folder
             for entry in self.entries:
                 folder = place / _folder(entry.name)
-                found[case.title, entry.name] = self._trials(scenario, entry, folder)
+                spec = entry.row.spec(scenario, 0, self.intervals, entry.backend)
+                spec = replace(spec, hosting=hosting or spec.hosting)
+                found[case.title, entry.name] = [
+                    Trial(replace(spec, seed=seed), folder, self.fresh_seeds,
+                          self.fresh_intervals, entry.fresh_backend)
+                    for seed in self.every_seed
+                ]  # fmt: skip
         return found
-
-    def _trials(self, scenario: Scenario, entry: Entry, folder: Path) -> list[Trial]:
-        spec = entry.row.spec(scenario, 0, self.intervals, entry.backend)
-        return [
-            Trial(
-                replace(spec, seed=seed),
-                folder,
-                self.fresh_seeds,
-                self.fresh_intervals,
-                entry.fresh_backend,
-            )
-            for seed in self.every_seed
-        ]
 
 
 class StudyFile(StrictModel):
@@ -199,13 +195,15 @@ def produce(
     trials = study.trials(out)
     for several in trials.values():
         several[0].spec.check()
-    # seed by seed, so that a study cut short holds whole seeds
-    todo: Sequence[Trial] = [trial for of_seed in zip(*trials.values(), strict=True)
-                             for trial in of_seed]  # fmt: skip
     out.mkdir(parents=True, exist_ok=True)
     _forget_others(study, out, trials)
-    raise_failures(carry_out(todo, workers, progress))
+    raise_failures(carry_out(in_turn(trials), workers, progress))
     return trials
+
+
+def in_turn(trials: Mapping[tuple[str, str], Sequence[Trial]]) -> list[Trial]:
+    """Return all trials seed by seed, so that a study cut short holds whole seeds."""
+    return [trial for of_seed in zip(*trials.values(), strict=True) for trial in of_seed]
 
 
 def _forget_others(

@@ -127,8 +127,8 @@ def test_the_untrained_network_is_where_a_training_begins() -> None:
     ("values", "said"),
     [
         ({"entries": [{"name": "parleon"}]}, "did you mean 'paraleon'"),
-        ({"entries": [{"name": "a"}, {"name": "a"}]}, "entry 'a' is there twice"),
-        ({"cases": [*MINI, *MINI]}, "case 'mini-fb-hadoop' is there twice"),
+        ({"entries": [{"name": "a"}, {"name": "a"}]}, "both called 'a' and are the same"),
+        ({"cases": [*MINI, *MINI]}, "both called 'mini-fb-hadoop' and are the same"),
         ({"tables": [{"kind": "fresh", "against": ["expart"]}]}, "did you mean 'expert'"),
         ({"seeds": 999, "fresh_seeds": 999}, "are .* runs; expected at most"),
         ({"cases": [{"scenario": "mini-storm", "changes": {"swich": {}}}]}, "unknown key 'swich'"),

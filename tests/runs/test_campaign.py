@@ -199,11 +199,11 @@ def test_a_row_is_a_tuner_and_what_it_changes(tmp_path: Path) -> None:
 
 
 def test_names_are_unique_by_content() -> None:
-    unique("tuner", [("a/t.py:T", "t-T", 1), ("b/u.py:T", "u-T", 2)])
+    unique("tuners", [("a/t.py:T", "t-T", 1), ("b/u.py:T", "u-T", 2)])
     with pytest.raises(ConfigError, match=r"'a/t.py:T' and 'b/t.py:T' .* differ: rename one"):
-        unique("tuner", [("a/t.py:T", "t-T", 1), ("b/t.py:T", "t-T", 2)])
+        unique("tuners", [("a/t.py:T", "t-T", 1), ("b/t.py:T", "t-T", 2)])
     with pytest.raises(ConfigError, match="are the same: give one"):
-        unique("scenario", [("mini", "mini", 1), ("./mini.toml", "mini", 1)])
+        unique("scenarios", [("mini", "mini", 1), ("./mini.toml", "mini", 1)])
 
 
 @pytest.mark.parametrize(

@@ -147,11 +147,11 @@ def check_runs(runs: int, asked: str) -> None:
 def load_scenarios(names: Iterable[str]) -> list[Scenario]:
     """Load scenarios; ConfigError if two have one name."""
     found = [(text, load_scenario(text)) for text in names]
-    unique("scenario", [(text, one.name, one.model_dump_json()) for text, one in found])
+    unique("scenarios", [(text, one.name, one.model_dump_json()) for text, one in found])
     return [scenario for _, scenario in found]
 
 
-def unique(kind: str, found: Iterable[tuple[str, str, object]]) -> None:
+def unique(kinds: str, found: Iterable[tuple[str, str, object]]) -> None:
     """Raise ConfigError if two of ``found`` (what was given, its name, its content) share a name.
 
     Their logs would lie in one folder and overwrite each other.
@@ -162,6 +162,6 @@ def unique(kind: str, found: Iterable[tuple[str, str, object]]) -> None:
             other, before = seen[name]
             what = "are the same: give one" if before == content else "differ: rename one"
             raise ConfigError(
-                f"{kind}s {other!r} and {given!r} are both called {name!r} and {what} of them"
+                f"{kinds} {other!r} and {given!r} are both called {name!r} and {what} of them"
             )
         seen[name] = given, content
