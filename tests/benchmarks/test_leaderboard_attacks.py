@@ -349,7 +349,7 @@ def test_a_verdict_that_comes_with_a_submission_counts_for_nothing(
 
 Spoil = Callable[[dict[str, Any]], object]
 RESULTS: dict[str, tuple[Spoil, str]] = {
-    "a key": (lambda value: [value.pop(key) for key in list(value)], "schema: this key is missing"),
+    "a key": (lambda value: [value.pop(key) for key in list(value)], "entry: this key is missing"),
     "another entry": (lambda value: value.update(entry=1), "entry = 1: expected a valid string"),
     "a stage": (lambda value: value.pop("final"), "final: this key is missing"),
     "a name": (
