@@ -6,15 +6,10 @@ import sys
 
 import typer
 
-from dcqcn_gym.benchmarks.commands.agents import agents
-from dcqcn_gym.benchmarks.commands.cost import cost
 from dcqcn_gym.benchmarks.commands.directions import directions
-from dcqcn_gym.benchmarks.commands.engine import engine, schemes
-from dcqcn_gym.benchmarks.commands.fleet import fleet
 from dcqcn_gym.benchmarks.commands.leaderboard import commit, keep, rerun, reveal, withdraw
 from dcqcn_gym.benchmarks.commands.leaderboard import cost as leaderboard_cost
 from dcqcn_gym.benchmarks.commands.monitor import monitor
-from dcqcn_gym.benchmarks.commands.ns3 import ns3
 from dcqcn_gym.benchmarks.commands.papers import confirm, pages
 from dcqcn_gym.benchmarks.commands.papers import rerun as papers_rerun
 from dcqcn_gym.benchmarks.commands.study import study
@@ -23,7 +18,7 @@ from dcqcn_gym.runs.command_line import run_command
 __all__ = ["app"]
 
 app = typer.Typer(help="What maintainers measure.", no_args_is_help=True, add_completion=False)
-for command in (engine, schemes, cost, ns3, agents, monitor, directions, study, fleet):  # fmt: skip
+for command in (monitor, directions, study):
     app.command()(command)
 papers = typer.Typer(name="papers", help="Results of the papers' figures.", no_args_is_help=True)
 for one in (papers_rerun, pages, confirm):

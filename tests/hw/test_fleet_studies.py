@@ -6,13 +6,14 @@ import shutil
 import socket
 from pathlib import Path
 
+import fleet_bytes
+import fleet_same
 import pytest
 from fabrics import SMALL
+from fleet_same import compare_logs
 from scale import COLUMNS, measure, nic_agents
+from tcp_bytes import Carried, carried, read_ss
 
-from dcqcn_gym.benchmarks import fleet_bytes, fleet_same
-from dcqcn_gym.benchmarks.fleet_same import compare_logs
-from dcqcn_gym.benchmarks.tcp_bytes import Carried, carried, read_ss
 from dcqcn_gym.core.errors import BackendError
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.hw.controller import Controller

@@ -3,7 +3,7 @@
 PARALEON tunes a scenario twice: on ``native-devices`` (the engine behind the devices' roundings)
 and over controller, gRPC, agents, files and Redis on the digital fabric. From the second line on
 (the first names the backend) the two logs must be the same: every setting, every figure, what is
-recommended. ``python -m dcqcn_gym.benchmarks fleet same --write docs/results.md``.
+recommended. ``python tests/hw/fleet_study.py same --write docs/results.md``.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def markdown(scenario: str, intervals: int, same: Same) -> str:
         f"{same.seconds_an_interval:.1f}",
     )  # fmt: skip
     return (
-        f"`python -m dcqcn_gym.benchmarks fleet same --scenario {scenario} "
+        f"`python tests/hw/fleet_study.py same --scenario {scenario} "
         f"--intervals {intervals}`, "
         f"seed {SEED}:\n\n{Table(columns, [row]).markdown()}\n"
     )

@@ -57,7 +57,7 @@ def measure(
     *,
     interval_us: float | None = None,
     backend: Ns3Backend | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> BridgeCost:
     """Step a scenario (at its interval, or another one) and time the bridge.
 

@@ -2,7 +2,7 @@
 
 The settings that PARALEON chooses go out over the digital fabric, and counters come back; the
 kernel's figures of every connection are read between.
-``python -m dcqcn_gym.benchmarks fleet bytes``.
+``python tests/hw/fleet_study.py bytes``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dcqcn_gym.benchmarks.fleet_same import SEED, native_log
-from dcqcn_gym.benchmarks.tcp_bytes import Carried, carried
+from fleet_same import SEED, native_log
+from tcp_bytes import Carried, carried
+
 from dcqcn_gym.core.groups import DeviceSetting, setting_of
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.hardware import HardwareBackend
@@ -137,7 +138,7 @@ def markdown(scenario: str, intervals: int, costs: Sequence[Cost]) -> str:
         for c in costs
     ]
     return (
-        f"`python -m dcqcn_gym.benchmarks fleet bytes --scenario {scenario} "
+        f"`python tests/hw/fleet_study.py bytes --scenario {scenario} "
         f"--intervals {intervals}`, "
         f"seed {SEED}, mean of a device:\n\n{Table(columns, rows).markdown()}\n"
     )

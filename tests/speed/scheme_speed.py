@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dcqcn_gym.benchmarks.speed.engine import JOBS, JobResult, run_once
+from engine_speed import JOBS, JobResult, run_once
+
 from dcqcn_gym.core.knobs import schemes
 from dcqcn_gym.runs.table import Table
 

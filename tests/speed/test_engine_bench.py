@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from dcqcn_gym.benchmarks.speed.engine import (
+from engine_speed import (
     JOBS,
     JobResult,
     engines,
@@ -12,7 +11,8 @@ from dcqcn_gym.benchmarks.speed.engine import (
     monitor_costs,
     run_job,
 )
-from dcqcn_gym.benchmarks.speed.schemes import Speed, measure_schemes, table
+from scheme_speed import Speed, measure_schemes, table
+
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.knobs import schemes
 

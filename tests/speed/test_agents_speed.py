@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from agents_speed import agents_speed
+from measure import app
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.speed.agents import agents_speed
 from dcqcn_gym.core.errors import ConfigError
-from programs import program_of
 
 
 def test_a_measurement_counts_agents_steps_and_the_engine() -> None:
@@ -23,8 +23,8 @@ def test_a_measurement_counts_agents_steps_and_the_engine() -> None:
 
 
 def test_the_command_prints_a_line_per_kind() -> None:
-    words = ["benchmarks", "agents", "--scenario", "mini-llm-alltoall", "--steps", "2", "--json"]
-    done = CliRunner().invoke(*program_of(words))
+    words = ["agents", "--scenario", "mini-llm-alltoall", "--steps", "2", "--json"]
+    done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
     assert [(row["kind"], row["agents"]) for row in rows] == [

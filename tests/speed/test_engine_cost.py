@@ -9,10 +9,11 @@ from typer.testing import CliRunner
 
 pytest.importorskip("dcqcn_gym._core")
 
+from measure import app
+from scheme_cost import cost_of, markdown
+
 from dcqcn_gym import _core
-from dcqcn_gym.benchmarks.speed.cost import cost_of, markdown
 from dcqcn_gym.core.knobs import schemes
-from programs import program_of
 
 
 @pytest.mark.parametrize("scheme", schemes())
@@ -43,5 +44,5 @@ def test_the_table_of_the_docs_has_every_scheme() -> None:
 
 
 def test_an_unknown_scheme_is_refused() -> None:
-    done = CliRunner().invoke(*program_of(["benchmarks", "cost", "--scheme", "dcqn"]))
+    done = CliRunner().invoke(app, ["cost", "--scheme", "dcqn"])
     assert done.exit_code != 0

@@ -259,7 +259,7 @@ def _timed(threads: Sequence[threading.Thread]) -> float:
     return time.perf_counter() - begin
 
 
-Progress = Callable[[str], None]
+Progress = Callable[[str], object]
 
 
 def measure(
