@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
-from dcqcn_gym.core.config import StrictModel, load_json
+from dcqcn_gym.core.config import StrictModel, load_json, validate
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.runs.log import write_json
@@ -32,6 +32,7 @@ __all__ = [
     "files_digest",
     "read_verification",
     "verdict_file",
+    "verdict_of",
     "write_verification",
 ]
 
@@ -55,49 +56,22 @@ CONVICTING = ("below-on-fresh-seeds", "below-on-final")
 MOST_BYTES = 2**20
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(StrictModel):
     """Something that a reader of the entry should know: a ``name`` to show, and a sentence."""
 
-    name: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What was found. ``status`` is one of :data:`STATUSES`.
-
-    ``day`` is as the verifier gave it (YYYY-MM-DD), ``files_sha256`` the digest of the submission's
-    list of files, ``salt`` what the fresh seeds were drawn from. ``checked`` counts what was done,
-    ``scores`` holds S by name (``reported``, ``fresh``, ``final``), each with ``value``, ``low``
-    and ``high``, ``flags`` by the same names the safety flags that are up on a scenario. Empty
-    where it was not done.
-    """
-
-    status: str
-    day: str = ""
-    files_sha256: str = ""
-    salt: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    platform: Mapping[str, str] = field(default_factory=dict)
-    checked: Mapping[str, int] = field(default_factory=dict)
-    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    flags: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    findings: Sequence[Finding] = ()
-
-    @property
-    def convicted(self) -> bool:
-        """True if what was found takes the rank: lower or harmful where its authors were not."""
-        return any(self.flags.values()) or any(one.name in CONVICTING for one in self.findings)
-
-
-class _Finding(StrictModel):
     name: str = Field(max_length=80)
     text: str = Field(max_length=4000)
 
 
-class _File(StrictModel):
-    """The file; its fields are those of :class:`Verification`."""
+class Verification(StrictModel):
+    """What was found, as its file holds it. ``status`` is one of :data:`STATUSES`.
+
+    ``date`` is as the verifier gave it (YYYY-MM-DD), ``files_sha256`` the digest of the
+    submission's list of files, ``salt`` what the fresh seeds were drawn from. ``checked`` counts
+    what was done, ``scores`` holds S by name (``reported``, ``fresh``, ``final``), each with
+    ``value``, ``low`` and ``high``, ``flags`` by the same names the safety flags that are up on a
+    scenario. Empty where it was not done.
+    """
 
     schema_version: int = Field(alias="schema", ge=SCHEMA, le=SCHEMA)
     status: str = Field(pattern=f"^({'|'.join(STATUSES)})$")
@@ -109,7 +83,22 @@ class _File(StrictModel):
     checked: dict[str, int]
     scores: dict[str, dict[str, float]]
     flags: dict[str, dict[str, list[str]]]
-    findings: list[_Finding]
+    findings: tuple[Finding, ...]
+
+    @property
+    def convicted(self) -> bool:
+        """True if what was found takes the rank: lower or harmful where its authors were not."""
+        return any(self.flags.values()) or any(one.name in CONVICTING for one in self.findings)
+
+
+def verdict_of(status: str, **found: Any) -> Verification:
+    """Return a verdict with what was found, empty in all other fields."""
+    texts = dict.fromkeys(("date", "files_sha256", "salt"), "")
+    tables: dict[str, object] = {
+        name: {} for name in ("versions", "platform", "checked", "scores", "flags")
+    }
+    empty = {"schema": SCHEMA, **texts, **tables, "findings": ()}
+    return validate({**empty, "status": status, **found}, Verification, source="verdict")
 
 
 def checked_date(text: str) -> str:
@@ -134,26 +123,9 @@ def verdict_file(verdicts: Path, suite: str, entry: str) -> Path:
 
 def write_verification(path: Path, found: Verification) -> Path:
     """Write a verdict to its file; return the path."""
+    checked_date(found.date)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(
-        path,
-        {
-            "schema": SCHEMA,
-            "status": found.status,
-            "date": checked_date(found.day),
-            "files_sha256": found.files_sha256,
-            "salt": found.salt,
-            "versions": dict(found.versions),
-            "platform": dict(found.platform),
-            "checked": dict(found.checked),
-            "scores": {name: dict(score) for name, score in found.scores.items()},
-            "flags": {
-                name: {scenario: list(flags) for scenario, flags in up.items()}
-                for name, up in found.flags.items()
-            },
-            "findings": [{"name": one.name, "text": one.text} for one in found.findings],
-        },
-    )
+    write_json(path, found.model_dump(mode="json", by_alias=True))
     return path
 
 
@@ -164,13 +136,9 @@ def read_verification(path: Path, digest: str) -> Verification:
     Raises ConfigError for a file that is none.
     """
     if not path.exists():
-        return Verification("self-reported")
-    found = load_json(path, _File, MOST_BYTES)
+        return verdict_of("self-reported")
+    found = load_json(path, Verification, MOST_BYTES)
     if found.status != "withdrawn" and found.files_sha256 != digest:
         text = f"the files are not those that were found {found.status} on {found.date}"
-        return Verification("self-reported", findings=(Finding("changed", text),))
-    return Verification(
-        found.status, found.date, found.files_sha256, found.salt, found.versions, found.platform,
-        found.checked, found.scores, found.flags,
-        tuple(Finding(one.name, one.text) for one in found.findings),
-    )  # fmt: skip
+        return verdict_of("self-reported", findings=[Finding(name="changed", text=text)])
+    return found

@@ -44,6 +44,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     files_digest,
     read_verification,
     verdict_file,
+    verdict_of,
     write_verification,
 )
 from dcqcn_gym.core.errors import ConfigError, RunError
@@ -228,9 +229,9 @@ class _Case:
     def verdict(self) -> Verification:
         """Return what has been found."""
         status = "self-reported" if self.problem else "verified"
-        return Verification(
-            status=status if self.reproduced else "irreproducible",
-            day=self.by.day,
+        return verdict_of(
+            status if self.reproduced else "irreproducible",
+            date=self.by.day,
             files_sha256=self.digest,
             salt=self.by.salt,
             versions={
@@ -252,7 +253,7 @@ class _Case:
         return {"workers": by.workers, "executor": by.executor, "progress": by.progress}
 
     def _note(self, name: str, text: str) -> None:
-        self.findings.append(Finding(name, text[:4000]))
+        self.findings.append(Finding(name=name, text=text[:4000]))
 
     def _unpack(self, board: Leaderboard) -> None:
         """Lay the submitted logs as `bench run` does; ConfigError unless they are all there."""
@@ -358,7 +359,7 @@ def _refuse_withdrawn(folder: Path, before: Verification) -> None:
     if before.status == "withdrawn":
         why = "; ".join(one.text for one in before.findings)
         raise RunError(
-            f"{folder}: was withdrawn on {before.day} ({why}) and is not verified again; a better "
+            f"{folder}: was withdrawn on {before.date} ({why}) and is not verified again; a better "
             "entry gets another name"
         )
 
@@ -366,8 +367,9 @@ def _refuse_withdrawn(folder: Path, before: Verification) -> None:
 def withdraw(folder: Path, verdicts: Path, day: str, reason: str) -> Verification:
     """Mark a submission as withdrawn among the verdicts, for a reason that its page shows."""
     submission = open_submission(folder)
-    found = Verification(
-        "withdrawn", day, files_digest(folder), findings=(Finding("withdrawn", reason),)
-    )
+    found = verdict_of(
+        "withdrawn", date=day, files_sha256=files_digest(folder),
+        findings=[Finding(name="withdrawn", text=reason[:4000])],
+    )  # fmt: skip
     write_verification(_verdict_on(submission, verdicts), found)
     return found

@@ -39,7 +39,7 @@ from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.benchmarks.leaderboard.submission import write_list
 from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
-from dcqcn_gym.benchmarks.leaderboard.verification import VERIFICATION_FILE, Verification
+from dcqcn_gym.benchmarks.leaderboard.verification import VERIFICATION_FILE, verdict_of
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError
 from dcqcn_gym.runs.rows import Row
 
@@ -341,7 +341,7 @@ def test_a_verdict_that_comes_with_a_submission_counts_for_nothing(
         entry = shown.entry("random")
         assert entry is not None
         assert entry.submitted
-        assert entry.verification == Verification("self-reported")
+        assert entry.verification == verdict_of("self-reported")
     verified(forged, suite, verdicts=tmp_path / "ours")
     (shown,) = load_suites([board.out, forged], tmp_path / "ours")
     assert [entry.verification.status for entry in shown.entries if entry.submitted] == ["verified"]

@@ -372,7 +372,7 @@ def test_withdrawn(suite: str, bad: Path) -> None:
     assert "withdrawn: taken back" in done.output
     path = verdict_file(verdicts(bad), "tiny", "random")
     found = read_verification(path, files_digest(bad))
-    assert (found.status, found.day, found.findings[0].text) == ("withdrawn", DAY, "a bug in it")
+    assert (found.status, found.date, found.findings[0].text) == ("withdrawn", DAY, "a bug in it")
     before = path.read_bytes()
     with pytest.raises(RunError, match=rf"was withdrawn on {DAY} \(a bug in it\) and is not verif"):
         verified(bad, suite)

@@ -37,9 +37,9 @@ from dcqcn_gym.benchmarks.leaderboard.submit import Author, submit
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.benchmarks.leaderboard.verification import (
     Finding,
-    Verification,
     files_digest,
     verdict_file,
+    verdict_of,
     write_verification,
 )
 from dcqcn_gym.cli import app
@@ -91,9 +91,9 @@ def given(calm: Path, tmp_path: Path) -> Path:
 
 def judged(folder: Path, *findings: str, **more: Any) -> Path:
     """Write a verdict of ``verified`` with findings; return the folder of verdicts."""
-    found = Verification(
-        "verified", DAY, files_digest(folder), "salt",
-        findings=tuple(Finding(name, "a sentence") for name in findings), **more,
+    found = verdict_of(
+        "verified", date=DAY, files_sha256=files_digest(folder), salt="salt",
+        findings=[Finding(name=name, text="a sentence") for name in findings], **more,
     )  # fmt: skip
     write_verification(verdict_file(verdicts(folder), "tiny", "mine-Mine"), found)
     return verdicts(folder)

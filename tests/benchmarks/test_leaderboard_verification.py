@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     files_digest,
     read_verification,
     verdict_file,
+    verdict_of,
     write_verification,
 )
 from dcqcn_gym.core.errors import ConfigError
@@ -29,10 +29,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def found(folder: Path, status: str = "verified") -> Verification:
-    return Verification(
-        status, "2026-11-22", files_digest(folder), "salt", {"dcqcn_gym": "0.1.0"},
-        {"system": "Linux"}, {"replayed": 12}, {"fresh": {"value": 0.1, "low": 0.0, "high": 0.2}},
-        {"fresh": {"00-steady": ["goodput"]}}, (Finding("below-on-final", "S is lower there"),),
+    return verdict_of(
+        status, date="2026-11-22", files_sha256=files_digest(folder), salt="salt",
+        versions={"dcqcn_gym": "0.1.0"}, platform={"system": "Linux"}, checked={"replayed": 12},
+        scores={"fresh": {"value": 0.1, "low": 0.0, "high": 0.2}},
+        flags={"fresh": {"00-steady": ["goodput"]}},
+        findings=[Finding(name="below-on-final", text="S is lower there")],
     )  # fmt: skip
 
 
@@ -45,7 +47,7 @@ def verdict(folder: Path) -> Path:
 
 
 def test_a_submission_without_the_file_is_self_reported(folder: Path) -> None:
-    assert read(folder) == Verification("self-reported")
+    assert read(folder) == verdict_of("self-reported")
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -65,7 +67,7 @@ def test_it_holds_for_the_files_that_were_verified_alone(folder: Path) -> None:
 
 
 def test_what_was_withdrawn_stays_so(folder: Path) -> None:
-    write_verification(verdict(folder), replace(found(folder, "withdrawn")))
+    write_verification(verdict(folder), found(folder, "withdrawn"))
     (folder / FILES).write_text('{"files": {"plugin/other.py": {}}}')
     assert read(folder).status == "withdrawn"
 

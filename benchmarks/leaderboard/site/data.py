@@ -24,6 +24,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     files_digest,
     read_verification,
     verdict_file,
+    verdict_of,
 )
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, quote
@@ -203,7 +204,7 @@ def submitted_entry(folder: Path, verdicts: Path | None) -> tuple[str, str, Site
     about = submission.about
     line = read_result(submission)
     digest = files_digest(folder)
-    verification = Verification("self-reported")
+    verification = verdict_of("self-reported")
     built_in, authors = about.tuner in TUNERS.builtin, ", ".join(about.authors)
     if verdicts is not None:
         verification = read_verification(verdict_file(verdicts, about.suite, about.name), digest)
@@ -261,7 +262,7 @@ def _read(folder: Path) -> SiteSuite:
                 details=figures["entries"].get(line.entry, {}),
                 tuner=data.tuners[line.entry].model_dump(),
                 versions=data.versions,
-                verification=Verification("self-reported"),
+                verification=verdict_of("self-reported"),
                 folder=folder,
                 cost=costs.get(line.entry, {}),
                 asked=asked,
