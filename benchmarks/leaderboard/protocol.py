@@ -26,13 +26,13 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.sums import count, total
-from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.log import write_atomically, write_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import cpu_count
 from dcqcn_gym.runs.recorded import Ran, RunJob
 from dcqcn_gym.runs.rows import Row, changed_scenario, check_runs, unique
+from dcqcn_gym.runs.trials import carry_out_all
 from dcqcn_gym.runs.tuner_host import Hosting
 
 __all__ = [
@@ -76,7 +76,7 @@ class Attempt:
         return f"{self.entry.name} on {self.scenario.name}, repetition {self.repetition}"
 
     @property
-    def online(self) -> RunJob:
+    def tuned(self) -> RunJob:
         """The run in which the entry tunes."""
         words = self._words
         spec = self.entry.spec(
@@ -91,8 +91,17 @@ class Attempt:
     def final(self, setting: DeviceSetting) -> RunJob:
         """Return the run of what the online run recommends, on fresh traffic."""
         fresh = seed(*self._words, "final")
-        spec = self.online.spec.with_setting(setting, fresh, self.suite.file.final_intervals)
+        spec = self.tuned.spec.with_setting(setting, fresh, self.suite.file.final_intervals)
         return RunJob(spec, self._log("final"), f"{self.title}, final", self._log("timing-final"))
+
+    def judged(self, setting: DeviceSetting) -> list[RunJob]:
+        """Return the final run as :mod:`~dcqcn_gym.runs.trials` asks for it."""
+        return [self.final(setting)]
+
+    @property
+    def fresh(self) -> list[Path]:
+        """The log of the final run."""
+        return [self._log("final")]
 
     @property
     def timings(self) -> tuple[Path, Path]:
@@ -221,24 +230,9 @@ class Leaderboard:
         attempts = self.own_attempts
         if self.salt:  # a plug-in shall not know by its turn what it meets
             attempts = shuffled(attempts, self.salt, "order")
-        by_log = {attempt.online.path: attempt for attempt in attempts}
-        for attempt in attempts:
-            attempt.folder.mkdir(parents=True, exist_ok=True)
-
         clock = _Clock()
-
-        def then(job: RunJob, ran: Ran) -> list[RunJob]:
-            clock.count(ran.timing)
-            attempt = by_log.get(job.path)
-            return [] if attempt is None else [attempt.final(ran.recommended)]
-
-        failed = campaign.carry_out(
-            [attempt.online for attempt in attempts],
-            workers=workers,
-            executor=executor,
-            then=then,
-            expected=2 * len(attempts),
-            progress=progress,
+        failed = carry_out_all(
+            attempts, workers=workers, executor=executor, progress=progress, made=clock.count
         )
         own = workers or cpu_count() if executor is None else None
         clock.write(self.out / CAMPAIGNS_FILE, own)
@@ -252,10 +246,10 @@ class _Clock:
         self._began = time.perf_counter()
         self._runs: list[Timing] = []
 
-    def count(self, timing: Timing) -> None:
+    def count(self, ran: Ran) -> None:
         """Add a run, unless it was there already."""
-        if timing.intervals:
-            self._runs.append(timing)
+        if ran.timing.intervals:
+            self._runs.append(ran.timing)
 
     def write(self, path: Path, workers: int | None) -> None:
         """Add what was made to the file of earlier calls; None: by an executor from outside."""
@@ -296,7 +290,7 @@ def start_leaderboard(
         [(entry.tuner, entry.name, (entry.tuner, entry.changes)) for entry in board.entries],
     )
     for entry in board.entries:
-        Attempt(found, found.file.scenarios[0], entry, 0, out).online.spec.check()
+        Attempt(found, found.file.scenarios[0], entry, 0, out).tuned.spec.check()
     header = board.check().header()
     if force and (out / RUNS_FOLDER).is_dir():
         shutil.rmtree(out / RUNS_FOLDER)

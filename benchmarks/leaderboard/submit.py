@@ -98,7 +98,7 @@ def _write_logs(board: Leaderboard, entry: Row, out: Path) -> None:
     """Add the logs to the other files, and the list of all."""
     for attempt in board.attempts(entry):
         for log in attempt.logs:
-            _check_header(log, attempt.online.spec.header())
+            _check_header(log, attempt.tuned.spec.header())
             data = pack(read_file(log, MOST_LOG_BYTES))
             _write(out / log_name(attempt.scenario.name, log), data)
     write_list(out)

@@ -272,7 +272,7 @@ class _Case:
             log.write_bytes(self.submission.read_log(name))
 
     def _replay(self, ours: Attempt, theirs: Attempt, stage: int) -> ReplayJob:
-        job = ours.online
+        job = ours.tuned
         if stage:
             job = ours.final(setting_of(end_of(theirs.logs[0])["recommended"]))
         shown = str(self.submission.folder / log_name(ours.scenario.name, ours.logs[stage]))
@@ -289,7 +289,7 @@ class _Case:
         attempts = board.attempts()
         for attempt in attempts:
             attempt.folder.mkdir(parents=True, exist_ok=True)
-        failed = self.by.carry_out([attempt.online for attempt in attempts])
+        failed = self.by.carry_out([attempt.tuned for attempt in attempts])
         for attempt in attempts:
             path = attempt.logs[0]
             said = failed.get(path)

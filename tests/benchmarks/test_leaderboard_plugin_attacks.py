@@ -252,7 +252,7 @@ def test_a_salt_draws_other_traffic_in_another_order(tmp_path: Path) -> None:
         done: list[str] = []
         board.carry_out(executor=Here(), progress=lambda d, done=done: done.append(d.job.name))  # type: ignore[misc]
         orders.append([name for name in done if "final" not in name])
-        ours = [[a.online.spec for a in board.attempts(entry)] for entry in entries]
+        ours = [[a.tuned.spec for a in board.attempts(entry)] for entry in entries]
         assert [one.seed for one in ours[0]] == [one.seed for one in ours[1]]
         seeds += [one.seed for one in ours[0]] + [one.tuner_seed for one in ours[1]]
     assert len(set(seeds)) == len(seeds)

@@ -161,7 +161,7 @@ def test_an_entry_may_be_a_shipped_policy(
     board = start_leaderboard(suite, ["ppo-mine"], tmp_path / "leaderboard")
     attempt = board.attempts(board.entries[1])[0]
     attempt.folder.mkdir(parents=True)
-    attempt.online.work()
+    attempt.tuned.work()
     assert read_run(attempt.logs[0]).header["tuner_args"] == {"file": "ppo-mine"}
     assert [entry.name for entry in open_leaderboard(tmp_path / "leaderboard").entries] == [
         "default",

@@ -2,15 +2,17 @@
 
 Every study of many runs is made of them. A trial leaves ``FOLDER/seedN.jsonl``, its seconds beside
 it, and ``FOLDER/seedN-freshK.jsonl`` for each of ``eval_seeds`` fresh seeds; what is there of the
-same run is left or continued (:mod:`dcqcn_gym.runs.recorded`).
+same run is left or continued (:mod:`dcqcn_gym.runs.recorded`). The leaderboard's attempts have
+files and seeds of their own and are carried out alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.core.sums import count
@@ -21,7 +23,7 @@ from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
 from dcqcn_gym.runs.rows import evaluation_seeds
 from dcqcn_gym.runs.spec import RunSpec
 
-__all__ = ["Trial", "carry_out"]
+__all__ = ["Judged", "Trial", "carry_out", "carry_out_all"]
 
 
 @dataclass(frozen=True)
@@ -80,30 +82,63 @@ class Trial:
         return fresh_jobs(spec, setting, seeds, self.eval_intervals, paths.__getitem__, self.title)
 
 
+class Judged(Protocol):
+    """A tuned run, and the runs that judge what it recommends."""
+
+    @property
+    def folder(self) -> Path:
+        """Where all of them leave their logs."""
+
+    @property
+    def tuned(self) -> RunJob:
+        """The tuned run."""
+
+    @property
+    def fresh(self) -> Sequence[Path]:
+        """The logs of the runs that judge."""
+
+    def judged(self, setting: DeviceSetting) -> list[RunJob]:
+        """Return the runs that judge, one for each of :attr:`fresh`."""
+
+
+def carry_out_all(
+    todo: Sequence[Judged],
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+    made: Callable[[Ran], object] = lambda _: None,
+) -> dict[Path, str]:
+    """Make every log that is missing or unfinished; return the error of each log that failed.
+
+    A tuner that fails keeps its log and does not stop the others. ``made`` is told of every run.
+    """
+    tuned = [one.tuned for one in todo]
+    owners = {job.path: one for job, one in zip(tuned, todo, strict=True)}
+    for one in todo:
+        one.folder.mkdir(parents=True, exist_ok=True)
+
+    def then(job: RunJob, ran: Ran) -> list[RunJob]:
+        made(ran)
+        return owners[job.path].judged(ran.recommended) if job.path in owners else []
+
+    return campaign.carry_out(
+        tuned,
+        workers=workers,
+        executor=executor,
+        then=then,
+        expected=len(todo) + count(len(one.fresh) for one in todo),
+        progress=progress,
+    )
+
+
 def carry_out(
     todo: Sequence[Trial],
     workers: int | None = None,
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> dict[Path, str]:
-    """Make every log that is missing or unfinished; return the error of each trial by its log.
-
-    A tuner that fails keeps its log and does not stop the others.
-    """
-    trials = {trial.log: trial for trial in todo}
-    for trial in todo:
-        trial.folder.mkdir(parents=True, exist_ok=True)
-
-    def judge(job: RunJob, ran: Ran) -> list[RunJob]:
-        return trials[job.path].judged(ran.recommended) if job.path in trials else []
-
-    failed = campaign.carry_out(
-        [trial.tuned for trial in todo],
-        workers=workers,
-        executor=executor,
-        then=judge,
-        expected=len(todo) + count(trial.eval_seeds for trial in todo),
-        progress=progress,
-    )
+    """Carry out trials; return the error of each that failed, by its log."""
+    failed = carry_out_all(todo, workers=workers, executor=executor, progress=progress)
     owners = {path: trial.log for trial in todo for path in (trial.log, *trial.fresh)}
     return {owners[path]: error for path, error in failed.items()}
