@@ -13,8 +13,6 @@ from dcqcn_gym.runs.options import JobsOption, ScenarioOption
 
 __all__ = ["monitor"]
 
-KEPT = "{} holds every finished result: the same command continues it"
-
 
 def monitor(
     out: Annotated[Path, typer.Option(help="Directory for the results; a rerun continues it.")],
@@ -43,22 +41,11 @@ def monitor(
         list[str] | None,
         typer.Option(metavar="NAME", help="A monitor in Python to judge as well; repeatable."),
     ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="Instead: what exact counters make of the same flows at 1 ms, in other networks "
-            "and as a fluid; 20 and 30 % unless loads are given.",
-        ),
-    ] = False,
 ) -> None:
     """Judge what each monitor says of the flow sizes; writes OUT/monitor.html.
 
     All monitors see the same packets, under the scenario's initial setting.
     """
-    if explain:
-        _explain(out, scenario, load, seeds, warmup, length, jobs, write)
-        return
     from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.monitors.gates import gates
     from dcqcn_gym.benchmarks.monitors.page import build_page, markdown
@@ -80,7 +67,8 @@ def monitor(
     )
     with claim(out, "bench monitor"):
         count = len(plan.jobs())
-        with interruptible(KEPT.format(out)), open_progress(expected=count) as progress:
+        kept = f"{out} holds every finished result: the same command continues it"
+        with interruptible(kept), open_progress(expected=count) as progress:
             produce(plan.jobs(), out, jobs, progress)
         page = build_page(plan, out)
     table = rows(plan, out)
@@ -92,42 +80,3 @@ def monitor(
     for gate in gates(table):
         typer.echo(f"{'holds' if gate.holds else 'FAILS'}  {gate.worst:+.3f}  {gate.what}")
     typer.echo(page)
-
-
-def _explain(
-    out: Path,
-    scenario: str,
-    load: list[int] | None,
-    seeds: int,
-    warmup: int,
-    length: int,
-    jobs: int | None,
-    write: Path | None,
-) -> None:
-    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
-    from dcqcn_gym.benchmarks.monitors.history import history_jobs, history_table
-    from dcqcn_gym.benchmarks.monitors.networks import LOADS, accounts, explanation, network_jobs
-    from dcqcn_gym.benchmarks.monitors.study import Plan, produce, results
-    from dcqcn_gym.runs.progress import open_progress
-
-    check_page(write, "monitor explained")
-    plan = Plan(
-        loads=tuple(load or LOADS),
-        seeds=tuple(range(1, seeds + 1)),
-        warmup_ms=warmup,
-        length_ms=length,
-        scenario=scenario,
-    )
-    histories = history_jobs(plan)
-    todo = [*network_jobs(plan), *histories]
-    with (
-        claim(out, "bench monitor"),
-        interruptible(KEPT.format(out)),
-        open_progress() as progress,
-    ):
-        produce(todo, out, jobs, progress)
-    text = explanation(plan, accounts(plan, out))
-    text += "\n" + history_table(plan, list(results(histories, out)))
-    if write is not None:
-        insert(write, "monitor explained", text)
-    typer.echo(text, nl=False)

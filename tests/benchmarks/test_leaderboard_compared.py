@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from sensitivity import VARIANTS, sensitivity_table, standings
 from submissions import (
     leaderboard_of,
     need_sandbox,
@@ -27,7 +28,6 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_le
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.leaderboard.results import ranked, write_results
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, LearningCurve, Part
-from dcqcn_gym.benchmarks.leaderboard.sensitivity import VARIANTS, sensitivity_table, standings
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
 from dcqcn_gym.core.errors import RunError

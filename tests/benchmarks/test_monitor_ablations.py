@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dcqcn_gym.benchmarks.monitors.ablations import NO_WINDOW, unmarked
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, keys_of, replay, simulate
+from dcqcn_gym.benchmarks.papers.monitors import NO_WINDOW, unmarked
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 MS = 1_000_000_000

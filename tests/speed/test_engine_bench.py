@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from engine_speed import (
     JOBS,
@@ -11,9 +13,11 @@ from engine_speed import (
     monitor_costs,
     run_job,
 )
+from measure import app
 from scheme_speed import Speed, measure_schemes, table
+from typer.testing import CliRunner
 
-from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.knobs import schemes
 
 
@@ -84,3 +88,11 @@ def test_schemes_are_timed_on_the_same_job_against_dcqcn() -> None:
     assert len({s.hops for s in speeds}) > 1, "another scheme sends other ACKs and CNPs"
     shown = table([Speed("light", "timely", 2_000_000, 5e6, 0.5)]).markdown()
     assert "| light | timely | 2.0 | 5.0 | 0.50 |" in shown
+
+
+def test_a_page_without_the_marks_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n")
+    found = CliRunner().invoke(app, ["schemes", "--write", str(page)])
+    assert isinstance(found.exception, RunError), found.output
+    assert "lacks the marks" in str(found.exception)

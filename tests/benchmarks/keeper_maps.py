@@ -1,4 +1,4 @@
-"""``python -m dcqcn_gym.benchmarks.keeper.maps``: the floor rate over fan-in and line rate.
+"""``python tests/benchmarks/keeper_maps.py``: the floor rate over fan-in and line rate.
 
 An incast of every other host beside FB_Hadoop on one switch; the default with floors of several
 shares of the line rate, shared by the senders. Each cell is S, and the points of pause it adds.

@@ -6,23 +6,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
-
-from dcqcn_gym.benchmarks.monitors.accuracy import Seen
-from dcqcn_gym.benchmarks.monitors.fluid import Fluid, arrivals, fluid_traffic, max_min
-from dcqcn_gym.benchmarks.monitors.history import HISTORIES, history_table, relabel
-from dcqcn_gym.benchmarks.monitors.networks import (
+from explain import app
+from fluid import Fluid, arrivals, fluid_traffic, max_min
+from histories import HISTORIES, history_table, relabel
+from other_networks import (
     NETWORKS,
     Account,
     Network,
     explanation,
     network_jobs,
 )
+from typer.testing import CliRunner
+
+from dcqcn_gym.benchmarks.monitors.accuracy import Seen
 from dcqcn_gym.benchmarks.monitors.study import Plan
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, keys_of, replay, simulate
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from programs import program_of
 
 MS = 1_000_000_000
 US = 1_000_000
@@ -245,17 +245,26 @@ def test_a_load_that_is_none_is_named(loads: tuple[int, ...], said: str) -> None
         network_jobs(Plan(loads=loads))
 
 
+def test_a_page_without_the_marks_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n")
+    found = CliRunner().invoke(app, ["--out", str(tmp_path / "out"), "--write", str(page)])
+    assert isinstance(found.exception, RunError), found.output
+    assert "lacks the marks" in str(found.exception)
+    assert list(tmp_path.iterdir()) == [page]
+
+
 def test_the_command_prints_the_table_and_resumes(tmp_path: Path) -> None:
-    words = ["benchmarks", "monitor", "--out", str(tmp_path), "--explain", "--scenario",
+    words = ["--out", str(tmp_path), "--scenario",
              "mini-fb-hadoop", "--load", "20", "--seeds", "1", "--warmup", "1", "--length", "2",
              "--jobs", "1"]  # fmt: skip
-    first = CliRunner().invoke(*program_of(words))
+    first = CliRunner().invoke(app, words)
     assert first.exit_code == 0, first.output
     lines = first.stdout.strip().splitlines()
     assert len(lines) == 2 + len(NETWORKS) + 1 + 2 + len(HISTORIES)
     assert all(network.what in first.stdout for network in NETWORKS.values())
     written = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(written) == len(NETWORKS) + 1
-    again = CliRunner().invoke(*program_of(words))
+    again = CliRunner().invoke(app, words)
     assert again.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == written

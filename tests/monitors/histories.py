@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from other_networks import NetworkJob
 
 from dcqcn_gym.benchmarks.monitors.accuracy import Seen, mean_accuracy, mean_known
-from dcqcn_gym.benchmarks.monitors.networks import NetworkJob
 from dcqcn_gym.benchmarks.monitors.study import MS, Plan, with_load
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, with_kind

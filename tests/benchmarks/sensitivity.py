@@ -1,6 +1,6 @@
 """How ranks move when the judgement in the score is another: class weights, guard, limits.
 
-``python -m dcqcn_gym.benchmarks.leaderboard.sensitivity DIR`` prints the table of
+``python tests/benchmarks/sensitivity.py DIR`` prints the table of
 docs/leaderboard.md from the logs of a finished leaderboard.
 """
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from fluid import fluid_traffic
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy, mean_known, sizes_of
-from dcqcn_gym.benchmarks.monitors.fluid import fluid_traffic
 from dcqcn_gym.benchmarks.monitors.study import MS, Plan, check_loads, results, with_load
 from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, monitor_line, replay, simulate
 from dcqcn_gym.core.errors import ConfigError
