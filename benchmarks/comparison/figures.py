@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.comparison.order import leads, scored
+from dcqcn_gym.benchmarks.comparison.ranks import leads, scored
 from dcqcn_gym.benchmarks.comparison.results import Row, moving_mean
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.comparison.order import in_order
+from dcqcn_gym.benchmarks.comparison.ranks import in_order
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.score import ClassFigures, Flows, class_figures

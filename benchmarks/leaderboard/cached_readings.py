@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.benchmarks.leaderboard.digested import run_digest
+from dcqcn_gym.benchmarks.leaderboard.digested import LogDigest, log_digest
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import Reading, read_stage, reading_of, table_of
 from dcqcn_gym.core.errors import ConfigError
@@ -26,7 +26,7 @@ from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_atomically
 from dcqcn_gym.runs.pool import worker_pool
 from dcqcn_gym.runs.rows import Row
 
-__all__ = ["LogDigest", "Readings", "log_digest", "open_readings"]
+__all__ = ["Readings", "open_readings"]
 
 FOLDER = "read"
 AT_ONCE = 16
@@ -43,22 +43,6 @@ CODE = (
     "dcqcn_gym.runs.log",
 )
 """Modules that decide what a log says."""
-
-
-@dataclass(frozen=True)
-class LogDigest:
-    """SHA-256 of a log, and of its lines from the second on.
-
-    The first line names versions of programs and of the log's layout; the rest is the run.
-    """
-
-    file: str
-    run: str
-
-
-def log_digest(data: bytes) -> LogDigest:
-    """Return the digests of a log's bytes."""
-    return LogDigest(hashlib.sha256(data).hexdigest(), run_digest(data))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings, log_digest, open_readings
+from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings, open_readings
 from dcqcn_gym.benchmarks.leaderboard.cost import COST_FILE, write_cost
+from dcqcn_gym.benchmarks.leaderboard.digested import log_digest
 from dcqcn_gym.benchmarks.leaderboard.draw import choose
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,

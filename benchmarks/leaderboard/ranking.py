@@ -4,17 +4,24 @@ An entry's scores are an array of shape (scenarios, repetitions): ``S`` of every
 better, 0 is the default setting. Repetitions of one scenario are exchangeable, scenarios are not,
 so every interval resamples within a scenario. The aggregates are those of Agarwal et al., "Deep
 Reinforcement Learning at the Edge of the Statistical Precipice" (NeurIPS 2021).
+
+Whether an entry does worse where its authors have not been, so that it was learned by heart, is
+tested by Student's t on scenario means (:func:`lower_on_same`, :func:`lower_elsewhere`): scenarios
+are what varies, so a few repetitions on fresh traffic are enough, and three scenarios rarely
+convict.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.core.confidence import student_interval, student_quantile
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError
 
 __all__ = [
@@ -23,6 +30,8 @@ __all__ = [
     "holm",
     "improvement",
     "iqm",
+    "lower_elsewhere",
+    "lower_on_same",
     "need_scipy",
     "profile",
     "rank_groups",
@@ -149,6 +158,35 @@ def rank_groups(entries: Mapping[str, FloatArray]) -> dict[str, int]:
             found[other] = rank_group
             left = left[1:]
     return found
+
+
+def lower_on_same(before: FloatArray, now: FloatArray) -> bool:
+    """Return whether scores on the same scenarios (scenarios, repetitions) have fallen.
+
+    True if the paired interval of the difference lies below 0.
+    """
+    change = now.mean(axis=1) - before.mean(axis=1)
+    return change.size > 1 and student_interval(change, CONFIDENCE)[1] < 0
+
+
+def lower_elsewhere(before: FloatArray, now: FloatArray) -> bool:
+    """Return whether scores on other scenarios of the same generator are lower.
+
+    True if Welch's interval of the difference of the means lies below 0; the degrees of freedom
+    (Welch 1947, equation 28) are rounded down.
+    """
+    means = [one.mean(axis=1) for one in (before, now)]
+    if min(one.size for one in means) < 2:
+        return False
+    errors = [float(np.var(one, ddof=1)) / one.size for one in means]
+    both = errors[0] + errors[1]
+    difference = float(means[1].mean() - means[0].mean())
+    if not both:
+        return difference < 0
+    shares = [e**2 / (one.size - 1) for e, one in zip(errors, means, strict=True)]
+    freedom = max(1, math.floor(both**2 / (shares[0] + shares[1])))
+    half = student_quantile(0.5 + CONFIDENCE / 2, freedom) * math.sqrt(both)
+    return difference + half < 0
 
 
 def _checked(scores: FloatArray) -> FloatArray:

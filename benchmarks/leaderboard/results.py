@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,12 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.ranking import aggregate, improvement, iqm, rank_groups
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
-from dcqcn_gym.benchmarks.leaderboard.run_table import write_runs
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_entries
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.runs.log import write_atomically
-from dcqcn_gym.runs.results import plain
+from dcqcn_gym.runs.results import plain, write_parquet
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import MISSING, Table, count_of
 
@@ -74,7 +73,7 @@ def write_results(
         seeds={"repetitions": list(range(board.repetitions))},
         figures={**suite_details(board, known), "entries": details},
     )
-    write_runs(board, entries, folder)
+    _write_runs(board, entries, folder)
     tables = [_ranking(board, lines), _columns(lines, details), _flags(lines)]
     text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables if t.rows)
     write_atomically(folder / "leaderboard.md", (text + "\n").encode())
@@ -134,6 +133,41 @@ def entry_line(board: Leaderboard, entry: EntryScores, rank_group: int | None) -
         line["wire_bytes"] = float(np.mean(entry.curve.wire_bytes))
         line["learning_curve"] = curve_details(entry.curve)
     return validate(plain(line), EntryLine, source=f"{board.out}, entry {entry.name!r}")
+
+
+def _write_runs(board: Leaderboard, entries: Sequence[EntryScores], out: Path) -> None:
+    """Write ``runs.parquet`` where pyarrow is installed; incomplete entries are left out."""
+    lines = [plain(line) for entry in entries for line in _runs(board, entry)]
+    write_parquet(out / "runs.parquet", lines)
+
+
+def _runs(board: Leaderboard, entry: EntryScores) -> Iterator[dict[str, Any]]:
+    """Yield suite, entry, scenario, repetition, S, utility, S so far, wire bytes and flags."""
+    if entry.curve is None:
+        return
+    online, final = entry.parts["online"], entry.parts["final"]
+    for i, scenario in enumerate(board.suite.file.scenarios):
+        for repetition in range(entry.repetitions):
+            so_far = entry.curve.so_far[:, i, repetition]
+            at = (i, repetition)
+            yield {
+                "suite": board.suite.file.name,
+                "entry": entry.name,
+                "scenario": scenario.name,
+                "third": scenario.third,
+                "repetition": repetition,
+                "score_online": online.score[at],
+                "score_final": final.score[at],
+                "utility_online": online.utility[at],
+                "utility_final": final.utility[at],
+                **{
+                    f"score_at_{100 * share:.0f}": value
+                    for share, value in zip(CHECKPOINTS, so_far, strict=True)
+                },
+                "wire_bytes": entry.curve.wire_bytes[at],
+                "flags_of_scenario": ", ".join(f.name for f in final.raised.get(scenario.name, ())),
+                "recommended": entry.curve.recommended[scenario.name][repetition],
+            }
 
 
 def _mean(values: Mapping[str, float | None]) -> float | None:

@@ -20,10 +20,9 @@ import numpy as np
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.draw import number, shuffled
-from dcqcn_gym.benchmarks.leaderboard.drop import lower_elsewhere, lower_on_same
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Attempt, Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.ranking import aggregate
+from dcqcn_gym.benchmarks.leaderboard.ranking import aggregate, lower_elsewhere, lower_on_same
 from dcqcn_gym.benchmarks.leaderboard.repetitions import check_repetitions, check_slow
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, score_entries

@@ -14,7 +14,8 @@ from submissions import Here, quick_intervals
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.leaderboard import cached_readings
-from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings, log_digest
+from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings
+from dcqcn_gym.benchmarks.leaderboard.digested import log_digest
 from dcqcn_gym.benchmarks.leaderboard.make_suites import Recipe, write_suite
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     Leaderboard,
