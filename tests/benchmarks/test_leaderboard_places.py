@@ -93,7 +93,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     told = tmp_path_factory.mktemp("dask") / "scheduler.json"
     words = ("--port", "0", "--no-dashboard", "--scheduler-file", str(told))
     with started("scheduler", "--host", "127.0.0.1", *words):
-        wait_for(told.exists, "the scheduler is there")
+        wait_for(lambda: told.exists() and told.stat().st_size > 0, "the scheduler is there")
         address = str(json.loads(told.read_text())["address"])
         local = str(told.parent)
         workers = ("--nworkers", "2", "--nthreads", "1", "--no-dashboard", "--local-directory")
