@@ -47,7 +47,7 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import with_interval
 from dcqcn_gym.runs.trials import carry_out
 from dcqcn_gym.tuners import optuna_search
-from waiting import wait_for
+from waiting import LONG_S, wait_for
 
 PLAN = Plan(("mini-fb-hadoop",), ("default", "random"), 2, 12, 1, 5, "fake")
 
@@ -273,7 +273,7 @@ def test_ctrl_c_keeps_what_is_done_and_resume_goes_on(tmp_path: Path) -> None:
     first = out / "mini-fb-hadoop/default/seed1.jsonl"
     wait_for(first.exists, "the first run has begun")
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=LONG_S)
     assert process.returncode == 130
     assert "the same command continues it" in errors
     assert "Traceback" not in errors

@@ -220,6 +220,7 @@ def test_directions_are_measured_for_every_knob(tmp_path: Path) -> None:
 def test_the_kept_directions_come_out_again() -> None:
     kept = {(line.knob, line.value, line.seed): line for line in read_directions()}
     grid = grid_of(KNOBS["rp_gd"], CASE)
+    assert len(grid.points) > 1
     for point in grid.points:
         values, _ = measured(MINI, grid.setting(point), 1, 20)
         line = kept["rp_gd", point[0], 1]

@@ -27,7 +27,7 @@ from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Began, Controller
 from dcqcn_gym.hw.freeze import window_of
-from waiting import wait_for
+from waiting import LONG_S, wait_for
 
 WANTED = {"": {"rp_ai_rate": 50.0, "np_min_time_between_cnps": 96.0}}
 
@@ -61,7 +61,7 @@ def code_of(
     """Send bytes as they are; return gRPC's code of the answer."""
     call = channel.unary_unary(f"/{SERVICE}/{method}")
     try:
-        call(payload, timeout=5.0, compression=compression)
+        call(payload, timeout=LONG_S, compression=compression)
     except grpc.RpcError as error:
         code: grpc.StatusCode = error.code()
         return code
@@ -246,12 +246,12 @@ def test_health_is_answered_and_reflection_is_not(running: tuple[Path, dict[str,
     folder, agents = running
     with channel(folder, agents["nic-0"], "nic-0") as own:
         health = health_pb2_grpc.HealthStub(own)
-        answer = health.Check(health_pb2.HealthCheckRequest(service=SERVICE), timeout=5.0)
+        answer = health.Check(health_pb2.HealthCheckRequest(service=SERVICE), timeout=LONG_S)
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
         ask = reflection_pb2.ServerReflectionRequest(list_services="")
         stub = reflection_pb2_grpc.ServerReflectionStub(own)
         with pytest.raises(grpc.RpcError) as refused:
-            list(stub.ServerReflectionInfo(iter([ask]), timeout=5.0))
+            list(stub.ServerReflectionInfo(iter([ask]), timeout=LONG_S))
         assert refused.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 

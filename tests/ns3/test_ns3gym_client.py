@@ -26,6 +26,7 @@ from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from waiting import LONG_S
 
 SCENARIO = "mini-llm-alltoall"
 RECORDED = [
@@ -145,7 +146,7 @@ def test_a_client_that_dies_ends_the_simulation(client: _Client) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         client.receive()
         client.close()
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=LONG_S)
     assert process.returncode == 2  # whoever started it sees that the episode was not ended
     assert b"the client is gone" in err
 
@@ -160,7 +161,7 @@ def test_no_client_and_no_endpoint_are_errors(tmp_path: Path) -> None:
             [*simulation_command("toy", option), "--wait=0.5"],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=LONG_S,
             check=False,
         )
         assert done.returncode == 2

@@ -22,6 +22,7 @@ from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.ns3gym import GymFace
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from waiting import LONG_S
 
 __all__ = ["client"]  # a fixture
 
@@ -65,7 +66,7 @@ def play(client: _Client, seed: int, messages: list[bytes]) -> Session:
             client.socket.send(STOP if states[-1].isGameOver else message)
             if states[-1].isGameOver:
                 break
-        _, words = process.communicate(timeout=30)
+        _, words = process.communicate(timeout=LONG_S)
     return Session(states, process.returncode, words)
 
 

@@ -29,6 +29,7 @@ def test_the_two_commands_come_first() -> None:
 def test_blocks_run_in_order_in_an_empty_folder(tmp_path: Path) -> None:
     env = dict(os.environ, MPLBACKEND="Agg")
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    assert BLOCKS
     for language, text in BLOCKS:
         command = ["bash", "-euc", text] if language == "sh" else [sys.executable, "-c", text]
         run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)

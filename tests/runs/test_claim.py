@@ -16,6 +16,7 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.claim import LOCK_FILE, OWNERS, claim
 from dcqcn_gym.runs.log import read_run
 from programs import program_of
+from waiting import LONG_S
 
 HOLDS = "import sys, time; from pathlib import Path; from dcqcn_gym.runs.claim import claim\n"
 HOLDS += "with claim(Path(sys.argv[1]), 'tune'): print('held', flush=True); time.sleep(600)"
@@ -119,7 +120,7 @@ def test_of_many_at_once_one_runs_and_the_others_say_so(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dcqcn_gym.cli", "tune", *FAKE, "--eval-seeds", "0"]
     command += ["--quiet", "--no-report", "--out", str(out)]
     many = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    said = [process.communicate(timeout=120)[1] for process in many]
+    said = [process.communicate(timeout=LONG_S)[1] for process in many]
     codes = [process.returncode for process in many]
     assert codes.count(0) == 1, said
     assert codes.count(2) == 2, said
@@ -139,7 +140,7 @@ def test_ctrl_c_in_bench_monitor(tmp_path: Path) -> None:
     assert program.stderr is not None
     assert program.stderr.readline() == "0/6 runs are done\n"
     os.killpg(program.pid, signal.SIGINT)
-    _, said = program.communicate(timeout=30)
+    _, said = program.communicate(timeout=LONG_S)
     assert program.returncode == 130
     assert "interrupted; " in said
     assert "holds every finished result" in said

@@ -277,7 +277,7 @@ def started(tmp_path: Path) -> tuple[subprocess.Popen[str], int]:
 def test_ctrl_c_ends_a_run_whose_tuner_hangs(tmp_path: Path) -> None:
     program, pid = started(tmp_path)
     os.killpg(program.pid, signal.SIGINT)
-    _, said = program.communicate(timeout=30)
+    _, said = program.communicate(timeout=LONG_S)
     assert program.returncode == 130
     assert "interrupted" in said
     wait_for(lambda: not alive(pid), "the tuner ends")

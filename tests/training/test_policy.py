@@ -209,6 +209,7 @@ def test_a_knob_nobody_tunes_breaks_no_shipped_file() -> None:
         observation_version=OBSERVATION_VERSION,
         observation_layout=layout_name(space),
     )
+    assert ELASTIC
     tuners: list[tuple[str, dict[str, object]]] = [("policy", {"file": name}) for name in ELASTIC]
     tuners += [(name, {}) for name in (*MINI, "pretrained-alltoall", "pretrained-fbhadoop")]
     for name, arguments in tuners:
