@@ -297,7 +297,7 @@ Topology = Annotated[
 
 
 @lru_cache(maxsize=64)
-def fabric(topology: SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph) -> Fabric:
+def fabric(topology: Topology) -> Fabric:
     """Return the expanded network of a topology (cached; a network is immutable).
 
     Raises :class:`ConfigError`, before it expands anything, if the network would be too large, and

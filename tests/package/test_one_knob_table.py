@@ -71,9 +71,9 @@ def test_no_file_counts_the_knobs() -> None:
         rf"|[kK]nobs?\w*\s*(=|\[)\s*({nic}|{both})\b|\[({nic}|{both})\]\s*=\s*\{{",
         re.IGNORECASE,
     )
-    assert counted.search("static constexpr std::size_t kKnobs = 17;")
-    assert counted.search("constexpr double kDefaultNic[17] = {0,")
-    assert counted.search("apply: expected 17 NIC columns and 3 ECN columns")
+    assert counted.search(f"static constexpr std::size_t kKnobs = {nic};")
+    assert counted.search(f"constexpr double kDefaultNic[{nic}] = {{0,")
+    assert counted.search(f"apply: expected {nic} NIC columns and 3 ECN columns")
     found = [
         f"{path.relative_to(ROOT)}: {match.group()}"
         for path in sources()

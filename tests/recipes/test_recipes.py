@@ -1,22 +1,12 @@
-"""Recipes of CONTRIBUTING carried out in a copy of the tree, by nothing but what they say."""
+"""Recipes of what a scenario is made of: a workload, a topology, and a scenario with both."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
-import subprocess
-import sys
-import sysconfig
-from pathlib import Path
-
 import pytest
+from copied import Copy
 
-ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("src", "envs", "tuners", "hw", "benchmarks/__init__.py", "configs")
-
-BROADCAST = """
-\"\"\"One host sends to all others at once.\"\"\"
+FOLDER = "envs/scenario"
+BROADCAST = '''"""One host sends to all others at once."""
 
 from __future__ import annotations
 
@@ -30,28 +20,30 @@ from dcqcn_gym.envs.scenario.workload import items, listed, stop_ps
 
 
 class Broadcast(Timed):
-    \"\"\"Host ``root`` sends ``bytes`` to every other host, once.\"\"\"
+    """Host ``root`` sends ``bytes`` to every other host, once."""
 
     kind: Literal["broadcast"] = "broadcast"
     bytes: Bytes
     root: HostNumber = 0
 
     def resolve(self, net: Fabric) -> tuple[int, ...]:
+        """Return who receives."""
         return tuple(host for host in range(net.n_hosts) if host != self.root)
 
     def lines(self, net: Fabric, cdfs: Sequence[Cdf]) -> Iterator[str]:
+        """Return one line of pairs."""
         pairs = listed(f"{self.root}>{host}:{self.bytes}" for host in self.resolve(net))
         yield "workload pairs " + items(
             pairs=pairs, messages=1, off_ps=0, start_ps=us_to_ps(self.start_us),
             stop_ps=stop_ps(self.stop_us), rounds=1, priority=self.priority,
-        )
+        )  # fmt: skip
 
     def largest_flow(self, net: Fabric) -> tuple[int, int]:
+        """Return bytes and messages of a flow."""
         return self.bytes, 1
-"""
+'''
 
-STAR = """
-\"\"\"Switches in a star, with hosts at each but the middle one.\"\"\"
+STAR = '''"""Switches in a star, with hosts at each but the middle one."""
 
 from __future__ import annotations
 
@@ -65,22 +57,25 @@ from dcqcn_gym.envs.scenario.rates import Link
 
 
 class Star(StrictModel):
-    \"\"\"``arms`` switches of one host each around a switch in the middle; 100 Gb/s, 1 us.\"\"\"
+    """``arms`` switches of one host each around a switch in the middle; 100 Gb/s, 1 us."""
 
     kind: Literal["star"] = "star"
     arms: Annotated[int, Field(ge=2)]
 
     def size(self) -> tuple[int, int, int]:
+        """Return hosts, switches and links."""
         return self.arms, self.arms + 1, 2 * self.arms
 
     def expand(self) -> Fabric:
+        """Return the network."""
         n = self.arms
         links = [Link(h, n + h, 80, 1_000_000) for h in range(n)]
         links += [Link(n + h, 2 * n, 80, 1_000_000) for h in range(n)]
         return Fabric(n, (*[0] * n, 1), tuple(links))
-"""
+'''
 
-SCENARIO = """
+SCENARIO = """description = "One of 4 hosts of a star sends to all others"
+intervals = 2
 warmup_us = 0
 [topology]
 kind = "star"
@@ -90,68 +85,73 @@ kind = "broadcast"
 bytes = 20000
 root = 1
 """
+NAME = "star-broadcast"
+FILE = f"configs/scenarios/{NAME}.toml"
 
-RUN = """
-import sys
-from dcqcn_gym.core.config import json_object
-from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.scenario.compile import compile_scenario
-from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.simulate.run import endless
-scenario = load_scenario("own.toml")
-line = "workload pairs pairs=1>0:20000,1>2:20000,1>3:20000 messages=1 off_ps=0 start_ps=0"
-assert line + " stop_ps=-1 rounds=1 priority=3" in compile_scenario(scenario).splitlines()
-assert not endless(scenario)
-with DcqcnEnv(scenario) as env:
-    env.reset(seed=1)
-    flows = env.step(env.action_space.sample())[4]["reports"][0].finished
-print(sys.modules["dcqcn_gym"].__file__, sorted(zip(flows.src.tolist(), flows.dst.tolist())))
+COMPILED = """
+
+def test_a_broadcast() -> None:
+    scenario = load_scenario("configs/scenarios/star-broadcast.toml")
+    line = "workload pairs pairs=1>0:20000,1>2:20000,1>3:20000 messages=1 off_ps=0 start_ps=0"
+    assert line + " stop_ps=-1 rounds=1 priority=3" in compile_scenario(scenario).splitlines()
 """
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """Return a copy of the package with the engine that is installed."""
-    root = tmp_path / "tree"
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            skip = shutil.ignore_patterns("*.pyc", "__pycache__")
-            shutil.copytree(ROOT / part, root / part, symlinks=True, ignore=skip)
-        else:
-            (root / part).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / part, root / part)
-    found = importlib.util.find_spec("dcqcn_gym._core")
-    assert found is not None
-    assert found.origin is not None
-    shutil.copy(found.origin, root / "src" / "dcqcn_gym" / Path(found.origin).name)
-    return root
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """Return a copy with the workload, the topology and a scenario of both."""
+    copied = Copy(tmp_path_factory.mktemp("copied"))
+    copied.add(f"{FOLDER}/broadcast.py", BROADCAST)
+    own = "from dcqcn_gym.envs.scenario.broadcast import Broadcast\n"
+    union(copied, "workloads.py", own, "    | AllToAll\n", "    | AllToAll\n    | Broadcast\n")
+    end = copied.read("tests/envs/test_compile.py")[-80:]
+    copied.change("tests/envs/test_compile.py", end, end + COMPILED)
+    assert sum(copied.changed.values()) <= 3, "places of a workload"
+    copied.check_named("a workload")
+    copied.changed.clear()
+    copied.add(f"{FOLDER}/star.py", STAR)
+    own = "from dcqcn_gym.envs.scenario.star import Star\n"
+    union(
+        copied,
+        "topology.py",
+        own,
+        "    SingleSwitch | LeafSpine |",
+        "    Star | SingleSwitch | LeafSpine |",
+    )
+    copied.check_named("a topology")
+    copied.changed.clear()
+    copied.add(FILE, SCENARIO)
+    copied.run("make schemas")
+    return copied
 
 
-def added(path: Path, module: str, name: str, union: str) -> None:
-    """Put a class of ``module`` into a union of a file, as the recipes say."""
-    text = path.read_text(encoding="utf-8")
-    assert text.count(union) == 1
-    last = "from dcqcn_gym.envs.scenario"
-    at = text.index(last)
-    text = f"{text[:at]}from dcqcn_gym.envs.scenario.{module} import {name}\n{text[at:]}"
-    path.write_text(text.replace(union, f"{name} | {union}"), encoding="utf-8")
+def union(tree: Copy, name: str, line: str, old: str, new: str) -> None:
+    """Put a class into the union of a file, with its import before the first one of its package."""
+    path = f"{FOLDER}/{name}"
+    first = next(x for x in tree.read(path).splitlines() if x.startswith("from dcqcn_gym.envs"))
+    tree.change(path, f"\n{first}\n", f"\n{line}{first}\n")
+    tree.changed[path] -= 1  # an import is of the same place
+    tree.change(path, old, new)
 
 
-def test_a_workload_and_a_topology(tree: Path, tmp_path: Path) -> None:
-    folder = tree / "envs" / "scenario"
-    (folder / "broadcast.py").write_text(BROADCAST, encoding="utf-8")
-    (folder / "star.py").write_text(STAR, encoding="utf-8")
-    added(folder / "workloads.py", "broadcast", "Broadcast", "Poisson\n    | AllToAll")
-    union = "SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph, Field"
-    added(folder / "topology.py", "star", "Star", union)
-    (tmp_path / "own.toml").write_text(SCENARIO, encoding="utf-8")
-    paths = (tree / "src", sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
-    # an editable installation is found by a hook of site.py, ahead of PYTHONPATH: so no site
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", RUN], cwd=tmp_path, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split(" ", 1) == [
-        str(tree / "src" / "dcqcn_gym" / "__init__.py"), "[(1, 0), (1, 2), (1, 3)]\n",
-    ]  # fmt: skip
+def test_a_workload_and_a_topology(tree: Copy) -> None:
+    for kind in ("broadcast", "star"):
+        assert f'"{kind}"' in tree.read("configs/schema/scenario.json")
+    tree.run(f"dcqcn-gym simulate --scenario {FILE} --out runs/star")
+    flows = tree.read("runs/star/flows.csv").splitlines()
+    at = [flows[0].split(",").index(name) for name in ("src", "dst")]
+    found = sorted(tuple(int(row.split(",")[i]) for i in at) for row in flows[1:])
+    assert found == [(1, 0), (1, 2), (1, 3)]
+    assert tree.test("tests/envs/test_compile.py", "-k test_a_broadcast") == 1
+
+
+@pytest.mark.slow
+def test_a_scenario(tree: Copy) -> None:
+    tree.run(f"dcqcn-gym config validate {FILE}")
+    assert NAME in tree.run("dcqcn-gym scenarios")
+    tree.run(f"dcqcn-gym simulate --scenario {NAME} --out runs/named")
+    tree.run("python tests/run_digests.py --write --quick")
+    assert f"{NAME} paraleon" in tree.read("tests/digests/runs.txt")
+    tests = ("envs/test_scenarios.py", "envs/test_backends.py", "envs/test_determinism.py",
+             "core/test_digests.py")  # fmt: skip
+    assert tree.test(*(f"tests/{name}" for name in tests), f"-k '{NAME} or every_run_but'") > 5

@@ -29,7 +29,8 @@ inline constexpr auto kToyKnobs = std::to_array<Knob<ToySetting>>({
       .direction = 1,
       .help = "time between two answers of a NIC, and between two increases",
       .integer = false,
-      .log = true},
+      .log = true,
+      .source = "made up"},
      [](ToySetting& s, double v) { s.scan_period = picoseconds(v); }},
     {{.name = "toy_step",
       .group = "rp_increase",
@@ -39,7 +40,8 @@ inline constexpr auto kToyKnobs = std::to_array<Knob<ToySetting>>({
       .tuned = {1, 10'000},
       .step = 100,
       .direction = 1,
-      .help = "increase of the rate"},
+      .help = "increase of the rate",
+      .source = "made up"},
      [](ToySetting& s, double v) { s.step = whole(v); }},
 });
 static_assert(sound(kToyKnobs));
