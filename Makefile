@@ -52,8 +52,9 @@ tune: $(CORE)  ## the main job: PARALEON tunes DCQCN for FB_Hadoop; writes $(OUT
 	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner paraleon --seed $(SEED) \
 	  --intervals $(INTERVALS) --out $(OUT) --force
 
+# bytecode is written even where the environment says not to: else every process compiles anew
 test: $(CORE)  ## the fast tests
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) -m "not slow"
 
 fuzz: $(DEPS)  ## both engines on $(FUZZ) random networks under ASan and UBSan
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/fuzz -G Ninja -DDCQCN_GYM_PYTHON=OFF \

@@ -24,7 +24,9 @@ from dcqcn_gym.benchmarks.papers.page import by_paper, verdict_text, write_pages
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, read_results
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.markdown import plain
+from programs import program_of
 from waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,11 +128,25 @@ def test_a_figure_without_a_file_is_not_yet_there(monkeypatch: pytest.MonkeyPatc
         (["rerun", "--keep", "nowhere"], "error: nowhere holds no results of size 'quick'"),
     ],
 )
-def test_the_command_says_what_is_wrong(words: list[str], said: str, tmp_path: Path) -> None:
-    found = command(*words, cwd=tmp_path)
-    assert found.returncode == 2
-    assert said in found.stderr
-    assert found.stderr.count("\n") == 1
+def test_the_command_says_what_is_wrong(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ours = ["paper"] if words[0] == "run" else ["benchmarks", "papers"]
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            run_command(*program_of([*ours, *words]))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 2
+    written = capsys.readouterr().err
+    assert said in written
+    assert written.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
