@@ -1,8 +1,8 @@
-"""NetFlow v9 (RFC 3954) and IPFIX (RFC 7011): flow records by templates that exporters announce.
+"""NetFlow v5, v9 (RFC 3954) and IPFIX (RFC 7011): flow records, but for v5 by templates.
 
-Both have sets; a template set says which fields the records of a data set have and how long they
-are. Data whose template was not seen yet is left out and counted. What a set contradicts is no
-datagram. Templates are kept per exporter and observation domain, and bounded.
+v9 and IPFIX have sets; a template set says which fields the records of a data set have and how
+long they are. Data whose template was not seen yet is left out and counted. What a set contradicts
+is no datagram. Templates are kept per exporter and observation domain, and bounded.
 """
 
 from __future__ import annotations
@@ -18,13 +18,20 @@ __all__ = ["IPFIX_TEMPLATE", "FlowRecord", "TemplateReader", "encode_ipfix", "en
 MOST_TEMPLATES = 1024
 MOST_FIELDS = 256
 _VARIABLE = 0xFFFF
-_V9, _IPFIX = 9, 10
+_V5, _V9, _IPFIX = 5, 9, 10
+_V5_HEADER, _V5_RECORD = struct.Struct(">HHIIIIBBH"), struct.Struct(">4s4s4sHHIIIIHHBBBBHHBBH")
 _FIRST_DATA = 256
 _SETS: Mapping[int, tuple[int, int]] = {_V9: (0, 1), _IPFIX: (2, 3)}
 """Version -> numbers of template sets and of option template sets."""
 
 OCTETS, PACKETS, PROTOCOL, SOURCE_PORT, SOURCE4, TARGET_PORT, TARGET4 = 1, 2, 4, 7, 8, 11, 12
 SOURCE6, TARGET6, RATE_V9, RATE = 27, 28, 34, 305
+FIRST_UPTIME = 22
+"""Start of a flow in ms since the exporter was started."""
+_STARTS: Mapping[int, int] = {150: 1_000_000_000, 152: 1_000_000, 154: 0, 156: 0}
+"""Start of a flow: field -> ns of its unit since 1970; 0: 64 bits as in NTP, since 1900."""
+_NTP_S = 2_208_988_800
+"""Seconds from 1900 to 1970."""
 
 IPFIX_TEMPLATE: Sequence[tuple[int, int]] = (
     (SOURCE4, 4), (TARGET4, 4), (SOURCE_PORT, 2), (TARGET_PORT, 2), (PROTOCOL, 1), (OCTETS, 8),
@@ -49,6 +56,8 @@ class FlowRecord:
     packets: int
     rate: int
     """Packets of which one was counted."""
+    start_ns: int | None = None
+    """When the flow began, since 1970, if the record says so."""
 
 
 @dataclass
@@ -68,12 +77,20 @@ class TemplateReader:
         """
         fields = Fields(data, "NetFlow datagram")
         version = fields.number(2)
+        if version == _V5:
+            return _records_of_v5(data, self.sampling)
         if version not in _SETS:
-            raise DatagramError(f"NetFlow datagram: version {version}; expected 9 or 10")
+            raise DatagramError(f"NetFlow datagram: version {version}; expected 5, 9 or 10")
         length = fields.number(2)
         if version == _IPFIX and length != len(data):
             raise DatagramError(f"IPFIX message: it says {length} bytes and has {len(data)}")
-        fields.take(12 if version == _V9 else 8)
+        booted_ns = 0
+        if version == _V9:
+            uptime_ms = fields.number(4)
+            booted_ns = fields.number(4) * 1_000_000_000 - uptime_ms * 1_000_000
+            fields.take(4)
+        else:
+            fields.take(8)
         domain = fields.number(4)
         fresh = dict(self._templates)
         records: list[FlowRecord] = []
@@ -89,12 +106,14 @@ class TemplateReader:
                 template = fresh.get((exporter, domain, number))
                 unknown += template is None
                 if template:
-                    records += self._records(body, template)
+                    records += self._records(body, template, booted_ns)
         self._templates = fresh
         self.unknown_sets += unknown
         return records
 
-    def _records(self, body: Fields, template: tuple[_Field, ...]) -> list[FlowRecord]:
+    def _records(
+        self, body: Fields, template: tuple[_Field, ...], booted_ns: int
+    ) -> list[FlowRecord]:
         """Return the records of a data set; what is shorter than one at its end is padding."""
         least = shortest_record(template)
         found = []
@@ -103,12 +122,12 @@ class TemplateReader:
             for number, length in template:
                 size = length if length != _VARIABLE else _variable(body)
                 values[number] = body.take(size)
-            record = self._record(values)
+            record = self._record(values, booted_ns)
             if record is not None:
                 found.append(record)
         return found
 
-    def _record(self, values: Mapping[int, bytes]) -> FlowRecord | None:
+    def _record(self, values: Mapping[int, bytes], booted_ns: int) -> FlowRecord | None:
         """Return a record of a flow with addresses and octets; None for any other."""
 
         def number(*names: int) -> int:
@@ -121,7 +140,40 @@ class TemplateReader:
         return FlowRecord(
             source, target, number(SOURCE_PORT), number(TARGET_PORT), number(PROTOCOL),
             number(OCTETS), number(PACKETS), number(RATE, RATE_V9) or self.sampling,
+            _start_ns(values, booted_ns),
         )  # fmt: skip
+
+
+def _start_ns(values: Mapping[int, bytes], booted_ns: int) -> int | None:
+    """Return when a flow began, from whichever field says so."""
+    for name, unit_ns in _STARTS.items():
+        if (raw := values.get(name)) is None:
+            continue
+        found = int.from_bytes(raw, "big")
+        if unit_ns:
+            return found * unit_ns
+        return ((found >> 32) - _NTP_S) * 1_000_000_000 + ((found & 0xFFFFFFFF) * 10**9 >> 32)
+    if booted_ns and FIRST_UPTIME in values:
+        return booted_ns + int.from_bytes(values[FIRST_UPTIME], "big") * 1_000_000
+    return None
+
+
+def _records_of_v5(data: bytes, sampling: int) -> list[FlowRecord]:
+    """Return the records of a v5 datagram; raise DatagramError if its length is not theirs."""
+    if len(data) < _V5_HEADER.size:
+        raise DatagramError(f"NetFlow v5 datagram: {len(data)} bytes; its header has 24")
+    _, count, uptime_ms, seconds, nanos, _, _, _, mode = _V5_HEADER.unpack_from(data)
+    if len(data) != _V5_HEADER.size + count * _V5_RECORD.size:
+        raise DatagramError(f"NetFlow v5 datagram: {count} records in {len(data)} bytes; expected "
+                            f"{_V5_HEADER.size + count * _V5_RECORD.size}")  # fmt: skip
+    booted_ns = seconds * 1_000_000_000 + nanos - uptime_ms * 1_000_000
+    found = []
+    for row in _V5_RECORD.iter_unpack(data[_V5_HEADER.size :]):
+        source, target, packets, octets, first_ms = row[0], row[1], row[5], row[6], row[7]
+        start_ns = booted_ns + first_ms * 1_000_000
+        found.append(FlowRecord(source, target, row[9], row[10], row[13], octets, packets,
+                                mode & 0x3FFF or sampling, start_ns))  # fmt: skip
+    return found
 
 
 def shortest_record(template: Sequence[_Field]) -> int:

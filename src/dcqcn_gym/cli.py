@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym import __version__
-from dcqcn_gym.commands import bench, compile, hw, ns3, paper, tables
+from dcqcn_gym.commands import bench, compile, hw, ns3, paper, tables, traffic
 from dcqcn_gym.commands.advise import advise
 from dcqcn_gym.commands.compare import compare
 from dcqcn_gym.commands.emit import emit
@@ -64,6 +64,7 @@ app.command()(evaluate)
 app.add_typer(compile.app, name="scenarios")
 app.command()(tables.tuners)
 app.command()(tables.knobs)
+app.add_typer(traffic.app, name="traffic")
 app.add_typer(tables.config, name="config")
 app.add_typer(ns3.app, name="ns3")
 app.add_typer(hw.app, name="hw")

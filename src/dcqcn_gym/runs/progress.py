@@ -286,7 +286,7 @@ class Meter:
         self._console, self._bar = console, bar
         self._task = bar.add_task("", total=None)
 
-    def show(self, done: int, total: int, text: str, line: str = "") -> None:
+    def show(self, done: int, total: int | None, text: str, line: str = "") -> None:
         """Move the bar and write ``text`` on it; print ``line``, if any, where there is no bar."""
         self._bar.update(self._task, completed=done, total=total, description=text)
         if line and not self._console.is_terminal:
