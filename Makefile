@@ -1,5 +1,5 @@
-# Two commands do everything on a fresh Linux machine with Python >= 3.10, a C++20 compiler
-# and make:  `make tune` (the main job) and `make test`.  `make help` lists the rest.
+# On a fresh Linux machine with Python >= 3.10, a C++20 compiler and make, each of these does
+# everything: `make demo`, `make tune` (the main job), `make test`.  `make help` lists the rest.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -7,18 +7,22 @@ JOBS ?= 2
 SEED ?= 1
 INTERVALS ?= 60
 OUT ?= runs/fb-hadoop
+DEMO ?= runs/demo
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+BASE := $(VENV)/.base-installed
 DEPS := $(VENV)/.deps-installed
 CORE := $(VENV)/.core-built
 ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 BUILD_TOOLS := "scikit-build-core>=1.0" "nanobind>=2.5" "cmake>=3.20" "ninja>=1.11"
 # two builds in one build directory would spoil each other, so they queue
+# bytecode is written even where the environment says not to: else every process compiles anew
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS)
 LOCK := $(if $(shell command -v flock),flock $(VENV)/.build-lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help install tune test fuzz lint tidy format rebuild-core stub schemas docs site clean
+.PHONY: help install tune demo check test fuzz lint tidy format rebuild-core stub schemas docs site clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,16 +36,22 @@ $(BIN)/python:
 	         "or set CXX" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(DEPS): pyproject.toml tests/constraints.txt | $(BIN)/python
+$(BASE): pyproject.toml | $(BIN)/python
+	@echo "setting up $(VENV): about 50 MB of packages, then the engine is compiled; 1 to 3 minutes"
 	$(PIP) install -qq $(BUILD_TOOLS)
-	$(LOCK) $(PIP) install -qq --no-build-isolation -c tests/constraints.txt -e '.[dev]'
-	@touch $@
+	$(LOCK) $(PIP) install -qq --no-build-isolation -e .
+	@touch $@ $(CORE)
 
-$(CORE): $(DEPS) CMakeLists.txt $(ENGINE)
+$(CORE): $(BASE) CMakeLists.txt $(ENGINE)
 	$(LOCK) $(PIP) install -qq --no-build-isolation --no-deps -e .
 	@touch $@
 
-install: $(CORE)  ## virtual environment, dependencies and engine, all in .venv
+$(DEPS): pyproject.toml tests/constraints.txt | $(CORE)
+	@echo "installing what tests and tools need; 1 to 2 minutes"
+	$(LOCK) $(PIP) install -qq --no-build-isolation -c tests/constraints.txt -e '.[dev]'
+	@touch $@
+
+install: $(DEPS) $(CORE)  ## virtual environment, dependencies and engine, all in .venv
 
 rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv; export its tables
 	$(LOCK) $(PIP) install -qq --no-build-isolation --no-deps -e .
@@ -52,9 +62,17 @@ tune: $(CORE)  ## the main job: PARALEON tunes DCQCN for FB_Hadoop; writes $(OUT
 	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner paraleon --seed $(SEED) \
 	  --intervals $(INTERVALS) --out $(OUT) --force
 
-# bytecode is written even where the environment says not to: else every process compiles anew
-test: $(CORE)  ## the fast tests
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+demo: $(CORE)  ## two settings judged for 16 hosts: one to deploy, one not
+	$(BIN)/dcqcn-gym tune --scenario mini-fb-hadoop --tuner paraleon --seed 1 \
+	  --out $(DEMO)/paraleon --force
+	$(BIN)/dcqcn-gym tune --scenario mini-fb-hadoop --tuner advise --seed 1 --intervals 20 \
+	  --eval-intervals 20 --out $(DEMO)/advise --force
+
+check: $(DEPS) $(CORE)  ## the tests of the core, about a minute
+	$(PYTEST) -m "not slow" tests/core tests/tuners
+
+test: $(DEPS) $(CORE)  ## the fast tests
+	$(PYTEST) -m "not slow"
 
 fuzz: $(DEPS)  ## both engines on $(FUZZ) random networks under ASan and UBSan
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/fuzz -G Ninja -DDCQCN_GYM_PYTHON=OFF \
@@ -63,7 +81,7 @@ fuzz: $(DEPS)  ## both engines on $(FUZZ) random networks under ASan and UBSan
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/fuzz -j $(JOBS) --target engine_fuzz
 	build/fuzz/engine_fuzz $(FUZZ) $(FUZZ_SEED)
 
-lint: $(CORE)  ## every static check
+lint: $(DEPS) $(CORE)  ## every static check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -80,7 +98,7 @@ format: $(DEPS)  ## reformat Python and C++
 	$(BIN)/ruff format .
 	@find engine ns3-scratch -name '*.cpp' -o -name '*.hpp' -o -name '*.cc' -o -name '*.h' | xargs -r $(BIN)/clang-format -i
 
-stub: $(CORE)  ## write the type stub of the engine module again
+stub: $(DEPS) $(CORE)  ## write the type stub of the engine module again
 	$(BIN)/python -m nanobind.stubgen -q -m dcqcn_gym._core -p engine/core_stub.pat -o src/dcqcn_gym/_core.pyi
 	$(BIN)/ruff format -q src/dcqcn_gym/_core.pyi
 
