@@ -16,6 +16,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
+from dcqcn_gym.envs.scenario.workloads import Ring
 from dcqcn_gym.simulate import simulate
 from dcqcn_gym.traffic.fitting import fit, read_into, size_points
 from dcqcn_gym.traffic.importing import Source, flows_of, span_of
@@ -167,6 +168,7 @@ def test_the_largest_collective_of_a_log_becomes_a_workload(folder: Path) -> Non
     assert "other calls, with 80% of the log's bytes, are left out" in said
     assert "8 ranks on the 6 hosts of fabric: one rank a host" in said
     workload = load_scenario("o/scenario.toml").workloads[0]
+    assert isinstance(workload, Ring)
     assert (workload.kind, workload.collective) == ("ring", "reduce-scatter")
     assert (workload.bytes, workload.hosts) == (8 << 22, 6)
     with pytest.raises(ConfigError, match="collectives without times"):

@@ -17,6 +17,9 @@ from dcqcn_gym.runs.rows import REFERENCES
 __all__ = ["ReportData", "load_report_data"]
 
 
+PARTS, SAME = "later parts of the same trace", "the same traffic"
+
+
 @dataclass(frozen=True)
 class ReportData:
     """Everything the page shows. ``notes`` are sentences on what is missing or cut short."""
@@ -38,6 +41,14 @@ class ReportData:
         if not self.seeds:
             return {}
         return {k: [self.evaluation[name][s] for s in self.seeds] for k, name in names.items()}
+
+    @property
+    def judged_on(self) -> str:
+        """What tells the runs that judge apart: "fresh seeds", parts of a trace, or nothing."""
+        runs = self.fresh.get("found", [])
+        if runs and all(run.part for run in runs):
+            return PARTS
+        return "fresh seeds" if all(run.drawn for run in [self.run, *runs]) else SAME
 
     @property
     def seeds(self) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.report.data import ReportData
+from dcqcn_gym.report.data import PARTS, ReportData
 from dcqcn_gym.report.judged import Judged, judge, measured, tells_unfinished
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged
@@ -36,10 +36,12 @@ def headline(data: ReportData, judged: Judged | None) -> VerdictBlock:
     first = data.fresh["found"][0]
     length = number((first.window_ps[1] - first.window_ps[0]) * 1e-9)
     runs = count_of(judged.seeds, "fresh seed")
-    if not judged.drawn:
+    if data.judged_on == PARTS:
+        runs = f"{judged.seeds} {PARTS},"
+    elif not judged.drawn:
         runs = f"{count_of(judged.seeds, 'run')} of the traffic that it was tuned on,"
     what = f"on {runs} of {count_of(len(first), 'interval')}"
-    return block(judged, who=tuner, evidence=f"{what} ({length} ms)")
+    return block(judged, who=tuner, evidence=f"{what} ({length} ms)", on=data.judged_on)
 
 
 def _unjudged_title(data: ReportData) -> str:

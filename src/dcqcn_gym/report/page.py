@@ -29,7 +29,7 @@ from dcqcn_gym.report.applications import application_tables, applications_of_ru
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables, unfinished_rounds
 from dcqcn_gym.report.command import command_again
-from dcqcn_gym.report.data import ReportData, load_report_data
+from dcqcn_gym.report.data import SAME, ReportData, load_report_data
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.report.judged import tells_unfinished
@@ -183,7 +183,7 @@ def _curves(data: ReportData) -> list[tuple[str, str, Series]]:
 def _tiles(data: ReportData) -> list[dict[str, Any]]:
     """Return what stands under the headline: per setting its utility, fresh seeds first."""
     tiles = []
-    headed = "on fresh seeds" if data.run.drawn else "with other seeds"
+    headed = "with other seeds" if data.judged_on == SAME else f"on {data.judged_on}"
     for role, label, series in reversed(_curves(data)):
         lines = []
         if data.seeds:

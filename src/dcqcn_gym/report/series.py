@@ -126,8 +126,13 @@ class Series:
 
     @property
     def drawn(self) -> bool:
-        """Return whether another seed would have had other traffic."""
-        return draws_traffic(self.header.get("scenario"))
+        """Return whether another seed would have had, or had, other traffic."""
+        return draws_traffic(self.header.get("scenario")) or bool(self.part)
+
+    @property
+    def part(self) -> str:
+        """Which part of a trace this run had; empty: all of it, or traffic that was drawn."""
+        return str(self.header.get("part", ""))
 
     @property
     def window_ps(self) -> tuple[int, int]:

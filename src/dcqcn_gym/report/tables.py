@@ -20,7 +20,7 @@ from dcqcn_gym.core.statistics import (
     slowdown_by_seed,
 )
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.report.data import ReportData
+from dcqcn_gym.report.data import SAME, ReportData
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.paired import paired_rows
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
@@ -207,7 +207,7 @@ def fresh_table(data: ReportData) -> list[BinTable]:
     tables = _bins(
         {key: [data.evaluation[name][seed] for seed in data.seeds] for key, name in names.items()}
     )
-    if data.run.drawn:
+    if data.judged_on != SAME:
         return tables
     return [replace(table, rows=list(map(_of_one_trace, table.rows))) for table in tables]
 

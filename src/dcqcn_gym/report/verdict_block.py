@@ -100,8 +100,11 @@ class VerdictBlock:
         return Table(columns, rows)
 
 
-def block(judged: Judged, *, who: str, evidence: str) -> VerdictBlock:
-    """Return the block of a judged setting; ``who`` found it, ``evidence`` says on what traffic."""
+def block(judged: Judged, *, who: str, evidence: str, on: str = "fresh seeds") -> VerdictBlock:
+    """Return the block of a judged setting; ``who`` found it, ``evidence`` says on what traffic.
+
+    ``on`` is what tells the runs apart.
+    """
     v = judged.verdict
     title = v.text[0].upper() + v.text[1:]
     answers = [
@@ -110,11 +113,11 @@ def block(judged: Judged, *, who: str, evidence: str) -> VerdictBlock:
         ("Cost", _cost(judged)),
         ("Would you deploy it?", advice(v)),
         *_better(judged),
-        ("Score", score_text(v.score, judged.seeds)),
+        ("Score", score_text(v.score, judged.seeds, "part" if "part" in on else "seed")),
     ]
     rows = _rows(judged)
     tone: Tone = "unknown" if v.deploy == "unknown" else TONES.get(v.word, "unknown")
-    traffic = "on fresh traffic" if judged.drawn else "on the same traffic"
+    traffic = "on fresh traffic" if on == "fresh seeds" else f"on {on}"
     return VerdictBlock(v.word, tone, v.deploy, title, answers, rows, v.notes, traffic)
 
 
@@ -134,7 +137,7 @@ def advice(v: Verdict) -> str:
     return f"No: {', '.join(up)} beyond the limit." if up else "No: it is worse than the default."
 
 
-def score_text(score: Estimate, seeds: int) -> str:
+def score_text(score: Estimate, seeds: int, what: str = "seed") -> str:
     """Return S in words, with its interval and the ratio of slowdowns that it stands for."""
     if score.n == 0:
         return "unknown"
@@ -142,7 +145,7 @@ def score_text(score: Estimate, seeds: int) -> str:
     text = f"S = {with_interval(score, '+.3f', style='brackets')}: {ratio}"
     if score.constant:
         return f"{text}; {SAME_TRACE}".replace("-", "−")
-    over = f"95\u00a0% interval over {count_of(seeds, 'seed')}" if score.known else "no interval"
+    over = f"95\u00a0% interval over {count_of(seeds, what)}" if score.known else "no interval"
     return f"{text} ({over})".replace("-", "−")
 
 

@@ -6,7 +6,7 @@ the tuned run. Every log is a run of its own and can be repeated alone.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count, mean, total
+from dcqcn_gym.envs.scenario.parts import later_parts
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.runs.campaign import Campaign, raise_failures
@@ -121,15 +122,28 @@ def _reference_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[
 def _judging_jobs(
     spec: RunSpec, out: RunDir, evaluation: Evaluation, name: str, setting: DeviceSetting
 ) -> list[RunJob]:
+    return [
+        job
+        for seed, run in _judged_on(spec, evaluation).items()
+        for job in fresh_jobs(
+            run, setting, [seed], evaluation.intervals, lambda seed: out.evaluation(name, seed)
+        )
+    ]
+
+
+def _judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
+    """Return fresh seed -> what runs there: other traffic, or a later part of the same trace."""
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
-    return fresh_jobs(
-        spec, setting, seeds, evaluation.intervals, lambda seed: out.evaluation(name, seed)
-    )
+    parts = later_parts(spec.scenario, spec.intervals, evaluation.intervals, evaluation.seeds)
+    if not parts:
+        return dict.fromkeys(seeds, spec)
+    runs = [replace(spec, scenario=scenario, part=words) for scenario, words in parts]
+    return dict(zip(seeds, runs, strict=False))  # there may be fewer parts
 
 
 def _remove_stale(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> None:
     """Remove logs of fresh seeds that this session does not use (after other options)."""
-    seeds = evaluation_seeds(spec.seed, evaluation.seeds)
+    seeds = _judged_on(spec, evaluation)
     used = {out.evaluation(name, seed) for seed in seeds for name in ("recommended", *REFERENCES)}
     for path in (out.root / "evaluation").glob("*.jsonl"):
         if path not in used:
@@ -169,7 +183,7 @@ def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
 
 def _fresh(spec: RunSpec, out: RunDir, evaluation: Evaluation, word: str) -> dict[str, Any]:
     """Return the utilities on fresh seeds; ``word`` names what the tuner came to."""
-    seeds = evaluation_seeds(spec.seed, evaluation.seeds)
+    seeds = list(_judged_on(spec, evaluation))
     logs = {word: "recommended", **{name: name for name in REFERENCES}}
     fresh = {
         shown: [end_of(out.evaluation(name, s))["mean_utility"] for s in seeds]

@@ -39,6 +39,8 @@ class RunSpec:
     tuner_args: dict[str, Any] = field(default_factory=dict)
     hosting: Hosting = field(default_factory=Hosting, compare=False)
     tuner_seed: int | None = None
+    part: str = ""
+    """Which part of a trace the scenario is, where one was cut to judge a setting on it."""
 
     def header(self) -> Line:
         """Return the first line of the log."""
@@ -53,7 +55,8 @@ class RunSpec:
             "intervals": self.intervals,
             "backend": self.backend,
         }
-        return header if self.tuner_seed is None else {**header, "tuner_seed": self.tuner_seed}
+        more = {"tuner_seed": self.tuner_seed, "part": self.part or None}
+        return {**header, **{key: value for key, value in more.items() if value is not None}}
 
     def with_setting(self, setting: DeviceSetting, seed: int, intervals: int) -> RunSpec:
         """Return the spec of a run that only measures one setting, or one per group."""

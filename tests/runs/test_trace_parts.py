@@ -1,0 +1,88 @@
+"""A trace is searched on its begin and judged on later parts, with an interval over them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.runs.log import read_run
+
+TRACE = """
+description = "many to one, again and again"
+monitor_interval_us = 500
+warmup_us = 500
+intervals = 4
+[weights]
+tp = 0.2
+rtt = 0.5
+pfc = 0.3
+[topology]
+kind = "single-switch"
+hosts = 9
+gbps = 100
+delay_us = 1.0
+[[workloads]]
+kind = "flows"
+flows = "flows.csv"
+"""
+
+
+def tuned(folder: Path, ms: int) -> dict[str, object]:
+    """Tune by the rule on a trace of some length; return best.json."""
+    rows = ["src,dst,bytes,start_ns"]
+    for burst in range(ms * 4):  # 8 flows of 300 KB meet every 250 us
+        rows += [f"{1 + i},0,{300_000 + burst},{burst * 250_000 + 4007 * i}" for i in range(8)]
+    (folder / "flows.csv").write_text("\n".join(rows) + "\n")
+    (folder / "trace.toml").write_text(TRACE)
+    words = ["tune", "-s", str(folder / "trace.toml"), "--tuner", "advise", "--eval-seeds", "3"]
+    out = folder / "run"
+    done = CliRunner().invoke(app, [*words, "--eval-intervals", "4", "--out", str(out), "--quiet"])
+    assert done.exit_code == 0, done.output
+    found: dict[str, object] = json.loads((out / "best.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
+    folder = tmp_path_factory.mktemp("long")
+    return folder / "run", tuned(folder, 12)
+
+
+def test_each_part_has_other_flows_that_the_search_did_not_have(
+    long: tuple[Path, dict[str, object]],
+) -> None:
+    run, _ = long
+    logs = sorted((run / "evaluation").glob("recommended-*.jsonl"))
+    assert len(logs) == 3
+    seen = []
+    for log in logs:
+        header = read_run(log).header
+        assert header["part"].endswith("ms of the trace")
+        flows = header["scenario"]["workloads"][0]["flows"]
+        sizes = {flow[2] for flow in flows}
+        assert min(sizes) >= 300_000 + 10  # 2.5 ms were searched, a burst every 0.25 ms
+        seen.append(sizes)
+    assert not seen[0] & seen[1] | seen[1] & seen[2]
+
+
+def test_the_verdict_says_on_what_and_has_an_interval(long: tuple[Path, dict[str, object]]) -> None:
+    run, best = long
+    verdict = best["verdict"]
+    assert isinstance(verdict, dict)
+    assert verdict["deploy"] in ("yes", "no")
+    page = (run / "report.html").read_text()
+    assert "on 3 later parts of the same trace, of 4 intervals" in page
+    assert "interval over 3 parts" in page
+    assert "one trace" not in page
+    assert "on fresh seeds" not in page.partition("<main>")[0]
+
+
+def test_a_trace_that_is_too_short_is_still_unknown(tmp_path: Path) -> None:
+    verdict = tuned(tmp_path, 4)["verdict"]
+    assert isinstance(verdict, dict)
+    assert verdict["deploy"] == "unknown"
+    assert "one trace, no interval" in verdict["text"]
