@@ -12,6 +12,7 @@ import typer
 from dcqcn_gym.runs.options import OutFileOption, OutOption, QuietOption, ScenarioOption
 
 if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.traffic.fitting import Fit, Traffic
     from dcqcn_gym.traffic.importing import Source
 
@@ -81,40 +82,53 @@ def fit_(
     """Write a scenario on the fabric of another, with traffic that is like the file's."""
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.traffic import scenario as texts
 
     base = load_scenario(scenario)
     source = _source(file, form, columns, hosts, window)
-    if source.form == "nccl":
-        if columns or hosts or window:
-            raise ConfigError(
-                "--columns, --hosts and --window are for flows; this is a log of NCCL"
-            )
-        from dcqcn_gym.traffic.nccl import read_nccl
-        from dcqcn_gym.traffic.records import Tally
-
-        tally = Tally()
-        calls, ranks = read_nccl(file, tally)
-        workload, said, left = texts.collective_workload(calls, base)
-        typer.echo(f"{file}: {tally.taken} calls of {len(calls)} kinds and sizes by {ranks} ranks")
-        _write(out, {"scenario.toml": texts.scenario_text(base, workload, said)})
-        _say([*tally.lines(), *left])
-    else:
-        traffic, found, notes = _look(source, base.line_rate_bps, quiet)
-        workload = texts.poisson_workload(found, base)
-        said = f"traffic like that of {file.name}: {traffic.bytes.size} flows"
-        sizes = "bytes,cumulative_probability\n" + "".join(
-            f"{size},{share!r}\n" for size, share in found.points
-        )
-        text = texts.scenario_text(base, workload, said)
-        _write(out, {texts.SIZES: sizes, "scenario.toml": text})
-        typer.echo(
-            f"sizes in {len(found.points)} points, off by at most {found.size_distance:.2%} of the "
-            f"flows and {found.mean_change:+.2%} in the mean; a flow per host every "
-            f"{found.gap_us:.4g} us"
-        )
-        _say([*notes, *texts.warnings(found)])
+    if source.form == "nccl" and (columns or hosts or window):
+        raise ConfigError("a log of NCCL has no --columns, --hosts or --window")
+    files, words, notes = (
+        _fitted_calls(file, base) if source.form == "nccl" else _fitted_flows(source, base, quiet)
+    )
+    _write(out, files)
+    typer.echo(words)
+    _say(notes)
     typer.echo(f"{out / 'scenario.toml'}: dcqcn-gym config validate {out / 'scenario.toml'}")
+
+
+def _fitted_calls(file: Path, base: Scenario) -> tuple[dict[str, str], str, Sequence[str]]:
+    """Return files, a sentence and remarks of a scenario with a log's largest collective."""
+    from dcqcn_gym.traffic.nccl import read_nccl
+    from dcqcn_gym.traffic.records import Tally
+    from dcqcn_gym.traffic.scenario import collective_workload, scenario_text
+
+    tally = Tally()
+    calls, ranks = read_nccl(file, tally)
+    workload, said, left = collective_workload(calls, base)
+    words = f"{file}: {tally.taken} calls of {len(calls)} kinds and sizes by {ranks} ranks"
+    files = {"scenario.toml": scenario_text(base, workload, said)}
+    return files, words, [*tally.lines(), *left]
+
+
+def _fitted_flows(
+    source: Source, base: Scenario, quiet: bool
+) -> tuple[dict[str, str], str, Sequence[str]]:
+    """Return files, a sentence and remarks of a scenario with sizes and rate of some flows."""
+    from dcqcn_gym.traffic.scenario import SIZES, poisson_workload, scenario_text, warnings
+
+    traffic, found, notes = _look(source, base.line_rate_bps, quiet)
+    said = f"traffic like that of {source.path.name}: {traffic.bytes.size} flows"
+    rows = [f"{size},{share!r}\n" for size, share in found.points]
+    files = {
+        SIZES: "".join(["bytes,cumulative_probability\n", *rows]),
+        "scenario.toml": scenario_text(base, poisson_workload(found, base), said),
+    }
+    words = (
+        f"sizes in {len(found.points)} points, off by at most {found.size_distance:.2%} of the "
+        f"flows and {found.mean_change:+.2%} in the mean; a flow per host every "
+        f"{found.gap_us:.4g} us"
+    )
+    return files, words, [*notes, *warnings(found)]
 
 
 @app.command("show")
