@@ -108,10 +108,10 @@ def block(judged: Judged, *, who: str, evidence: str, on: str = "fresh seeds") -
     v = judged.verdict
     title = v.text[0].upper() + v.text[1:]
     answers = [
+        ("Would you deploy it?", advice(v)),
         ("What was judged", f"the setting that {who} found, against NVIDIA's default, {evidence}"),
         ("Gained", _gained(judged)),
         ("Cost", _cost(judged)),
-        ("Would you deploy it?", advice(v)),
         *_better(judged),
         ("Score", score_text(v.score, judged.seeds, "part" if "part" in on else "seed")),
     ]

@@ -52,14 +52,14 @@ def traffic_page(title: str, traffic: Traffic, fit: Fit, notes: Sequence[str]) -
 
 
 def _sizes(traffic: Traffic) -> Panel:
-    order = np.sort(traffic.bytes).astype(np.float64)
+    order = np.sort(traffic.bytes) / 1000.0
     places = np.unique(np.linspace(0, order.size - 1, 400).astype(np.int64))
     by_flows = (places + 1) / order.size
     sums = np.cumsum(order)
     by_bytes = sums[places] / sums[-1]
     panel = Panel(
         "Share of flows, and of bytes, up to a size", log_axis([order[places]]),
-        linear_axis([np.array([0.0, 1.0])], exact=True), height=240, x_label="bytes", follow=True,
+        linear_axis([np.array([0.0, 1.0])], exact=True), height=240, x_label="KB", follow=True,
     )  # fmt: skip
     panel.line(Key("tuned", "flows"), order[places], by_flows)
     panel.line(Key("default", "bytes"), order[places], by_bytes)
@@ -85,7 +85,8 @@ def _load(traffic: Traffic) -> Panel:
 def _matrix(traffic: Traffic) -> tuple[list[str], list[list[float]]]:
     """Return labels of hosts, or of groups with neighbouring numbers, and shares of all bytes."""
     hosts = np.union1d(traffic.src, traffic.dst)
-    groups = np.array_split(hosts, min(MOST_SIDE, hosts.size))
+    width = -(-hosts.size // MOST_SIDE)
+    groups = np.split(hosts, range(width, hosts.size, width))
     group_of = np.concatenate([np.full(g.size, i) for i, g in enumerate(groups)])
     src, dst = (group_of[np.searchsorted(hosts, ends)] for ends in (traffic.src, traffic.dst))
     side = len(groups)
