@@ -21,6 +21,7 @@ from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
+from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.overhead import wire_cost
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean
@@ -28,11 +29,9 @@ from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.info import Info, make_info
-from dcqcn_gym.envs.observation import Observation, bounds, idle_observation, observe
+from dcqcn_gym.envs.observation import bounds, idle_observation, observe
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.workloads import applications_of, collectives_of
-
-__all__ = ["DcqcnEnv"]
 
 Action = npt.NDArray[np.float32]
 Step = tuple[Observation, float, bool, bool, dict[str, Any]]

@@ -26,8 +26,6 @@ from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.utility import IDLE_UTILITY, Terms
 
-__all__ = ["INFO_VERSION", "Info", "PlainInfo", "info_schema", "make_info", "plain_info"]
-
 INFO_VERSION = 2
 
 Count = Annotated[int, Field(ge=0)]

@@ -24,8 +24,6 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import bounds, layout
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["GymFace", "main"]
-
 
 class GymFace:
     """The environment over a network, as ns3-gym's client sees it."""

@@ -29,20 +29,6 @@ from dcqcn_gym.core.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, 
 if TYPE_CHECKING:
     from dcqcn_gym.core.utility import PfcOver, RttBase
 
-__all__ = [
-    "OBSERVATION_SIZE",
-    "OBSERVATION_VERSION",
-    "Observation",
-    "Slot",
-    "as_groups",
-    "bounds",
-    "idle_observation",
-    "layout",
-    "layout_name",
-    "log2p1",
-    "observe",
-]
-
 OBSERVATION_VERSION = 1
 
 COUNT_BITS = 20.0

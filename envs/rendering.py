@@ -12,8 +12,6 @@ from dcqcn_gym.core.groups import cluster_setting
 from dcqcn_gym.core.knobs import Knob
 from dcqcn_gym.envs.info import Info
 
-__all__ = ["as_picture", "as_text"]
-
 WIDTH_INCHES, HEIGHT_INCHES, DPI = 8.0, 6.0, 80
 
 

@@ -24,18 +24,6 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import Info, plain_info
 from dcqcn_gym.envs.observation import as_groups, bounds, group_slices
 
-__all__ = [
-    "DeltaAction",
-    "DictAction",
-    "DictObservation",
-    "GroupAction",
-    "KnobSubset",
-    "LadderAction",
-    "NumericInfo",
-    "ladder",
-]
-
-
 Env = gymnasium.Env[Any, Any]
 
 

@@ -16,17 +16,6 @@ from dcqcn_gym.core.groups import TIERS, Devices, members
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.port_view import FIGURES
 
-__all__ = [
-    "CENTRAL",
-    "HISTORY",
-    "TEMPLATES",
-    "joint_actions",
-    "layout",
-    "place_of",
-    "sides_of",
-    "sizes",
-]
-
 HISTORY = 4
 HIDDEN = (40, 40)
 

@@ -17,8 +17,6 @@ from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.knobs import Setting
 
-__all__ = ["Advice", "RuleFile", "RuleTerms", "advise", "rule_file"]
-
 Range = tuple[float, float]
 
 

@@ -30,8 +30,6 @@ from dcqcn_gym.core.space import bounded_threshold
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.steps import moved, whole_step
 
-__all__ = ["ChameleonSettings", "ChameleonTuner", "SlowChameleonTuner"]
-
 
 class ChameleonSettings(TunerSettings):
     """Options of CHAMELEON; ``step_factor`` is the poster's, the others are ours."""

@@ -31,11 +31,6 @@ from dcqcn_gym.core.utility import PfcOver, RttBase, judge
 from dcqcn_gym.core.weights import UtilityWeights
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 
-__all__ = [
-    "ClustersTuner", "CompositeTuner", "Part", "PerGroupTuner", "TwoSidesTuner", "groups_apart",
-    "tuner_inside",
-]  # fmt: skip
-
 
 def tuner_inside(owner: Tuner[Any], setting: str = "tuner") -> Tuner[Any]:
     """Return a fresh tuner that a setting of ``owner`` names; ``owner.holds`` has to list it.

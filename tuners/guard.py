@@ -24,8 +24,6 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.needs import NEEDS, check_needs
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 
-__all__ = ["GuardedTuner", "place_of"]
-
 T = TypeVar("T")
 C = TypeVar("C")
 

@@ -25,8 +25,6 @@ from dcqcn_gym.core.utility import device_pause_ps
 from dcqcn_gym.tuners.advice import advise
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
-__all__ = ["KeeperTuner", "Signs", "signs_of"]
-
 Side = Literal["rule", "default"]
 Phase = Literal["hold", "duel"]
 

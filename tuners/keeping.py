@@ -12,8 +12,6 @@ from dcqcn_gym.tuners.advice import advise
 from dcqcn_gym.tuners.base import TunerContext, TunerSettings
 from dcqcn_gym.tuners.fixed import StaticTuner
 
-__all__ = ["AdviseTuner", "DefaultMinRateTuner", "advised_setting"]
-
 
 def advised_setting(context: TunerContext) -> Setting:
     """Return the rule's setting for the fabric of a run; optional knobs stay as they are."""

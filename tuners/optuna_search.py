@@ -24,16 +24,6 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import Trial
 
-__all__ = [
-    "CmaesTiersTuner",
-    "CmaesTuner",
-    "GpTuner",
-    "Nsga2Tuner",
-    "OptunaTuner",
-    "QmcTuner",
-    "TpeTuner",
-]
-
 
 class OptunaTuner(Tuner[Proposal]):
     """Base: a subclass makes the sampler and says which packages it needs."""

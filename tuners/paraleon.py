@@ -43,18 +43,6 @@ from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerS
 from dcqcn_gym.tuners.composite import groups_apart
 from dcqcn_gym.tuners.steps import moved, whole_step
 
-__all__ = [
-    "Annealer",
-    "AnnealingSettings",
-    "NaiveAnnealingTuner",
-    "ParaleonRescaledTuner",
-    "ParaleonSettings",
-    "ParaleonTiersTuner",
-    "ParaleonTuner",
-    "ParaleonUnguidedTuner",
-    "ParaleonUnrelaxedTuner",
-]
-
 
 # Shared by PARALEON and its ablations; what to try next is theirs.
 class AnnealingSettings(TunerSettings):

@@ -25,8 +25,6 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import TunerContext
 from dcqcn_gym.tuners.paraleon import ParaleonTuner
 
-__all__ = ["PLUS_RANGES", "ParaleonBytesTuner", "ParaleonPlusRangesTuner", "by_bytes", "plus_space"]
-
 PLUS_RANGES: Mapping[str, tuple[float, float]] = {
     "rp_time_reset": (50, 600),
     "rp_ai_rate": (5, 100),

@@ -24,18 +24,6 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.policy_file import read_arrays
 
-__all__ = [
-    "DqnMiniTuner",
-    "Policy",
-    "PolicyMeta",
-    "PolicyTuner",
-    "PpoMiniTuner",
-    "SacMiniTuner",
-    "Td3MiniTuner",
-    "load_policy",
-    "shipped_policies",
-]
-
 FORMAT = 1
 FOLDER = CONFIGS / "policies"
 DIGITS = 6

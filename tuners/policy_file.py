@@ -20,8 +20,6 @@ from dcqcn_gym.core.errors import ConfigError, in_one_line, quote
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.sums import count
 
-__all__ = ["MOST_BYTES", "read_arrays"]
-
 MOST_BYTES = 2**26
 """Of the file, and of all its arrays together, unless another bound is given: 64 MiB, 16 million
 weights."""

@@ -20,8 +20,6 @@ from dcqcn_gym.core.errors import MissingExtraError
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
-__all__ = ["ArsTuner", "CmaesPolicyTuner"]
-
 Weights: TypeAlias = npt.NDArray[np.float64]
 """Shape (knobs, 1 + observation size): the bias b, then W."""
 

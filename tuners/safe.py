@@ -26,8 +26,6 @@ from dcqcn_gym.tuners.canary import Canary, canary_of, lowest_change, spread
 from dcqcn_gym.tuners.composite import tuner_inside
 from dcqcn_gym.tuners.safe_settings import CanaryTable, Safety, bounded
 
-__all__ = ["SafeTuner"]
-
 _STREAM = 0x5AFE  # of the bootstrap, apart from the draws of the tuner inside
 
 Phase = Literal["baseline", "ready", "kept", "canary", "everywhere", "hold"]

@@ -18,8 +18,6 @@ from dcqcn_gym.core.knobs import Knob, Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import Proposal, TunerSettings
 
-__all__ = ["AbortTable", "CanaryTable", "KnobLimit", "Safety", "bounded", "safe_arguments"]
-
 
 class KnobLimit(StrictModel):
     """What one knob may be, in the unit of the knob table."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dcqcn_gym.core.knobs import Knob, Setting
 
-__all__ = ["begin", "moved", "whole_step"]
-
 
 def whole_step(row: Knob, step: float) -> float:
     """Return a step that the knob can take: an integer knob moves by a whole number, at least 1."""

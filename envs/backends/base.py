@@ -11,18 +11,6 @@ from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = [
-    "SIMULATED",
-    "Backend",
-    "DeviceSetting",
-    "Eventful",
-    "Look",
-    "ShowsLive",
-    "TakesArgument",
-    "Watchable",
-    "live_flows_of",
-]
-
 SIMULATED = frozenset({"fsd", "per_switch"})
 """What a backend offers whose reports have every figure."""
 

@@ -10,8 +10,6 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["ClockedBackend"]
-
 
 class _ClockedSimulation:
     """A simulation that counts the CPU seconds of ``advance``."""

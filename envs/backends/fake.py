@@ -33,8 +33,6 @@ from dcqcn_gym.envs.scenario.monitor import OwnMonitor
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["FakeBackend"]
-
 BASE_RTT_PS = 20_000_000
 PACKET_BYTES = 1062
 PAYLOAD_BYTES = 1000

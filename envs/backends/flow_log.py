@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.monitor import OwnMonitor
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["SIZES_AND_FLOWS", "FlowLogReader", "Trigger", "as_figures", "make_monitor", "reader_of"]
-
 _COUNTS = ("elephants", "potential", "mice", "weighted_elephants", "weighted_mice")
 
 SIZES_AND_FLOWS = (

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.drivers import Targets
     from dcqcn_gym.hw.gather import Gathered
 
-__all__ = ["MARKS", "HardwareBackend", "reading_of", "scenario_digest"]
-
 PS_PER_MS = 10**9
 FABRIC_S = 600.0
 """The longest that the digital fabric may work on a call."""

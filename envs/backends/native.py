@@ -21,8 +21,6 @@ from dcqcn_gym.envs.scenario.compile import compile_scenario
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["NativeBackend"]
-
 SEED_LIMIT = 2**64
 
 

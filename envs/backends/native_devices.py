@@ -23,8 +23,6 @@ from dcqcn_gym.hw.figures import UNKNOWN, Ledger, report_of
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["NativeDevicesBackend"]
-
 
 @dataclass
 class _Seen:

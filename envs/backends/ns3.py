@@ -53,8 +53,6 @@ from dcqcn_gym.envs.backends.ns3_bridge.schema import (
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["Ns3Backend"]
-
 SIMULATION = "dcqcn_gym.envs.backends.ns3_bridge.simulation"
 SEED_LIMIT = 2**64
 _REFUSALS = {"config": ConfigError, "state": StateError}

@@ -10,8 +10,6 @@ from dcqcn_gym.envs.monitors.collector import FlowWindow
 from dcqcn_gym.envs.monitors.exporters import message_bytes
 from dcqcn_gym.hw.drivers.mlx5_counters import PAIRS
 
-__all__ = ["QueuePairSizes"]
-
 Counters = Mapping[str, Mapping[str, int]]
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.hw.fabric.fabric import DigitalFabric, FabricSpec, Simulation
 
-__all__ = ["fabric_for_now", "fabric_spec"]
-
 
 def fabric_spec(scenario: Scenario) -> FabricSpec:
     """Return what the digital fabric of a scenario plays: the native engine."""

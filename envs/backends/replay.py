@@ -14,17 +14,10 @@ from dcqcn_gym.core.errors import BackendError, StateError
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.envs.backends.base import SIMULATED, Backend, live_flows_of
-from dcqcn_gym.envs.backends.report_dict import read_reports, write_reports
+from dcqcn_gym.envs.backends.report_dict import read_reports
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
-
-__all__ = [
-    "RecordingBackend",
-    "ReplayBackend",
-    "read_reports",
-    "write_reports",
-]
 
 
 class ReplayBackend:

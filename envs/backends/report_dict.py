@@ -26,15 +26,6 @@ from dcqcn_gym.core.interval import (
     check_unknown,
 )
 
-__all__ = [
-    "ReportReader",
-    "fsd_from_dict",
-    "read_reports",
-    "report_from_dict",
-    "report_to_dict",
-    "write_reports",
-]
-
 _PARTS = ("fsd", "finished")
 _TABLES = ("host_", "rtt_", "port_", "finished.")
 """Fields whose names begin so are columns of one table: they have one length."""

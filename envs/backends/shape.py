@@ -11,8 +11,6 @@ from dcqcn_gym.hw.figures import Shape
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["shape_of"]
-
 
 def shape_of(scenario: Scenario) -> Shape:
     """Return the shape of a scenario's network, ports numbered as in reports."""

@@ -23,8 +23,6 @@ import numpy.typing as npt
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution
 
-__all__ = ["FlowLog", "FlowMonitor", "MonitorContext", "MonitorSettings", "summarise"]
-
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 

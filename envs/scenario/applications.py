@@ -14,12 +14,11 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.applications import Application
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import Bytes, HostNumber, HostSet, Timed, TimeUs, select_hosts
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf
-from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
 from dcqcn_gym.envs.scenario.workload import items, listed, stop_ps
-
-__all__ = ["GRADIENT_BYTES", "STORAGE_PATTERNS", "ParameterServer", "Storage"]
 
 Block = Annotated[int, Field(ge=1, le=2**40, description="bytes")]
 

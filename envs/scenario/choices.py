@@ -15,8 +15,6 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knob_names import by_knob_name
 from dcqcn_gym.core.knobs import Knob, KnobTable
 
-__all__ = ["KnobChoice", "check_ranges", "checked_choices", "turned"]
-
 KnobChoice: TypeAlias = tuple[float, float] | Literal["fixed", "tuned"]
 """What a scenario says of one knob."""
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcqcn_gym.envs.scenario.network import Network
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf
-from dcqcn_gym.envs.scenario.topology import us_to_ps
 from dcqcn_gym.envs.scenario.workload import items, listed
-
-__all__ = ["FORMAT_VERSION", "compile_scenario"]
 
 FORMAT_VERSION = 1
 

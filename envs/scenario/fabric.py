@@ -8,8 +8,6 @@ from functools import cached_property
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.envs.scenario.rates import Link
 
-__all__ = ["Fabric"]
-
 
 @dataclass(frozen=True)
 class Fabric:

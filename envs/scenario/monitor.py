@@ -22,25 +22,8 @@ from typing_extensions import Self
 from dcqcn_gym.core.config import ShortDumpModel, StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.envs.monitors import MONITORS
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf, CdfField
-from dcqcn_gym.envs.scenario.topology import us_to_ps
-
-__all__ = [
-    "KINDS",
-    "ChameleonMonitor",
-    "ElasticMonitor",
-    "ElasticNaiveMonitor",
-    "ExactMonitor",
-    "Monitor",
-    "MonitorField",
-    "NetflowMonitor",
-    "NoMonitor",
-    "OwnMonitor",
-    "monitor_kinds",
-    "monitor_of",
-    "options_of_kind",
-    "with_kind",
-]
 
 SKETCH_BUCKET_BYTES = 64
 OWN = "python"

@@ -9,8 +9,6 @@ from pydantic import AfterValidator, Field
 
 from dcqcn_gym.core.errors import ConfigError, quote
 
-__all__ = ["LONGEST", "Name"]
-
 LONGEST = 100
 _FORBIDDEN = re.compile(r"[/\\<>\[\]|`\"]")
 

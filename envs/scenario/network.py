@@ -12,14 +12,14 @@ from typing_extensions import Self
 from dcqcn_gym.core.config import ShortDumpModel, StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import KnobTable
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.limits import check_flow, check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
-from dcqcn_gym.envs.scenario.topology import Fabric, Topology, fabric, us_to_ps
+from dcqcn_gym.envs.scenario.topology import Topology, fabric
 from dcqcn_gym.envs.scenario.workloads import Workload
-
-__all__ = ["Cnp", "Network", "Switch", "Transport", "Wire", "computed_alpha"]
 
 # PARALEON (ICNP'24) and HPCC fix alpha in advance, from topology and rates; DCQCN (SIGCOMM'15,
 # section 4) says what it must be so that marking comes before PFC: with every one of a switch's n

@@ -14,10 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.tables import lines_of, numbers_of, path_of
-from dcqcn_gym.envs.scenario.topology import Fabric
-
-__all__ = ["NextHop", "NextHopsField", "check_next_hops", "read_next_hops"]
 
 COLUMNS = ("switch", "src", "dst", "ordinal", "port", "packets")
 PACKETS = ("data", "acks")

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import (
     Bytes,
     Connections,
@@ -18,11 +19,9 @@ from dcqcn_gym.envs.scenario.hosts import (
     TimeUs,
     select_hosts,
 )
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf
-from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
 from dcqcn_gym.envs.scenario.workload import items, listed, stop_ps
-
-__all__ = ["AllToAll", "Incast", "Pairs", "Permutation", "Ring"]
 
 
 class _Closed(Timed):

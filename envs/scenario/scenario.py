@@ -26,8 +26,6 @@ from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.task import Task
 
-__all__ = ["MAX_FLOWS", "SCHEMAS", "Scenario", "check_held", "load_scenario", "scenario_names"]
-
 # A flow is held from its start until it ends. Of an open loop that is at least what starts in one
 # monitor interval, and what its hosts cannot send until the run is over; of a round all of it.
 MAX_FLOWS = 10_000_000

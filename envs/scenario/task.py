@@ -16,10 +16,8 @@ from dcqcn_gym.core.optional_knobs import with_optional
 from dcqcn_gym.core.presets import PRESETS
 from dcqcn_gym.core.weights import UtilityWeights
 from dcqcn_gym.envs.scenario.choices import KnobChoice, checked_choices
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.scheme import SchemeModel
-from dcqcn_gym.envs.scenario.topology import us_to_ps
-
-__all__ = ["Task", "UtilityWeights"]
 
 
 def _table(data: Mapping[str, Any]) -> KnobTable:

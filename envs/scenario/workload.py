@@ -12,10 +12,9 @@ from typing import Any
 from dcqcn_gym.core.applications import Application
 from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.envs.scenario.fabric import Fabric
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf
-from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
-
-__all__ = ["BaseWorkload", "items", "listed", "stop_ps"]
 
 
 def items(**values: object) -> str:

@@ -17,6 +17,7 @@ from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import mean, total
 from dcqcn_gym.envs.scenario.applications import ParameterServer, Storage
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import (
     Connections,
     HostSet,
@@ -25,6 +26,7 @@ from dcqcn_gym.envs.scenario.hosts import (
     TimeUs,
     select_hosts,
 )
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.rounds import AllToAll, Incast, Pairs, Permutation, Ring
 from dcqcn_gym.envs.scenario.tables import (
     MOST_FLOW_BYTES,
@@ -34,27 +36,7 @@ from dcqcn_gym.envs.scenario.tables import (
     FlowsField,
     FlowSize,
 )
-from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
 from dcqcn_gym.envs.scenario.workload import BaseWorkload, items, listed, stop_ps
-
-__all__ = [
-    "AllToAll",
-    "Flows",
-    "HostSet",
-    "Incast",
-    "Pairs",
-    "ParameterServer",
-    "Permutation",
-    "Poisson",
-    "Ring",
-    "Storage",
-    "Streams",
-    "Workload",
-    "applications_of",
-    "collectives_of",
-    "draws_traffic",
-    "select_hosts",
-]
 
 
 class Poisson(Timed):

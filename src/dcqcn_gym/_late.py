@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
 
-__all__ = ["after_import"]
-
 
 def after_import(name: str, call: Callable[[], None]) -> None:
     """Call now if module ``name`` is there already, else right after its first import."""

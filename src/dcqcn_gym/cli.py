@@ -21,8 +21,6 @@ from dcqcn_gym.commands.tune import tune
 from dcqcn_gym.core.errors import DEBUG_VARIABLE
 from dcqcn_gym.runs.command_line import run_command
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="dcqcn-gym",
     help="Tune the congestion control of RDMA networks, over an exact packet engine.",

@@ -14,12 +14,15 @@ from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.fabric import Fabric
+from dcqcn_gym.envs.scenario.hosts import select_hosts
 from dcqcn_gym.envs.scenario.network import Network
+from dcqcn_gym.envs.scenario.rates import ps_per_byte
 from dcqcn_gym.envs.scenario.scenario import SCHEMAS, Scenario, load_scenario, scenario_names
 from dcqcn_gym.envs.scenario.tables import Cdf, cdf_names, read_cdf, read_flows
 from dcqcn_gym.envs.scenario.task import Task
-from dcqcn_gym.envs.scenario.topology import Fabric, fabric, ps_per_byte
-from dcqcn_gym.envs.scenario.workloads import Poisson, select_hosts
+from dcqcn_gym.envs.scenario.topology import fabric
+from dcqcn_gym.envs.scenario.workloads import Poisson
 from dcqcn_gym.simulate.trace import port_names
 
 FILES = Path(__file__).parent.parent / "schemas"

@@ -14,8 +14,6 @@ from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.report_codec import encode_counts, encode_state
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["ClientGoneError", "serve_backend"]
-
 BATCH_BYTES = 2_000_000
 """So much of what a watch saw is held before it is sent on."""
 

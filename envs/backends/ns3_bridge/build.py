@@ -30,16 +30,6 @@ from dcqcn_gym.envs.backends.ns3_bridge.install import (
     locked,
 )
 
-__all__ = [
-    "Build",
-    "ensure_built",
-    "find_build",
-    "import_module",
-    "load_module",
-    "source_dirs",
-    "tools",
-]
-
 PROGRAM = "dcqcn-ns3"
 _KEPT_BUILDS = 4
 # beside engine/model, what the build takes from the engine

@@ -18,20 +18,6 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 
-__all__ = [
-    "box_space",
-    "decode",
-    "decode_box",
-    "decode_live",
-    "decode_sample",
-    "decode_setting",
-    "encode",
-    "encode_box",
-    "encode_live",
-    "encode_sample",
-    "encode_setting",
-]
-
 _Type = TypeVar("_Type", bound=Message)
 _URL = "type.googleapis.com/ns3opengym."
 

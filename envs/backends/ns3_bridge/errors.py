@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from dcqcn_gym.core.errors import BackendError
 
-__all__ = [
-    "ProtocolError",
-    "SchemaMismatchError",
-    "SimulationCrashedError",
-    "SimulationTimeoutError",
-]
-
 
 class SimulationCrashedError(BackendError):
     """The simulation process ended on its own; the message says how, when and its last words.

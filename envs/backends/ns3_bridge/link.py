@@ -23,8 +23,6 @@ from dcqcn_gym.envs.backends.ns3_bridge.errors import (
 )
 from dcqcn_gym.envs.backends.ns3_bridge.process import SimulationProcess, describe_status
 
-__all__ = ["Deadlines", "Link", "Transport", "read_recording"]
-
 _Type = TypeVar("_Type", bound=Message)
 _SLICE_MS = 50
 _LONGEST_IPC_PATH = 100

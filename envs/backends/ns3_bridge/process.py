@@ -14,15 +14,6 @@ import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = [
-    "ALIVE_FD_VARIABLE",
-    "FOLDER_VARIABLE",
-    "PARENT_VARIABLE",
-    "SimulationProcess",
-    "describe_status",
-    "python_command",
-]
-
 ALIVE_FD_VARIABLE = "DCQCN_GYM_ALIVE_FD"
 """Environment variable of the child: a pipe whose end-of-file means that the parent is gone."""
 PARENT_VARIABLE = "DCQCN_GYM_PARENT"

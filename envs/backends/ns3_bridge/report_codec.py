@@ -24,8 +24,6 @@ from dcqcn_gym.envs.backends.ns3_bridge.codec import encode
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 from dcqcn_gym.envs.backends.ns3_bridge.schema import REPORT_FIELDS
 
-__all__ = ["decode_report", "encode_counts", "encode_state"]
-
 
 def _names(kinds: Iterable[str], ndim: int) -> list[str]:
     return [name for name, kind in REPORT_FIELDS.items() if kind[0] in kinds and kind[1] == ndim]

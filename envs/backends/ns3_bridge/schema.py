@@ -9,15 +9,6 @@ from typing import Any
 from dcqcn_gym.core import interval
 from dcqcn_gym.core.knobs import DCQCN, KnobTable
 
-__all__ = [
-    "PROTOCOL",
-    "REPORT_FIELDS",
-    "canonical",
-    "digest",
-    "first_difference",
-    "schema",
-]
-
 PROTOCOL = (1, 4)
 """Major and minor version of our extra fields; another major is refused."""
 

@@ -40,8 +40,6 @@ from dcqcn_gym.envs.backends.ns3_bridge.schema import PROTOCOL, canonical, diges
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
-__all__ = ["Dialogue", "Identity", "Ns3Engine", "main", "make_engine", "run", "serve"]
-
 
 class Ns3Engine(NativeBackend):
     """A backend over the compiled module; one per process, for ns-3's simulator is a singleton."""

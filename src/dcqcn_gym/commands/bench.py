@@ -14,8 +14,6 @@ from dcqcn_gym.runs.options import ForceOption, JobsOption, OutOption, QuietOpti
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 
-__all__ = ["app"]
-
 app = typer.Typer(name="bench", help="Run tuners on a suite of scenarios, and rank them.",
                   no_args_is_help=True)  # fmt: skip
 

@@ -13,8 +13,6 @@ from dcqcn_gym.runs.options import DeadlineOption, JobsOption, OutOption, QuietO
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 
-__all__ = ["submit", "verify"]
-
 
 def submit(
     run: Annotated[

@@ -28,8 +28,6 @@ from dcqcn_gym.runs.options import (
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.comparison.plan import Plan
 
-__all__ = ["compare"]
-
 
 @dataclass(frozen=True)
 class Shown:

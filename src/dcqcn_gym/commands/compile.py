@@ -11,8 +11,6 @@ from dcqcn_gym.runs.options import OptionalOutFile
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["app", "run_lines"]
-
 app = typer.Typer(help="List the scenarios: name, size, budget and what they are.")
 
 

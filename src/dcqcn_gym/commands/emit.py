@@ -9,8 +9,6 @@ import typer
 
 from dcqcn_gym.runs.options import DeployOption
 
-__all__ = ["emit"]
-
 
 def emit(
     directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.core.interval import FlowSizeDistribution
     from dcqcn_gym.envs.monitors.collector import Collector
 
-__all__ = ["collect"]
-
 MOST_DATAGRAM = 65_535
 
 

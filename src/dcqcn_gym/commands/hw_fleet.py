@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.drivers import Targets
     from dcqcn_gym.hw.ways_back import Left
 
-__all__ = [
-    "PLACES",
-    "FleetOption",
-    "WhyOption",
-    "chosen_targets",
-    "only",
-    "open_fleet",
-    "show_differences",
-    "show_left",
-    "show_plans",
-    "targets_of_groups",
-    "targets_of_setting",
-]
-
 
 FleetOption = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
 WhyOption = Annotated[

@@ -18,8 +18,6 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.options import OutFileOption, ScenarioOption, SeedOption
 
-__all__ = ["addresses", "app", "probe"]
-
 app = typer.Typer(help="Start, show and stop load: perftest and nccl-tests.", no_args_is_help=True)
 
 _Device = Annotated[str, typer.Option("--device", help="The device whose agent runs it.")]

@@ -10,8 +10,6 @@ from dcqcn_gym.core.errors import StateError
 if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
 
-__all__ = ["whole_trial"]
-
 
 def whole_trial(
     controller: Controller, states: Mapping[str, Any], dry_run: bool

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.runs.log import Line, RunDir
     from dcqcn_gym.runs.spec import RunSpec
 
-__all__ = ["tune"]
-
 JUDGED = "what was found is not judged: nothing was compared with it"
 
 

@@ -10,8 +10,6 @@ import typer
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import JobsOption, OptionalOut, QuietOption
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="paper", help="Measure figures and tables of the papers again.", no_args_is_help=True
 )

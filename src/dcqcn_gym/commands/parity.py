@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.parity import Comparison
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["parity"]
-
 
 def parity(
     scenario: ScenariosOption = SCENARIO,

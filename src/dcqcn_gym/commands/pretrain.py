@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.runs.log import Line
     from dcqcn_gym.runs.loop import RunSpec
 
-__all__ = ["pretrain"]
-
 
 def pretrain(
     out: Path, scenario: str, tuner: str, seed: int, intervals: int, backend: str, force: bool

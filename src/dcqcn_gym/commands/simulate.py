@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from dcqcn_gym.core.interval import IntervalReport
+    from dcqcn_gym.envs.scenario.fabric import Fabric
     from dcqcn_gym.envs.scenario.scenario import Scenario
-    from dcqcn_gym.envs.scenario.topology import Fabric
     from dcqcn_gym.simulate.difference import Against
     from dcqcn_gym.simulate.trace import Trace
-
-__all__ = ["simulate"]
 
 
 def simulate(

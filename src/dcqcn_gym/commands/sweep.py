@@ -22,8 +22,6 @@ from dcqcn_gym.runs.options import (
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.sweep.plan import Grid
 
-__all__ = ["sweep"]
-
 
 def sweep(
     out: OutOption,

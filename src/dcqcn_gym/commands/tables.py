@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["config", "knobs", "scenarios", "tuners"]
-
 config = typer.Typer(help="Check configuration files.", no_args_is_help=True)
 
 

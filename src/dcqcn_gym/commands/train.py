@@ -30,8 +30,6 @@ from dcqcn_gym.runs.options import (
 if TYPE_CHECKING:
     from dcqcn_gym.training.spec import TrainSpec
 
-__all__ = ["evaluate", "train"]
-
 ALGOS = "ppo, sac, td3 or dqn"
 TRAINED = ("policy", "acc", "acc-central", "pretrained")
 

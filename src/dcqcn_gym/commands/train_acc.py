@@ -13,8 +13,6 @@ from dcqcn_gym.runs.interrupt import interruptible, same_command
 if TYPE_CHECKING:
     from dcqcn_gym.training.acc import AccSpec, Episode
 
-__all__ = ["train_acc"]
-
 
 def train_acc(spec: AccSpec, out: Path, *, force: bool, quiet: bool) -> None:
     """Train the network of ACC's agents by double DQN, without torch.

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.runs.loop import RunSpec
     from dcqcn_gym.runs.tuner_host import Hosting
 
-__all__ = ["tune", "tuner_arguments"]
-
 
 def tune(
     out: OutOption,

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["IntervalsOption", "SafeOption", "TunerArgOption", "TunerOption", "safely"]
-
 TunerOption = Annotated[str, typer.Option(help="A name from `dcqcn-gym tuners`, or path.py:Class.")]
 TunerArgOption = Annotated[
     list[str] | None, typer.Option(metavar="K=V", help="Argument of the tuner; repeatable.")

@@ -16,15 +16,6 @@ import numpy as np
 
 from dcqcn_gym.core.interval import FinishedFlows
 
-__all__ = [
-    "UNITS",
-    "Application",
-    "ApplicationTracker",
-    "Done",
-    "Tally",
-    "summary_of_applications",
-]
-
 UNITS: Mapping[str, str] = {"storage": "IOPS", "parameter-server": "iterations/s"}
 """What the operations per second of a kind are called; those of collectives: rounds/s."""
 

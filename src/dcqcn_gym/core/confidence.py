@@ -11,8 +11,6 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["bca_interval", "student_interval", "student_quantile"]
-
 FloatArray = npt.NDArray[np.float64]
 
 RESAMPLES = 9999

@@ -28,19 +28,6 @@ from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.core.files import MOST_BYTES, parse_json, read_text
 from dcqcn_gym.core.toml_text import parse_toml
 
-__all__ = [
-    "CONFIGS",
-    "ShortDumpModel",
-    "StrictModel",
-    "describe",
-    "export_schemas",
-    "json_object",
-    "load_json",
-    "load_toml",
-    "read_toml",
-    "validate",
-]
-
 Model = TypeVar("Model", bound=BaseModel)
 
 CONFIGS = Path(__file__).parents[1] / "configs"

@@ -9,8 +9,6 @@ import numpy as np
 
 from dcqcn_gym.core.statistics import IntArray
 
-__all__ = ["LONG_FLOW_BYTES", "Fairness", "fairness_of"]
-
 LONG_FLOW_BYTES = 1_000_000
 """Flows of this size or more count: smaller ones end before rates are shared."""
 

@@ -9,8 +9,6 @@ from typing import Any, NoReturn
 
 from dcqcn_gym.core.errors import ConfigError, quote
 
-__all__ = ["MOST_BYTES", "other_kind", "parse_json", "read_file", "read_text"]
-
 MOST_BYTES = 2**30
 """Larger files are refused: 1 GiB, a flow list of about 40 million lines."""
 

@@ -13,8 +13,6 @@ from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 
-__all__ = ["GroupSpace", "tiers_of"]
-
 
 def tiers_of(devices: Devices) -> tuple[str, ...]:
     """Return the groups of the tiers that this network has, the lowest first."""

@@ -18,18 +18,6 @@ from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.core.scheme_tables import table_of
 
-__all__ = [
-    "DeviceSetting",
-    "Devices",
-    "by_group",
-    "check_group_names",
-    "cluster_setting",
-    "members",
-    "resolve",
-    "same_everywhere",
-    "setting_of",
-]
-
 DeviceSetting: TypeAlias = Setting | Mapping[str, Setting]
 """One setting for every device, or a setting per group: ``"cluster"`` (required), then any of
 ``"hosts"``, ``"switches"``, ``"tor"``, ``"spine"``, ``"core"``, the same with ``"-uplinks"`` or

@@ -19,19 +19,6 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
-__all__ = [
-    "FSD_BINS",
-    "REPORT_FIELDS",
-    "FinishedFlows",
-    "FlowSizeDistribution",
-    "IntervalReport",
-    "LiveFlows",
-    "ReportField",
-    "check_unknown",
-    "fields_shown",
-    "report_with",
-]
-
 FSD_BINS = 16
 """log2 bins of bytes sent so far: below 2 KiB, 2-4 KiB, ..., 16-32 MiB, 32 MiB and above."""
 

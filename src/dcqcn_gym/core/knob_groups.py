@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-__all__ = ["GROUP_TITLES", "Group"]
-
 Group = Literal["rp_increase", "rp_decrease", "rp_alpha", "np", "ecn", "pfc"]
 
 GROUP_TITLES: Mapping[Group, str] = {

@@ -22,26 +22,6 @@ from typing import Any, Literal
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.knob_groups import Group
 
-__all__ = [
-    "DCQCN",
-    "ECN_KNOBS",
-    "KNOBS",
-    "NIC_KNOBS",
-    "OPTIONAL_ROWS",
-    "REFERENCE_RATE_BPS",
-    "TUNED_KNOBS",
-    "Knob",
-    "KnobTable",
-    "Setting",
-    "dcqcn_paper_setting",
-    "default_setting",
-    "expert_setting",
-    "knob",
-    "knob_table",
-    "schemes",
-    "setting_with",
-]
-
 REFERENCE_RATE_BPS = 100e9
 """Line rate at which ECN defaults and ranges are stated; they scale with the line rate."""
 

@@ -22,8 +22,6 @@ from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import IDLE_TERMS, Rules, Terms, device_pause_ps, judge
 
-__all__ = ["Figures", "Interval", "figures_of", "mean_terms", "measure"]
-
 
 @dataclass(frozen=True)
 class Figures:

@@ -7,7 +7,5 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Observation"]
-
 Observation: TypeAlias = npt.NDArray[np.float32]
 """The slots of :func:`dcqcn_gym.envs.observation.layout`, each within its documented bounds."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import read_file, read_text
 
-__all__ = ["MOST_BYTES", "PACKED", "pack", "read_packed", "unpacked"]
-
 PACKED = ".gz"
 """What a packed file's name ends with."""
 MOST_BYTES = 2**28

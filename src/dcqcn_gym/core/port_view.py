@@ -16,8 +16,6 @@ from dcqcn_gym.core.agents import Agent
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray, IntervalReport
 
-__all__ = ["FIGURES", "Past", "PortView", "queue_score"]
-
 FIGURES = ("queue", "sent", "marked", "paused")
 """Figures of an agent in the order of their columns.
 

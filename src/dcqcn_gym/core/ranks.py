@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["places", "rank_agreement"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -17,21 +17,6 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.statistics import slowdowns, statistic
 
-__all__ = [
-    "CLASSES",
-    "GUARD",
-    "ClassFigures",
-    "FlowClass",
-    "Flows",
-    "class_figures",
-    "class_score",
-    "flow_score",
-    "geometric_ratio",
-    "round_score",
-    "score",
-    "window_flows",
-]
-
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import DCQCN, REFERENCE_RATE_BPS, Knob, KnobTable, Setting
 
-__all__ = ["KnobSpace", "bounded_threshold"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

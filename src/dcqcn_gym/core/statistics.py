@@ -16,25 +16,6 @@ import numpy.typing as npt
 from dcqcn_gym.core.confidence import bca_interval, student_interval
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
-__all__ = [
-    "ALL_SIZES",
-    "BOOTSTRAP_FROM",
-    "PAPER_BINS",
-    "SIZE_BINS",
-    "STATISTICS",
-    "Estimate",
-    "SizeBin",
-    "SlowdownCounter",
-    "SlowdownRow",
-    "estimate",
-    "paired_change",
-    "paper_bins",
-    "slowdown_by_seed",
-    "slowdown_by_size",
-    "slowdowns",
-    "statistic",
-]
-
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 

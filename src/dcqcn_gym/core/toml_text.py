@@ -15,8 +15,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["parse_toml", "toml_text"]
-
 DEEPEST = 32
 """Tables and arrays inside each other; ours need 4."""
 

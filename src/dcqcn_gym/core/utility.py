@@ -15,26 +15,6 @@ import numpy as np
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray, IntervalReport
 
-__all__ = [
-    "IDLE_TERMS",
-    "IDLE_UTILITY",
-    "UNKNOWN_TERM",
-    "Judgement",
-    "PfcOver",
-    "RttBase",
-    "Rules",
-    "Terms",
-    "Weights",
-    "device_pause_ps",
-    "is_idle",
-    "judge",
-    "o_pfc",
-    "o_rtt",
-    "o_tp",
-    "terms",
-    "utility",
-]
-
 IDLE_UTILITY = 1.0
 """Utility of an interval without traffic: finishing early never costs reward."""
 

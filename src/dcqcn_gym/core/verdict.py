@@ -26,23 +26,6 @@ from dcqcn_gym.core.score import (
 )
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 
-__all__ = [
-    "FEWEST_FLOWS",
-    "LIMITS",
-    "Change",
-    "Flag",
-    "Measured",
-    "Summary",
-    "Verdict",
-    "changes",
-    "flags",
-    "pooled",
-    "scores",
-    "scores_by_seed",
-    "summary",
-    "verdict",
-]
-
 State = Literal["up", "open", "clear", "few"]
 """up: harm beyond the limit is shown; open: it is not ruled out; clear: it is; few: no evidence."""
 

@@ -8,8 +8,6 @@ from typing_extensions import Self
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 
-__all__ = ["UtilityWeights"]
-
 
 class UtilityWeights(StrictModel):
     """Weights of throughput, round trip and pause in the utility (PARALEON eq. 1); sum 1."""

@@ -8,8 +8,6 @@ import numpy as np
 
 from dcqcn_gym.core.interval import FinishedFlows, FloatArray
 
-__all__ = ["PLOTTED_FLOWS", "Binned", "CompletionBins", "FlowLines"]
-
 PLOTTED_FLOWS = 8
 
 FlowName = tuple[int, int, int]

@@ -7,8 +7,6 @@ import sys
 import time
 from dataclasses import dataclass
 
-__all__ = ["Clock", "Spent"]
-
 _WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 

@@ -28,8 +28,6 @@ from dcqcn_gym.runs.rows import reference_settings
 from dcqcn_gym.runs.table import MISSING, Table, number
 from dcqcn_gym.simulate.run import simulate
 
-__all__ = ["AGAINST", "Against", "other_setting", "run_against"]
-
 AGAINST: Mapping[str, Callable[[Scenario], Setting]] = {
     "default": lambda scenario: reference_settings(scenario)["default"],
     "expert": lambda scenario: reference_settings(scenario)["expert"],

@@ -12,8 +12,6 @@ from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.simulate.bins import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulate.tracer import Tracer
 
-__all__ = ["draw"]
-
 PLOTTED_PORTS = 8
 PLOTTED_WORKLOADS = 8
 HEIGHT = 150

@@ -26,8 +26,6 @@ from dcqcn_gym.envs.backends.report_dict import read_reports
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.simulate.clock import Spent
 
-__all__ = ["RecordedRun", "read_recorded"]
-
 
 @dataclass(frozen=True)
 class RecordedRun:

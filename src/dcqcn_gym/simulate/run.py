@@ -38,8 +38,6 @@ from dcqcn_gym.simulate.totals import EveryFlow, Totals
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
 from dcqcn_gym.simulate.tracer import Tracer
 
-__all__ = ["FILES", "Extras", "check_out", "parse_assignments", "simulate", "with_flows"]
-
 FILES = ("flows.csv", "intervals.csv", "timing.json", "summary.json")
 """What a simulation always writes; ``summary.json`` appears last."""
 

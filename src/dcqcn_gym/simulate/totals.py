@@ -18,8 +18,6 @@ from dcqcn_gym.core.statistics import ALL_SIZES, SlowdownCounter, slowdowns
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import live_flows_of
 
-__all__ = ["EveryFlow", "Totals"]
-
 COUNTED = tuple(fields_shown("sum"))
 """Figures of reports that a summary has as sums over all intervals."""
 

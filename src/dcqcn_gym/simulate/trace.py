@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError, quote
-from dcqcn_gym.envs.scenario.topology import Fabric
-
-__all__ = ["QUANTITIES", "TRACE_FILES", "PortName", "Trace", "need_pyarrow", "parse_trace"]
+from dcqcn_gym.envs.scenario.fabric import Fabric
 
 QUANTITIES = ("queue", "rate", "pause")
 EVENTS = "rp"

@@ -16,15 +16,6 @@ from dcqcn_gym.simulate.bins import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulate.files import ResultFiles
 from dcqcn_gym.simulate.trace import Trace, need_pyarrow
 
-__all__ = [
-    "COMPLETION_COLUMNS",
-    "SENDING_COLUMNS",
-    "TOTAL_COLUMNS",
-    "Completions",
-    "Sending",
-    "Tracer",
-]
-
 SENDING_COLUMNS = ("time_ns", "src", "dst", "ordinal", "workload", "sending_bps")
 TOTAL_COLUMNS = ("time_ns", "sending_bps")
 COMPLETION_COLUMNS = ("time_ns", "workload", "messages", "bytes", "mct_mean_ns", "mct_max_ns")

@@ -9,8 +9,6 @@ from dcqcn_gym.core.knobs import DCQCN
 from dcqcn_gym.hw.device_units import on_devices
 from dcqcn_gym.hw.drivers import Driver, Targets
 
-__all__ = ["DriverCase"]
-
 
 class DriverCase:
     """Base class of driver tests; supply :meth:`new_driver` and :meth:`targets`."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["install_plugin"]
-
 
 def install_plugin(site: Path, package: str, group: str, points: Mapping[str, str]) -> None:
     """Write the metadata of ``package`` with these entry points into ``site``, a path of imports.

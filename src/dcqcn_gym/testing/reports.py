@@ -9,8 +9,6 @@ import numpy as np
 
 from dcqcn_gym.core.interval import IntervalReport, report_with
 
-__all__ = ["blank_report"]
-
 
 def blank_report(n_hosts: int = 4, rate_bps: float = 100e9, **changes: Any) -> IntervalReport:
     """Return a 1 ms interval of a silent single switch, with these fields changed.

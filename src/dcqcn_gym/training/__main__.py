@@ -12,8 +12,6 @@ from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import ScenarioOption
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="What maintainers measure of training.", no_args_is_help=True, add_completion=False
 )

@@ -39,8 +39,6 @@ from dcqcn_gym.tuners.ddqn import Array, Ddqn, DdqnSettings, new_layers
 from dcqcn_gym.tuners.policy import Policy, PolicyMeta
 from dcqcn_gym.tuners.policy_file import read_arrays
 
-__all__ = ["AccSpec", "Episode", "Training", "export", "train"]
-
 SCHEMA = 2
 """Of ``train.json`` and the checkpoint; 2 since a checkpoint names its training."""
 MOST_BYTES = 2**30

@@ -9,8 +9,6 @@ import numpy as np
 
 from dcqcn_gym.report.figures import Line, lines_figure
 
-__all__ = ["draw_curve"]
-
 SPAN = 10
 """Episodes of one scenario that a point of the line is the mean of."""
 COLOURS = 8

@@ -24,8 +24,6 @@ from dcqcn_gym.runs.table import Table, with_interval
 from dcqcn_gym.training.acc import AccSpec, Training
 from dcqcn_gym.tuners.acc_state import HIDDEN, HISTORY, TEMPLATES
 
-__all__ = ["LOADS", "VARIANTS", "Sensitivity", "Variant", "measure"]
-
 Score = Callable[[npt.ArrayLike], FloatArray]
 Templates = Sequence[Mapping[str, float]]
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from dcqcn_gym.runs.progress import Meter, open_meter
 
-__all__ = ["SilentViewer", "open_train_viewer"]
-
 LINES = 20
 """Plain lines in a whole training."""
 

@@ -14,14 +14,12 @@ import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.knobs import Setting
+from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.observation import Observation
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.wrappers import LadderAction
 from dcqcn_gym.runs.rows import FIRST_TRAINING_SEED
-
-__all__ = ["SampledEnv"]
 
 _STREAM = 0x7261696E  # keeps these draws apart from others with the same seed
 

@@ -18,8 +18,6 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.training.extra import need_sb3
 
-__all__ = ["shared_vec"]
-
 _Base: Any = object
 
 

@@ -19,8 +19,6 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.training.algorithms import hyperparameters, is_discrete
 from dcqcn_gym.training.sampling import SampledEnv
 
-__all__ = ["Checkpoint", "HasHeader", "TrainDir", "TrainSpec", "check_training", "training_digest"]
-
 SCHEMA = 3
 """Of ``train.json`` and the checkpoints; 2 since a checkpoint holds everything, 3 since it names
 its training."""

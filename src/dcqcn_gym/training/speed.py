@@ -26,8 +26,6 @@ from dcqcn_gym.training.spec import TrainDir, TrainSpec
 from dcqcn_gym.training.train import train
 from dcqcn_gym.training.vector import make_vec
 
-__all__ = ["EnvSpeed", "TrainSpeed", "env_speed", "train_speed"]
-
 LEARNING_STARTS = 100
 
 

@@ -19,8 +19,6 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.training.spec import Checkpoint
 
-__all__ = ["capture", "digests", "read_state", "restore"]
-
 # Stable-Baselines3 keeps a replay buffer as a pickle, and parts of a model too: loading one runs
 # whatever it says. So `state.json`, which is plain JSON, holds the SHA-256 of both files, and
 # nothing is unpickled whose digest is another. This finds a file that was damaged, mixed up or put

@@ -33,8 +33,6 @@ from dcqcn_gym.training.spec import (
 from dcqcn_gym.training.state import capture, digests, read_state, restore
 from dcqcn_gym.training.vector import make_vec
 
-__all__ = ["Result", "TrainViewer", "train"]
-
 KEPT = 2
 """Checkpoints that stay."""
 WINDOW = 500
