@@ -18,10 +18,9 @@ from dcqcn_gym.core.applications import ApplicationTracker
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
 from dcqcn_gym.core.errors import ConfigError, StateError, quote
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
-from dcqcn_gym.core.interval import IntervalReport, LiveFlows
+from dcqcn_gym.core.interval import IntervalReport, LiveFlows, Observation
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
-from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.overhead import wire_cost
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean

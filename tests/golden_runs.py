@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dcqcn_gym.core.interval import FloatArray
+from dcqcn_gym.core.interval import FloatArray, Observation
 from dcqcn_gym.core.knobs import Setting, expert_setting
-from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import Info
 from dcqcn_gym.envs.observation import as_groups

@@ -27,8 +27,7 @@ from dcqcn_gym.core.groups import Devices, members
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.utility import PfcOver, RttBase, judge
-from dcqcn_gym.core.weights import UtilityWeights
+from dcqcn_gym.core.utility import PfcOver, RttBase, UtilityWeights, judge
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 
 

@@ -37,8 +37,7 @@ from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.utility import utility
-from dcqcn_gym.core.weights import UtilityWeights
+from dcqcn_gym.core.utility import UtilityWeights, utility
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.composite import groups_apart
 from dcqcn_gym.tuners.steps import moved, whole_step

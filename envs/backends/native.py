@@ -184,11 +184,6 @@ class NativeBackend:
         """Release everything; allowed in every state."""
         self._open = None
 
-    def totals(self) -> Mapping[str, Any]:
-        """Return the engine's running totals since time 0."""
-        totals: Mapping[str, Any] = self._opened("totals").simulation.totals()
-        return totals
-
     def _opened(self, call: str) -> _Open:
         if self._open is None:
             raise StateError(f"{call}() on a closed backend; call open() first")

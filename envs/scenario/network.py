@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import ShortDumpModel, StrictModel
@@ -180,23 +180,8 @@ class Cnp(StrictModel):
         return us_to_ps(CNP_DELAYS_US[us] if isinstance(us, str) else us)
 
 
-def _schema_of_rp(schema: dict[str, Any]) -> None:
-    """Add the key ``rp`` of older files, which :meth:`Network._options_of_scheme` reads."""
-    schema["properties"]["rp"] = {
-        "description": "as in the table scheme",
-        "enum": ["nic", "paper"],
-        "title": "Rp",
-        "type": "string",
-    }
-
-
 class Network(StrictModel):
-    """A network and its traffic, without the task; a backend builds it.
-
-    ``rp`` at the top level is read as the option of the scheme that it is.
-    """
-
-    model_config = ConfigDict(json_schema_extra=_schema_of_rp)
+    """A network and its traffic, without the task; a backend builds it."""
 
     scheme: Scheme = Dcqcn()
     qp: Literal["flow", "pair"] = "flow"
@@ -207,21 +192,6 @@ class Network(StrictModel):
     cnp: Cnp = Cnp()
     monitor: MonitorField = ExactMonitor()
     workloads: tuple[Workload, ...] = Field(min_length=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _options_of_scheme(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or "rp" not in data:
-            return data
-        rest = {key: value for key, value in data.items() if key != "rp"}
-        scheme = rest.get("scheme", "dcqcn")
-        table = {"name": scheme} if isinstance(scheme, str) else scheme
-        if isinstance(table, dict) and table.get("rp", data["rp"]) != data["rp"]:
-            raise ConfigError(
-                f"rp = {quote(data['rp'])} and scheme.rp = {quote(table['rp'])}; "
-                "expected one of them alone"
-            )
-        return {**rest, "scheme": {**table, "rp": data["rp"]} if isinstance(table, dict) else table}
 
     @field_validator("topology")
     @classmethod

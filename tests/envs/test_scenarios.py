@@ -252,16 +252,15 @@ def test_a_scenario_is_a_task_on_a_network() -> None:
     assert (changed.task.cadence, scenario.task.cadence) == (7, 1)
 
 
-def test_the_scheme_by_name_by_table_and_by_the_older_key() -> None:
+def test_the_scheme_by_name_and_by_table() -> None:
     dump = load_scenario("mini-fb-hadoop").model_dump(mode="json")
     forms: list[dict[str, object]] = [
         {"scheme": {"name": "dcqcn", "rp": "paper"}},
         {"scheme": {"rp": "paper"}},
-        {"scheme": "dcqcn", "rp": "paper"},
     ]
     read = [Scenario.model_validate({**dump, **form}) for form in forms]
     assert {one.rp for one in read} == {"paper"}
-    assert read[0] == read[1] == read[2]
+    assert read[0] == read[1]
     assert "scheme name=dcqcn mode=paper" in compile_scenario(read[0])
     assert Scenario.model_validate({**dump, "scheme": "dcqcn"}).rp == "nic"
 

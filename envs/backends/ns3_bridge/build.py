@@ -113,17 +113,12 @@ def ensure_built(path: str | Path | None = None, *, say: Say, force: bool = Fals
     return build
 
 
-def load_module(build: Build) -> ModuleType:
-    """Import ``dcqcn_gym._ns3`` from the build.
+def import_module(folder: Path) -> ModuleType:
+    """Import ``dcqcn_gym._ns3`` from the folder of a build.
 
     Once per process, and in a simulation process only: ns-3's simulator is a process-wide
     singleton.
     """
-    return import_module(build.folder)
-
-
-def import_module(folder: Path) -> ModuleType:
-    """Import ``dcqcn_gym._ns3`` from the folder of a build."""
     name = "dcqcn_gym._ns3"
     if name in sys.modules:
         return sys.modules[name]

@@ -175,14 +175,3 @@ def _listening(path: Path) -> bool:
         except OSError:
             return False
     return True
-
-
-def read_recording(path: Path) -> list[tuple[str, bytes]]:
-    """Return the (``"<"`` from the simulation or ``">"`` to it, message) pairs of a recording."""
-    data = path.read_bytes()
-    messages, at = [], 0
-    while at < len(data):
-        (size,) = struct.unpack_from("<I", data, at + 1)
-        messages.append((data[at : at + 1].decode(), data[at + 5 : at + 5 + size]))
-        at += 5 + size
-    return messages

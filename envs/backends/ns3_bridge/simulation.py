@@ -30,7 +30,7 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.backend_session import ClientGoneError, serve_backend
-from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built, import_module, load_module
+from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built, import_module
 from dcqcn_gym.envs.backends.ns3_bridge.process import (
     ALIVE_FD_VARIABLE,
     FOLDER_VARIABLE,
@@ -61,10 +61,10 @@ class Ns3Engine(NativeBackend):
 
 def make_engine(options: argparse.Namespace) -> Ns3Engine:
     """Load the module that the command line names, or build it."""
-    if options.module:
-        return Ns3Engine(import_module(Path(options.module)), options.pcap)
-    build = ensure_built(say=lambda line: print(line, flush=True))
-    return Ns3Engine(load_module(build), options.pcap)
+    folder = Path(options.module) if options.module else None
+    if folder is None:
+        folder = ensure_built(say=lambda line: print(line, flush=True)).folder
+    return Ns3Engine(import_module(folder), options.pcap)
 
 
 class Dialogue(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ FSD_BINS = 16
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+Observation: TypeAlias = npt.NDArray[np.float32]
+"""What an environment shows and a tuner is given: the slots of
+:func:`dcqcn_gym.envs.observation.layout`, each within its documented bounds."""
 
 
 def _ints() -> IntArray:

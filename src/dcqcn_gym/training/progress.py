@@ -13,13 +13,13 @@ LINES = 20
 
 
 class SilentViewer:
-    """Shows nothing."""
+    """What a training calls to be shown; this one shows nothing."""
 
     def begin(self, done: int, notes: list[str]) -> None:
-        """Ignore the start."""
+        """Training starts, or goes on after ``done`` steps."""
 
     def step(self, done: int, utility: float) -> None:
-        """Ignore the step."""
+        """So many steps are done; ``utility`` is the mean over the last of them."""
 
 
 class _MeterViewer(SilentViewer):

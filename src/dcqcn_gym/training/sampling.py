@@ -13,8 +13,8 @@ import gymnasium
 import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.interval import Observation
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario
