@@ -15,7 +15,7 @@ from dcqcn_gym.core.knobs import Setting, expert_setting
 from dcqcn_gym.envs.backends.base import Backend, Watchable
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.backends.ns3_bridge import backend_session
+from dcqcn_gym.envs.backends.ns3_bridge import simulation
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.simulate.run import Extras, simulate
 from dcqcn_gym.simulate.trace import TRACE_FILES, parse_trace
@@ -60,7 +60,7 @@ def test_many_samples_come_in_batches(peer: Ns3Backend) -> None:
     ports = list(range(40))
     there = seen(peer, 50_000, ports)
     assert len(there) == 10_000
-    assert len(there) * 25 * len(ports) > 4 * backend_session.BATCH_BYTES
+    assert len(there) * 25 * len(ports) > 4 * simulation.BATCH_BYTES
     assert there == seen(NativeBackend(), 50_000, ports)
 
 

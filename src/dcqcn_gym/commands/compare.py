@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -157,8 +158,6 @@ def _plan(given: Mapping[str, Any]) -> Plan:
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:
-    from dcqcn_gym.core.errors import ConfigError, quote
-
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
         raise ConfigError(f"{option} {quote(text)}: expected names separated by commas, none empty")

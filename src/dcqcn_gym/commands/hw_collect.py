@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.runs.options import OutFileOption
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def collect(
     OUT is the file that a fleet's `fsd_file` names. What is no datagram is left out as a whole and
     counted on the terminal.
     """
-    from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.backends.flow_log import Trigger
     from dcqcn_gym.envs.monitors.collector import FORMS, Collector, FlowWindow
 
@@ -68,8 +68,6 @@ def collect(
 
 
 def _bound(listen: str) -> socket.socket:
-    from dcqcn_gym.core.errors import ConfigError
-
     host, _, port = listen.rpartition(":")
     try:
         link = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)

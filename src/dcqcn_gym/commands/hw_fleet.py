@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ def only(
     controller: Controller, targets: Mapping[str, Targets], devices: list[str] | None
 ) -> dict[str, Targets]:
     """Return the targets of these devices alone; of all, if none is named."""
-    from dcqcn_gym.core.errors import UnknownNameError
-
     for device in devices or ():
         if device not in controller.descriptions:
             raise UnknownNameError("device", device, controller.descriptions)
@@ -72,8 +71,6 @@ def chosen_targets(
 
     ``force``: from a best.json that does not recommend its setting, too.
     """
-    from dcqcn_gym.core.errors import ConfigError
-
     wanted = _assigned(assign or [])
     if best is None:
         if not wanted:
@@ -88,7 +85,6 @@ def chosen_targets(
 
 def _assigned(assign: list[str]) -> dict[str, float]:
     """Return the knobs of ``KNOB=VALUE``."""
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.knobs import DCQCN
 
     wanted: dict[str, float] = {}
@@ -121,7 +117,6 @@ def targets_of_groups(
 
     Raises ConfigError if a group names no device, or if switches have other ports than ``devices``.
     """
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.groups import cluster_setting, resolve
 
     table = cluster_setting(setting).table
@@ -146,7 +141,6 @@ def _devices(controller: Controller, setting: DeviceSetting) -> Devices:
 
     Which ports lead up it never does, so that groups such as tor-uplinks are refused later.
     """
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.groups import TIERS, Devices, by_group
 
     asked = [group for group, _ in by_group(setting) if group in TIERS]
@@ -165,7 +159,6 @@ def _devices(controller: Controller, setting: DeviceSetting) -> Devices:
 
 
 def _setting_in(best: Path, force: bool) -> DeviceSetting:
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.files import parse_json, read_file
     from dcqcn_gym.core.groups import setting_of
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -83,7 +84,6 @@ def sweep(
 def _grid(scenario: str, knobs: list[str], assign: list[str], points: int) -> Grid:
     from dcqcn_gym.benchmarks.study.plan import Case
     from dcqcn_gym.benchmarks.sweep.plan import Grid, parse_axis
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.knobs import Setting
     from dcqcn_gym.simulate.run import parse_assignments
 

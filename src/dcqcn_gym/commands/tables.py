@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dcqcn_gym.core.errors import DcqcnGymError
+
 config = typer.Typer(help="Check configuration files.", no_args_is_help=True)
 
 
@@ -38,7 +40,6 @@ def tuners(
     name: Annotated[str | None, typer.Argument(help="Show the arguments of this one.")] = None,
 ) -> None:
     """List the tuners, installed plug-ins included; with NAME, its arguments."""
-    from dcqcn_gym.core.errors import DcqcnGymError
     from dcqcn_gym.tuners import TUNERS
 
     if name is not None:

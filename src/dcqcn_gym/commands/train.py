@@ -1,4 +1,4 @@
-"""``dcqcn-gym train`` and ``dcqcn-gym evaluate``."""
+"""``dcqcn-gym train`` and ``dcqcn-gym evaluate``: what is trained, and how it does."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from dcqcn_gym.commands.pretrain import pretrain
-from dcqcn_gym.commands.train_acc import train_acc
+from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -28,7 +27,11 @@ from dcqcn_gym.runs.options import (
 )
 
 if TYPE_CHECKING:
+    from dcqcn_gym.runs.log import Line
+    from dcqcn_gym.runs.loop import RunSpec
+    from dcqcn_gym.training.acc import AccSpec, Episode
     from dcqcn_gym.training.spec import TrainSpec
+
 
 ALGOS = "ppo, sac, td3 or dqn"
 TRAINED = ("policy", "acc", "acc-central", "pretrained")
@@ -76,8 +79,6 @@ def train(
     --tuner-arg file=OUT, networks of ACC as --tuner acc --tuner-arg file=OUT. For a pretrained
     setting OUT is a file, which pretrained-* tuners take as --tuner-arg file=OUT.
     """
-    from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-
     names = tuple(name.strip() for name in scenario.split(",") if name.strip())
     values = _pairs(algo_arg or [])
     if tuner == "policy":
@@ -104,8 +105,6 @@ def train(
 
 def _acc_values(given: dict[str, str]) -> dict[str, Any]:
     """Return the values of ACC's training that were given."""
-    from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
-
     kinds = {"weight": float, "decision_us": float, "updates": int}
     found: dict[str, Any] = {}
     for key, text in given.items():
@@ -163,8 +162,6 @@ def _cut(begun: bool, force: bool) -> NoReturn:
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
-    from dcqcn_gym.core.errors import ConfigError, quote
-
     found: dict[str, str] = {}
     for text in texts:
         key, separator, value = text.partition("=")
@@ -203,7 +200,6 @@ def evaluate(
     from dcqcn_gym.benchmarks.study.evaluation import evaluation
     from dcqcn_gym.benchmarks.study.plan import produce
     from dcqcn_gym.benchmarks.study.tables import tables_of, write_study
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import as_markdown, print_tables
@@ -232,3 +228,101 @@ def evaluate(
         typer.echo(as_markdown(tables), nl=False)
     else:
         print_tables(tables)
+
+
+def train_acc(spec: AccSpec, out: Path, *, force: bool, quiet: bool) -> None:
+    """Train the network of ACC's agents by double DQN, without torch.
+
+    Writes OUT/policy.npz and OUT/curve.csv, the learning curve, which is drawn too if the extra
+    report is installed.
+    """
+    from dcqcn_gym.runs.claim import claim
+    from dcqcn_gym.training.acc import train
+    from dcqcn_gym.training.acc_curve import draw_curve
+    from dcqcn_gym.training.spec import TrainDir
+
+    directory = TrainDir(out)
+
+    def show(done: Episode) -> None:
+        if not quiet:
+            typer.echo(
+                f"{done.decisions:>7} decisions  epsilon {done.epsilon:.2f}  reward "
+                f"{done.reward:.4f}  utility {done.utility:.4f}  {done.scenario}",
+                err=True,
+            )
+
+    advice = f"{same_command(force)} continues {out}"
+    with claim(out, "train", force=force), interruptible(advice):
+        resume = directory.header.exists() and not force
+        train(spec, directory, resume=resume, force=force, watch=show)
+    draw_curve(out / "curve.csv", out / "curve.svg")
+    if not quiet:
+        tuner = "acc-central" if spec.central else "acc"
+        arguments = f"--tuner {tuner} --tuner-arg file={shlex.quote(str(out))}"
+        typer.echo(
+            f"run it with: dcqcn-gym tune --scenario {spec.scenarios[0]} {arguments}", err=True
+        )
+    typer.echo(directory.policy)
+
+
+def pretrain(
+    out: Path, scenario: str, tuner: str, seed: int, intervals: int, backend: str, force: bool
+) -> None:
+    """Search offline and write the setting found; `pretrained-*` tuners put it in force."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.runs.log import check_writable, read_run, write_atomically
+    from dcqcn_gym.runs.loop import RunSpec, run
+
+    if out.is_dir():
+        raise RunError(f"--out {out} is a directory; give a file")
+    if out.exists() and not force:
+        raise RunError(f"--out {out} exists; replace it with --force, or give another file")
+    if not out.absolute().parent.is_dir():
+        raise RunError(f"--out {out}: {out.absolute().parent} is not a directory")
+    check_writable(out)
+    spec = RunSpec(load_scenario(scenario), tuner, seed, intervals, backend)
+    spec.check()
+    with TemporaryDirectory() as folder, Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task(f"{tuner} on {scenario}", total=intervals)
+        log = Path(folder) / "run.jsonl"
+        run(spec, log, watch=lambda line, *_: progress.update(task, completed=line["i"] + 1))
+        end = read_run(log).end
+    if end is None or end["best_utility"] is None:
+        raise RunError(f"{scenario} sent nothing in {intervals} intervals, so nothing was found")
+    write_atomically(out, _toml(spec, end).encode())
+    typer.echo(out)
+
+
+def _toml(spec: RunSpec, end: Line) -> str:
+    import dcqcn_gym
+
+    if "cluster" in end["recommended"]:
+        raise ConfigError(
+            f"tuner {spec.tuner!r} recommended a setting per group of devices "
+            f"({', '.join(end['recommended'])}); a pretrained file holds one for all: give a tuner "
+            "that sets no groups apart"
+        )
+    table = spec.scenario.initial_setting().table
+    command = ["dcqcn-gym", "train", "--tuner", "pretrained", "--scenario", spec.scenario.name]
+    command += ["--algo", spec.tuner, "--seed", str(spec.seed), "--steps", str(spec.intervals)]
+    command += ["--out", "FILE"]
+    lines = [
+        f"# {shlex.join(command)}",
+        "# Knobs in NVIDIA's units, as the search recommended them; not edited by hand.",
+        "[search]",
+        f'scenario = "{spec.scenario.name}"',
+        f'tuner = "{spec.tuner}"',
+        f"seed = {spec.seed}",
+        f"intervals = {spec.intervals}",
+        f"line_rate_bps = {spec.scenario.line_rate_bps!r}",
+        f"best_utility = {end['best_utility']!r}",
+        f'version = "{dcqcn_gym.__version__}"',
+        f'scheme = "{table.scheme}"',
+        "",
+        "[setting]",
+        *(f"{name} = {value!r}" for name, value in end["recommended"].items()),
+    ]
+    return "\n".join(lines) + "\n"

@@ -14,6 +14,7 @@ from dcqcn_gym.commands.tune_options import (
     TunerOption,
     safely,
 )
+from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError, quote
 from dcqcn_gym.runs.interrupt import same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -73,7 +74,6 @@ def tune(
     OUT/report.html. The same command continues what is unfinished in OUT.
     """
     from dcqcn_gym.commands.emit import emit as print_commands
-    from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.emit import WORDS
     from dcqcn_gym.runs.claim import claim
@@ -119,7 +119,6 @@ def _spec(
     deadline: float | None,
     safe: Path | None,
 ) -> RunSpec:
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.backends import make_backend
     from dcqcn_gym.runs.loop import RunSpec
     from dcqcn_gym.runs.tuner_host import Hosting
@@ -139,7 +138,6 @@ def tuner_arguments(
     tuner: str, arguments: list[str], hosting: Hosting | None = None
 ) -> dict[str, Any]:
     """Return the settings of a tuner from ``K=V`` texts; raise ConfigError for a wrong one."""
-    from dcqcn_gym.core.errors import ConfigError, quote
     from dcqcn_gym.runs.tuner_host import Hosting, described
     from dcqcn_gym.tuners.base import parse_argument
 
@@ -178,7 +176,6 @@ def _session(
 
 
 def _report(out: Path) -> Path | None:
-    from dcqcn_gym.core.errors import MissingExtraError
     from dcqcn_gym.report import build_report
 
     try:

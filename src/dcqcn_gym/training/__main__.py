@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import ScenarioOption
@@ -37,7 +38,6 @@ def env(
     """
     from rich.console import Console
 
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.training.speed import env_speed, train_speed
 
     kinds = [kind.strip() for kind in vec.split(",") if kind.strip()]
