@@ -97,9 +97,7 @@ def make_tuner(name: str, arguments: dict[str, object] | None = None) -> Tuner:
     settings = parse_settings(name, tuner_class, arguments or {})
     try:
         return tuner_class(settings)
-    except DcqcnGymError:
-        raise
-    except KeyboardInterrupt:
+    except (DcqcnGymError, KeyboardInterrupt):
         raise
     except BaseException as error:  # plug-ins end in every way there is
         place = place_of(error, tuner_class)

@@ -161,9 +161,7 @@ class GuardedTuner:
         with self._clock():
             try:
                 return function()
-            except DcqcnGymError:
-                raise
-            except KeyboardInterrupt:
+            except (DcqcnGymError, KeyboardInterrupt):
                 raise
             except BaseException as error:  # plug-ins end in every way there is
                 place = place_of(error, type(self.tuner))

@@ -36,12 +36,18 @@ class Fabric:
         return {node: self.tier(node) for node in range(self.n_hosts, self.n_nodes)}
 
     @cached_property
-    def devices(self) -> Devices:
-        """Hosts, switches and egress ports, ports numbered node by node as in reports."""
+    def peers(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes that each node has links to, in the order of its ports."""
         peers: list[list[int]] = [[] for _ in range(self.n_nodes)]
         for link in self.links:
             peers[link.a].append(link.b)
             peers[link.b].append(link.a)
+        return tuple(map(tuple, peers))
+
+    @cached_property
+    def devices(self) -> Devices:
+        """Hosts, switches and egress ports, ports numbered node by node as in reports."""
+        peers = self.peers
         ports = [(node, index) for node, found in enumerate(peers) for index in range(len(found))]
         nodes, indices = zip(*ports, strict=True)
         up = tuple(self._is_up(node, peer) for node, found in enumerate(peers) for peer in found)

@@ -49,10 +49,6 @@ class _Paths:
 
     def __init__(self, net: Fabric) -> None:
         self._net = net
-        self._peers: list[list[int]] = [[] for _ in range(net.n_nodes)]
-        for link in net.links:
-            self._peers[link.a].append(link.b)
-            self._peers[link.b].append(link.a)
         self._distances: dict[int, dict[int, int]] = {}
 
     def ports(self, switch: int, dst: int) -> list[int]:
@@ -61,13 +57,13 @@ class _Paths:
             self._distances[dst] = self._walk(dst)
         far = self._distances[dst]
         near = far[switch] - 1
-        return [i for i, peer in enumerate(self._peers[switch]) if far.get(peer) == near]
+        return [i for i, peer in enumerate(self._net.peers[switch]) if far.get(peer) == near]
 
     def _walk(self, dst: int) -> dict[int, int]:
         far, edge = {dst: 0}, deque([dst])
         while edge:
             node = edge.popleft()
-            for peer in self._peers[node]:
+            for peer in self._net.peers[node]:
                 if peer not in far and not self._net.is_host(peer):  # hosts do not forward
                     far[peer] = far[node] + 1
                     edge.append(peer)

@@ -45,7 +45,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
 from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
-from dcqcn_gym.testing.plugins import install_plugin
+from hand_made import install_plugin
 
 LOG = "logs/00-fast-uplinks-steady/online-00.jsonl.gz"
 

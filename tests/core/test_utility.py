@@ -22,7 +22,7 @@ from dcqcn_gym.core.utility import (
     utility,
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.testing.reports import blank_report
+from hand_made import blank_report
 
 MS = 1_000_000_000
 WEIGHTS = UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3)

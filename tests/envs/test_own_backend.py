@@ -14,7 +14,7 @@ from dcqcn_gym.core.errors import BackendError, ConfigError, UnknownNameError
 from dcqcn_gym.envs.backends import BUILTIN, Backend, backend_names, make_backend
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.testing.backend_case import BackendCase
-from dcqcn_gym.testing.plugins import install_plugin
+from hand_made import install_plugin
 
 TOY = Path(__file__).with_name("toy_backend.py")
 

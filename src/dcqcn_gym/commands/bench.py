@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import DeadlineOption, ForceOption, JobsOption, OutOption, QuietOption
 
@@ -59,7 +60,6 @@ def run(
     """
     from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
     from dcqcn_gym.benchmarks.leaderboard.ranking import need_scipy
-    from dcqcn_gym.runs.claim import claim
 
     if (suite is None) != (tuners is None) or (
         suite is None and (slow or repetitions or share or force)
@@ -103,7 +103,6 @@ def merge(
     """
     from dcqcn_gym.benchmarks.leaderboard.ranking import need_scipy
     from dcqcn_gym.benchmarks.leaderboard.shards import merge_leaderboards
-    from dcqcn_gym.runs.claim import claim
 
     need_scipy()
     with claim(out, "bench run"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -72,7 +73,6 @@ def compare(
     """
     from dcqcn_gym.benchmarks.comparison.plan import PLAN_FILE, added, all_tuners, stored_plan
     from dcqcn_gym.core.statistics import paper_bins
-    from dcqcn_gym.runs.claim import claim
 
     if bins is not None:
         paper_bins(bins)

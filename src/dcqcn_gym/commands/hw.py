@@ -28,6 +28,7 @@ from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.core.errors import StateError, UnknownNameError, quote
+from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.interrupt import undisturbed
 from dcqcn_gym.runs.options import DeployOption, OutOption, ScenarioOption
@@ -265,8 +266,6 @@ def history(
     device: Annotated[str, typer.Option("--device", help="The device whose journal is shown.")],
 ) -> None:
     """Print what a device's journal holds, one JSON object a line, oldest first."""
-    from dcqcn_gym.core.files import parse_json
-
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 

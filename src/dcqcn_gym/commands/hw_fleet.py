@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
@@ -159,7 +160,6 @@ def _devices(controller: Controller, setting: DeviceSetting) -> Devices:
 
 
 def _setting_in(best: Path, force: bool) -> DeviceSetting:
-    from dcqcn_gym.core.files import parse_json, read_file
     from dcqcn_gym.core.groups import setting_of
 
     try:

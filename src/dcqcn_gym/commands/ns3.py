@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.options import (
     SCENARIO,
     SEEDS,
@@ -54,7 +55,6 @@ def parity(
     """
     from dcqcn_gym.benchmarks.parity import CASES, case
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.runs.claim import claim
 
     names = [name.strip() for name in scenario.split(",") if name.strip()]
     chosen = [case(name) for name in CASES] if cases else [load_scenario(name) for name in names]

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import JobsOption, OptionalOut, QuietOption
 
@@ -63,7 +64,6 @@ def run(
     from dcqcn_gym.benchmarks.papers.keep import cost_in_words
     from dcqcn_gym.benchmarks.papers.page import claims_table, table_of, write_pictures
     from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
 

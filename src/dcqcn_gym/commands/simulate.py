@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -100,7 +101,6 @@ def simulate(
     from rich.console import Console
 
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.simulate.run import Extras, parse_assignments, with_flows
     from dcqcn_gym.simulate.run import simulate as run_simulation
 

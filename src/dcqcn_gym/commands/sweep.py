@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -59,7 +60,6 @@ def sweep(
     from dcqcn_gym.benchmarks.sweep.output import table_of, write_all
     from dcqcn_gym.benchmarks.sweep.plan import produce
     from dcqcn_gym.report.metrics import metric as known
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -120,7 +121,6 @@ def _acc_values(given: dict[str, str]) -> dict[str, Any]:
 
 
 def _train_policy(spec: TrainSpec, out: Path, checkpoint: int, force: bool, quiet: bool) -> None:
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.training.progress import open_train_viewer
     from dcqcn_gym.training.spec import TrainDir
     from dcqcn_gym.training.train import train as carry_out
@@ -200,7 +200,6 @@ def evaluate(
     from dcqcn_gym.benchmarks.study.evaluation import evaluation
     from dcqcn_gym.benchmarks.study.plan import produce
     from dcqcn_gym.benchmarks.study.tables import tables_of, write_study
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import as_markdown, print_tables
 
@@ -236,9 +235,7 @@ def train_acc(spec: AccSpec, out: Path, *, force: bool, quiet: bool) -> None:
     Writes OUT/policy.npz and OUT/curve.csv, the learning curve, which is drawn too if the extra
     report is installed.
     """
-    from dcqcn_gym.runs.claim import claim
-    from dcqcn_gym.training.acc import train
-    from dcqcn_gym.training.acc_curve import draw_curve
+    from dcqcn_gym.training.acc import draw_curve, train
     from dcqcn_gym.training.spec import TrainDir
 
     directory = TrainDir(out)

@@ -15,6 +15,7 @@ from dcqcn_gym.commands.tune_options import (
     safely,
 )
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError, quote
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -76,7 +77,6 @@ def tune(
     from dcqcn_gym.commands.emit import emit as print_commands
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.emit import WORDS
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.log import RunDir
 
     if emit is not None and emit not in WORDS:

@@ -120,11 +120,7 @@ def _time_ps(text: str) -> int:
 
 def port_names(net: Fabric) -> list[PortName]:
     """Return every egress port in the order of reports: node by node, links in their order."""
-    peers: list[list[int]] = [[] for _ in range(net.n_nodes)]
-    for link in net.links:
-        peers[link.a].append(link.b)
-        peers[link.b].append(link.a)
-    rows = [(node, i, peer) for node, ends in enumerate(peers) for i, peer in enumerate(ends)]
+    rows = [(node, i, peer) for node, ends in enumerate(net.peers) for i, peer in enumerate(ends)]
     return [PortName(number, *row) for number, row in enumerate(rows)]
 
 

@@ -12,8 +12,8 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import Eventful, Watchable
-from dcqcn_gym.simulate.bins import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulate.files import ResultFiles
+from dcqcn_gym.simulate.picture import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulate.trace import Trace, need_pyarrow
 
 SENDING_COLUMNS = ("time_ns", "src", "dst", "ordinal", "workload", "sending_bps")
