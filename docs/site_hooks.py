@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: add the pages of the root and of the API reference, turn links into the site's.
+"""Hooks of mkdocs: generate the API reference, add the root's pages, rewrite links.
 
 The pages are written to be read in a checkout. On the site, README, CONTRIBUTING and CHANGELOG are
 pages too, a link to a source file shows its path, and the API reference has a page for every

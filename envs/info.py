@@ -1,4 +1,4 @@
-"""What ``info`` holds after ``reset`` and ``step``: raw values in SI units, and the objects.
+"""The ``info`` of ``reset`` and ``step``: plain values in SI units, and Python objects.
 
 :func:`info_schema` gives the JSON Schema of the plain values; ``report``, ``reports``,
 ``setting`` and ``terms`` are Python objects beside them.

@@ -1,4 +1,4 @@
-"""Other forms of the same environment: actions by name, by step, of fewer knobs; Dict views.
+"""Wrappers: actions by name, by step or of fewer knobs, and observations as a dict.
 
 They wrap any :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv`, also through ``gymnasium.make``. A wrapper
 changes how a setting is written down, never what it does to the network.

@@ -1,4 +1,4 @@
-"""Tuners: what proposes the next setting. One file per tuner; ``base.py`` describes the life cycle.
+"""Tuners, which propose settings. One file per tuner; ``base.py`` describes the life cycle.
 
 A built-in is one file and one line in :data:`BUILTIN`; other packages register theirs in the
 entry-point group ``dcqcn_gym.tuners``; ``path.py:Class`` names a file. docs/tuners.md is the guide.

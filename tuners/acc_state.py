@@ -1,4 +1,4 @@
-"""What ACC (SIGCOMM'21) sees and may choose, for its training and for its tuner.
+"""States and actions of ACC (SIGCOMM'21), shared by its training and its tuner.
 
 The paper's end gives layers of {20, 40, 40, 20}, so 20 inputs and 20 actions. That an input is four
 intervals of five figures, and which 20 of the paper's 55 x 20 settings these are, is ours.

@@ -1,4 +1,4 @@
-"""Several tuners on one network: parts with devices of their own, each by what it sees.
+"""Several tuners on one network, each with devices and a view of its own.
 
 A part is a name, its devices, a tuner and what that has in force there; :class:`CompositeTuner`
 asks, tells and joins them. ``per-group`` gives a copy of a tuner to every group of devices, and all

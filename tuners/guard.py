@@ -1,4 +1,4 @@
-"""A tuner under supervision: order of calls, legal proposals, errors as one sentence, CPU time."""
+"""Checks around a tuner: order of calls, legal proposals, errors as one sentence, CPU time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule's setting held, and its simplest rival: one knob. docs/keeper.md."""
+"""Static tuners: the rule's setting, and the default with one knob changed. docs/keeper.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PARALEON as its authors' successor searches, and guided by bytes instead of flows.
+"""PARALEON within its successor's ranges, and PARALEON guided by bytes instead of flows.
 
 The code of PARALEON's authors has a successor, ParaleonPlus, whose ranges of the knobs are narrower
 than those of the first prototype, which the knob table holds: rate increases come at least every

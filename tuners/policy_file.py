@@ -1,4 +1,4 @@
-"""Reads the arrays of a policy file that may come from anybody: sizes are looked at before data.
+"""Read a policy file that may come from anybody: sizes are checked before data is unpacked.
 
 An ``.npz`` is a zip archive of ``.npy`` members. numpy's own reader would unpack members of any
 size, and its messages advise to allow pickles; here every member has a bound, and only plain

@@ -1,4 +1,4 @@
-"""One step of one knob: what annealing and greedy search have in common."""
+"""One step of one knob, for annealing and for greedy search."""
 
 from __future__ import annotations
 

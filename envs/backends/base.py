@@ -1,4 +1,4 @@
-"""The backend contract: open, apply, advance, close. One conformance kit runs on every backend."""
+"""The interface of a backend: open, apply, advance, close. One conformance kit tests them all."""
 
 from __future__ import annotations
 

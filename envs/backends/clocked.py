@@ -1,4 +1,4 @@
-"""The native backend with a clock between it and the engine, for measurements."""
+"""The native backend with a timer around the engine, for measurements of speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The adapter of a monitor in Python: makes it, feeds it, checks and completes what it reports."""
+"""Runs a monitor written in Python: feeds it the engine's flow log and checks what it returns."""
 
 from __future__ import annotations
 

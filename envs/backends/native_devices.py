@@ -1,4 +1,4 @@
-"""The native engine seen through devices: knobs and figures as NICs and switches hold them.
+"""The native engine with the resolution of real devices: rounded knobs, their counters alone.
 
 Settings are rounded to what devices take (whole units, whole percents), figures to what they count,
 and what no device counts is unknown. A run here and one over a fleet of agents whose devices the

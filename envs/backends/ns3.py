@@ -1,4 +1,4 @@
-"""The ns-3 backend: one simulation process per environment, spoken to over ZeroMQ.
+"""The ns-3 backend: one simulation process per environment, connected over ZeroMQ.
 
 ns-3's simulator is a singleton of its process, so a reset is a new process. The first ``open``
 builds the ns-3 module if it is not in the cache (docs/ns3.md).
@@ -151,7 +151,7 @@ class Ns3Backend:
             raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
         scenario_hash = digest(compile_scenario(scenario))
         command = list(self._command or self._build_command())
-        with _told(scenario.name):
+        with _limits_named(scenario.name):
             _check_files()
             session = _Session(self._transport, self._record)
         self._session = session
@@ -160,13 +160,13 @@ class Ns3Backend:
         self._legal = [row.legal_at(rate) for row in self._table.rows]
         try:
             file = session.process.folder / "scenario.json"
-            with _told(scenario.name):
+            with _limits_named(scenario.name):
                 file.write_text(json.dumps(scenario.model_dump(mode="json")), encoding="utf-8")
             command += [f"--endpoint={session.link.endpoint}", f"--scenario={file}"]
             command += [f"--simSeed={seed}"]
             if self._pcap is not None:
                 command.append(f"--pcap={self._pcap}")
-            with _told(scenario.name):
+            with _limits_named(scenario.name):
                 session.start(command)
             self._handshake(session, scenario_hash, seed)
             state = self._receive(session, "init", self._deadlines.init_s)
@@ -315,7 +315,7 @@ _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, e
 
 
 @contextmanager
-def _told(scenario: str) -> Iterator[None]:
+def _limits_named(scenario: str) -> Iterator[None]:
     """Turn it into a BackendError if the system has no more files, processes, space or memory."""
     try:
         yield
@@ -331,12 +331,12 @@ def _told(scenario: str) -> Iterator[None]:
 
 def _check_files() -> None:
     """Raise OSError if a session could run out of open files."""
-    held: list[int] = []
+    opened: list[int] = []
     try:
         for _ in range(_NEEDED_FILES):
-            held.append(os.open(os.devnull, os.O_RDONLY))
+            opened.append(os.open(os.devnull, os.O_RDONLY))
     finally:
-        for descriptor in held:
+        for descriptor in opened:
             os.close(descriptor)
 
 

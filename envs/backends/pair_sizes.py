@@ -1,4 +1,4 @@
-"""Flow sizes from what NICs count per queue pair: a flow is a queue pair while it sends."""
+"""Flow sizes from the counters that NICs have per queue pair."""
 
 from __future__ import annotations
 

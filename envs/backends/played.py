@@ -1,4 +1,4 @@
-"""What the digital fabric plays for a scenario: the native engine."""
+"""The digital fabric of a scenario, with the native engine behind its devices."""
 
 from __future__ import annotations
 

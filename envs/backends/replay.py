@@ -1,4 +1,4 @@
-"""The replay backend: plays recorded interval reports back; settings change nothing.
+"""The replay backend: returns recorded interval reports, whatever the setting is.
 
 For tuners and tools that are to see real measurements without the network that made them.
 :class:`RecordingBackend` wraps any backend and keeps its reports, :func:`write_reports` stores

@@ -1,4 +1,4 @@
-"""A scenario's network as its devices are counted: hosts, switches, ports, rates."""
+"""The hosts, switches, ports and link rates of a scenario, in the order of reports."""
 
 from __future__ import annotations
 

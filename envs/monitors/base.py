@@ -1,4 +1,4 @@
-"""What a monitor in Python is: it reads the flow log of an interval and says what it made of it.
+"""The base class of monitors in Python: from the flow log of an interval to a distribution.
 
 .. code-block:: python
 

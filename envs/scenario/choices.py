@@ -1,4 +1,4 @@
-"""The table ``[knobs]`` of a scenario: what a tuner may turn, and within which range.
+"""The table ``[knobs]`` of a scenario: which knobs are tuned, and within which range.
 
 It says what is other than usual: ``kmin = [50, 800]`` searches that range only (NVIDIA's units),
 ``rp_gd = "fixed"`` leaves the knob as it starts, ``rp_byte_reset = "tuned"`` turns one that is

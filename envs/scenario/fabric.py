@@ -1,4 +1,4 @@
-"""A network as it is: hosts, switches in tiers, links; whatever a topology was written as."""
+"""An expanded topology: hosts, switches in tiers, and links."""
 
 from __future__ import annotations
 

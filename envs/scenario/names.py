@@ -1,4 +1,4 @@
-"""What a scenario may be called: a name is shown, and names a folder, but is never a path."""
+"""The names that a scenario may have: they are printed and name folders, and are no paths."""
 
 from __future__ import annotations
 

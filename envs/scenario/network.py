@@ -39,10 +39,10 @@ def computed_alpha(network: Network) -> float:
     ports: dict[int, int] = {}
     taken: dict[int, int] = {}
     for link in net.links:
-        room = network.headroom_bytes(link.ps_per_byte, link.delay_ps)
+        headroom = network.headroom_bytes(link.ps_per_byte, link.delay_ps)
         for end in (link.a, link.b):
             ports[end] = ports.get(end, 0) + 1
-            taken[end] = taken.get(end, 0) + room + network.switch.reserve_bytes
+            taken[end] = taken.get(end, 0) + headroom + network.switch.reserve_bytes
     hops = 2 * (1 + max(net.tier(node) for node in range(net.n_hosts, net.n_nodes)))
     trip_s = 2 * hops * max(link.delay_ps for link in net.links) * 1e-12
     queued = network.line_rate_bps / 8 * trip_s

@@ -1,4 +1,4 @@
-"""The explicit next-hop table of a scenario: which port of a switch a flow's packets leave by.
+"""The next-hop table of a scenario: the egress port of single flows at a switch.
 
 Read from CSV rows ``switch,src,dst,ordinal,port[,packets]`` or written inline, and checked against
 the network: every row has to keep its packets on a shortest path.

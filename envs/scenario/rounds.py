@@ -60,7 +60,7 @@ class _Rounds(_Closed):
     """Rounds of transfers that start together.
 
     Every transfer is ``messages`` messages of ``bytes`` each, posted at once on one queue pair:
-    they are sent in order, the rate state is kept, and each is a flow with a completion time. With
+    they are sent in order, the rate state stays, and each is a flow with a completion time. With
     several ``connections`` they go to those in turn, each a queue pair.
     """
 
@@ -104,7 +104,7 @@ class AllToAll(_Rounds):
         size, flows = n * self.bytes * self.messages, n * (n - 1) * self.messages
         return self._collective(net, number, "all-to-all", size, flows)
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return the flows of a round."""
         return len(self.resolve(net)) * (len(self.resolve(net)) - 1) * self.messages
 
@@ -117,7 +117,7 @@ class Permutation(AllToAll):
     def as_collective(self, net: Fabric, number: int) -> None:
         """Return None: no collective operation."""
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return the flows of a round."""
         return len(self.resolve(net)) * self.messages
 
@@ -200,7 +200,7 @@ class Incast(_Rounds):
         """Return the bytes of a message."""
         return self._largest(self.bytes)
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return the flows of a round."""
         return len(self.resolve(net)) * self.messages
 
@@ -236,6 +236,6 @@ class Pairs(_Rounds):
         """Return the bytes of the largest message."""
         return self._largest(max(size for _, _, size in self.pairs))
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return the flows of a round."""
         return len(self.pairs) * self.messages

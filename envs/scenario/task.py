@@ -1,4 +1,4 @@
-"""What is asked of a tuner: the budget, what counts as good, what it may turn, where it starts."""
+"""The task of a tuner: budget, weights of the utility, knobs to tune, initial setting."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Workloads: what a person writes in ``[[workloads]]``. A list of them is a mixture; start, stop
-and repeat times make phases.
+"""Workloads of ``[[workloads]]``: a list of them is a mixture.
 
-Times count from the start of the simulation, before the warm-up.
+Start, stop and repeat times make phases. Times count from the start of the simulation, before
+the warm-up.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Poisson(Timed):
         """Return the largest size of the distribution."""
         return int(self.cdf.points[-1][0]), 1
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return what starts in an interval, or what hosts cannot send until the run is over."""
         hosts, _ = self.resolve(net)
         gap_us = self.mean_gap_ps(net) / 1e6
@@ -303,6 +303,6 @@ def _draws(workload: Mapping[str, Any]) -> bool:
 
 
 def applications_of(workloads: Sequence[BaseWorkload], net: Fabric) -> list[Application]:
-    """Return how the operations of each of these workloads that has some are told."""
+    """Return how the operations of those workloads that have some are recognised."""
     found = (workload.as_application(net, i) for i, workload in enumerate(workloads))
     return [one for one in found if one is not None]

@@ -31,7 +31,7 @@ from dcqcn_gym.envs.backends.ns3_bridge.install import (
 )
 
 PROGRAM = "dcqcn-ns3"
-_KEPT_BUILDS = 4
+_MOST_BUILDS = 4
 # beside engine/model, what the build takes from the engine
 _ENGINE_FILES = tuple(
     f"sim/{name}" for name in ("engine.hpp", "port_reports.hpp", "simulation.hpp", "simulation.cpp")
@@ -211,7 +211,7 @@ def _compile(build: Build, say: Say) -> None:
 def _prune(newest: Path) -> None:
     """Keep the newest builds; a process that has loaded an older one is not disturbed."""
     builds = sorted(newest.parent.glob("build-*"), key=lambda f: f.stat().st_mtime, reverse=True)
-    for old in builds[_KEPT_BUILDS:]:
+    for old in builds[_MOST_BUILDS:]:
         if old != newest:
             shutil.rmtree(old, ignore_errors=True)
 

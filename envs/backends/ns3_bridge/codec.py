@@ -1,4 +1,4 @@
-"""Between Python values and the messages of ``ns3gym.proto``; strict on what comes in."""
+"""Convert Python values to messages of ``ns3gym.proto`` and back; incoming ones are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong between us and a simulation process; all are BackendErrors."""
+"""The errors of a simulation process and of the connection to it; all are BackendErrors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our end of the dialogue: a REP socket that never waits without a deadline."""
+"""The backend's end of the connection: a REP socket with a deadline for every wait."""
 
 from __future__ import annotations
 

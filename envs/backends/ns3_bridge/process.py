@@ -1,4 +1,4 @@
-"""One simulation process: start it, watch it, end it, and never leave it behind."""
+"""Start, watch and end one simulation process, so that none is ever left running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both ends must agree on, as canonical JSON with its SHA-256 (ns3-gym has no such thing)."""
+"""The schema that both ends must share, as canonical JSON with its SHA-256."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def main(arguments: Sequence[str] | None = None, dialogue: Dialogue | None = Non
 
 
 BATCH_BYTES = 2_000_000
-"""So much of what a watch saw is held before it is sent on."""
+"""So much of what a watch saw is buffered before it is sent on."""
 
 
 class ClientGoneError(Exception):
@@ -293,11 +293,11 @@ class _Samples:
     def __init__(self, ask: Callable[[bytes], bytes]) -> None:
         self._ask = ask
         self._bytes = 0
-        self.kept: list[pb.Sample] = []
+        self.buffered: list[pb.Sample] = []
 
     def look(self, now_ps: int, ports: Mapping[str, Any], flows: Mapping[str, Any]) -> None:
         sample = codec.encode_sample(now_ps, ports, flows)
-        self.kept.append(sample)
+        self.buffered.append(sample)
         self._bytes += len(sample.ports) + len(sample.flows)
         if self._bytes < BATCH_BYTES:
             return
@@ -306,8 +306,8 @@ class _Samples:
             raise ClientGoneError
 
     def take(self) -> list[pb.Sample]:
-        """Return what is held and forget it."""
-        taken, self.kept, self._bytes = self.kept, [], 0
+        """Return what is buffered and forget it."""
+        taken, self.buffered, self._bytes = self.buffered, [], 0
         return taken
 
 

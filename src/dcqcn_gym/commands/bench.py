@@ -116,7 +116,7 @@ def _words(text: str) -> list[str]:
 def _carry_out(board: Leaderboard, jobs: int | None, quiet: bool, dask: str | None = None) -> None:
     from dcqcn_gym.runs.progress import open_progress
 
-    go_on = f"finished runs are kept: dcqcn-gym bench run --out {board.out} continues"
+    go_on = f"finished runs are stored: dcqcn-gym bench run --out {board.out} continues"
     with interruptible(go_on), open_progress(quiet=quiet) as progress:
         if dask is None:
             failed = board.carry_out(workers=jobs, progress=progress)
@@ -162,7 +162,7 @@ def report(
 ) -> None:
     """Print the ranking; write DIR/results.json and DIR/leaderboard.md from the logs.
 
-    What was read of a log is kept in DIR/read, so that only new logs are read the next time.
+    What was read of a log is stored in DIR/read, so that only new logs are read the next time.
     """
     from dcqcn_gym.benchmarks.leaderboard.committed import RUNS_FILE
     from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
@@ -343,5 +343,7 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
         typer.echo(f"S {name}: {score['value']:+.3f} [{score['low']:+.3f}, {score['high']:+.3f}]")
     for one in found.findings:
         typer.echo(f"{one.name}: {one.text}")
-    kept = "not kept; maintainers give --verdicts" if verdicts is None else f"kept in {verdicts}"
-    typer.echo(f"verdict: {kept}", err=True)
+    stored = (
+        "not stored; maintainers give --verdicts" if verdicts is None else f"stored in {verdicts}"
+    )
+    typer.echo(f"verdict: {stored}", err=True)

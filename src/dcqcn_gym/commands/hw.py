@@ -198,7 +198,9 @@ def apply(
 def confirm(
     fleet: FleetOption,
     why: WhyOption = "by hand",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be kept.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be confirmed.")
+    ] = False,
 ) -> None:
     """Keep what is on trial, on every device or on none."""
     require_grpc()
@@ -227,11 +229,11 @@ def status(fleet: FleetOption) -> None:
     with open_fleet(fleet, lenient=True) as controller:
         found, left = controller.states()
         astray = controller.expected().astray({n: s.confirmed for n, s in found.items()})
-        told = controller.descriptions
+        described = controller.descriptions
         rows = [
             (
                 name,
-                told[name].driver if name in told else "",
+                described[name].driver if name in described else "",
                 found[name].state if name in found else "not known",
                 found[name].confirmed if name in found else "",
                 _problem(found[name], astray.get(name)) if name in found else "see below",
@@ -277,7 +279,7 @@ def history(
             try:
                 typer.echo(json.dumps(parse_json(event)))
             except ValueError:
-                typer.echo(f"{device} told an event that is not JSON: {quote(event)}", err=True)
+                typer.echo(f"{device} reported an event that is not JSON: {quote(event)}", err=True)
 
 
 def whole_trial(

@@ -1,4 +1,4 @@
-"""``dcqcn-gym hw rollback`` and ``hw stop``: no device that is dead or ill stops another's way."""
+"""``dcqcn-gym hw rollback`` and ``hw stop``: a dead device does not keep others from going back."""
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ def stop(
     """
     with open_fleet(fleet, ask=False) as controller:
         states, left = controller.stop(not release, why)
-    held = [name for name, s in states.items() if release and s.state == "stopped"]
+    stopped = [name for name, s in states.items() if release and s.state == "stopped"]
     word = "allow changes again" if release else "refuse every change"
-    typer.echo(f"{len(states) - len(held)} devices {word}")
-    for name in held:
+    typer.echo(f"{len(states) - len(stopped)} devices {word}")
+    for name in stopped:
         typer.echo(f"{name} refuses changes still: its stop file exists; delete it", err=True)
     wrong = {name: s.problem for name, s in states.items() if s.problem}
     for name, problem in wrong.items():
@@ -122,7 +122,7 @@ def stop(
             f"{name} is not at its confirmed setting, and its agent tries again: {problem}",
             err=True,
         )
-    if left or wrong or held or controller.unwritten:
+    if left or wrong or stopped or controller.unwritten:
         _say(left, controller.unwritten)
 
 

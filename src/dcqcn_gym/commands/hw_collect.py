@@ -1,4 +1,4 @@
-"""``dcqcn-gym hw collect``: listen to switches' flow exports and keep the flow sizes of now."""
+"""``dcqcn-gym hw collect``: flow sizes of each interval from the flow exports of switches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def collect(
     form: Annotated[str, typer.Argument(help="sflow, netflow or ipfix.")],
     out: OutFileOption,
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Only on loopback unless told.")
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
     ] = "127.0.0.1:6343",
     interval_ms: Annotated[float, typer.Option(min=1, help="Monitor interval.")] = 1000.0,
     tau: Annotated[int, typer.Option(min=1, help="Bytes of payload of an elephant.")] = 1_000_000,

@@ -1,4 +1,4 @@
-"""What commands on a fleet share: the open controller, targets from options, tables of places."""
+"""Shared by commands on a fleet: open the controller, read targets from options, print plans."""
 
 from __future__ import annotations
 
@@ -163,10 +163,10 @@ def _setting_in(best: Path, force: bool) -> DeviceSetting:
     from dcqcn_gym.core.groups import setting_of
 
     try:
-        held = parse_json(read_file(best))
-        found = held["found"] if "recommended" not in held else None
-        setting = setting_of(held["recommended"] if found is None else found)
-        said = "" if found is None else str(held["verdict"]["text"])
+        values = parse_json(read_file(best))
+        found = values["found"] if "recommended" not in values else None
+        setting = setting_of(values["recommended"] if found is None else found)
+        said = "" if found is None else str(values["verdict"]["text"])
     except (ValueError, TypeError, KeyError) as error:
         raise ConfigError(f"{best}: not a run's best.json ({error})") from None
     if found is not None and not force:

@@ -1,4 +1,4 @@
-"""``dcqcn-gym hw tune``: one run of a tuner on a fleet, which is back where it was afterwards."""
+"""``dcqcn-gym hw tune``: one run of a tuner on a fleet, which goes back to its setting before."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def _carry_out(
 ) -> dict[str, Any]:
     """Run, and put the fleet back whatever happens; return what best.json holds.
 
-    What is kept comes after the way back, as a change of its own, so that its undo leads to the
-    setting before the run and not to the last one that the tuner tried.
+    With ``keep`` the fleet gets what was found after the way back, as a change of its own, so that
+    its undo leads to the setting before the run and not to the last one that the tuner tried.
     """
     from dcqcn_gym.runs.log import write_json
     from dcqcn_gym.runs.loop import run

@@ -34,7 +34,7 @@ def list_rows() -> None:
         for row in ROWS
     ]  # fmt: skip
     columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run",
-               "kept at size (CPU s)", "what came out")  # fmt: skip
+               "stored at size (CPU s)", "what came out")  # fmt: skip
     print_tables([Table(columns, rows, words=6)])
     console = Console()
     said = f"{len(ROWS)} figures and tables. {claims_by_verdict(found)}"

@@ -156,8 +156,8 @@ def _train_policy(spec: TrainSpec, out: Path, checkpoint: int, force: bool, quie
 
 def _cut(begun: bool, force: bool) -> NoReturn:
     """End the command where Ctrl-C left no time to save."""
-    kept = f"{same_command(force)} goes on from the last checkpoint, if any"
-    typer.echo(f"interrupted; {kept if begun else 'nothing was written'}", err=True)
+    advice = f"{same_command(force)} goes on from the last checkpoint, if any"
+    typer.echo(f"interrupted; {advice if begun else 'nothing was written'}", err=True)
     raise typer.Exit(130)
 
 
@@ -194,7 +194,7 @@ def evaluate(
     """Compare trained policies with other tuners on fresh traffic, the same for all of them.
 
     A policy acts in every interval. Training never sees these seeds; --seed chooses others. Needs
-    no torch. Without OUT no logs are kept; the same command continues what is unfinished there.
+    no torch. Without OUT no logs are stored; the same command continues what is unfinished there.
     """
     from dcqcn_gym.benchmarks.study.evaluation import as_json as json_of
     from dcqcn_gym.benchmarks.study.evaluation import evaluation
@@ -211,11 +211,13 @@ def evaluate(
     study = evaluation(
         policy, names, others, seeds=seeds, intervals=intervals, seed=seed, backend=backend
     )
-    kept = "nothing is kept without --out" if out is None else f"the same command continues {out}"
+    advice = (
+        "nothing is stored without --out" if out is None else f"the same command continues {out}"
+    )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())) if out is None else out
         stack.enter_context(claim(folder, "study"))
-        stack.enter_context(interruptible(kept))
+        stack.enter_context(interruptible(advice))
         progress = stack.enter_context(open_progress())
         trials = produce(study, folder, jobs, progress)
         write_study(study, trials, folder)

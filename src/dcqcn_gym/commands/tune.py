@@ -1,4 +1,4 @@
-"""``dcqcn-gym tune``: the main job."""
+"""``dcqcn-gym tune``: tune a scenario and judge what was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that every command which tunes has: `tune` and `hw tune`."""
+"""Options shared by `tune` and `hw tune`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What everything stands on: knobs, spaces, interval reports, utility, errors."""
+"""Shared by all packages: knobs, spaces, interval reports, utility, errors."""

@@ -1,4 +1,4 @@
-"""What the applications of a scenario got done: IOPS, iterations/s, time of the job.
+"""Figures of applications: IOPS, iterations/s, and the time of the job.
 
 An *operation* is an IO of storage, an iteration of training with a parameter server, or a round
 of a collective. All follow from the finished flows, so every backend gives them: an operation is

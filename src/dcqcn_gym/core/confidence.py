@@ -1,4 +1,4 @@
-"""Confidence intervals of a mean: the same numbers whatever else is installed.
+"""Confidence intervals of a mean, without scipy: the same numbers on every installation.
 
 Student's t for few values, the BCa bootstrap for many; the tests hold both to scipy's.
 """

@@ -1,4 +1,4 @@
-"""Configuration files: frozen strict models, TOML in, one clear sentence out when it is wrong.
+"""Configuration files: TOML into frozen, strict models, with one sentence for a mistake.
 
 Every file a person writes is read through :func:`load_toml` into a subclass of
 :class:`StrictModel`. An error names the file, the key, the value and what was expected.

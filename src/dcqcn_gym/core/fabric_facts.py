@@ -1,4 +1,4 @@
-"""Facts of a fabric that stand before any traffic does: what a rule for settings may look at."""
+"""What is known of a fabric before any traffic: the inputs of the rule for settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what others wrote: ordinary files of a sensible size, and JSON without surprises."""
+"""Read files of others safely: ordinary files of a bounded size, and strict JSON."""
 
 from __future__ import annotations
 

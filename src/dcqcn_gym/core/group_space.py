@@ -1,4 +1,4 @@
-"""The action space of a setting per group: the boxes of the groups, one after the other."""
+"""The action space of a setting per group: the groups' boxes, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A setting per group of devices: what it is, which groups a network has, who gets which values.
+"""A setting per group of devices: the groups of a network, and the values of each device.
 
 A tuner proposes one, the log and ``best.json`` hold it, a backend puts it in force: this is its one
 definition.

@@ -1,4 +1,4 @@
-"""What one monitor interval reports: frozen dataclasses of arrays, the contract of all backends.
+"""The report of one monitor interval: frozen dataclasses of arrays that every backend returns.
 
 Times are integer picoseconds, sizes integer bytes. An interval is ``[start_ps, end_ps)``.
 Nodes are numbered hosts first (``0..n_hosts-1``), then switches; a *port* is one egress side of a

@@ -1,4 +1,4 @@
-"""What knobs are sorted by in reports and docs: the part of a device they belong to."""
+"""The groups by which reports and docs sort knobs: parts of a device."""
 
 from __future__ import annotations
 

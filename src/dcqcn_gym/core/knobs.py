@@ -1,4 +1,4 @@
-"""THE knob table: every knob of a scheme and of the switches, with units, ranges and names.
+"""The knob table: every knob of a scheme and of the switches, with units, ranges and names.
 
 The rows stand once, beside the model that gives them their meaning: those of a scheme's NIC in
 ``engine/model/schemes``, those of a switch in ``engine/model/ecn_knobs.hpp``. The build exports
@@ -271,8 +271,8 @@ class Setting(Mapping[str, float]):
             got = len(values) if isinstance(values, tuple) else type(values).__name__
             raise ConfigError(f"a setting has {len(rows)} values, one per knob; got {got}")
         if not all(map(Knob.holds, rows, values)):
-            held = tuple(map(_held, rows, values))
-            object.__setattr__(self, "numbers", held)
+            numbers = tuple(map(_on_device, rows, values))
+            object.__setattr__(self, "numbers", numbers)
 
     def __getitem__(self, name: str) -> float:
         return self.numbers[self.table.index[name]]
@@ -322,7 +322,7 @@ class Setting(Mapping[str, float]):
         return self
 
 
-def _held(row: Knob, value: object) -> float:
+def _on_device(row: Knob, value: object) -> float:
     number = _number(row.name, value)
     return float(round(number)) if row.integer and math.isfinite(number) else number
 

@@ -1,4 +1,4 @@
-"""Packed files (gzip): the same bytes for the same data, and no more unpacked than was expected."""
+"""Gzip files: reproducible bytes when written, a bounded size when read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks of figures, and how far two orders agree."""
+"""Ranks of figures, and the correlation of two rankings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The score S: how much shorter flows take than under the default, large flows not forgotten.
+"""The score S: how much lower slowdowns are than under the default, in every class of sizes.
 
 PARALEON's utility and the slowdown of *finished* flows can both be raised by starving elephants:
 what never finishes is in neither. So the score counts every flow that started in the window, one

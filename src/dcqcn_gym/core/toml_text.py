@@ -1,4 +1,4 @@
-"""TOML texts: parsed, with one sentence for whatever is wrong with them, and written."""
+"""Parse TOML, with one sentence for a mistake, and write it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict: what a setting gains over the default, what it costs, whether to deploy it.
+"""The verdict: gains over the default, costs, and whether to deploy a setting.
 
 Everything is judged on fresh traffic, seed by seed against the default's run on the same traffic.
 The words follow from rules alone; docs/verdict.md publishes rules and limits.

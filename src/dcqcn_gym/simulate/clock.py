@@ -1,4 +1,4 @@
-"""What a simulation costs on this machine, a simulator in a process of its own included."""
+"""CPU time, wall time and memory of a simulation, child processes included."""
 
 from __future__ import annotations
 

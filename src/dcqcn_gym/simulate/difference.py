@@ -1,7 +1,7 @@
-"""One setting against another on the same traffic: what ``simulate --against`` prints and draws.
+"""Compare two settings on the same traffic: what ``simulate --against`` prints and draws.
 
 The other setting runs first, into a folder that is thrown away; only its summary and its intervals
-are kept. One pair of runs is one draw of traffic: it says what happened here, not how sure that is.
+are read. One pair of runs is one draw of traffic: it says what happened here, not how sure that is.
 """
 
 from __future__ import annotations

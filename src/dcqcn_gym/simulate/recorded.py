@@ -1,4 +1,4 @@
-"""What another program simulated: the raw interval reports in a folder, and how they came about.
+"""Read the run of another program: its interval reports, setting, seed and cost.
 
 The program ``dcqcn-ns3`` writes ``reports.jsonl``, one report a line as
 :func:`~dcqcn_gym.envs.backends.report_dict.write_reports` has it, and ``run.json``: scenario, seed,

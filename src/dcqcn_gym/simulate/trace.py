@@ -1,4 +1,4 @@
-"""What a trace is to show: queues, rates and pauses of chosen ports, rates of chosen flows.
+"""The options of a trace: quantities, period, ports and flows.
 
 The network is looked into at every multiple of a period (:mod:`dcqcn_gym.simulate.tracer`);
 nothing that is simulated changes.

@@ -1,4 +1,4 @@
-"""Looks into a running simulation and writes what a trace wants: tables, and bins for the plot."""
+"""Sample a running simulation and write the tables of a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much hangs on what ACC's paper leaves open: state, templates, the reward's D(L), its weight.
+"""Sensitivity to what ACC's paper leaves open: state, templates, the reward's D(L), its weight.
 
 Short trainings that differ in one choice each, judged by the network's utility with greedy agents
 on traffic that none of them trained on. Everything is paired by the seed of the training.

@@ -49,9 +49,9 @@ class SampledEnv(gymnasium.Env[Observation, Any]):
             raise ConfigError("training needs at least one scenario")
         self.scenarios = tuple(scenarios)
         self.envs = [DcqcnEnv(s, backend, intervals=intervals) for s in self.scenarios]
-        self._faces = [LadderAction(env) if discrete else env for env in self.envs]
+        self._adapters = [LadderAction(env) if discrete else env for env in self.envs]
         self.render_mode = None
-        self.action_space = self._faces[0].action_space
+        self.action_space = self._adapters[0].action_space
         self.observation_space = self.envs[0].observation_space
         self._stream = tuple(stream)
         self._draws = _generator(self._stream)
@@ -93,7 +93,7 @@ class SampledEnv(gymnasium.Env[Observation, Any]):
         """Step the drawn environment."""
         if self._at is None:
             raise StateError("step() before the episode began; call reset() first")
-        observation, reward, terminated, truncated, info = self._faces[self._at].step(action)
+        observation, reward, terminated, truncated, info = self._adapters[self._at].step(action)
         self._actions.append(np.array(action))  # a copy: the caller may reuse its array
         self._return += float(reward)
         small: dict[str, Any] = {

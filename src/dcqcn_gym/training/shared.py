@@ -1,4 +1,4 @@
-"""One network for many agents: every agent of multi-agent environments as a row of SB3's vector.
+"""Parameter sharing: SB3's vector environment with a row for every agent.
 
 Parameter sharing, as SuperSuit has it for PettingZoo, in the few lines that our environments need:
 all agents of a network step together, and networks step side by side in threads.

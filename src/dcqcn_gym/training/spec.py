@@ -1,4 +1,4 @@
-"""What is trained: everything that decides a training, and the files of its directory."""
+"""A training: everything that decides its result, and the files of its directory."""
 
 from __future__ import annotations
 

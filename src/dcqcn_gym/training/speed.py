@@ -1,4 +1,4 @@
-"""How fast environments step through Stable-Baselines3's vector interface, and how fast it trains.
+"""Steps per second of environments behind Stable-Baselines3, random actions and training.
 
 CPU seconds are those of the whole process, resets and warm-ups of new episodes included.
 """

@@ -1,4 +1,4 @@
-"""What a checkpoint holds besides Stable-Baselines3's files, so that resume is exact and safe.
+"""The state in a checkpoint beside Stable-Baselines3's files, so that resume is exact and safe.
 
 Between two rollouts a training is its model and replay buffer (Stable-Baselines3 saves both), the
 random streams, and the networks. A network cannot be saved, but it is decided by its traffic seed

@@ -34,7 +34,7 @@ from dcqcn_gym.training.spec import (
 from dcqcn_gym.training.state import capture, digests, read_state, restore
 from dcqcn_gym.training.vector import make_vec
 
-KEPT = 2
+STORED = 2
 """Checkpoints that stay."""
 WINDOW = 500
 """Steps over which the shown utility is averaged."""
@@ -232,7 +232,7 @@ class _Session:
         }
         write_atomically(draft / "state.json", json.dumps(state).encode())
         draft.rename(final)
-        for old in sorted(self.out.checkpoints.glob("step-*[0-9]"))[:-KEPT]:
+        for old in sorted(self.out.checkpoints.glob("step-*[0-9]"))[:-STORED]:
             shutil.rmtree(old)
         self._export()
         self.saved = done
