@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym import __version__
-from dcqcn_gym.commands import bench, compile, hw, ns3, paper, tables, traffic
+from dcqcn_gym.commands import bench, hw, ns3, paper, tables, traffic
 from dcqcn_gym.commands.advise import advise
 from dcqcn_gym.commands.compare import compare
 from dcqcn_gym.commands.emit import emit
@@ -59,7 +59,7 @@ app.command()(compare)
 app.command()(sweep)
 app.command()(train)
 app.command()(evaluate)
-app.add_typer(compile.app, name="scenarios")
+app.add_typer(tables.scenarios, name="scenarios")
 app.command()(tables.tuners)
 app.command()(tables.knobs)
 app.add_typer(traffic.app, name="traffic")

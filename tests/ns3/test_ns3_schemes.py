@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.commands.compile import run_lines
+from dcqcn_gym.commands.tables import run_lines
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import default_setting

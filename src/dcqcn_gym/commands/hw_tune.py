@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, show_left, targets_of_groups
-from dcqcn_gym.commands.tune import tuner_arguments
-from dcqcn_gym.commands.tune_options import (
+from dcqcn_gym.commands.tune import (
     IntervalsOption,
     SafeOption,
     TunerArgOption,
     TunerOption,
     safely,
+    tuner_arguments,
 )
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.abort import AbortRules

@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.commands.tune_options import (
-    IntervalsOption,
-    SafeOption,
-    TunerArgOption,
-    TunerOption,
-    safely,
-)
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError, quote
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import same_command
@@ -35,6 +28,21 @@ if TYPE_CHECKING:
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.loop import RunSpec
     from dcqcn_gym.runs.tuner_host import Hosting
+
+
+TunerOption = Annotated[str, typer.Option(help="A name from `dcqcn-gym tuners`, or path.py:Class.")]
+TunerArgOption = Annotated[
+    list[str] | None, typer.Option(metavar="K=V", help="Argument of the tuner; repeatable.")
+]
+IntervalsOption = Annotated[
+    int | None, typer.Option(min=1, help="Monitor intervals; default: the scenario's budget.")
+]
+SafeOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Put the tuner behind these limits, canary and abort rules (TOML)."
+    ),
+]
 
 
 def tune(
@@ -146,6 +154,18 @@ def tuner_arguments(
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
         raise ConfigError(f"--tuner-arg {quote(twice)} is given twice; expected every one once")
     return described(tuner, given, hosting or Hosting())
+
+
+def safely(tuner: str, values: dict[str, Any], file: Path | None) -> tuple[str, dict[str, Any]]:
+    """Return tuner and arguments as they run: behind ``safe`` with the limits of a file, if any.
+
+    Raises ConfigError, which begins with the file, for what it must not hold.
+    """
+    if file is None:
+        return tuner, values
+    from dcqcn_gym.tuners.safe_settings import safe_arguments
+
+    return "safe", safe_arguments(file, tuner, values)
 
 
 def _session(

@@ -9,9 +9,8 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from dcqcn_gym.core.interval import FloatArray
 
 RESAMPLES = 9999
 _NORMAL = NormalDist()

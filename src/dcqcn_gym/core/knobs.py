@@ -20,12 +20,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
-from dcqcn_gym.core.knob_groups import Group
 
 REFERENCE_RATE_BPS = 100e9
 """Line rate at which ECN defaults and ranges are stated; they scale with the line rate."""
 
 Scaling = Literal["none", "rate", "line_fraction"]
+Group = Literal["rp_increase", "rp_decrease", "rp_alpha", "np", "ecn", "pfc"]
+
+GROUP_TITLES: Mapping[Group, str] = {
+    "rp_increase": "NIC: rate increase",
+    "rp_decrease": "NIC: rate decrease",
+    "rp_alpha": "NIC: alpha",
+    "np": "NIC: notification point",
+    "ecn": "Switch: ECN marking",
+    "pfc": "Switch: PFC",
+}
+"""A heading for every group, in the order of the table."""
 
 
 @dataclass(frozen=True)
