@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
+from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 
@@ -46,6 +47,24 @@ class Backend(Protocol):
     @property
     def done(self) -> bool:
         """True once a finite scenario has delivered everything; False while closed."""
+
+
+State = TypeVar("State")
+
+
+class Opens(Generic[State]):
+    """Base class of a backend that holds ``_open`` while it is open; checks the order of calls."""
+
+    _open: State | None = None
+
+    def _check_closed(self) -> None:
+        if self._open is not None:
+            raise StateError("open() on an open backend; call close() first")
+
+    def _opened(self, call: str) -> State:
+        if self._open is None:
+            raise StateError(f"{call}() on a closed backend; call open() first")
+        return self._open
 
 
 @runtime_checkable

@@ -31,7 +31,6 @@ class ClockedBackend(NativeBackend):
     """Counts in ``engine_s`` the CPU seconds that the engine has spent, over all episodes."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.engine_s = 0.0
 
     def open(self, scenario: Scenario, seed: int) -> None:

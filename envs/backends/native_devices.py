@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.envs.backends.base import SIMULATED
+from dcqcn_gym.envs.backends.base import SIMULATED, Opens
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.hw.device_units import setting_on_devices
@@ -30,7 +29,7 @@ class _Seen:
     interval_ps: int
 
 
-class NativeDevicesBackend:
+class NativeDevicesBackend(Opens[_Seen]):
     """A :class:`~dcqcn_gym.envs.backends.base.Backend`: the native one behind devices."""
 
     offers = SIMULATED
@@ -38,7 +37,6 @@ class NativeDevicesBackend:
 
     def __init__(self) -> None:
         self._native = NativeBackend()
-        self._seen: _Seen | None = None
 
     @property
     def done(self) -> bool:
@@ -48,7 +46,7 @@ class NativeDevicesBackend:
     def open(self, scenario: Scenario, seed: int) -> None:
         """Build the network at time 0, all counters at zero."""
         self._native.open(scenario, seed)
-        self._seen = _Seen(Ledger(shape_of(scenario)), scenario.monitor_interval_ps)
+        self._open = _Seen(Ledger(shape_of(scenario)), scenario.monitor_interval_ps)
 
     def apply(self, setting: DeviceSetting) -> None:
         """Put in force what devices make of ``setting``; raise ConfigError for an illegal value."""
@@ -72,9 +70,4 @@ class NativeDevicesBackend:
     def close(self) -> None:
         """Release everything; allowed in every state."""
         self._native.close()
-        self._seen = None
-
-    def _opened(self, call: str) -> _Seen:
-        if self._seen is None:
-            raise StateError(f"{call}() on a closed backend; call open() first")
-        return self._seen
+        self._open = None

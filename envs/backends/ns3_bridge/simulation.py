@@ -46,7 +46,6 @@ class Ns3Engine(NativeBackend):
     """A backend over the compiled module; one per process, for ns-3's simulator is a singleton."""
 
     def __init__(self, module: Any, pcap: str | None = None) -> None:
-        super().__init__()
         self._module = module
         self._pcap = pcap
 
