@@ -103,10 +103,10 @@ def test_pfc_loses_nothing_on_slow_and_short_links() -> None:
     """Three times rate x delay are 3750 bytes there, less than comes before a pause acts."""
     scenario = Scenario.model_validate(SLOW)
     assert scenario.headroom_bytes(800, 1_000_000) == 3 * 1062 + 64 + 2500
-    world = make_backend("native")
-    world.open(scenario, 1)
-    world.apply(scenario.initial_setting())
-    reports = [world.advance() for _ in range(5)]
+    backend = make_backend("native")
+    backend.open(scenario, 1)
+    backend.apply(scenario.initial_setting())
+    reports = [backend.advance() for _ in range(5)]
     assert count(r.pauses for r in reports) > 0
     assert count(r.drops for r in reports) == 0
 

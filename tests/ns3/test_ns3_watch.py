@@ -31,7 +31,7 @@ def peer() -> Iterator[Ns3Backend]:
     backend.close()
 
 
-def seen(world: Backend, every_ps: int, ports: list[int]) -> list[Any]:
+def seen(backend: Backend, every_ps: int, ports: list[int]) -> list[Any]:
     samples: list[Any] = []
 
     def look(now: int, ports: Any, flows: Any) -> None:
@@ -39,13 +39,13 @@ def seen(world: Backend, every_ps: int, ports: list[int]) -> list[Any]:
             (now, {k: np.array(v).tolist() for k, v in (*ports.items(), *flows.items())})
         )
 
-    assert isinstance(world, Watchable)
-    world.open(STORM, 2)
-    world.apply(STORM.initial_setting())
-    world.watch(every_ps, ports, look)
+    assert isinstance(backend, Watchable)
+    backend.open(STORM, 2)
+    backend.apply(STORM.initial_setting())
+    backend.watch(every_ps, ports, look)
     for _ in range(2):
-        world.advance()
-    world.close()
+        backend.advance()
+    backend.close()
     return samples
 
 
