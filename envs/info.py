@@ -26,8 +26,6 @@ from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.utility import IDLE_UTILITY, Terms
 
-INFO_VERSION = 2
-
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
