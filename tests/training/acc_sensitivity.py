@@ -2,7 +2,7 @@
 
 Short trainings that differ in one choice each, judged by the network's utility with greedy agents
 on traffic that none of them trained on. Everything is paired by the seed of the training.
-``python -m dcqcn_gym.training acc-sensitivity`` makes the table.
+``python tests/training/training_study.py acc-sensitivity`` makes the table.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def env_speed(
 
     Raises MissingExtraError without Stable-Baselines3.
     """
-    need_sb3("`python -m dcqcn_gym.training env`")
+    need_sb3("`tests/training/training_study.py env`")
     clocked = kind != "subproc"
     clocks: list[Any] = [_backend() if clocked else "native" for _ in range(envs)]
     makers = [
