@@ -10,8 +10,8 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from dcqcn_gym.core.knob_groups import GROUP_TITLES
 from dcqcn_gym.core.knobs import (
+    GROUP_TITLES,
     KNOBS,
     Knob,
     default_setting,

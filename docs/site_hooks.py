@@ -1,8 +1,8 @@
-"""What mkdocs does to the pages of this folder: root pages join them, source links become names.
+"""Hooks of mkdocs: generate the API reference, add the root's pages, rewrite links.
 
 The pages are written to be read in a checkout. On the site, README, CONTRIBUTING and CHANGELOG are
-pages too, a link to a source file shows its path, and a page of the API reference is made for
-every module that lists public names.
+pages too, a link to a source file shows its path, and the API reference has a page for every
+package.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT_PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 PACKAGE = ROOT / "src" / "dcqcn_gym"
-ROOMS = {
+PACKAGES = {
     "envs": "the environment, its wrappers, scenarios, monitors and backends",
     "tuners": "one file per tuner, and what they have in common",
     "runs": "the main path: one run, its log, many runs",
@@ -35,35 +35,34 @@ ROOMS = {
     "core": "knobs, intervals, utility: what everybody uses",
     "testing": "conformance kits",
 }
-"""The rooms that the API reference shows, in the order of its pages."""
+"""The packages that the API reference shows, in the order of its pages."""
 
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
-def public_modules(room: str) -> list[str]:
-    """Return the dotted names of the modules of a room that list what is public in ``__all__``."""
+def public_modules(package: str) -> list[str]:
+    """Return the dotted names of the modules of a package that define something public."""
     names = []
-    for path in sorted((PACKAGE / room).rglob("*.py")):
+    for path in sorted((PACKAGE / package).rglob("*.py")):
         inside = path.relative_to(PACKAGE).with_suffix("").parts
         if any(part.startswith("_") and part != "__init__" for part in inside):
             continue
-        if "__all__" in path.read_text(encoding="utf-8") and not path.name.endswith("_pb2.py"):
+        if not path.name.endswith("_pb2.py") and _defines_something(path):
             names.append(".".join(("dcqcn_gym", *(p for p in inside if p != "__init__"))))
     return names
 
 
-def _documents(module: str) -> bool:
-    """Return True if the module defines something itself (and re-exports are not all it has)."""
-    path = PACKAGE.parent / Path(*module.split("."))
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    body = ast.parse(file.read_text(encoding="utf-8")).body
-    return any(isinstance(node, ast.ClassDef | ast.FunctionDef) for node in body)
+def _defines_something(path: Path) -> bool:
+    """Return True if a file has public classes or functions; re-exports are none."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    return any(isinstance(node, kinds) and not node.name.startswith("_") for node in body)
 
 
-def api_page(room: str) -> str:
-    """Return the text of a room's page of the API reference."""
-    blocks = "\n\n".join(f"::: {name}" for name in public_modules(room) if _documents(name))
-    return f"# {room}\n\n`dcqcn_gym.{room}`: {ROOMS[room]}.\n\n{blocks}\n"
+def api_page(package: str) -> str:
+    """Return the text of a package's page of the API reference."""
+    blocks = "\n\n".join(f"::: {name}" for name in public_modules(package))
+    return f"# {package}\n\n`dcqcn_gym.{package}`: {PACKAGES[package]}.\n\n{blocks}\n"
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -71,8 +70,8 @@ def on_files(files: Files, config: Any) -> Files:
     for source, name in ROOT_PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=text))
-    for room in ROOMS:
-        files.append(File.generated(config, f"api/{room}.md", content=api_page(room)))
+    for package in PACKAGES:
+        files.append(File.generated(config, f"api/{package}.md", content=api_page(package)))
     return files
 
 

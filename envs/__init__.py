@@ -1,1 +1,1 @@
-"""The environment and what stands behind it: scenarios, observation, wrappers, backends."""
+"""The environment and its parts: scenarios, observation, wrappers, backends."""

@@ -1,4 +1,4 @@
-"""What ``info`` holds after ``reset`` and ``step``: raw values in SI units, and the objects.
+"""The ``info`` of ``reset`` and ``step``: plain values in SI units, and Python objects.
 
 :func:`info_schema` gives the JSON Schema of the plain values; ``report``, ``reports``,
 ``setting`` and ``terms`` are Python objects beside them.
@@ -25,10 +25,6 @@ from dcqcn_gym.core.measured import Interval, mean_terms
 from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.utility import IDLE_UTILITY, Terms
-
-__all__ = ["INFO_VERSION", "Info", "PlainInfo", "info_schema", "make_info", "plain_info"]
-
-INFO_VERSION = 2
 
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -24,10 +24,8 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.observation import bounds, layout
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["GymFace", "main"]
 
-
-class GymFace:
+class GymDialogue:
     """The environment over a network, as ns3-gym's client sees it."""
 
     def spaces(self, scenario: Scenario) -> tuple[pb.SpaceDescription, pb.SpaceDescription]:
@@ -100,7 +98,7 @@ def _info_text(info: dict[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the network on ns-3 to a client of ns3-gym, or to one of this project."""
-    return simulation.main(arguments, GymFace())
+    return simulation.main(arguments, GymDialogue())
 
 
 if __name__ == "__main__":

@@ -19,29 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution, IntervalReport, Observation
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
-from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.core.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, terms
 
 if TYPE_CHECKING:
     from dcqcn_gym.core.utility import PfcOver, RttBase
-
-__all__ = [
-    "OBSERVATION_SIZE",
-    "OBSERVATION_VERSION",
-    "Observation",
-    "Slot",
-    "as_groups",
-    "bounds",
-    "idle_observation",
-    "layout",
-    "layout_name",
-    "log2p1",
-    "observe",
-]
 
 OBSERVATION_VERSION = 1
 

@@ -32,10 +32,8 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import judge
 from dcqcn_gym.envs.backends import Backend, make_backend
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.envs.scenario.topology import us_to_ps
-
-__all__ = ["AgentsEnv", "Reward", "parallel_env"]
 
 Observation = npt.NDArray[np.float32]
 Infos = dict[str, dict[str, Any]]

@@ -18,8 +18,6 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["DcqcnVectorEnv"]
-
 Batch = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 T = TypeVar("T")

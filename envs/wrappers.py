@@ -1,4 +1,4 @@
-"""Other forms of the same environment: actions by name, by step, of fewer knobs; Dict views.
+"""Wrappers: actions by name, by step or of fewer knobs, and observations as a dict.
 
 They wrap any :class:`~dcqcn_gym.envs.dcqcn.DcqcnEnv`, also through ``gymnasium.make``. A wrapper
 changes how a setting is written down, never what it does to the network.
@@ -23,18 +23,6 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import Info, plain_info
 from dcqcn_gym.envs.observation import as_groups, bounds, group_slices
-
-__all__ = [
-    "DeltaAction",
-    "DictAction",
-    "DictObservation",
-    "GroupAction",
-    "KnobSubset",
-    "LadderAction",
-    "NumericInfo",
-    "ladder",
-]
-
 
 Env = gymnasium.Env[Any, Any]
 

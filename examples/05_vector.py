@@ -2,7 +2,7 @@
 """
 # Four networks at once in one process
 
-The vector face of the environment; each network has traffic of its own. Run it:
+The vector interface of the environment; each network has traffic of its own. Run it:
 `python examples/05_vector.py`, or open it as a notebook (jupytext's percent format).
 """
 

@@ -90,8 +90,8 @@ class Collector:
             chosen = dict(zip(self.names, action.tolist(), strict=True))
             seen, rewards, *_ = self.env.step(chosen)
             over = not self.env.agents
-            kept = (self.seen, action, log, value, self.rows(rewards).float())
-            for part, it in zip(("x", "a", "log", "v", "r"), kept, strict=True):
+            taken = (self.seen, action, log, value, self.rows(rewards).float())
+            for part, it in zip(("x", "a", "log", "v", "r"), taken, strict=True):
                 parts[part].append(it)
             parts["go"].append(torch.full((len(self.names),), 0.0 if over else 1.0))
             self.seen = self.rows(self.env.reset()[0] if over else seen)

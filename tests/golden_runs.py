@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dcqcn_gym.core.interval import FloatArray
+from dcqcn_gym.core.interval import FloatArray, Observation
 from dcqcn_gym.core.knobs import Setting, expert_setting
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import Info
-from dcqcn_gym.envs.observation import Observation, as_groups
+from dcqcn_gym.envs.observation import as_groups
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 
 __all__ = ["golden_names", "main", "playthrough"]

@@ -8,11 +8,10 @@ import typer
 
 from dcqcn_gym.benchmarks.__main__ import app as benchmarks
 from dcqcn_gym.cli import app
-from dcqcn_gym.training.__main__ import app as training
 
 __all__ = ["program_of"]
 
-PROGRAMS = {"benchmarks": benchmarks, "training": training}
+PROGRAMS = {"benchmarks": benchmarks}
 
 
 def program_of(words: Sequence[str]) -> tuple[typer.Typer, list[str]]:

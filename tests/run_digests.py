@@ -30,9 +30,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError
+from dcqcn_gym.core.interval import Observation
 from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.observation import Observation
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.pool import worker_pool

@@ -1,4 +1,4 @@
-"""Tuners: what proposes the next setting. One file per tuner; ``base.py`` describes the life cycle.
+"""Tuners, which propose settings. One file per tuner; ``base.py`` describes the life cycle.
 
 A built-in is one file and one line in :data:`BUILTIN`; other packages register theirs in the
 entry-point group ``dcqcn_gym.tuners``; ``path.py:Class`` names a file. docs/tuners.md is the guide.
@@ -97,9 +97,7 @@ def make_tuner(name: str, arguments: dict[str, object] | None = None) -> Tuner:
     settings = parse_settings(name, tuner_class, arguments or {})
     try:
         return tuner_class(settings)
-    except DcqcnGymError:
-        raise
-    except KeyboardInterrupt:
+    except (DcqcnGymError, KeyboardInterrupt):
         raise
     except BaseException as error:  # plug-ins end in every way there is
         place = place_of(error, tuner_class)

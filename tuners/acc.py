@@ -39,8 +39,6 @@ from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerS
 from dcqcn_gym.tuners.ddqn import Ddqn, DdqnSettings, Layers
 from dcqcn_gym.tuners.policy import Policy, load_policy
 
-__all__ = ["AccCentralTuner", "AccTuner", "cost", "load_network"]
-
 CURVE = ("kmin", "kmax", "pmax")
 FOLDER = CONFIGS / "acc"
 

@@ -1,4 +1,4 @@
-"""What ACC (SIGCOMM'21) sees and may choose, for its training and for its tuner.
+"""States and actions of ACC (SIGCOMM'21), shared by its training and its tuner.
 
 The paper's end gives layers of {20, 40, 40, 20}, so 20 inputs and 20 actions. That an input is four
 intervals of five figures, and which 20 of the paper's 55 x 20 settings these are, is ours.
@@ -15,17 +15,6 @@ import numpy.typing as npt
 from dcqcn_gym.core.groups import TIERS, Devices, members
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.port_view import FIGURES
-
-__all__ = [
-    "CENTRAL",
-    "HISTORY",
-    "TEMPLATES",
-    "joint_actions",
-    "layout",
-    "place_of",
-    "sides_of",
-    "sizes",
-]
 
 HISTORY = 4
 HIDDEN = (40, 40)

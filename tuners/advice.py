@@ -1,4 +1,4 @@
-"""The rule: a setting from facts of the fabric alone, with the reason for every knob it turns.
+"""The rule: a setting from facts of the fabric alone, with a reason for every changed knob.
 
 Its numbers stand in ``configs/tuners/advise.toml``, which :mod:`dcqcn_gym.benchmarks.keeper.fit`
 writes; docs/keeper.md says why these knobs and no others. Where nothing like the fabric was tried,
@@ -16,8 +16,6 @@ from pydantic import Field
 from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.knobs import Setting
-
-__all__ = ["Advice", "RuleFile", "RuleTerms", "advise", "rule_file"]
 
 Range = tuple[float, float]
 
@@ -125,7 +123,7 @@ def _changes(
     for name in ("kmin", "kmax"):
         found[name] = (
             default[name] * terms.ecn,
-            f"{terms.ecn:g} times the default: queues are told of before they are long",
+            f"{terms.ecn:g} times the default: packets are marked before queues are long",
         )
     found["pmax"] = (terms.pmax, "how sharply marking rises between kmin and kmax")
     return {name: (value, why) for name, (value, why) in found.items() if value != default[name]}

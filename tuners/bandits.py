@@ -26,8 +26,6 @@ from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.pretrained import FOLDER, pretrained_setting
 from dcqcn_gym.tuners.steps import moved
 
-__all__ = ["DrUcb", "DrUcbTuner", "ThompsonTuner", "Ucb1Tuner", "default_library", "load_library"]
-
 # By default (ours): NVIDIA's default, the experts' setting, the two pretrained ones, and four on a
 # ladder from delay-friendly to throughput-friendly: the default with every tuned knob moved by 4 or
 # 8 table steps in its friendly direction. A TOML file of `[NAME]` tables with knobs in NVIDIA's

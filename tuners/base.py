@@ -19,26 +19,11 @@ from dcqcn_gym.core.config import StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.groups import Devices, DeviceSetting
-from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.interval import IntervalReport, Observation
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.needs import NEEDS, check_needs
-from dcqcn_gym.core.observation import Observation
+from dcqcn_gym.core.needs import check_needs
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import PfcOver, RttBase, Terms
-
-__all__ = [
-    "NEEDS",
-    "Observation",
-    "Outcome",
-    "Proposal",
-    "Tuner",
-    "TunerContext",
-    "TunerSettings",
-    "argument_text",
-    "check_class",
-    "parse_argument",
-    "parse_settings",
-]
 
 Proposal: TypeAlias = DeviceSetting
 """What ``ask`` returns and ``recommend`` may return: one setting, or one per group of devices."""

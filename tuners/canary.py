@@ -22,8 +22,6 @@ from dcqcn_gym.core.interval import FloatArray, IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Proposal
 
-__all__ = ["FLAGS", "Canary", "canary_of", "lowest_change", "spread"]
-
 FLAGS: Mapping[str, str] = {
     "pause": "share of the interval that a port of the group is paused",
     "drops": "share of packets that the group's switches drop",

@@ -4,7 +4,7 @@ Per round the parameter p moves by ``v += s`` or ``v -= s`` and ``s *= 0.95``. W
 ``gain = (m_i - m_{i-1}) / m_{i-1}``: a gain of beta or more keeps the direction, a loss reverses
 it, and after several rounds of smaller gains the next parameter follows; it ends when all are
 traversed or the demand is met. The demand is the option ``demand``, a value of the metric from
-which on the setting is kept; by default there is none. The metric m is the utility here, which
+which on the setting stays; by default there is none. The metric m is the utility here, which
 holds the throughput, RTT and PFC of the poster.
 
 Ours, because the poster gives no number: beta 0.01, patience 3 (rounds of small gain per
@@ -29,8 +29,6 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import bounded_threshold
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.steps import moved, whole_step
-
-__all__ = ["ChameleonSettings", "ChameleonTuner", "SlowChameleonTuner"]
 
 
 class ChameleonSettings(TunerSettings):
@@ -147,15 +145,15 @@ class ChameleonTuner(Tuner):
 
     def _both(self, values: Mapping[str, float]) -> dict[str, float]:
         """Return both thresholds: one that passes the other takes it along, within its range."""
-        held, space = self._setting, self.context.space
+        current, space = self._setting, self.context.space
         if "kmin" in values:
-            return {"kmin": values["kmin"], "kmax": max(held["kmax"], values["kmin"])}
+            return {"kmin": values["kmin"], "kmax": max(current["kmax"], values["kmin"])}
         if "kmax" not in values:
             return {}
         row = space.row("kmin")
-        lowest = min(row.tuned_at(space.line_rate_bps)[0], held["kmin"])
+        lowest = min(row.tuned_at(space.line_rate_bps)[0], current["kmin"])
         kmax = max(values["kmax"], lowest)
-        return {"kmax": kmax, "kmin": min(held["kmin"], kmax)}
+        return {"kmax": kmax, "kmin": min(current["kmin"], kmax)}
 
     @property
     def tuning(self) -> bool:

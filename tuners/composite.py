@@ -1,4 +1,4 @@
-"""Several tuners on one network: parts with devices of their own, each by what it sees.
+"""Several tuners on one network, each with devices and a view of its own.
 
 A part is a name, its devices, a tuner and what that has in force there; :class:`CompositeTuner`
 asks, tells and joins them. ``per-group`` gives a copy of a tuner to every group of devices, and all
@@ -27,14 +27,8 @@ from dcqcn_gym.core.groups import Devices, members
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.utility import PfcOver, RttBase, judge
-from dcqcn_gym.core.weights import UtilityWeights
+from dcqcn_gym.core.utility import PfcOver, RttBase, UtilityWeights, judge
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
-
-__all__ = [
-    "ClustersTuner", "CompositeTuner", "Part", "PerGroupTuner", "TwoSidesTuner", "groups_apart",
-    "tuner_inside",
-]  # fmt: skip
 
 
 def tuner_inside(owner: Tuner[Any], setting: str = "tuner") -> Tuner[Any]:

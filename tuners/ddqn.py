@@ -19,8 +19,6 @@ from pydantic import Field
 
 from dcqcn_gym.core.config import StrictModel
 
-__all__ = ["Ddqn", "DdqnSettings", "Replay", "forward", "new_layers"]
-
 Array: TypeAlias = npt.NDArray[np.float64]
 Layers: TypeAlias = list[tuple[Array, Array]]
 """(weight of shape (out, in), bias) of every layer; ReLU between them."""

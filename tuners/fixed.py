@@ -18,15 +18,6 @@ from dcqcn_gym.core.knobs import (
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, keeping_optional
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 
-__all__ = [
-    "DefaultTuner",
-    "DoNothingTuner",
-    "ExpertScaledTuner",
-    "ExpertTuner",
-    "FixedTuner",
-    "StaticTuner",
-]
-
 TABLE_I_RATE_BPS = 400e9
 SCALED = ("rp_ai_rate", "rp_hai_rate", "kmin", "kmax")
 

@@ -1,4 +1,4 @@
-"""A tuner under supervision: order of calls, legal proposals, errors as one sentence, CPU time."""
+"""Checks around a tuner: order of calls, legal proposals, errors as one sentence, CPU time."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from dcqcn_gym.core.groups import check_group_names, cluster_setting
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.needs import NEEDS, check_needs
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
-
-__all__ = ["GuardedTuner", "place_of"]
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -163,9 +161,7 @@ class GuardedTuner:
         with self._clock():
             try:
                 return function()
-            except DcqcnGymError:
-                raise
-            except KeyboardInterrupt:
+            except (DcqcnGymError, KeyboardInterrupt):
                 raise
             except BaseException as error:  # plug-ins end in every way there is
                 place = place_of(error, type(self.tuner))

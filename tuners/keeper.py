@@ -25,8 +25,6 @@ from dcqcn_gym.core.utility import device_pause_ps
 from dcqcn_gym.tuners.advice import advise
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
-__all__ = ["KeeperTuner", "Signs", "signs_of"]
-
 Side = Literal["rule", "default"]
 Phase = Literal["hold", "duel"]
 
@@ -250,12 +248,12 @@ class KeeperTuner(Tuner[Setting]):
         self._said.append(f"after {self._intervals} intervals: {why}")
 
     def recommend(self) -> Setting:
-        """Return what is held; during a duel, the default if it leads, else what was held."""
+        """Return the side in force; during a duel, the default if it leads."""
         leads = self._phase == "duel" and len(self._lost) > len(self._won)
         return self._sides["default" if leads else self._holds]
 
     def state(self) -> dict[str, Any]:
-        """Return what is held and why."""
+        """Return what is in force and why."""
         return {
             "phase": self._phase,
             "holds": self._holds,

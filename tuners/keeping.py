@@ -1,4 +1,4 @@
-"""The rule's setting held, and its simplest rival: one knob. docs/keeper.md."""
+"""Static tuners: the rule's setting, and the default with one knob changed. docs/keeper.md."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.tuners.advice import advise
 from dcqcn_gym.tuners.base import TunerContext, TunerSettings
 from dcqcn_gym.tuners.fixed import StaticTuner
-
-__all__ = ["AdviseTuner", "DefaultMinRateTuner", "advised_setting"]
 
 
 def advised_setting(context: TunerContext) -> Setting:

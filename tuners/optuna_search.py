@@ -1,4 +1,4 @@
-"""Black-box optimisers of Optuna behind the tuners' life cycle, through its ask and tell.
+"""Black-box optimisers of Optuna as tuners.
 
 One study per run, in memory: the event log is the only store, and a resumed run asks a fresh
 sampler and tells it the recorded values, which repeats the search bit by bit. The search space is
@@ -23,16 +23,6 @@ from dcqcn_gym.tuners.composite import groups_apart
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import Trial
-
-__all__ = [
-    "CmaesTiersTuner",
-    "CmaesTuner",
-    "GpTuner",
-    "Nsga2Tuner",
-    "OptunaTuner",
-    "QmcTuner",
-    "TpeTuner",
-]
 
 
 class OptunaTuner(Tuner[Proposal]):

@@ -37,23 +37,10 @@ from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
-from dcqcn_gym.core.utility import utility
-from dcqcn_gym.core.weights import UtilityWeights
+from dcqcn_gym.core.utility import UtilityWeights, utility
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.composite import groups_apart
 from dcqcn_gym.tuners.steps import moved, whole_step
-
-__all__ = [
-    "Annealer",
-    "AnnealingSettings",
-    "NaiveAnnealingTuner",
-    "ParaleonRescaledTuner",
-    "ParaleonSettings",
-    "ParaleonTiersTuner",
-    "ParaleonTuner",
-    "ParaleonUnguidedTuner",
-    "ParaleonUnrelaxedTuner",
-]
 
 
 # Shared by PARALEON and its ablations; what to try next is theirs.

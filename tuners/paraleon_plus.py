@@ -1,4 +1,4 @@
-"""PARALEON as its authors' successor searches, and guided by bytes instead of flows.
+"""PARALEON within its successor's ranges, and PARALEON guided by bytes instead of flows.
 
 The code of PARALEON's authors has a successor, ParaleonPlus, whose ranges of the knobs are narrower
 than those of the first prototype, which the knob table holds: rate increases come at least every
@@ -24,8 +24,6 @@ from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import TunerContext
 from dcqcn_gym.tuners.paraleon import ParaleonTuner
-
-__all__ = ["PLUS_RANGES", "ParaleonBytesTuner", "ParaleonPlusRangesTuner", "by_bytes", "plus_space"]
 
 PLUS_RANGES: Mapping[str, tuple[float, float]] = {
     "rp_time_reset": (50, 600),

@@ -24,18 +24,6 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.policy_file import read_arrays
 
-__all__ = [
-    "DqnMiniTuner",
-    "Policy",
-    "PolicyMeta",
-    "PolicyTuner",
-    "PpoMiniTuner",
-    "SacMiniTuner",
-    "Td3MiniTuner",
-    "load_policy",
-    "shipped_policies",
-]
-
 FORMAT = 1
 FOLDER = CONFIGS / "policies"
 DIGITS = 6
@@ -272,38 +260,21 @@ def _table(layout: str) -> str:
     return f"the knob table of scheme {scheme!r} ({digest})"
 
 
-class _ShippedTuner(PolicyTuner):
-    """A policy that comes with the package, under its own name."""
+def _shipped(policy: str, summary: str) -> type[PolicyTuner]:
+    """Return the tuner of a policy that comes with the package, under the policy's name."""
 
-    Settings: ClassVar[type[TunerSettings]] = TunerSettings
+    class Shipped(PolicyTuner):
+        Settings: ClassVar[type[TunerSettings]] = TunerSettings
 
-    def _source(self) -> str:
-        return self.name
+        def _source(self) -> str:
+            return policy
 
-
-class PpoMiniTuner(_ShippedTuner):
-    """PPO on both mini scenarios."""
-
-    name = "ppo-mini"
-    summary = "a shipped policy: PPO, trained on mini-fb-hadoop and mini-llm-alltoall"
+    Shipped.name, Shipped.summary = policy, f"a shipped policy: {summary}"
+    return Shipped
 
 
-class SacMiniTuner(_ShippedTuner):
-    """SAC on both mini scenarios."""
-
-    name = "sac-mini"
-    summary = "a shipped policy: SAC, trained on mini-fb-hadoop and mini-llm-alltoall"
-
-
-class Td3MiniTuner(_ShippedTuner):
-    """TD3 on both mini scenarios."""
-
-    name = "td3-mini"
-    summary = "a shipped policy: TD3, trained on mini-fb-hadoop and mini-llm-alltoall"
-
-
-class DqnMiniTuner(_ShippedTuner):
-    """DQN over a ladder of settings, on both mini scenarios."""
-
-    name = "dqn-mini"
-    summary = "a shipped policy: DQN over a ladder of settings, trained on both mini scenarios"
+_ON = "trained on mini-fb-hadoop and mini-llm-alltoall"
+PpoMiniTuner = _shipped("ppo-mini", f"PPO, {_ON}")
+SacMiniTuner = _shipped("sac-mini", f"SAC, {_ON}")
+Td3MiniTuner = _shipped("td3-mini", f"TD3, {_ON}")
+DqnMiniTuner = _shipped("dqn-mini", "DQN over a ladder of settings, trained on both mini scenarios")

@@ -1,4 +1,4 @@
-"""Reads the arrays of a policy file that may come from anybody: sizes are looked at before data.
+"""Read a policy file that may come from anybody: sizes are checked before data is unpacked.
 
 An ``.npz`` is a zip archive of ``.npy`` members. numpy's own reader would unpack members of any
 size, and its messages advise to allow pickles; here every member has a bound, and only plain
@@ -19,8 +19,6 @@ import numpy.typing as npt
 from dcqcn_gym.core.errors import ConfigError, in_one_line, quote
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.sums import count
-
-__all__ = ["MOST_BYTES", "read_arrays"]
 
 MOST_BYTES = 2**26
 """Of the file, and of all its arrays together, unless another bound is given: 64 MiB, 16 million

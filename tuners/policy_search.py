@@ -20,8 +20,6 @@ from dcqcn_gym.core.errors import MissingExtraError
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
-__all__ = ["ArsTuner", "CmaesPolicyTuner"]
-
 Weights: TypeAlias = npt.NDArray[np.float64]
 """Shape (knobs, 1 + observation size): the bias b, then W."""
 
@@ -159,17 +157,17 @@ class CmaesPolicyTuner(_PolicyTuner[_CmaesPolicySettings]):
             population_size=self._options.population,
         )
         self._asked = self._search.ask()
-        self._told: list[tuple[Weights, float]] = []
+        self._results: list[tuple[Weights, float]] = []
 
     def _candidate(self) -> Weights:
         weights: Weights = self._asked.reshape(self._weights.shape)
         return weights
 
     def _learn(self, value: float) -> None:
-        self._told.append((self._asked, -value))  # cmaes minimises
-        if len(self._told) == self._options.population:
-            self._search.tell(self._told)
-            self._told = []
+        self._results.append((self._asked, -value))  # cmaes minimises
+        if len(self._results) == self._options.population:
+            self._search.tell(self._results)
+            self._results = []
             self._weights = self._search.mean.reshape(self._weights.shape).copy()
             self._updates += 1
         self._asked = self._search.ask()

@@ -21,14 +21,6 @@ from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.tuners.base import TunerContext, TunerSettings
 from dcqcn_gym.tuners.fixed import StaticTuner
 
-__all__ = [
-    "PretrainedAlltoallTuner",
-    "PretrainedFbHadoopTuner",
-    "PretrainedFile",
-    "PretrainedTuner",
-    "pretrained_setting",
-]
-
 FOLDER = CONFIGS / "tuners"
 
 

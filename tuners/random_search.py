@@ -5,8 +5,6 @@ from __future__ import annotations
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import Tuner, TunerContext
 
-__all__ = ["RandomTuner"]
-
 
 class RandomTuner(Tuner):
     """Draws every proposal uniformly from the action box; recommends the best one seen."""

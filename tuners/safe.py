@@ -26,8 +26,6 @@ from dcqcn_gym.tuners.canary import Canary, canary_of, lowest_change, spread
 from dcqcn_gym.tuners.composite import tuner_inside
 from dcqcn_gym.tuners.safe_settings import CanaryTable, Safety, bounded
 
-__all__ = ["SafeTuner"]
-
 _STREAM = 0x5AFE  # of the bootstrap, apart from the draws of the tuner inside
 
 Phase = Literal["baseline", "ready", "kept", "canary", "everywhere", "hold"]
@@ -79,7 +77,7 @@ class SafeTuner(Tuner[Proposal]):
         self._scores: list[tuple[float, Proposal]] = []
         self._stage = self._left = 0
         self._now_ms, self._step_ms = 0.0, 0.0
-        self._told: list[Outcome] = []
+        self._outcomes: list[Outcome] = []
         self._counts = {"confirmed": 0, "rejected": 0, "aborts": 0}
         self._why = ""
 
@@ -100,7 +98,7 @@ class SafeTuner(Tuner[Proposal]):
 
     def _begin(self, proposal: Proposal | None) -> None:
         """Begin what the tuner inside wants: a trial, or nothing."""
-        self._told = []
+        self._outcomes = []
         self._candidate = self._confirmed
         if proposal is not None:
             space = self.context.space
@@ -129,7 +127,7 @@ class SafeTuner(Tuner[Proposal]):
         )  # fmt: skip
         self._now_ms = report.end_ps / _PS_PER_MS
         if self._phase in ("kept", "canary", "everywhere"):
-            self._told.append(outcome)
+            self._outcomes.append(outcome)
         broken = self._rules.broken(Seen.of_report(report, outcome.terms.pfc, outcome.utility))
         if broken:
             self._abort(broken)
@@ -200,11 +198,11 @@ class SafeTuner(Tuner[Proposal]):
         self._during = []
         self._stage += 1
         if self._stage == len(self._stages):
-            self._phase, self._told = "everywhere", []
+            self._phase, self._outcomes = "everywhere", []
 
     def _after_everywhere(self, outcome: Outcome) -> None:
         """Confirm the candidate once it was watched long enough."""
-        if len(self._told) < self._options.watch:
+        if len(self._outcomes) < self._options.watch:
             return
         self._confirmed = self._candidate
         self._counts["confirmed"] += 1
@@ -234,13 +232,13 @@ class SafeTuner(Tuner[Proposal]):
 
     def _mean(self, setting: Proposal) -> Outcome:
         """Return what is reported to the tuner inside of all intervals of its proposal."""
-        told = self._told
+        outcomes = self._outcomes
         return replace(
-            told[-1],
+            outcomes[-1],
             setting=setting,
-            utility=mean([o.utility for o in told]),
-            intervals=count(o.intervals for o in told),
-            triggered=any(o.triggered for o in told),
+            utility=mean([o.utility for o in outcomes]),
+            intervals=count(o.intervals for o in outcomes),
+            triggered=any(o.triggered for o in outcomes),
         )
 
     @property

@@ -1,4 +1,4 @@
-"""What an operator allows a tuner to do: the file of ``--safe``, and how it bounds a proposal."""
+"""The limits of the file of ``--safe``, and how they bound a proposal."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from dcqcn_gym.core.groups import by_group, cluster_setting
 from dcqcn_gym.core.knobs import Knob, Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.tuners.base import Proposal, TunerSettings
-
-__all__ = ["AbortTable", "CanaryTable", "KnobLimit", "Safety", "bounded", "safe_arguments"]
 
 
 class KnobLimit(StrictModel):
@@ -138,11 +136,11 @@ def _bounded(options: Safety, wanted: Setting, now: Setting, space: KnobSpace) -
     return found
 
 
-def _limited(row: Knob, limit: KnobLimit, value: float, held: float) -> float:
-    if limit.step is not None and held != row.off:  # from "off" there is no small step
-        value = min(max(value, held - limit.step), held + limit.step)
+def _limited(row: Knob, limit: KnobLimit, value: float, current: float) -> float:
+    if limit.step is not None and current != row.off:  # from "off" there is no small step
+        value = min(max(value, current - limit.step), current + limit.step)
     value = max(value, limit.low) if limit.low is not None else value
     value = min(value, limit.high) if limit.high is not None else value
     if row.integer:  # a whole number on the side of what is in force: never a longer step
-        return float(math.floor(value) if value > held else math.ceil(value))
+        return float(math.floor(value) if value > current else math.ceil(value))
     return value

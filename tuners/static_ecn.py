@@ -14,8 +14,6 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners.base import TunerContext
 from dcqcn_gym.tuners.fixed import StaticTuner
 
-__all__ = ["Secn1Tuner", "Secn2Tuner", "VendorEcnTuner"]
-
 
 class _CurveTuner(StaticTuner):
     """One marking curve on every switch: ``kmin`` and ``kmax`` in KB, ``pmax``, at 25 Gb/s."""

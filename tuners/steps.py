@@ -1,10 +1,8 @@
-"""One step of one knob: what annealing and greedy search have in common."""
+"""One step of one knob, for annealing and for greedy search."""
 
 from __future__ import annotations
 
 from dcqcn_gym.core.knobs import Knob, Setting
-
-__all__ = ["begin", "moved", "whole_step"]
 
 
 def whole_step(row: Knob, step: float) -> float:

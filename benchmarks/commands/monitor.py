@@ -65,7 +65,7 @@ def monitor(
         long=standard.long if long else None,
         own=tuple(monitor or ()),
     )
-    with claim(out, "bench monitor"):
+    with claim(out, "benchmarks monitor"):
         count = len(plan.jobs())
         kept = f"{out} holds every finished result: the same command continues it"
         with interruptible(kept), open_progress(expected=count) as progress:

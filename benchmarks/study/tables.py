@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from dcqcn_gym.benchmarks.study.plan import Case, Study, TableOf
-from dcqcn_gym.core.ranks import places, rank_agreement
-from dcqcn_gym.core.statistics import BOOTSTRAP_FROM, estimate, paired_change
+from dcqcn_gym.core.statistics import (
+    BOOTSTRAP_FROM,
+    estimate,
+    paired_change,
+    places,
+    rank_agreement,
+)
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.verdict import Measured, pooled, scores
 from dcqcn_gym.report.judged import measured

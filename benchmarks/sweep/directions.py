@@ -18,8 +18,7 @@ from dcqcn_gym.benchmarks.study.plan import Case
 from dcqcn_gym.benchmarks.sweep.plan import Axis, Grid, Point, carried_out, values_over
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import Knob, knob_table
-from dcqcn_gym.core.ranks import rank_agreement
-from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
+from dcqcn_gym.core.statistics import Estimate, estimate, paired_change, rank_agreement
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.log import encode_line, write_atomically
 from dcqcn_gym.runs.markdown import Marked

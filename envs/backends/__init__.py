@@ -16,9 +16,10 @@ from dcqcn_gym.core.errors import (
     UnknownNameError,
     in_one_line,
 )
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.needs import check_figures, check_needs
 from dcqcn_gym.core.registry import Registry, is_file
-from dcqcn_gym.envs.backends.base import Backend, DeviceSetting, TakesArgument
+from dcqcn_gym.envs.backends.base import Backend, TakesArgument
 
 __all__ = ["BACKENDS", "BUILTIN", "Backend", "DeviceSetting", "backend_names", "make_backend"]
 

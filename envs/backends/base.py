@@ -1,27 +1,16 @@
-"""The backend contract: open, apply, advance, close. One conformance kit runs on every backend."""
+"""The interface of a backend: open, apply, advance, close. One conformance kit tests them all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
+from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
-
-__all__ = [
-    "SIMULATED",
-    "Backend",
-    "DeviceSetting",
-    "Eventful",
-    "Look",
-    "ShowsLive",
-    "TakesArgument",
-    "Watchable",
-    "live_flows_of",
-]
 
 SIMULATED = frozenset({"fsd", "per_switch"})
 """What a backend offers whose reports have every figure."""
@@ -58,6 +47,24 @@ class Backend(Protocol):
     @property
     def done(self) -> bool:
         """True once a finite scenario has delivered everything; False while closed."""
+
+
+State = TypeVar("State")
+
+
+class Opens(Generic[State]):
+    """Base class of a backend that holds ``_open`` while it is open; checks the order of calls."""
+
+    _open: State | None = None
+
+    def _check_closed(self) -> None:
+        if self._open is not None:
+            raise StateError("open() on an open backend; call close() first")
+
+    def _opened(self, call: str) -> State:
+        if self._open is None:
+            raise StateError(f"{call}() on a closed backend; call open() first")
+        return self._open
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""The native backend with a clock between it and the engine, for measurements."""
+"""The native backend with a timer around the engine, for measurements of speed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
-
-__all__ = ["ClockedBackend"]
 
 
 class _ClockedSimulation:
@@ -33,7 +31,6 @@ class ClockedBackend(NativeBackend):
     """Counts in ``engine_s`` the CPU seconds that the engine has spent, over all episodes."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.engine_s = 0.0
 
     def open(self, scenario: Scenario, seed: int) -> None:

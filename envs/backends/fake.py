@@ -27,13 +27,11 @@ from dcqcn_gym.core.interval import (
     report_with,
 )
 from dcqcn_gym.core.knobs import Knob, KnobTable, Setting
-from dcqcn_gym.envs.backends.base import SIMULATED
+from dcqcn_gym.envs.backends.base import SIMULATED, Opens
 from dcqcn_gym.envs.scenario.monitor import OwnMonitor
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
-
-__all__ = ["FakeBackend"]
 
 BASE_RTT_PS = 20_000_000
 PACKET_BYTES = 1062
@@ -56,7 +54,7 @@ class _Open:
     ordinal: int = 0
 
 
-class FakeBackend:
+class FakeBackend(Opens[_Open]):
     """A :class:`~dcqcn_gym.envs.backends.base.Backend` without packets.
 
     ``work_intervals``: the network has delivered everything after so many intervals (``done``),
@@ -68,7 +66,6 @@ class FakeBackend:
 
     def __init__(self, work_intervals: int | None = None) -> None:
         self._work_intervals = work_intervals
-        self._open: _Open | None = None
 
     @property
     def done(self) -> bool:
@@ -79,8 +76,7 @@ class FakeBackend:
 
     def open(self, scenario: Scenario, seed: int) -> None:
         """Build the toy network of ``scenario.n_hosts`` hosts around one switch."""
-        if self._open is not None:
-            raise StateError("open() on an open backend; call close() first")
+        self._check_closed()
         if isinstance(scenario.monitor, OwnMonitor):
             raise ConfigError(
                 f"monitor {scenario.monitor.kind!r} is fed by the flow log, which the fake backend "
@@ -119,11 +115,6 @@ class FakeBackend:
     def close(self) -> None:
         """Release everything; allowed in every state."""
         self._open = None
-
-    def _opened(self, call: str) -> _Open:
-        if self._open is None:
-            raise StateError(f"{call}() on a closed backend; call open() first")
-        return self._open
 
 
 def _place(rows: FloatArray, knobs: Sequence[Knob], line_rate_bps: float) -> FloatArray:

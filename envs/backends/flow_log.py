@@ -1,4 +1,4 @@
-"""The adapter of a monitor in Python: makes it, feeds it, checks and completes what it reports."""
+"""Runs a monitor written in Python: feeds it the engine's flow log and checks what it returns."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from dcqcn_gym.envs.monitors.base import FloatArray, FlowLog, FlowMonitor, Monit
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.monitor import OwnMonitor
     from dcqcn_gym.envs.scenario.scenario import Scenario
-
-__all__ = ["SIZES_AND_FLOWS", "FlowLogReader", "Trigger", "as_figures", "make_monitor", "reader_of"]
 
 _COUNTS = ("elephants", "potential", "mice", "weighted_elephants", "weighted_mice")
 

@@ -24,6 +24,7 @@ from dcqcn_gym.core.groups import DeviceSetting, resolve
 from dcqcn_gym.core.interval import FlowSizeDistribution, IntervalReport
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.backends.base import Opens
 from dcqcn_gym.envs.backends.pair_sizes import QueuePairSizes
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.backends.shape import shape_of
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.drivers import Targets
     from dcqcn_gym.hw.gather import Gathered
-
-__all__ = ["MARKS", "HardwareBackend", "reading_of", "scenario_digest"]
 
 PS_PER_MS = 10**9
 FABRIC_S = 600.0
@@ -91,7 +90,7 @@ class _Open:
     pairs: QueuePairSizes | None = None
 
 
-class HardwareBackend:
+class HardwareBackend(Opens[_Open]):
     """A :class:`~dcqcn_gym.envs.backends.base.Backend` over the agents of a fleet's file."""
 
     argument = "FLEET.toml"
@@ -112,7 +111,6 @@ class HardwareBackend:
         """Tests give it a time of theirs, and connections with faults."""
         self.fleet, self._folder = fleet, folder
         self._clock, self._sleep, self._connect = clock, sleep, connect
-        self._open: _Open | None = None
 
     @property
     def offers(self) -> frozenset[str]:
@@ -144,8 +142,7 @@ class HardwareBackend:
         The scenario says what the network is and how long an interval lasts. Raises ConfigError
         if the fleet is another network, or if a counter is slower than the interval.
         """
-        if self._open is not None:
-            raise StateError("open() on an open backend; call close() first")
+        self._check_closed()
         require_grpc()
         from dcqcn_gym.hw.client import AgentClient
         from dcqcn_gym.hw.controller import Controller
@@ -319,11 +316,6 @@ class HardwareBackend:
             if self._open.fabric is not None:
                 self._open.fabric.close()
         self._open = None
-
-    def _opened(self, call: str) -> _Open:
-        if self._open is None:
-            raise StateError(f"{call}() on a closed backend; call open() first")
-        return self._open
 
 
 def _ports(controller: Controller, shape: Shape) -> dict[str, list[str]]:

@@ -13,15 +13,13 @@ from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
 from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import KnobTable
-from dcqcn_gym.envs.backends.base import SIMULATED, Look
+from dcqcn_gym.envs.backends.base import SIMULATED, Look, Opens
 from dcqcn_gym.envs.backends.flow_log import FlowLogReader, as_figures, reader_of
 from dcqcn_gym.envs.backends.report_dict import ReportReader
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
-
-__all__ = ["NativeBackend"]
 
 SEED_LIMIT = 2**64
 
@@ -73,7 +71,7 @@ class _Open:
     reader: ReportReader = field(default_factory=ReportReader)
 
 
-class NativeBackend:
+class NativeBackend(Opens[_Open]):
     """A :class:`~dcqcn_gym.envs.backends.base.Backend` over the C++ engine.
 
     Every mutable thing lives in one simulation object, so any number of backends can run in one
@@ -83,9 +81,6 @@ class NativeBackend:
     offers = SIMULATED
     unknown: frozenset[str] = frozenset()
 
-    def __init__(self) -> None:
-        self._open: _Open | None = None
-
     @property
     def done(self) -> bool:
         """True once all workloads are exhausted and no flow is left; False while closed."""
@@ -93,8 +88,7 @@ class NativeBackend:
 
     def open(self, scenario: Scenario, seed: int) -> None:
         """Build the network of ``scenario`` at time 0; raise ConfigError if it cannot be built."""
-        if self._open is not None:
-            raise StateError("open() on an open backend; call close() first")
+        self._check_closed()
         if not 0 <= seed < SEED_LIMIT:
             raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
         compiled = compile_scenario(scenario)
@@ -185,13 +179,3 @@ class NativeBackend:
     def close(self) -> None:
         """Release everything; allowed in every state."""
         self._open = None
-
-    def totals(self) -> Mapping[str, Any]:
-        """Return the engine's running totals since time 0."""
-        totals: Mapping[str, Any] = self._opened("totals").simulation.totals()
-        return totals
-
-    def _opened(self, call: str) -> _Open:
-        if self._open is None:
-            raise StateError(f"{call}() on a closed backend; call open() first")
-        return self._open

@@ -1,4 +1,4 @@
-"""The native engine seen through devices: knobs and figures as NICs and switches hold them.
+"""The native engine with the resolution of real devices: rounded knobs, their counters alone.
 
 Settings are rounded to what devices take (whole units, whole percents), figures to what they count,
 and what no device counts is unknown. A run here and one over a fleet of agents whose devices the
@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.envs.backends.base import SIMULATED
+from dcqcn_gym.envs.backends.base import SIMULATED, Opens
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.shape import shape_of
 from dcqcn_gym.hw.device_units import setting_on_devices
@@ -23,8 +22,6 @@ from dcqcn_gym.hw.figures import UNKNOWN, Ledger, report_of
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["NativeDevicesBackend"]
-
 
 @dataclass
 class _Seen:
@@ -32,7 +29,7 @@ class _Seen:
     interval_ps: int
 
 
-class NativeDevicesBackend:
+class NativeDevicesBackend(Opens[_Seen]):
     """A :class:`~dcqcn_gym.envs.backends.base.Backend`: the native one behind devices."""
 
     offers = SIMULATED
@@ -40,7 +37,6 @@ class NativeDevicesBackend:
 
     def __init__(self) -> None:
         self._native = NativeBackend()
-        self._seen: _Seen | None = None
 
     @property
     def done(self) -> bool:
@@ -50,7 +46,7 @@ class NativeDevicesBackend:
     def open(self, scenario: Scenario, seed: int) -> None:
         """Build the network at time 0, all counters at zero."""
         self._native.open(scenario, seed)
-        self._seen = _Seen(Ledger(shape_of(scenario)), scenario.monitor_interval_ps)
+        self._open = _Seen(Ledger(shape_of(scenario)), scenario.monitor_interval_ps)
 
     def apply(self, setting: DeviceSetting) -> None:
         """Put in force what devices make of ``setting``; raise ConfigError for an illegal value."""
@@ -74,9 +70,4 @@ class NativeDevicesBackend:
     def close(self) -> None:
         """Release everything; allowed in every state."""
         self._native.close()
-        self._seen = None
-
-    def _opened(self, call: str) -> _Seen:
-        if self._seen is None:
-            raise StateError(f"{call}() on a closed backend; call open() first")
-        return self._seen
+        self._open = None

@@ -1,4 +1,4 @@
-"""The ns-3 backend: one simulation process per environment, spoken to over ZeroMQ.
+"""The ns-3 backend: one simulation process per environment, connected over ZeroMQ.
 
 ns-3's simulator is a singleton of its process, so a reset is a new process. The first ``open``
 builds the ns-3 module if it is not in the cache (docs/ns3.md).
@@ -26,7 +26,7 @@ from dcqcn_gym.core.errors import (
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import DCQCN, Setting
-from dcqcn_gym.envs.backends.base import SIMULATED, Look
+from dcqcn_gym.envs.backends.base import SIMULATED, Look, Opens
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 
 try:
@@ -52,8 +52,6 @@ from dcqcn_gym.envs.backends.ns3_bridge.schema import (
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
-
-__all__ = ["Ns3Backend"]
 
 SIMULATION = "dcqcn_gym.envs.backends.ns3_bridge.simulation"
 SEED_LIMIT = 2**64
@@ -97,7 +95,7 @@ class _Session:
         self.process.stop()
 
 
-class Ns3Backend:
+class Ns3Backend(Opens[_Session]):
     """A :class:`~dcqcn_gym.envs.backends.base.Backend` on ns-3 in a process of its own.
 
     ``ns3`` names an ns-3 installation (None: DCQCN_GYM_NS3, else the wheel in the cache);
@@ -128,7 +126,6 @@ class Ns3Backend:
         self._record = record
         self._pcap = pcap
         self._command = command
-        self._session: _Session | None = None
         self._table = DCQCN
         self._legal: list[tuple[float, float]] = []
         self._interval_ps = 0
@@ -138,37 +135,36 @@ class Ns3Backend:
     @property
     def done(self) -> bool:
         """True once all workloads are exhausted and no flow is left; False while closed."""
-        return self._session is not None and self._session.done
+        return self._open is not None and self._open.done
 
     @property
     def process_id(self) -> int:
         """The simulation's process id, 0 while closed."""
-        return self._session.process.pid if self._session else 0
+        return self._open.process.pid if self._open else 0
 
     def open(self, scenario: Scenario, seed: int) -> None:
         """Start a simulation process and build the network of ``scenario`` at time 0 in it."""
-        if self._session is not None:
-            raise StateError("open() on an open backend; call close() first")
+        self._check_closed()
         if not 0 <= seed < SEED_LIMIT:
             raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
         scenario_hash = digest(compile_scenario(scenario))
         command = list(self._command or self._build_command())
-        with _told(scenario.name):
+        with _limits_named(scenario.name):
             _check_files()
             session = _Session(self._transport, self._record)
-        self._session = session
+        self._open = session
         self._table, self._interval_ps = scenario.table, scenario.monitor_interval_ps
         rate = scenario.line_rate_bps
         self._legal = [row.legal_at(rate) for row in self._table.rows]
         try:
             file = session.process.folder / "scenario.json"
-            with _told(scenario.name):
+            with _limits_named(scenario.name):
                 file.write_text(json.dumps(scenario.model_dump(mode="json")), encoding="utf-8")
             command += [f"--endpoint={session.link.endpoint}", f"--scenario={file}"]
             command += [f"--simSeed={seed}"]
             if self._pcap is not None:
                 command.append(f"--pcap={self._pcap}")
-            with _told(scenario.name):
+            with _limits_named(scenario.name):
                 session.start(command)
             self._handshake(session, scenario_hash, seed)
             state = self._receive(session, "init", self._deadlines.init_s)
@@ -240,7 +236,7 @@ class Ns3Backend:
 
     def close(self) -> None:
         """End the simulation process; allowed in every state."""
-        session, self._session = self._session, None
+        session, self._open = self._open, None
         if session is None:
             return
         try:
@@ -301,14 +297,9 @@ class Ns3Backend:
             session.link.send(pb.EnvActMsg())
 
     def _abandon(self) -> None:
-        session, self._session = self._session, None
+        session, self._open = self._open, None
         if session is not None:
             session.close()
-
-    def _opened(self, call: str) -> _Session:
-        if self._session is None:
-            raise StateError(f"{call}() on a closed backend; call open() first")
-        return self._session
 
 
 _NEEDED_FILES = 24
@@ -317,7 +308,7 @@ _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, e
 
 
 @contextmanager
-def _told(scenario: str) -> Iterator[None]:
+def _limits_named(scenario: str) -> Iterator[None]:
     """Turn it into a BackendError if the system has no more files, processes, space or memory."""
     try:
         yield
@@ -333,12 +324,12 @@ def _told(scenario: str) -> Iterator[None]:
 
 def _check_files() -> None:
     """Raise OSError if a session could run out of open files."""
-    held: list[int] = []
+    opened: list[int] = []
     try:
         for _ in range(_NEEDED_FILES):
-            held.append(os.open(os.devnull, os.O_RDONLY))
+            opened.append(os.open(os.devnull, os.O_RDONLY))
     finally:
-        for descriptor in held:
+        for descriptor in opened:
             os.close(descriptor)
 
 

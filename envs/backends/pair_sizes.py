@@ -1,4 +1,4 @@
-"""Flow sizes from what NICs count per queue pair: a flow is a queue pair while it sends."""
+"""Flow sizes from the counters that NICs have per queue pair."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from dcqcn_gym.envs.backends.flow_log import Trigger
 from dcqcn_gym.envs.monitors.collector import FlowWindow
 from dcqcn_gym.envs.monitors.exporters import message_bytes
 from dcqcn_gym.hw.drivers.mlx5_counters import PAIRS
-
-__all__ = ["QueuePairSizes"]
 
 Counters = Mapping[str, Mapping[str, int]]
 

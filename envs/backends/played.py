@@ -1,4 +1,4 @@
-"""What the digital fabric plays for a scenario: the native engine."""
+"""The digital fabric of a scenario, with the native engine behind its devices."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from dcqcn_gym.envs.backends.shape import shape_of
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.hw.fabric.fabric import DigitalFabric, FabricSpec, Simulation
-
-__all__ = ["fabric_for_now", "fabric_spec"]
 
 
 def fabric_spec(scenario: Scenario) -> FabricSpec:

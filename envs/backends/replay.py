@@ -1,4 +1,4 @@
-"""The replay backend: plays recorded interval reports back; settings change nothing.
+"""The replay backend: returns recorded interval reports, whatever the setting is.
 
 For tuners and tools that are to see real measurements without the network that made them.
 :class:`RecordingBackend` wraps any backend and keeps its reports, :func:`write_reports` stores
@@ -13,21 +13,14 @@ from typing import TYPE_CHECKING
 from dcqcn_gym.core.errors import BackendError, StateError
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
-from dcqcn_gym.envs.backends.base import SIMULATED, Backend, live_flows_of
-from dcqcn_gym.envs.backends.report_dict import read_reports, write_reports
+from dcqcn_gym.envs.backends.base import SIMULATED, Backend, Opens, live_flows_of
+from dcqcn_gym.envs.backends.report_dict import read_reports
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = [
-    "RecordingBackend",
-    "ReplayBackend",
-    "read_reports",
-    "write_reports",
-]
 
-
-class ReplayBackend:
+class ReplayBackend(Opens[int]):
     """A :class:`~dcqcn_gym.envs.backends.base.Backend` that plays reports in their order."""
 
     argument = "FILE"
@@ -42,7 +35,6 @@ class ReplayBackend:
         """Play ``reports``; ``left`` are the flows that were unfinished at their end, if known."""
         self._reports = tuple(reports)
         self._left = left
-        self._next: int | None = None
         self._applied = False
 
     @property
@@ -53,13 +45,12 @@ class ReplayBackend:
     @property
     def done(self) -> bool:
         """True once the last report was played; False while closed."""
-        return self._next is not None and self._next >= len(self._reports)
+        return self._open is not None and self._open >= len(self._reports)
 
     def open(self, scenario: Scenario, seed: int) -> None:
         """Go to the first report; scenario and seed are those of the recording anyway."""
-        if self._next is not None:
-            raise StateError("open() on an open backend; call close() first")
-        self._next, self._applied = 0, False
+        self._check_closed()
+        self._open, self._applied = 0, False
 
     def apply(self, setting: DeviceSetting) -> None:
         """Accept a setting; what was recorded does not change."""
@@ -79,7 +70,7 @@ class ReplayBackend:
                 f"interval {at} of the recording lasts {report.duration_ps} ps, "
                 f"not {duration_ps} ps; use the scenario it was recorded with"
             )
-        self._next = at + 1
+        self._open = at + 1
         return report
 
     def live_flows(self) -> LiveFlows | None:
@@ -88,12 +79,7 @@ class ReplayBackend:
 
     def close(self) -> None:
         """Stop playing; allowed in every state."""
-        self._next = None
-
-    def _opened(self, call: str) -> int:
-        if self._next is None:
-            raise StateError(f"{call}() on a closed backend; call open() first")
-        return self._next
+        self._open = None
 
 
 class RecordingBackend:

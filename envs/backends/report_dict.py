@@ -1,4 +1,4 @@
-"""Interval reports as dictionaries: strict in, plain out, and JSON Lines files of them.
+"""Interval reports as dictionaries and as JSON Lines files; what is read is checked.
 
 The keys are the fields of :class:`~dcqcn_gym.core.interval.IntervalReport`; ``fsd`` and
 ``finished`` hold dictionaries of their own. Everything is there, of its type, finite, and of the
@@ -25,15 +25,6 @@ from dcqcn_gym.core.interval import (
     IntervalReport,
     check_unknown,
 )
-
-__all__ = [
-    "ReportReader",
-    "fsd_from_dict",
-    "read_reports",
-    "report_from_dict",
-    "report_to_dict",
-    "write_reports",
-]
 
 _PARTS = ("fsd", "finished")
 _TABLES = ("host_", "rtt_", "port_", "finished.")
@@ -152,7 +143,7 @@ def _flattened(values: object) -> dict[str, Any]:
         if key in _PARTS:
             if not isinstance(value, Mapping):
                 raise ConfigError(
-                    f"report field {key!r}: expected an object with fields; got {_told(value)}"
+                    f"report field {key!r}: expected an object with fields; got {_shown(value)}"
                 )
             flat |= {f"{key}.{name}": inner for name, inner in value.items()}
         else:
@@ -165,7 +156,7 @@ def _names(value: object) -> frozenset[str]:
     names = frozenset(item for item in items if isinstance(item, str))
     if len(names) < len(items):
         raise ConfigError(
-            f"report field 'unknown': expected names of fields, each once; got {_told(value)}"
+            f"report field 'unknown': expected names of fields, each once; got {_shown(value)}"
         )
     return names
 
@@ -177,7 +168,7 @@ def _counters(value: object) -> dict[str, int]:
     if len(counts) < len(counters) or any(n is None or n < 0 for n in counts.values()):
         raise ConfigError(
             "report field 'scheme_counters': expected an object of names and whole numbers at or "
-            f"above 0; got {_told(value)}"
+            f"above 0; got {_shown(value)}"
         )
     return {name: n for name, n in counts.items() if n is not None}
 
@@ -218,7 +209,7 @@ def _value(path: str, kind: str, value: Any) -> Any:
     else:
         found = _whole(value) if kind == "int" else _finite(value)
     if found is None:
-        raise ConfigError(f"report field {path!r}: expected {_EXPECTED[kind]}; got {_told(value)}")
+        raise ConfigError(f"report field {path!r}: expected {_EXPECTED[kind]}; got {_shown(value)}")
     return found
 
 
@@ -298,6 +289,6 @@ def _report(
     )
 
 
-def _told(value: object) -> str:
+def _shown(value: object) -> str:
     text = f"{type(value).__name__} {quote(value)}"
     return text if len(text) <= 80 else text[:77] + "..."

@@ -1,4 +1,4 @@
-"""A scenario's network as its devices are counted: hosts, switches, ports, rates."""
+"""The hosts, switches, ports and link rates of a scenario, in the order of reports."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from dcqcn_gym.hw.figures import Shape
 
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
-
-__all__ = ["shape_of"]
 
 
 def shape_of(scenario: Scenario) -> Shape:

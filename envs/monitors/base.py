@@ -1,4 +1,4 @@
-"""What a monitor in Python is: it reads the flow log of an interval and says what it made of it.
+"""The base class of monitors in Python: from the flow log of an interval to a distribution.
 
 .. code-block:: python
 
@@ -22,8 +22,6 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution
-
-__all__ = ["FlowLog", "FlowMonitor", "MonitorContext", "MonitorSettings", "summarise"]
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

@@ -18,8 +18,6 @@ from dcqcn_gym.hw.collectors.packets import ROCE_PORT, UDP, roce_packet
 from dcqcn_gym.hw.collectors.sflow import parse
 from dcqcn_gym.hw.collectors.wire import DatagramError
 
-__all__ = ["FORMS", "Collector", "FlowWindow"]
-
 _ROCE_OVERHEAD = 20 + 8 + 12 + 4
 """Bytes of an IPv4 packet of RoCE v2 beside its payload."""
 

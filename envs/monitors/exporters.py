@@ -26,8 +26,6 @@ from dcqcn_gym.hw.collectors.netflow import FlowRecord, encode_ipfix
 from dcqcn_gym.hw.collectors.packets import OVERHEAD, ROCE_PORT, UDP, FlowKey, header_of
 from dcqcn_gym.hw.collectors.sflow import FlowSample, encode
 
-__all__ = ["IpfixMonitor", "QueuePairMonitor", "SflowMonitor", "message_bytes"]
-
 _STREAM = 0x53464C  # of the samples, apart from other draws of the same seed
 FRAMES = 14 + 20 + 8 + 4
 """Bytes around a UDP datagram on the wire."""

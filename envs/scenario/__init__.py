@@ -1,3 +1,1 @@
 """Scenarios: what is simulated and what is asked of a tuner, from one TOML file."""
-
-__all__: list[str] = []

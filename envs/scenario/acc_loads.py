@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FABRICS", "LOADS", "SWAPS_US", "VARYING", "steady", "swapped", "varying"]
-
 
 def _leaf_spine(tors: int, spines: int, links: int, hosts: int = 24) -> dict[str, Any]:
     return {

@@ -1,4 +1,4 @@
-"""Applications in a closed loop: what a person writes for storage and for a parameter server.
+"""Workloads of applications in a closed loop: storage, and training with a parameter server.
 
 Both react: a host sends because something has come, so their figures (IOPS, iterations/s) follow
 from what the network does.
@@ -14,12 +14,11 @@ from typing_extensions import Self
 
 from dcqcn_gym.core.applications import Application
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import Bytes, HostNumber, HostSet, Timed, TimeUs, select_hosts
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf
-from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
 from dcqcn_gym.envs.scenario.workload import items, listed, stop_ps
-
-__all__ = ["GRADIENT_BYTES", "STORAGE_PATTERNS", "ParameterServer", "Storage"]
 
 Block = Annotated[int, Field(ge=1, le=2**40, description="bytes")]
 
@@ -81,7 +80,7 @@ class Storage(Timed):
         if low <= self.message_bytes:
             raise ConfigError(
                 f"message_bytes = {self.message_bytes}; expected less than the smallest block, "
-                f"{low}, by which a read is told from a reply"
+                f"{low}, by which a read is distinguished from a reply"
             )
         return self
 
@@ -144,7 +143,7 @@ class Storage(Timed):
         return self.stop_us is None and self.ios == 0
 
     def as_application(self, net: Fabric, number: int) -> Application:
-        """Return how IOs are told: of computing hosts, by the smallest block."""
+        """Return how IOs are recognised: of computing hosts, by the smallest block."""
         compute, _ = self.resolve(net)
         start = us_to_ps(self.start_us)
         return Application(number, self.kind, compute, 1, start, self.blocks[0])
@@ -213,6 +212,6 @@ class ParameterServer(Timed):
         return self.stop_us is None and self.iterations == 0
 
     def as_application(self, net: Fabric, number: int) -> Application:
-        """Return how iterations are told: all workers' together."""
+        """Return how iterations are recognised: all workers' together."""
         workers = self.resolve(net)
         return Application(number, self.kind, workers, len(workers), us_to_ps(self.start_us))

@@ -1,4 +1,4 @@
-"""The table ``[knobs]`` of a scenario: what a tuner may turn, and within which range.
+"""The table ``[knobs]`` of a scenario: which knobs are tuned, and within which range.
 
 It says what is other than usual: ``kmin = [50, 800]`` searches that range only (NVIDIA's units),
 ``rp_gd = "fixed"`` leaves the knob as it starts, ``rp_byte_reset = "tuned"`` turns one that is
@@ -14,8 +14,6 @@ from typing import Any, Literal, TypeAlias
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knob_names import by_knob_name
 from dcqcn_gym.core.knobs import Knob, KnobTable
-
-__all__ = ["KnobChoice", "check_ranges", "checked_choices", "turned"]
 
 KnobChoice: TypeAlias = tuple[float, float] | Literal["fixed", "tuned"]
 """What a scenario says of one knob."""

@@ -1,4 +1,4 @@
-"""Compiling a scenario into the flat text that the engine reads.
+"""Compile a scenario into the flat text that the engine reads.
 
 One item a line, ``key=value``, lists with commas; times in integer picoseconds, sizes in bytes.
 The text is a pure function of the scenario. It says that it is complete: every key is written, and
@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dcqcn_gym.envs.scenario.network import Network
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf
-from dcqcn_gym.envs.scenario.topology import us_to_ps
 from dcqcn_gym.envs.scenario.workload import items, listed
-
-__all__ = ["FORMAT_VERSION", "compile_scenario"]
 
 FORMAT_VERSION = 1
 
@@ -51,10 +49,10 @@ def _network(scenario: Network) -> Iterator[str]:
         salt = _salt(node, scenario.switch.ecmp_salt)
         yield f"switch {node} tier={net.tier(node)} buffer={scenario.buffer_bytes} salt={salt}"
     for link in net.links:
-        room = scenario.headroom_bytes(link.ps_per_byte, link.delay_ps)
+        headroom = scenario.headroom_bytes(link.ps_per_byte, link.delay_ps)
         yield (
             f"link {link.a} {link.b} ps_per_byte={link.ps_per_byte} "
-            f"delay_ps={link.delay_ps} headroom={room}"
+            f"delay_ps={link.delay_ps} headroom={headroom}"
         )
 
 

@@ -1,4 +1,4 @@
-"""A network as it is: hosts, switches in tiers, links; whatever a topology was written as."""
+"""An expanded topology: hosts, switches in tiers, and links."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from functools import cached_property
 
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.envs.scenario.rates import Link
-
-__all__ = ["Fabric"]
 
 
 @dataclass(frozen=True)
@@ -38,12 +36,18 @@ class Fabric:
         return {node: self.tier(node) for node in range(self.n_hosts, self.n_nodes)}
 
     @cached_property
-    def devices(self) -> Devices:
-        """Hosts, switches and egress ports, ports numbered node by node as in reports."""
+    def peers(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes that each node has links to, in the order of its ports."""
         peers: list[list[int]] = [[] for _ in range(self.n_nodes)]
         for link in self.links:
             peers[link.a].append(link.b)
             peers[link.b].append(link.a)
+        return tuple(map(tuple, peers))
+
+    @cached_property
+    def devices(self) -> Devices:
+        """Hosts, switches and egress ports, ports numbered node by node as in reports."""
+        peers = self.peers
         ports = [(node, index) for node, found in enumerate(peers) for index in range(len(found))]
         nodes, indices = zip(*ports, strict=True)
         up = tuple(self._is_up(node, peer) for node, found in enumerate(peers) for peer in found)

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 
 from dcqcn_gym.core.fabric_facts import FabricFacts
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.network import Network
-from dcqcn_gym.envs.scenario.topology import Fabric
-
-__all__ = ["facts_of"]
 
 
 def facts_of(network: Network) -> FabricFacts:

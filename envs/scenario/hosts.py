@@ -9,12 +9,8 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import Self
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.envs.scenario.topology import Fabric
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.workload import BaseWorkload
-
-__all__ = [
-    "Bytes", "Connections", "HostNumber", "HostSet", "Priority", "TimeUs", "Timed", "select_hosts",
-]  # fmt: skip
 
 
 def _host_set(value: Any, handler: Any, info: ValidationInfo) -> Any:

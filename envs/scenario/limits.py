@@ -12,18 +12,6 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
 
-__all__ = [
-    "MAX_FLOW_PACKETS",
-    "MAX_HOSTS",
-    "MAX_LINKS",
-    "MAX_MEMORY_BYTES",
-    "MAX_PORTS",
-    "check_flow",
-    "check_ports",
-    "check_size",
-    "check_sketches",
-]
-
 MAX_HOSTS = 65_535
 MAX_LINKS = 1_000_000
 MAX_PORTS = 4096

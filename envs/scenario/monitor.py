@@ -22,25 +22,8 @@ from typing_extensions import Self
 from dcqcn_gym.core.config import ShortDumpModel, StrictModel, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.envs.monitors import MONITORS
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf, CdfField
-from dcqcn_gym.envs.scenario.topology import us_to_ps
-
-__all__ = [
-    "KINDS",
-    "ChameleonMonitor",
-    "ElasticMonitor",
-    "ElasticNaiveMonitor",
-    "ExactMonitor",
-    "Monitor",
-    "MonitorField",
-    "NetflowMonitor",
-    "NoMonitor",
-    "OwnMonitor",
-    "monitor_kinds",
-    "monitor_of",
-    "options_of_kind",
-    "with_kind",
-]
 
 SKETCH_BUCKET_BYTES = 64
 OWN = "python"
@@ -246,37 +229,23 @@ def _kind(value: Any) -> str:
     return str(kind) if str(kind) in KINDS else OWN
 
 
-def options_of_kind(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recorded table without the options of other kinds.
-
-    Logs of older versions have the options of every kind; what is left out never did anything.
-    """
-    own = _model(table.get("kind", "exact")).model_fields
-    return {key: value for key, value in table.items() if key in own or not _owners(key)}
-
-
-def _owners(key: str) -> list[str]:
-    """Return the kinds of the engine that have an option."""
-    return [name for name, model in KINDS.items() if key in model.model_fields]
-
-
 def _own_keys(value: Any) -> Any:
-    """Leave out what other kinds have if it says nothing; refuse it if it asks for something."""
+    """Refuse options that only other kinds have, with the names of those."""
     if isinstance(value, Monitor):
         return value
     if not isinstance(value, Mapping):
         raise ConfigError(f"{quote(value)}; expected a table with a kind and its options")
     kind = value.get("kind", "exact")
-    known = options_of_kind(value)
+    own = _model(kind).model_fields
     for key, given in value.items():
-        owners = _owners(key)
-        if key not in known and given != KINDS[owners[0]].model_fields[key].default:
+        owners = [name for name, model in KINDS.items() if key in model.model_fields]
+        if owners and key not in own:
             raise ConfigError(
                 f"{key} = {quote(given)} is an option of kind {', '.join(owners)}, not of "
                 f"{quote(kind)}; "
                 "leave it out or choose another kind"
             )
-    return known
+    return value
 
 
 MonitorField = Annotated[

@@ -1,4 +1,4 @@
-"""What a scenario may be called: a name is shown, and names a folder, but is never a path."""
+"""The names that a scenario may have: they are printed and name folders, and are no paths."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from dcqcn_gym.core.errors import ConfigError, quote
-
-__all__ = ["LONGEST", "Name"]
 
 LONGEST = 100
 _FORBIDDEN = re.compile(r"[/\\<>\[\]|`\"]")

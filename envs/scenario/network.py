@@ -6,20 +6,20 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import ShortDumpModel, StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import KnobTable
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.limits import check_flow, check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
-from dcqcn_gym.envs.scenario.topology import Fabric, Topology, fabric, us_to_ps
+from dcqcn_gym.envs.scenario.topology import Topology, fabric
 from dcqcn_gym.envs.scenario.workloads import Workload
-
-__all__ = ["Cnp", "Network", "Switch", "Transport", "Wire", "computed_alpha"]
 
 # PARALEON (ICNP'24) and HPCC fix alpha in advance, from topology and rates; DCQCN (SIGCOMM'15,
 # section 4) says what it must be so that marking comes before PFC: with every one of a switch's n
@@ -39,10 +39,10 @@ def computed_alpha(network: Network) -> float:
     ports: dict[int, int] = {}
     taken: dict[int, int] = {}
     for link in net.links:
-        room = network.headroom_bytes(link.ps_per_byte, link.delay_ps)
+        headroom = network.headroom_bytes(link.ps_per_byte, link.delay_ps)
         for end in (link.a, link.b):
             ports[end] = ports.get(end, 0) + 1
-            taken[end] = taken.get(end, 0) + room + network.switch.reserve_bytes
+            taken[end] = taken.get(end, 0) + headroom + network.switch.reserve_bytes
     hops = 2 * (1 + max(net.tier(node) for node in range(net.n_hosts, net.n_nodes)))
     trip_s = 2 * hops * max(link.delay_ps for link in net.links) * 1e-12
     queued = network.line_rate_bps / 8 * trip_s
@@ -180,23 +180,8 @@ class Cnp(StrictModel):
         return us_to_ps(CNP_DELAYS_US[us] if isinstance(us, str) else us)
 
 
-def _schema_of_rp(schema: dict[str, Any]) -> None:
-    """Add the key ``rp`` of older files, which :meth:`Network._options_of_scheme` reads."""
-    schema["properties"]["rp"] = {
-        "description": "as in the table scheme",
-        "enum": ["nic", "paper"],
-        "title": "Rp",
-        "type": "string",
-    }
-
-
 class Network(StrictModel):
-    """A network and its traffic, without the task; a backend builds it.
-
-    ``rp`` at the top level is read as the option of the scheme that it is.
-    """
-
-    model_config = ConfigDict(json_schema_extra=_schema_of_rp)
+    """A network and its traffic, without the task; a backend builds it."""
 
     scheme: Scheme = Dcqcn()
     qp: Literal["flow", "pair"] = "flow"
@@ -207,21 +192,6 @@ class Network(StrictModel):
     cnp: Cnp = Cnp()
     monitor: MonitorField = ExactMonitor()
     workloads: tuple[Workload, ...] = Field(min_length=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _options_of_scheme(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or "rp" not in data:
-            return data
-        rest = {key: value for key, value in data.items() if key != "rp"}
-        scheme = rest.get("scheme", "dcqcn")
-        table = {"name": scheme} if isinstance(scheme, str) else scheme
-        if isinstance(table, dict) and table.get("rp", data["rp"]) != data["rp"]:
-            raise ConfigError(
-                f"rp = {quote(data['rp'])} and scheme.rp = {quote(table['rp'])}; "
-                "expected one of them alone"
-            )
-        return {**rest, "scheme": {**table, "rp": data["rp"]} if isinstance(table, dict) else table}
 
     @field_validator("topology")
     @classmethod

@@ -1,4 +1,4 @@
-"""The explicit next-hop table of a scenario: which port of a switch a flow's packets leave by.
+"""The next-hop table of a scenario: the egress port of single flows at a switch.
 
 Read from CSV rows ``switch,src,dst,ordinal,port[,packets]`` or written inline, and checked against
 the network: every row has to keep its packets on a shortest path.
@@ -14,10 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.tables import lines_of, numbers_of, path_of
-from dcqcn_gym.envs.scenario.topology import Fabric
-
-__all__ = ["NextHop", "NextHopsField", "check_next_hops", "read_next_hops"]
 
 COLUMNS = ("switch", "src", "dst", "ordinal", "port", "packets")
 PACKETS = ("data", "acks")
@@ -51,10 +49,6 @@ class _Paths:
 
     def __init__(self, net: Fabric) -> None:
         self._net = net
-        self._peers: list[list[int]] = [[] for _ in range(net.n_nodes)]
-        for link in net.links:
-            self._peers[link.a].append(link.b)
-            self._peers[link.b].append(link.a)
         self._distances: dict[int, dict[int, int]] = {}
 
     def ports(self, switch: int, dst: int) -> list[int]:
@@ -63,13 +57,13 @@ class _Paths:
             self._distances[dst] = self._walk(dst)
         far = self._distances[dst]
         near = far[switch] - 1
-        return [i for i, peer in enumerate(self._peers[switch]) if far.get(peer) == near]
+        return [i for i, peer in enumerate(self._net.peers[switch]) if far.get(peer) == near]
 
     def _walk(self, dst: int) -> dict[int, int]:
         far, edge = {dst: 0}, deque([dst])
         while edge:
             node = edge.popleft()
-            for peer in self._peers[node]:
+            for peer in self._net.peers[node]:
                 if peer not in far and not self._net.is_host(peer):  # hosts do not forward
                     far[peer] = far[node] + 1
                     edge.append(peer)

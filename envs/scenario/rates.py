@@ -11,8 +11,6 @@ from pydantic import AfterValidator, Field, model_validator
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 
-__all__ = ["DelayUs", "Gbps", "Link", "PsPerByte", "Rated", "ps_per_byte", "us_to_ps"]
-
 PS_PER_US = 1_000_000
 
 

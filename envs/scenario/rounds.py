@@ -9,6 +9,7 @@ from pydantic import Field
 
 from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import (
     Bytes,
     Connections,
@@ -18,11 +19,9 @@ from dcqcn_gym.envs.scenario.hosts import (
     TimeUs,
     select_hosts,
 )
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf
-from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
 from dcqcn_gym.envs.scenario.workload import items, listed, stop_ps
-
-__all__ = ["AllToAll", "Incast", "Pairs", "Permutation", "Ring"]
 
 
 class _Closed(Timed):
@@ -61,7 +60,7 @@ class _Rounds(_Closed):
     """Rounds of transfers that start together.
 
     Every transfer is ``messages`` messages of ``bytes`` each, posted at once on one queue pair:
-    they are sent in order, the rate state is kept, and each is a flow with a completion time. With
+    they are sent in order, the rate state stays, and each is a flow with a completion time. With
     several ``connections`` they go to those in turn, each a queue pair.
     """
 
@@ -105,7 +104,7 @@ class AllToAll(_Rounds):
         size, flows = n * self.bytes * self.messages, n * (n - 1) * self.messages
         return self._collective(net, number, "all-to-all", size, flows)
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return the flows of a round."""
         return len(self.resolve(net)) * (len(self.resolve(net)) - 1) * self.messages
 
@@ -118,7 +117,7 @@ class Permutation(AllToAll):
     def as_collective(self, net: Fabric, number: int) -> None:
         """Return None: no collective operation."""
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return the flows of a round."""
         return len(self.resolve(net)) * self.messages
 
@@ -201,7 +200,7 @@ class Incast(_Rounds):
         """Return the bytes of a message."""
         return self._largest(self.bytes)
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return the flows of a round."""
         return len(self.resolve(net)) * self.messages
 
@@ -237,6 +236,6 @@ class Pairs(_Rounds):
         """Return the bytes of the largest message."""
         return self._largest(max(size for _, _, size in self.pairs))
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return the flows of a round."""
         return len(self.pairs) * self.messages

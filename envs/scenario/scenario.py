@@ -1,4 +1,4 @@
-"""Scenarios: one frozen, validated model of a task and the network it is to be done on.
+"""Scenarios: one frozen, validated model of a network and of the task on it.
 
 A scenario is a TOML file, one of the package (:func:`scenario_names`) or a person's own. Its JSON
 dump holds everything, tables included: ``Scenario.model_validate(dump)`` restores it anywhere.
@@ -26,24 +26,22 @@ from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.task import Task
 
-__all__ = ["MAX_FLOWS", "SCHEMAS", "Scenario", "check_held", "load_scenario", "scenario_names"]
-
-# A flow is held from its start until it ends. Of an open loop that is at least what starts in one
-# monitor interval, and what its hosts cannot send until the run is over; of a round all of it.
+# A flow takes memory from its start until it ends. Of an open loop that is at least what starts in
+# one monitor interval, and what its hosts cannot send until the run is over; of a round all of it.
 MAX_FLOWS = 10_000_000
 _FLOW_BYTES = 400
 """Of one flow in the engine and in the reports."""
 
 
-def check_held(task: Task, network: Network) -> None:
+def check_flows_at_once(task: Task, network: Network) -> None:
     """Raise ConfigError for traffic of too many flows at once, with the key that makes most."""
     net = network.fabric
     run_us = task.warmup_us + task.intervals * task.monitor_interval_us
-    held = [w.held(net, task.monitor_interval_us, run_us) for w in network.workloads]
-    if total(held) <= MAX_FLOWS:
+    found = [w.flows_at_once(net, task.monitor_interval_us, run_us) for w in network.workloads]
+    if total(found) <= MAX_FLOWS:
         return
-    most = max(range(len(held)), key=held.__getitem__)
-    flows = total(held)
+    most = max(range(len(found)), key=found.__getitem__)
+    flows = total(found)
     raise ConfigError(
         f"workloads[{most}]: {network.workloads[most].amount}: {flows:.3g} flows are there at once "
         f"and need about {flows * _FLOW_BYTES / 1e9:.3g} GB of memory; expected at most "
@@ -62,7 +60,7 @@ class Scenario(Task, Network):
 
     @model_validator(mode="after")
     def _check_task_on_network(self) -> Self:
-        check_held(self, self)
+        check_flows_at_once(self, self)
         self.initial_setting()
         check_ranges(self.ranges, self.line_rate_bps, self.table)
         KnobSpace(self.turned, self.line_rate_bps, self.table, self.ranges)

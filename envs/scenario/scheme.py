@@ -15,23 +15,10 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.core.scheme_tables import table_of_schemes
-from dcqcn_gym.envs.scenario.workloads import HostSet, select_hosts
+from dcqcn_gym.envs.scenario.hosts import HostSet, select_hosts
 
 if TYPE_CHECKING:
-    from dcqcn_gym.envs.scenario.topology import Fabric
-
-__all__ = [
-    "SCHEMES",
-    "Dcqcn",
-    "DcqcnPlus",
-    "DolceRc",
-    "DolceRcPlus",
-    "Mix",
-    "Scheme",
-    "SchemeGroup",
-    "SchemeModel",
-    "Timely",
-]
+    from dcqcn_gym.envs.scenario.fabric import Fabric
 
 
 class SchemeModel(StrictModel):

@@ -19,20 +19,6 @@ from dcqcn_gym.core.config import CONFIGS, StrictModel
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.files import read_text
 
-__all__ = [
-    "Cdf",
-    "CdfField",
-    "Flow",
-    "FlowSize",
-    "FlowsField",
-    "cdf_names",
-    "lines_of",
-    "numbers_of",
-    "path_of",
-    "read_cdf",
-    "read_flows",
-]
-
 CDF_HEADER = "bytes,cumulative_probability"
 FLOW_HEADER = "src,dst,bytes,start_ns"
 MOST = 2**63

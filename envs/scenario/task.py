@@ -1,4 +1,4 @@
-"""What is asked of a tuner: the budget, what counts as good, what it may turn, where it starts."""
+"""The task of a tuner: budget, weights of the utility, knobs to tune, initial setting."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from dcqcn_gym.core.knob_names import by_knob_name, knob_name
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting, default_setting
 from dcqcn_gym.core.optional_knobs import with_optional
 from dcqcn_gym.core.presets import PRESETS
-from dcqcn_gym.core.weights import UtilityWeights
+from dcqcn_gym.core.utility import UtilityWeights
 from dcqcn_gym.envs.scenario.choices import KnobChoice, checked_choices
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.scheme import SchemeModel
-from dcqcn_gym.envs.scenario.topology import us_to_ps
-
-__all__ = ["Task", "UtilityWeights"]
 
 
 def _table(data: Mapping[str, Any]) -> KnobTable:

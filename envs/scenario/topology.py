@@ -23,14 +23,8 @@ from dcqcn_gym.envs.scenario.rates import (
     Link,
     PsPerByte,
     Rated,
-    ps_per_byte,
     us_to_ps,
 )
-
-__all__ = [
-    "Dumbbell", "Fabric", "FatTree", "Gbps", "Graph", "GraphLink", "LeafSpine", "Link",
-    "SingleSwitch", "Topology", "fabric", "ps_per_byte", "us_to_ps",
-]  # fmt: skip
 
 MAX_SWITCHES = 65536
 Count = Annotated[int, Field(ge=1, le=MAX_SWITCHES)]

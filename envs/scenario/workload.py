@@ -1,4 +1,4 @@
-"""What every workload says of itself: its lines of the compiled text, its flows, whether it ends.
+"""The base class of workloads: lines of the compiled text, sizes of flows, whether it ends.
 
 A new kind is a class below :class:`BaseWorkload` and a line in the union ``Workload`` of
 ``workloads.py``; nobody else asks which kind one is.
@@ -12,10 +12,9 @@ from typing import Any
 from dcqcn_gym.core.applications import Application
 from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.envs.scenario.fabric import Fabric
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.tables import Cdf
-from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
-
-__all__ = ["BaseWorkload", "items", "listed", "stop_ps"]
 
 
 def items(**values: object) -> str:
@@ -55,7 +54,7 @@ class BaseWorkload(StrictModel):
         """
         raise NotImplementedError
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return how many of its flows there are at once, at least, in intervals of a run."""
         return 0.0
 
@@ -84,5 +83,5 @@ class BaseWorkload(StrictModel):
         return None
 
     def as_application(self, net: Fabric, number: int) -> Application | None:
-        """Return how its operations are told from its flows, as workload ``number``."""
+        """Return how its operations are recognised in its flows, as workload ``number``."""
         return None

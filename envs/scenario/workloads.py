@@ -1,7 +1,7 @@
-"""Workloads: what a person writes in ``[[workloads]]``. A list of them is a mixture; start, stop
-and repeat times make phases.
+"""Workloads of ``[[workloads]]``: a list of them is a mixture.
 
-Times count from the start of the simulation, before the warm-up.
+Start, stop and repeat times make phases. Times count from the start of the simulation, before
+the warm-up.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import mean, total
 from dcqcn_gym.envs.scenario.applications import ParameterServer, Storage
+from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import (
     Connections,
     HostSet,
@@ -25,6 +26,7 @@ from dcqcn_gym.envs.scenario.hosts import (
     TimeUs,
     select_hosts,
 )
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.rounds import AllToAll, Incast, Pairs, Permutation, Ring
 from dcqcn_gym.envs.scenario.tables import (
     MOST_FLOW_BYTES,
@@ -34,27 +36,7 @@ from dcqcn_gym.envs.scenario.tables import (
     FlowsField,
     FlowSize,
 )
-from dcqcn_gym.envs.scenario.topology import Fabric, us_to_ps
 from dcqcn_gym.envs.scenario.workload import BaseWorkload, items, listed, stop_ps
-
-__all__ = [
-    "AllToAll",
-    "Flows",
-    "HostSet",
-    "Incast",
-    "Pairs",
-    "ParameterServer",
-    "Permutation",
-    "Poisson",
-    "Ring",
-    "Storage",
-    "Streams",
-    "Workload",
-    "applications_of",
-    "collectives_of",
-    "draws_traffic",
-    "select_hosts",
-]
 
 
 class Poisson(Timed):
@@ -132,7 +114,7 @@ class Poisson(Timed):
         """Return the largest size of the distribution."""
         return int(self.cdf.points[-1][0]), 1
 
-    def held(self, net: Fabric, interval_us: float, run_us: float) -> float:
+    def flows_at_once(self, net: Fabric, interval_us: float, run_us: float) -> float:
         """Return what starts in an interval, or what hosts cannot send until the run is over."""
         hosts, _ = self.resolve(net)
         gap_us = self.mean_gap_ps(net) / 1e6
@@ -321,6 +303,6 @@ def _draws(workload: Mapping[str, Any]) -> bool:
 
 
 def applications_of(workloads: Sequence[BaseWorkload], net: Fabric) -> list[Application]:
-    """Return how the operations of each of these workloads that has some are told."""
+    """Return how the operations of those workloads that have some are recognised."""
     found = (workload.as_application(net, i) for i, workload in enumerate(workloads))
     return [one for one in found if one is not None]

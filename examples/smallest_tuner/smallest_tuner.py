@@ -1,4 +1,4 @@
-"""The smallest tuner that searches: random nudges of the additive step, the best one is kept."""
+"""The smallest tuner that searches: random nudges of the additive step; the best one counts."""
 
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.tuners import Tuner, TunerContext

@@ -1,4 +1,4 @@
-"""Its test: the conformance kit checks legality, determinism, pacing and resume."""
+"""The tuner's test: the conformance kit checks legality, determinism, pacing and resume."""
 
 from pathlib import Path
 

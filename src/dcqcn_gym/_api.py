@@ -18,8 +18,6 @@ from dcqcn_gym.runs.session import tune as _tune
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.runs.trials import carry_out
 
-__all__ = ["compare", "make", "tune"]
-
 
 def make(scenario: str | Path | Scenario = "fb-hadoop", **arguments: Any) -> DcqcnEnv:
     """Return the environment of a scenario; ``arguments`` are those of :class:`DcqcnEnv`."""

@@ -1,4 +1,4 @@
-"""Call something once a module of somebody else has been imported, and not import it for that.
+"""Run a function when another package is imported, without importing it.
 
 Gymnasium takes a quarter of a second to import; commands that make no environment do without.
 """
@@ -11,8 +11,6 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-
-__all__ = ["after_import"]
 
 
 def after_import(name: str, call: Callable[[], None]) -> None:

@@ -9,19 +9,22 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym import __version__
-from dcqcn_gym.commands import bench, compile, hw, ns3, paper, tables, traffic
 from dcqcn_gym.commands.advise import advise
+from dcqcn_gym.commands.bench import app as bench
 from dcqcn_gym.commands.compare import compare
 from dcqcn_gym.commands.emit import emit
+from dcqcn_gym.commands.hw import app as hw
+from dcqcn_gym.commands.ns3 import app as ns3
+from dcqcn_gym.commands.paper import app as paper
 from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.sweep import sweep
+from dcqcn_gym.commands.tables import config, knobs, scenarios, tuners
+from dcqcn_gym.commands.traffic import app as traffic
 from dcqcn_gym.commands.train import evaluate, train
 from dcqcn_gym.commands.tune import tune
 from dcqcn_gym.core.errors import DEBUG_VARIABLE
 from dcqcn_gym.runs.command_line import run_command
-
-__all__ = ["app", "main"]
 
 app = typer.Typer(
     name="dcqcn-gym",
@@ -52,24 +55,17 @@ def _root(
         os.environ[DEBUG_VARIABLE] = "1"  # worker processes show theirs as well
 
 
-app.command()(tune)
-app.command()(report)
-app.command()(emit)
-app.command()(advise)
-app.command()(simulate)
-app.command()(compare)
-app.command()(sweep)
-app.command()(train)
-app.command()(evaluate)
-app.add_typer(compile.app, name="scenarios")
-app.command()(tables.tuners)
-app.command()(tables.knobs)
-app.add_typer(traffic.app, name="traffic")
-app.add_typer(tables.config, name="config")
-app.add_typer(ns3.app, name="ns3")
-app.add_typer(hw.app, name="hw")
-app.add_typer(bench.app)
-app.add_typer(paper.app)
+for command in (tune, report, emit, advise, simulate, compare, sweep, train, evaluate):
+    app.command()(command)
+app.add_typer(scenarios, name="scenarios")
+app.command()(tuners)
+app.command()(knobs)
+app.add_typer(traffic, name="traffic")
+app.add_typer(config, name="config")
+app.add_typer(ns3, name="ns3")
+app.add_typer(hw, name="hw")
+app.add_typer(bench)
+app.add_typer(paper)
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dcqcn_gym.benchmarks.keeper.bank import TRAINING, VALIDATION, bank
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite, suite_names
-from dcqcn_gym.envs.scenario.workloads import Incast
+from dcqcn_gym.envs.scenario.rounds import Incast
 
 
 def test_the_salt_alone_decides() -> None:

@@ -197,7 +197,7 @@ HONEST = ""
 
 REACHES = """
 def start(self, context):
-    # more intervals, another network, a world that pays what it likes
+    # more intervals, another network, a backend that pays what it likes
     from dataclasses import replace
     from dcqcn_gym.core import measured, utility
     from dcqcn_gym.envs.dcqcn import DcqcnEnv

@@ -45,7 +45,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
 from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
-from dcqcn_gym.testing.plugins import install_plugin
+from hand_made import install_plugin
 
 LOG = "logs/00-fast-uplinks-steady/online-00.jsonl.gz"
 
@@ -401,7 +401,7 @@ def test_the_commands(suite: str, good: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*words, "--quiet", "--jobs", "1", "--salt", "x"])
     assert done.exit_code == 0, done.output
     assert "verified: every run was repeated" in done.output
-    assert "verdict: not kept; maintainers give --verdicts" in done.output
+    assert "verdict: not stored; maintainers give --verdicts" in done.output
     assert not (out / VERIFICATION_FILE).exists()
     told = ["--quiet", "--jobs", "1", "--salt", "x", "--verdicts", str(tmp_path / "verdicts")]
     done = CliRunner().invoke(app, [*words, *told])

@@ -67,13 +67,13 @@ def test_test_and_dev_share_no_scenario() -> None:
 
 
 def test_what_policies_learned_on_stands_in_no_ranking() -> None:
-    def worlds(name: str) -> list[tuple[object, ...]]:
+    def networks(name: str) -> list[tuple[object, ...]]:
         parts = (s.model_dump() for s in load_suite(name).scenarios.values())
         return [(p["topology"], p["workloads"]) for p in parts]
 
-    learned = worlds("learn-v1")
-    ranked = [w for name in ("smoke", "dev-v1", "test-v1", "paper-v1") for w in worlds(name)]
-    assert [world for world in learned if world in ranked] == []
+    learned = networks("learn-v1")
+    ranked = [w for name in ("smoke", "dev-v1", "test-v1", "paper-v1") for w in networks(name)]
+    assert [network for network in learned if network in ranked] == []
 
 
 def test_the_salt_alone_decides() -> None:

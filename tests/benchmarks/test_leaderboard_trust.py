@@ -46,7 +46,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.packed import pack
-from dcqcn_gym.testing.plugins import install_plugin
+from hand_made import install_plugin
 
 CALM = """
 def ask(self):

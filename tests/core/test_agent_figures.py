@@ -11,7 +11,7 @@ from dcqcn_gym.core.groups import Devices, check_group_names, members, resolve
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, TUNED_KNOBS, default_setting
 from dcqcn_gym.core.port_view import PortView, queue_score
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.testing.reports import blank_report
+from hand_made import blank_report
 
 MINI = load_scenario("mini-fb-hadoop").fabric.devices
 STAR = Devices(

@@ -92,16 +92,16 @@ TRAIN = {"kind": "parameter-server", "bytes": 50_000, "server": 7, "workers": [0
 
 
 def test_what_the_scenario_says() -> None:
-    world = scenario(IOS | {"start_us": 3}, TRAIN)
-    assert applications_of(world.workloads, world.fabric) == [
+    mixed = scenario(IOS | {"start_us": 3}, TRAIN)
+    assert applications_of(mixed.workloads, mixed.fabric) == [
         Application(0, "storage", (0, 1, 2, 4, 5, 6), 1, 3_000_000, 1024),
         Application(1, "parameter-server", (0, 1, 2), 3, 0),
     ]
 
 
 def test_a_simulation_counts_every_io_and_iteration(tmp_path: Path) -> None:
-    world = scenario(IOS | {"ios": 20}, TRAIN | {"iterations": 5, "compute_us": 100})
-    summary = simulate(world, tmp_path)
+    mixed = scenario(IOS | {"ios": 20}, TRAIN | {"iterations": 5, "compute_us": 100})
+    summary = simulate(mixed, tmp_path)
     io, training = summary["applications"]
     assert io["operations"] == 6 * 20
     assert training["operations"] == 5
@@ -125,12 +125,12 @@ def test_deeper_queues_give_more_ios(depth: int, tmp_path: Path) -> None:
 
 
 def test_a_log_tells_them(tmp_path: Path) -> None:
-    world = scenario(IOS, TRAIN).model_copy(update={"warmup_us": 0.0})
+    mixed = scenario(IOS, TRAIN).model_copy(update={"warmup_us": 0.0})
     log = tmp_path / "run.jsonl"
-    run(RunSpec(world, "default", 1, 4), log)
+    run(RunSpec(mixed, "default", 1, 4), log)
     lines = read_run(log).intervals
     logged = summary_of_applications(d for line in lines for d in line["applications"])
     (tmp_path / "again").mkdir()
-    again = simulate(world, tmp_path / "again", intervals=4)["applications"]
+    again = simulate(mixed, tmp_path / "again", intervals=4)["applications"]
     assert logged == again
     assert logged[0]["operations"] > 100

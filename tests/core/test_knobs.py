@@ -11,13 +11,14 @@ from typing import Any, get_args
 import pytest
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-from dcqcn_gym.core.knob_groups import GROUP_TITLES, Group
 from dcqcn_gym.core.knobs import (
     DCQCN,
     ECN_KNOBS,
+    GROUP_TITLES,
     KNOBS,
     NIC_KNOBS,
     TUNED_KNOBS,
+    Group,
     KnobTable,
     Scaling,
     Setting,

@@ -16,7 +16,7 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import make_info
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log_line import interval_line
-from dcqcn_gym.testing.reports import blank_report
+from hand_made import blank_report
 
 MINI = load_scenario("mini-fb-hadoop")
 FULL = 12_500_000  # bytes of a 100 Gb/s link in 1 ms

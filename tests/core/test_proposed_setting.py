@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import pytest
 
+from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.knobs import KNOBS, Setting
-from dcqcn_gym.envs.backends.base import DeviceSetting
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import load_scenario

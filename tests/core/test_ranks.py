@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dcqcn_gym.core.ranks import places, rank_agreement
+from dcqcn_gym.core.statistics import places, rank_agreement
 
 
 def test_places_and_their_agreement() -> None:

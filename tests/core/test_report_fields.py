@@ -16,7 +16,7 @@ from dcqcn_gym.core.interval import (
 )
 from dcqcn_gym.envs.info import PlainInfo
 from dcqcn_gym.simulate.run import INTERVAL_COLUMNS
-from dcqcn_gym.testing.reports import blank_report
+from hand_made import blank_report
 
 PARTS = {"": IntervalReport, "fsd": FlowSizeDistribution, "finished": FinishedFlows}
 BESIDE = {"fsd", "finished", "unknown", "scheme_counters", "unlimited_flows"}

@@ -11,7 +11,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.score import (
     Flows,
     class_figures,
-    flow_score,
+    class_score,
     geometric_ratio,
     round_score,
     score,
@@ -64,9 +64,11 @@ def test_every_class_counts_the_same() -> None:
     default = flows((10, 2.0), (10, 2.0), (10, 2.0), (2_000_000, 2.0))
     ours = flows((10, 1.0), (10, 1.0), (10, 1.0), (2_000_000, 8.0))
     # mice: ln 2 for mean and p99; elephants: -ln 4; no middle flows
-    assert flow_score(ours, default) == pytest.approx((math.log(2) - math.log(4)) / 2)
-    assert flow_score(default, default) == 0.0
-    assert flow_score(ours, flows((200_000, 1.0))) is None
+    assert class_score(class_figures(ours), class_figures(default)) == pytest.approx(
+        (math.log(2) - math.log(4)) / 2
+    )
+    assert class_score(class_figures(default), class_figures(default)) == 0.0
+    assert class_score(class_figures(ours), class_figures(flows((200_000, 1.0)))) is None
 
 
 def test_rounds_and_flows_together_are_their_mean() -> None:

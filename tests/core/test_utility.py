@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.utility import (
     Terms,
+    UtilityWeights,
     device_pause_ps,
     is_idle,
     judge,
@@ -21,16 +22,11 @@ from dcqcn_gym.core.utility import (
     utility,
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.testing.reports import blank_report
+from hand_made import blank_report
 
 MS = 1_000_000_000
+WEIGHTS = UtilityWeights(tp=0.2, rtt=0.5, pfc=0.3)
 FULL = 12_500_000  # bytes of a 100 Gb/s link in 1 ms
-
-
-class W(NamedTuple):
-    tp: float
-    rtt: float
-    pfc: float
 
 
 def busy(**changes: Any) -> IntervalReport:
@@ -122,11 +118,11 @@ def test_idle_means_nobody_waits() -> None:
 
 
 def test_utility_is_the_weighted_sum() -> None:
-    assert utility(Terms(0.5, 0.25, 1.0), W(0.2, 0.5, 0.3)) == pytest.approx(0.1 + 0.125 + 0.3)
-    assert utility(Terms(1.0, 1.0, 1.0), W(0.2, 0.5, 0.3)) == pytest.approx(1.0)
+    assert utility(Terms(0.5, 0.25, 1.0), WEIGHTS) == pytest.approx(0.1 + 0.125 + 0.3)
+    assert utility(Terms(1.0, 1.0, 1.0), WEIGHTS) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), -0.1, 1.1])
 def test_a_broken_term_is_refused(bad: float) -> None:
     with pytest.raises(ConfigError, match="rtt"):
-        utility(Terms(0.5, bad, 1.0), W(0.2, 0.5, 0.3))
+        utility(Terms(0.5, bad, 1.0), WEIGHTS)

@@ -18,7 +18,7 @@ FLOWS = flow_list([(2, 0, 100_000, 0), (3, 0, 100_000, 0), (0, 1, 1000, 0)])
 FRAME, ACK = 1062 * 80, 66 * 80
 
 
-def world(ack_class: str) -> str:
+def incast(ack_class: str) -> str:
     return compiled(4, LINKS, [FLOWS], pfc=f"{PFC} ack_class={ack_class}")
 
 
@@ -31,7 +31,7 @@ def test_an_ack_waits_for_the_data_before_it(engine: str, ack_class: str, before
     comes = 2 * (FRAME + US) + ACK + US
     frames = (comes - first) // FRAME + 1
     assert frames == 25  # are sent or being sent, and as many wait
-    flows = finish(start(world(ack_class), engine=engine, **NO_MARKS))
+    flows = finish(start(incast(ack_class), engine=engine, **NO_MARKS))
     lone = np.flatnonzero(flows["dst"] == 1)
     assert flows["fct_ps"][lone].tolist() == [first + before * FRAME + ACK + US]
 
@@ -40,7 +40,7 @@ def test_an_ack_waits_for_the_data_before_it(engine: str, ack_class: str, before
 def test_a_marked_ack_is_counted_and_ignored(engine: str) -> None:
     marks = {}
     for ack_class in ("control", "data"):
-        sim = start(world(ack_class), engine=engine, kmin=0, kmax=0, pmax=1)
+        sim = start(incast(ack_class), engine=engine, kmin=0, kmax=0, pmax=1)
         sim.advance(8 * US)  # the ACK has left the switch in both
         report = sim.report()
         assert int(report["port_marked_packets"].sum()) == report["marks"]
@@ -54,7 +54,7 @@ def test_a_marked_ack_is_counted_and_ignored(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("ack_class", "more"), [("control", 0), ("data", 66)])
 def test_an_ack_has_its_place_in_the_queue(engine: str, ack_class: str, more: int) -> None:
-    sim = start(world(ack_class), engine=engine, **NO_MARKS)
+    sim = start(incast(ack_class), engine=engine, **NO_MARKS)
     sim.advance(3_200_000)  # after the ACK has come, before the next two frames
     assert sim.report()["port_queue_bytes"].tolist() == [0, 0, 0, 0, 25 * 1062 + more, 0, 0, 0]
 

@@ -85,11 +85,11 @@ def test_varying() -> None:
 
 def test_phases_of_rpcs_beside_training() -> None:
     """SolarRPC begins from 5 to 10 ms of every 20 ms alone; the all-to-all goes on throughout."""
-    scenario, world = load_scenario("solar-training"), NativeBackend()
-    world.open(scenario, 1)
-    world.apply(scenario.initial_setting())
-    done = [world.advance().finished for _ in range(30)]
-    world.close()
+    scenario, backend = load_scenario("solar-training"), NativeBackend()
+    backend.open(scenario, 1)
+    backend.apply(scenario.initial_setting())
+    done = [backend.advance().finished for _ in range(30)]
+    backend.close()
     size = np.concatenate([flows.bytes for flows in done])
     start_ms = np.concatenate([flows.start_ps for flows in done]) * 1e-9
     training = scenario.workloads[0].model_dump()["bytes"]

@@ -21,12 +21,8 @@ from dcqcn_gym.core.knobs import (
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends import Backend, backend_names, make_backend
 from dcqcn_gym.envs.backends.fake import FakeBackend
-from dcqcn_gym.envs.backends.replay import (
-    RecordingBackend,
-    ReplayBackend,
-    read_reports,
-    write_reports,
-)
+from dcqcn_gym.envs.backends.replay import RecordingBackend, ReplayBackend
+from dcqcn_gym.envs.backends.report_dict import read_reports, write_reports
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.testing.backend_case import BackendCase, check_report
 from large import large_are_slow

@@ -28,11 +28,11 @@ def watched(chosen: Scenario) -> tuple[set[tuple[int, int]], IntervalReport]:
     def look(_: int, __: Any, flows: Any) -> None:
         seen.update(zip(flows["src"].tolist(), flows["queue_pair"].tolist(), strict=True))
 
-    with closing(NativeBackend()) as world:
-        world.open(chosen, 1)
-        world.apply(chosen.initial_setting())
-        world.watch(1_000_000, [], look)
-        return seen, world.advance()
+    with closing(NativeBackend()) as backend:
+        backend.open(chosen, 1)
+        backend.apply(chosen.initial_setting())
+        backend.watch(1_000_000, [], look)
+        return seen, backend.advance()
 
 
 @pytest.mark.parametrize("qp", ["pair", "flow"])

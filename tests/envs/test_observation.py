@@ -34,7 +34,7 @@ from dcqcn_gym.envs.observation import (
     log2p1,
     observe,
 )
-from dcqcn_gym.testing.reports import blank_report
+from hand_made import blank_report
 from toy_tables import OTHER_SCHEME, WITH_TOY
 
 SPACE = KnobSpace()

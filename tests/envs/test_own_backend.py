@@ -14,7 +14,7 @@ from dcqcn_gym.core.errors import BackendError, ConfigError, UnknownNameError
 from dcqcn_gym.envs.backends import BUILTIN, Backend, backend_names, make_backend
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.testing.backend_case import BackendCase
-from dcqcn_gym.testing.plugins import install_plugin
+from hand_made import install_plugin
 
 TOY = Path(__file__).with_name("toy_backend.py")
 
@@ -33,7 +33,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     shutil.copy(TOY, folder / "their_world.py")
     points = {"toy": "their_world:ToyBackend", "toy-share": "their_world:ToyShareBackend"}
-    install_plugin(folder, "their-world", "dcqcn_gym.backends", points)
+    install_plugin(folder, "their-backend", "dcqcn_gym.backends", points)
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "their_world", raising=False)
     return folder
@@ -92,7 +92,7 @@ def test_a_tuner_that_needs_more_than_it_offers_is_refused(tmp_path: Path) -> No
 
 
 GOOD = """
-class World:
+class Fabric:
     offers = frozenset({"fsd"})
     unknown = frozenset()
     done = False
@@ -107,9 +107,9 @@ class World:
     ("old", "new", "says"),
     [
         ("", "", None),
-        ("class World", "class Word", "unknown class 'World'; did you mean 'Word'"),
-        ("class World:", "class Other:", r"unknown class 'World'.*\(known: Other\)"),
-        ("class World:", "World = 7\nclass Other:", "World is of type int; expected a class as"),
+        ("class Fabric", "class Fabrik", "unknown class 'Fabric'; did you mean 'Fabrik'"),
+        ("class Fabric:", "class Other:", r"unknown class 'Fabric'.*\(known: Other\)"),
+        ("class Fabric:", "Fabric = 7\nclass Other:", "Fabric is of type int; expected a class as"),
         ("def advance", "def advanec", "lacks advance .*its 'advanec' may be meant as 'advance'"),
         ("    def close(self): pass", "", "lacks close of dcqcn_gym.envs.backends.base.Backend"),
         ("    done = False", "", "lacks done"),
@@ -124,32 +124,32 @@ class World:
         ("unknown = frozenset()", "unknown = {'start_ps'}", "'start_ps' cannot be unknown"),
         ("    done = False", "    done = False\n    def __init__(self, a): pass",
          "cannot be made: TypeError"),
-        ("class World:", "1 / 0\nclass World:", "cannot be imported: ZeroDivisionError"),
+        ("class Fabric:", "1 / 0\nclass Fabric:", "cannot be imported: ZeroDivisionError"),
     ],
 )  # fmt: skip
 def test_a_class_that_is_no_backend(old: str, new: str, says: str | None, tmp_path: Path) -> None:
-    path = tmp_path / "world.py"
+    path = tmp_path / "own.py"
     assert old in GOOD
     path.write_text(GOOD.replace(old, new, 1))
     if says is None:
-        assert isinstance(make_backend(f"{path}:World"), Backend)
+        assert isinstance(make_backend(f"{path}:Fabric"), Backend)
         return
     with pytest.raises((ConfigError, BackendError), match=says) as caught:
-        make_backend(f"{path}:World")
-    assert "world.py" in str(caught.value)
+        make_backend(f"{path}:Fabric")
+    assert "own.py" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_class_that_only_repeats_the_protocol_is_no_backend(tmp_path: Path) -> None:
-    path = tmp_path / "world.py"
+    path = tmp_path / "own.py"
     path.write_text(
         "from dcqcn_gym.envs.backends import Backend\n"
-        "class World(Backend):\n"
+        "class Fabric(Backend):\n"
         "    offers = unknown = frozenset()\n"
         "    def open(self, scenario, seed): pass\n"
     )
     with pytest.raises(ConfigError, match="lacks apply, advance, close, done of"):
-        make_backend(f"{path}:World")
+        make_backend(f"{path}:Fabric")
 
 
 @pytest.mark.parametrize("group", ["dcqcn_gym.backends", "dcqcn_gym.tuners"])

@@ -66,12 +66,12 @@ def test_a_scheme_or_a_mix_that_cannot_be(scheme: Any, says: str) -> None:
 
 def test_what_the_message_asks_for_works() -> None:
     """All hosts in groups is refused; with one group as the rest the same network runs."""
-    world = scenario(scheme=mix(PLUS, rest="timely"))
+    opened = scenario(scheme=mix(PLUS, rest="timely"))
     backend = NativeBackend()
-    backend.open(world, 1)
-    backend.apply(world.initial_setting())
+    backend.open(opened, 1)
+    backend.apply(opened.initial_setting())
     assert backend.advance().finished.src.size > 0
-    assert world.scheme.schemes == ("timely", "dcqcn-plus")
+    assert opened.scheme.schemes == ("timely", "dcqcn-plus")
 
 
 @pytest.mark.parametrize("scheme", schemes())

@@ -40,10 +40,10 @@ def scenario(scheme: Any, **changes: Any) -> Scenario:
     return changed_scenario(storm, {"scheme": scheme, **changes}, "test")
 
 
-def reports(world: Scenario, setting: Setting | None = None) -> list[IntervalReport]:
+def reports(opened: Scenario, setting: Setting | None = None) -> list[IntervalReport]:
     backend = NativeBackend()
-    backend.open(world, 1)
-    backend.apply(world.initial_setting() if setting is None else setting)
+    backend.open(opened, 1)
+    backend.apply(opened.initial_setting() if setting is None else setting)
     return [backend.advance() for _ in range(2)]
 
 
@@ -206,7 +206,7 @@ def queue_of_an_incast(scheme: Any, initial: str, flows: int) -> float:
         {"src": 1 + i % 8, "dst": 0, "bytes": 2**40, "start_ns": float(round(t))}
         for i, t in enumerate(starts)
     ]
-    world = Scenario.model_validate(
+    opened = Scenario.model_validate(
         {
             "scheme": scheme,
             "initial": initial,
@@ -220,8 +220,8 @@ def queue_of_an_incast(scheme: Any, initial: str, flows: int) -> float:
     )
     backend = NativeBackend()
     queues: list[float] = []
-    backend.open(world, 1)
-    backend.apply(world.initial_setting())
+    backend.open(opened, 1)
+    backend.apply(opened.initial_setting())
 
     def look(_: int, seen: Mapping[str, Any], __: Mapping[str, Any]) -> None:
         queues.append(float(seen["queue_bytes"].max()))

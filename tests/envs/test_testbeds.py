@@ -20,11 +20,11 @@ TESTBEDS = ("nccl-alltoall-128", "paraleon-testbed", "paraleon-testbed-solar")
 
 
 def seen(scenario: Scenario, intervals: int) -> list[IntervalReport]:
-    world = NativeBackend()
-    world.open(scenario, 1)
-    world.apply(scenario.initial_setting())
-    reports = [world.advance() for _ in range(intervals)]
-    world.close()
+    backend = NativeBackend()
+    backend.open(scenario, 1)
+    backend.apply(scenario.initial_setting())
+    reports = [backend.advance() for _ in range(intervals)]
+    backend.close()
     return reports
 
 

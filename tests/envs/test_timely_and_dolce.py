@@ -37,23 +37,23 @@ def scenario(scheme: Any) -> Scenario:
     return changed_scenario(load_scenario("mini-storm"), changes, "test")
 
 
-def reports(world: Scenario, setting: Setting | None = None) -> list[IntervalReport]:
+def reports(opened: Scenario, setting: Setting | None = None) -> list[IntervalReport]:
     backend = NativeBackend()
-    backend.open(world, 1)
-    backend.apply(world.initial_setting() if setting is None else setting)
+    backend.open(opened, 1)
+    backend.apply(opened.initial_setting() if setting is None else setting)
     return [backend.advance() for _ in range(2)]
 
 
 @pytest.mark.parametrize("scheme", LINES)
 def test_the_scheme_brings_its_knobs(scheme: str) -> None:
-    world, table = scenario(scheme), knob_table(scheme)
-    lines = [x for x in compile_scenario(world).splitlines() if x.startswith("scheme ")]
+    backend, table = scenario(scheme), knob_table(scheme)
+    lines = [x for x in compile_scenario(backend).splitlines() if x.startswith("scheme ")]
     assert lines == [LINES[scheme]]
-    assert world.table == table
-    assert DcqcnEnv(world).space.knobs == table.tuned == world.knobs
-    first = reports(world)
-    setting = world.initial_setting().replace(KNOBS[scheme])
-    assert reports(world, setting)[1] != first[1]
+    assert backend.table == table
+    assert DcqcnEnv(backend).space.knobs == table.tuned == backend.knobs
+    first = reports(backend)
+    setting = backend.initial_setting().replace(KNOBS[scheme])
+    assert reports(backend, setting)[1] != first[1]
 
 
 def test_what_the_schemes_count() -> None:
@@ -84,10 +84,10 @@ def test_what_the_schemes_count() -> None:
 )
 def test_options_reach_the_engine(scheme: dict[str, str], line: str) -> None:
     """What they change there is tested by builtin_schemes_test."""
-    world = scenario(scheme)
-    assert line in compile_scenario(world).splitlines()
-    assert Scenario.model_validate(world.model_dump(mode="json")) == world
-    assert reports(world)
+    backend = scenario(scheme)
+    assert line in compile_scenario(backend).splitlines()
+    assert Scenario.model_validate(backend.model_dump(mode="json")) == backend
+    assert reports(backend)
 
 
 def test_all_schemes_side_by_side() -> None:

@@ -32,11 +32,11 @@ def scenario(*workloads: dict[str, Any], **more: Any) -> Scenario:
 
 
 def reports_of(chosen: Scenario, n: int) -> list[IntervalReport]:
-    with closing(make_backend("native")) as world:
-        world.open(chosen, 1)
-        world.apply(chosen.initial_setting())
-        found = [world.advance() for _ in range(n)]
-        live = live_flows_of(world)
+    with closing(make_backend("native")) as backend:
+        backend.open(chosen, 1)
+        backend.apply(chosen.initial_setting())
+        found = [backend.advance() for _ in range(n)]
+        live = live_flows_of(backend)
         assert live is not None
         assert len(live.src) == found[-1].active_flows
     return found

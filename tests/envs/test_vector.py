@@ -1,4 +1,4 @@
-"""The vector face: equal to single environments to the bit, in every autoreset mode."""
+"""The vector interface: equal to single environments to the bit, in every autoreset mode."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import PlainInfo
-from dcqcn_gym.envs.ns3gym import GymFace
+from dcqcn_gym.envs.ns3gym import GymDialogue
 from dcqcn_gym.envs.observation import as_groups, layout
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.wrappers import (
@@ -194,9 +194,9 @@ def test_every_scheme_has_its_own_layout_in_every_face(scheme: str) -> None:
         said.append(codec.decode(pb.EnvStateMsg, state))
         return codec.encode(pb.EnvActMsg(stopSimReq=True))
 
-    face, box = GymFace(), pb.BoxSpace()
-    face.serve(stop, FakeBackend(), own, 0)
-    assert face.spaces(own)[0].space.Unpack(box)
+    dialogue, box = GymDialogue(), pb.BoxSpace()
+    dialogue.serve(stop, FakeBackend(), own, 0)
+    assert dialogue.spaces(own)[0].space.Unpack(box)
     assert tuple(box.shape) == (len(box.lows),) == n
     assert codec.decode_box(said[0].obsData, len(box.lows)).shape == n
     assert list(box.names) == [slot.name for slot in layout(own.table)]

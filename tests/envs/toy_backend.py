@@ -1,4 +1,4 @@
-"""A world in one file: what a backend of one's own needs. Every link carries what Kmin allows."""
+"""A network in one file: what a backend of one's own needs. Every link carries what Kmin allows."""
 
 from __future__ import annotations
 

@@ -315,5 +315,5 @@ def test_a_journals_event_that_is_no_json_is_told_and_passed_over(
         code, said = typed("history", "--fleet", str(file), "--device", "nic-0")
     assert code == 0
     assert '{"event": "confirmed"}\n' in said
-    assert "nic-0 told an event that is not JSON: '{broken" in said
+    assert "nic-0 reported an event that is not JSON: '{broken" in said
     assert "\x1b" not in said

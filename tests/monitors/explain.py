@@ -53,7 +53,7 @@ def explain(
     )
     histories = history_jobs(plan)
     kept = f"{out} holds every finished result: the same command continues it"
-    with claim(out, "bench monitor"), interruptible(kept), open_progress() as progress:
+    with claim(out, "benchmarks monitor"), interruptible(kept), open_progress() as progress:
         produce([*network_jobs(plan), *histories], out, jobs, progress)
     text = explanation(plan, accounts(plan, out))
     text += "\n" + history_table(plan, list(results(histories, out)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.commands.compile import run_lines
+from dcqcn_gym.commands.tables import run_lines
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import default_setting
@@ -24,21 +24,21 @@ from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.simulate.recorded import read_recorded
 
 PEER = [sys.executable, str(Path(__file__).with_name("native_peer.py"))]
-WORLDS: dict[str, dict[str, Any]] = {"peer": {"command": PEER}, "ns3": {}}
+BACKENDS: dict[str, dict[str, Any]] = {"peer": {"command": PEER}, "ns3": {}}
 SCHEMES: dict[str, Any] = {
     "dcqcn-plus": "dcqcn-plus",
     "mix": {"name": "mix", "groups": [{"hosts": [0, 1, 2, 3], "scheme": "dcqcn-plus"}]},
 }
 
 
-def world(scheme: str) -> Scenario:
+def small(scheme: str) -> Scenario:
     storm = changed_scenario(
         load_scenario("mini-storm"), {"initial": "dcqcn-plus", "warmup_us": 0}, "test"
     )
     return changed_scenario(storm, {"scheme": SCHEMES[scheme]}, "test")
 
 
-def told(backend: Backend, scenario: Scenario) -> list[IntervalReport]:
+def reports_of(backend: Backend, scenario: Scenario) -> list[IntervalReport]:
     """Return two intervals under settings that differ in the schemes' own knobs."""
     backend.open(scenario, 3)
     setting = scenario.initial_setting()
@@ -53,21 +53,21 @@ def told(backend: Backend, scenario: Scenario) -> list[IntervalReport]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("where", [pytest.param("ns3", marks=pytest.mark.slow), "peer"])
 def test_the_same_everywhere(where: str, scheme: str) -> None:
-    backend = Ns3Backend(**WORLDS[where])
+    backend = Ns3Backend(**BACKENDS[where])
     try:
-        bridged = told(backend, world(scheme))
+        bridged = reports_of(backend, small(scheme))
     finally:
         backend.close()
-    native = told(NativeBackend(), world(scheme))
+    native = reports_of(NativeBackend(), small(scheme))
     assert bridged == native
     assert native[0].scheme_counters["listed"] > 0
     assert bridged[1].scheme_counters == native[1].scheme_counters
 
 
 def test_a_setting_of_another_scheme_is_refused_by_name() -> None:
-    backend = Ns3Backend(**WORLDS["peer"])
+    backend = Ns3Backend(**BACKENDS["peer"])
     try:
-        backend.open(world("dcqcn-plus"), 1)
+        backend.open(small("dcqcn-plus"), 1)
         with pytest.raises(ConfigError, match=r"a setting of scheme 'dcqcn' .*'dcqcn-plus'"):
             backend.apply(default_setting(25e9))
     finally:
@@ -76,7 +76,7 @@ def test_a_setting_of_another_scheme_is_refused_by_name() -> None:
 
 @pytest.mark.slow
 def test_the_program_writes_the_knobs_of_the_scheme(tmp_path: Path) -> None:
-    scenario = world("mix")
+    scenario = small("mix")
     head, _, rest = compile_scenario(scenario).partition("\n")
     (tmp_path / "mix.txt").write_text("\n".join([head, *run_lines(scenario), rest]))
     program = str(ensure_built(say=print).folder / "dcqcn-ns3")

@@ -15,7 +15,7 @@ from dcqcn_gym.core.knobs import Setting, expert_setting
 from dcqcn_gym.envs.backends.base import Backend, Watchable
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.backends.ns3_bridge import backend_session
+from dcqcn_gym.envs.backends.ns3_bridge import simulation
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.simulate.run import Extras, simulate
 from dcqcn_gym.simulate.trace import TRACE_FILES, parse_trace
@@ -31,7 +31,7 @@ def peer() -> Iterator[Ns3Backend]:
     backend.close()
 
 
-def seen(world: Backend, every_ps: int, ports: list[int]) -> list[Any]:
+def seen(backend: Backend, every_ps: int, ports: list[int]) -> list[Any]:
     samples: list[Any] = []
 
     def look(now: int, ports: Any, flows: Any) -> None:
@@ -39,13 +39,13 @@ def seen(world: Backend, every_ps: int, ports: list[int]) -> list[Any]:
             (now, {k: np.array(v).tolist() for k, v in (*ports.items(), *flows.items())})
         )
 
-    assert isinstance(world, Watchable)
-    world.open(STORM, 2)
-    world.apply(STORM.initial_setting())
-    world.watch(every_ps, ports, look)
+    assert isinstance(backend, Watchable)
+    backend.open(STORM, 2)
+    backend.apply(STORM.initial_setting())
+    backend.watch(every_ps, ports, look)
     for _ in range(2):
-        world.advance()
-    world.close()
+        backend.advance()
+    backend.close()
     return samples
 
 
@@ -60,7 +60,7 @@ def test_many_samples_come_in_batches(peer: Ns3Backend) -> None:
     ports = list(range(40))
     there = seen(peer, 50_000, ports)
     assert len(there) == 10_000
-    assert len(there) * 25 * len(ports) > 4 * backend_session.BATCH_BYTES
+    assert len(there) * 25 * len(ports) > 4 * simulation.BATCH_BYTES
     assert there == seen(NativeBackend(), 50_000, ports)
 
 

@@ -103,7 +103,7 @@ def check_session(
     status: int,
     actions: tuple[float, ...],
 ) -> None:
-    """Compare what the simulation said with the environment over the same world."""
+    """Compare what the simulation said with the environment over the same network."""
     assert status == 0
     assert len(states) == len(actions) + 1
     action, observation = pb.BoxSpace(), pb.BoxSpace()
@@ -111,8 +111,8 @@ def check_session(
     assert init.obsSpace.space.Unpack(observation)
     assert (action.low, action.high, list(action.shape)) == (-1.0, 1.0, [14])
 
-    world = FakeBackend() if kind == "toy" else "native"
-    env = DcqcnEnv(SCENARIO, backend=world)
+    backend = FakeBackend() if kind == "toy" else "native"
+    env = DcqcnEnv(SCENARIO, backend=backend)
     expected, _ = env.reset(seed=3)
     size = len(expected)
     assert list(observation.shape) == [size]
@@ -205,12 +205,12 @@ def test_the_published_client_starts_our_simulation(tmp_path: Path) -> None:
 
 
 def test_a_process_for_our_own_client_sends_another_one_to_the_command(client: _Client) -> None:
-    world, identity = FakeBackend(), simulation.Identity(load_scenario(SCENARIO), 3)
+    backend, identity = FakeBackend(), simulation.Identity(load_scenario(SCENARIO), 3)
     said: list[BaseException] = []
 
     def serve() -> None:
         try:
-            simulation.serve(world, identity, f"tcp://127.0.0.1:{client.port}")
+            simulation.serve(backend, identity, f"tcp://127.0.0.1:{client.port}")
         except BackendError as error:
             said.append(error)
 

@@ -20,7 +20,7 @@ from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.ns3gym import GymFace
+from dcqcn_gym.envs.ns3gym import GymDialogue
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from waiting import LONG_S
 
@@ -139,7 +139,7 @@ def test_a_network_that_cannot_be_built_is_told_to_the_client() -> None:
 
     scenario = load_scenario(SCENARIO)
     with pytest.raises(ConfigError, match="no place"):
-        GymFace().serve(ask, Unbuilt(), scenario, 1)
+        GymDialogue().serve(ask, Unbuilt(), scenario, 1)
     [state] = told
     assert (state.isGameOver, state.reason) == (True, pb.EnvStateMsg.GameOver)
     assert json.loads(state.info) == {"error": "captures: no place for them"}

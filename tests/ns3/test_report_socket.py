@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 from pathlib import Path
 
@@ -10,11 +11,21 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.backends.ns3_bridge import codec, report_codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
-from dcqcn_gym.envs.backends.ns3_bridge.link import read_recording
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 SCENARIO = load_scenario("mini-fb-hadoop")
 NATIVE_PEER = [sys.executable, str(Path(__file__).with_name("native_peer.py"))]
+
+
+def read_recording(path: Path) -> list[tuple[str, bytes]]:
+    """Return the (``"<"`` from the simulation or ``">"`` to it, message) pairs of a recording."""
+    data = path.read_bytes()
+    messages, at = [], 0
+    while at < len(data):
+        (size,) = struct.unpack_from("<I", data, at + 1)
+        messages.append((data[at : at + 1].decode(), data[at + 5 : at + 5 + size]))
+        at += 5 + size
+    return messages
 
 
 def run(backend: Ns3Backend | NativeBackend) -> list[IntervalReport]:

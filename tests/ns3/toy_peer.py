@@ -18,7 +18,7 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import DCQCN, KnobTable
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import schema, simulation
-from dcqcn_gym.envs.ns3gym import GymFace
+from dcqcn_gym.envs.ns3gym import GymDialogue
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
 FAULT_STEP = 2
@@ -81,7 +81,7 @@ def main() -> int:
             return description
 
         simulation.schema = changed  # type: ignore[attr-defined]
-    return simulation.run(lambda _: FaultyWorld(own.fault), rest, GymFace())
+    return simulation.run(lambda _: FaultyWorld(own.fault), rest, GymDialogue())
 
 
 if __name__ == "__main__":

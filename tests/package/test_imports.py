@@ -52,9 +52,9 @@ def test_layers_are_kept() -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-@pytest.mark.parametrize("room", ["envs", "tuners", "hw", "benchmarks"])
-def test_room_says_what_it_is_for_and_lists_what_it_exports(room: str) -> None:
-    tree = ast.parse((ROOT / room / "__init__.py").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("package", ["envs", "tuners", "hw", "benchmarks"])
+def test_package_says_what_it_is_for_and_lists_what_it_exports(package: str) -> None:
+    tree = ast.parse((ROOT / package / "__init__.py").read_text(encoding="utf-8"))
     assert ast.get_docstring(tree)
     targets = [t for n in tree.body if isinstance(n, ast.Assign) for t in n.targets]
     names = [t.id for t in targets if isinstance(t, ast.Name)]

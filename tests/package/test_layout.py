@@ -1,4 +1,4 @@
-"""The rooms are real folders; the package holds links to them; nothing else can be imported."""
+"""Packages at the top level are real folders, linked into dcqcn_gym; nothing else is importable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("benchmarks", "configs", "envs", "hw", "tuners")
+PACKAGES = ("benchmarks", "configs", "envs", "hw", "tuners")
 
 
 def tracked(*patterns: str) -> list[str]:
@@ -26,18 +26,18 @@ def tracked(*patterns: str) -> list[str]:
     return [name for name in out.split("\0") if name and (ROOT / name).exists()]
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_room_is_a_folder_and_the_package_links_to_it(room: str) -> None:
-    link = ROOT / "src" / "dcqcn_gym" / room
-    assert (ROOT / room).is_dir()
-    assert not (ROOT / room).is_symlink()
+@pytest.mark.parametrize("package", PACKAGES)
+def test_package_is_a_folder_and_dcqcn_gym_links_to_it(package: str) -> None:
+    link = ROOT / "src" / "dcqcn_gym" / package
+    assert (ROOT / package).is_dir()
+    assert not (ROOT / package).is_symlink()
     assert link.is_symlink()
-    assert os.readlink(link) == f"../../{room}"
+    assert os.readlink(link) == f"../../{package}"
 
 
 def test_the_package_has_no_other_links() -> None:
     links = [p.name for p in (ROOT / "src" / "dcqcn_gym").iterdir() if p.is_symlink()]
-    assert sorted(links) == list(ROOMS)
+    assert sorted(links) == list(PACKAGES)
 
 
 def test_no_file_shadows_the_standard_library() -> None:
@@ -81,7 +81,7 @@ def test_suite_imports_the_installed_package_not_the_folders() -> None:
     assert not {"envs", "tuners", "hw", "benchmarks"} & set(sys.modules)
 
 
-def test_rooms_cannot_be_imported_by_their_bare_names(tmp_path: Path) -> None:
+def test_packages_cannot_be_imported_by_their_bare_names(tmp_path: Path) -> None:
     code = (
         "import importlib.util as u, dcqcn_gym, dcqcn_gym.envs, dcqcn_gym.tuners, dcqcn_gym.hw\n"
         "found = [n for n in ('envs', 'tuners', 'hw', 'benchmarks', 'configs') if u.find_spec(n)]\n"

@@ -26,7 +26,7 @@ from dcqcn_gym.envs.info import Info
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import RunSpec, run
-from dcqcn_gym.testing.reports import blank_report
+from hand_made import blank_report
 
 PAPER_SCALE = (
     "fb-hadoop",

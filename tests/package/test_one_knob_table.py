@@ -10,7 +10,7 @@ import pytest
 from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable, knob_table, schemes
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("engine", "ns3-scratch", "envs", "tuners", "hw", "benchmarks", "src/dcqcn_gym")
+FOLDERS = ("engine", "ns3-scratch", "envs", "tuners", "hw", "benchmarks", "src/dcqcn_gym")
 SUFFIXES = (".hpp", ".cpp", ".h", ".cc", ".py", ".pyi", ".toml", ".proto", ".pat", ".txt")
 ROW_FILES = ("engine/model/schemes/", "engine/model/ecn_knobs.hpp")
 LONGEST_RUN = 4
@@ -19,7 +19,7 @@ pmax."""
 
 
 def sources() -> list[Path]:
-    files = (p for room in ROOMS for p in (ROOT / room).rglob("*") if p.suffix in SUFFIXES)
+    files = (p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in SUFFIXES)
     return sorted(
         p for p in files if p.is_file() and "__pycache__" not in p.parts and not p.is_symlink()
     )

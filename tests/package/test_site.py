@@ -96,8 +96,8 @@ def test_every_page_is_in_the_navigation() -> None:
     assert pages - listed == set()
 
 
-def test_every_room_of_the_api_is_there(hooks: ModuleType) -> None:
-    assert hooks.ROOMS
-    for room in hooks.ROOMS:
-        assert hooks.public_modules(room)
-        assert f"api/{room}.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+def test_every_package_of_the_api_is_there(hooks: ModuleType) -> None:
+    assert hooks.PACKAGES
+    for package in hooks.PACKAGES:
+        assert hooks.public_modules(package)
+        assert f"api/{package}.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")

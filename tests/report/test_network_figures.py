@@ -13,8 +13,14 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import UnknownNameError
-from dcqcn_gym.core.fairness import Fairness, fairness_of
-from dcqcn_gym.core.statistics import PAPER_BINS, SizeBin, paper_bins, slowdown_by_size
+from dcqcn_gym.core.statistics import (
+    PAPER_BINS,
+    Fairness,
+    SizeBin,
+    fairness_of,
+    paper_bins,
+    slowdown_by_size,
+)
 from dcqcn_gym.report.network import CDF_POINTS, cdf_rows, network_figures, size_table
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run

@@ -21,8 +21,8 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report import build_report
 from dcqcn_gym.runs.results import plain, read_results, scenario_digest, tuner_digest, write_results
 from dcqcn_gym.runs.table import MISSING, Table, as_markdown, number, with_interval
-from dcqcn_gym.testing.plugins import install_plugin
 from dcqcn_gym.tuners.policy import load_policy
+from hand_made import install_plugin
 from synthetic_run import write_run
 
 MINI = load_scenario("mini-fb-hadoop")

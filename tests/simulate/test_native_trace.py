@@ -15,7 +15,7 @@ from dcqcn_gym.core.errors import ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.simulate.bins import Binned
+from dcqcn_gym.simulate.picture import Binned
 from dcqcn_gym.simulate.run import Extras, parse_assignments, simulate
 from dcqcn_gym.simulate.trace import Trace, parse_trace, port_names
 
@@ -68,10 +68,10 @@ def test_the_same_bytes_with_and_without(name: str, tmp_path: Path) -> None:
 
 
 def test_ports_add_up_to_the_interval_reports(tmp_path: Path) -> None:
-    world = make_backend("native")
-    world.open(STORM, 1)
-    world.apply(STORM.initial_setting())
-    reports = [world.advance() for _ in range(3)]
+    backend = make_backend("native")
+    backend.open(STORM, 1)
+    backend.apply(STORM.initial_setting())
+    reports = [backend.advance() for _ in range(3)]
     trace = trace_of(STORM, ports="all", flows="none")
     simulate(STORM, tmp_path, intervals=3, extras=Extras(trace=trace))
     table = rows(tmp_path / "trace_ports.csv")
@@ -119,10 +119,10 @@ def test_both_engines_look_the_same() -> None:
             return _core.Simulation(compiled, seed, self.engine)
 
     for engine, samples in seen.items():
-        world = Chosen()
-        world.engine = engine
-        world.open(STORM, 2)
-        world.apply(STORM.initial_setting())
+        backend = Chosen()
+        backend.engine = engine
+        backend.open(STORM, 2)
+        backend.apply(STORM.initial_setting())
         n = len(port_names(STORM.fabric))
 
         def look(now: int, ports: Any, flows: Any, samples: list[Any] = samples) -> None:
@@ -130,9 +130,9 @@ def test_both_engines_look_the_same() -> None:
             order = np.lexsort((flows["ordinal"], flows["src"]))
             samples.append([flows[k][order].tolist() for k in flows])
 
-        world.watch(33_333_333, range(n), look)
+        backend.watch(33_333_333, range(n), look)
         for _ in range(2):
-            world.advance()
+            backend.advance()
     assert seen["event"] == seen["window"]
     assert len(seen["event"]) == 2 * 15
 
@@ -140,19 +140,19 @@ def test_both_engines_look_the_same() -> None:
 def test_port_numbers_are_those_of_the_engine() -> None:
     for name in ("mini-storm", "fat-tree-1024"):
         scenario = load_scenario(name)
-        world = NativeBackend()
+        backend = NativeBackend()
         with pytest.raises(StateError, match="open"):
-            world.watch(1, [], lambda *_: None)
-        world.open(scenario, 1)
-        assert world._open is not None
-        table = world._open.simulation.port_table()
+            backend.watch(1, [], lambda *_: None)
+        backend.open(scenario, 1)
+        assert backend._open is not None
+        table = backend._open.simulation.port_table()
         names = port_names(scenario.fabric)
         assert [p.node for p in names] == table["node"].tolist()
         assert [p.index for p in names] == table["index"].tolist()
         assert [p.peer for p in names] == table["peer"].tolist()
         with pytest.raises(ConfigError, match="expected numbers from 0"):
-            world.watch(1, [len(names)], lambda *_: None)
-        world.close()
+            backend.watch(1, [len(names)], lambda *_: None)
+        backend.close()
 
 
 def test_selections() -> None:

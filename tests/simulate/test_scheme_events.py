@@ -35,9 +35,9 @@ VALUES = {
 @pytest.mark.parametrize("scheme", schemes())
 def test_events_and_counters_of_every_scheme(scheme: str, tmp_path: Path) -> None:
     changes = {"scheme": scheme, "initial": "dolce-rc", "warmup_us": 0}
-    world = changed_scenario(load_scenario("mini-storm"), changes, "test")
-    trace = parse_trace("rp", "10us", "switches", "all", "csv", world.fabric)
-    summary = simulate(world, tmp_path, intervals=2, extras=Extras(trace=trace))
+    backend = changed_scenario(load_scenario("mini-storm"), changes, "test")
+    trace = parse_trace("rp", "10us", "switches", "all", "csv", backend.fabric)
+    summary = simulate(backend, tmp_path, intervals=2, extras=Extras(trace=trace))
     with (tmp_path / "trace_rp.csv").open(newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     assert list(rows[0])[5:] == VALUES[scheme]

@@ -54,11 +54,11 @@ def test_files_agree_with_each_other(tmp_path: Path) -> None:
 
 def test_slowdowns_count_unfinished_flows_at_their_age(tmp_path: Path) -> None:
     summary = simulate(MINI, tmp_path, intervals=8, seed=3)
-    world, end_ps = make_backend("native"), 8 * MINI.monitor_interval_ps
-    world.open(MINI, 3)
-    world.apply(MINI.initial_setting())
-    flows = [world.advance().finished for _ in range(8)]
-    left = live_flows_of(world)
+    backend, end_ps = make_backend("native"), 8 * MINI.monitor_interval_ps
+    backend.open(MINI, 3)
+    backend.apply(MINI.initial_setting())
+    flows = [backend.advance().finished for _ in range(8)]
+    left = live_flows_of(backend)
     assert left is not None
     slow, ages = [], []
     for f in flows:
@@ -90,8 +90,8 @@ def test_same_seed_same_bytes(tmp_path: Path) -> None:
 
 
 def test_until_done_stops_when_everything_is_delivered(tmp_path: Path) -> None:
-    world = FakeBackend(work_intervals=4)
-    summary = simulate(flow_list(tmp_path), tmp_path / "out", backend=world)
+    backend = FakeBackend(work_intervals=4)
+    summary = simulate(flow_list(tmp_path), tmp_path / "out", backend=backend)
     assert summary["intervals"] == 4
 
 
@@ -160,7 +160,7 @@ def test_out_must_be_a_directory_of_its_own(tmp_path: Path) -> None:
 
 
 class Breaking(FakeBackend):
-    """Stops in the third interval, as Ctrl-C or a failing world would."""
+    """Stops in the third interval, as Ctrl-C or a failing backend would."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()

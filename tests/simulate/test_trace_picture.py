@@ -15,9 +15,8 @@ pytest.importorskip("dcqcn_gym._core")
 from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.simulate.bins import CompletionBins, FlowLines
 from dcqcn_gym.simulate.files import ResultFiles
-from dcqcn_gym.simulate.picture import _port_panels
+from dcqcn_gym.simulate.picture import CompletionBins, FlowLines, _port_panels
 from dcqcn_gym.simulate.run import Extras, simulate
 from dcqcn_gym.simulate.trace import Trace, parse_trace
 from dcqcn_gym.simulate.tracer import Tracer

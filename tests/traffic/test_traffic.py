@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
+from dcqcn_gym.envs.scenario.rounds import Ring
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
-from dcqcn_gym.envs.scenario.workloads import Ring
 from dcqcn_gym.simulate import simulate
 from dcqcn_gym.traffic.fitting import fit, read_into, size_points
 from dcqcn_gym.traffic.importing import Source, flows_of, span_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.training.acc_sensitivity import VARIANTS, Sensitivity, Variant, measure
+from acc_sensitivity import VARIANTS, Sensitivity, Variant, measure
 
 
 def test_rows_differ_in_one_choice_and_can_be_trained() -> None:

@@ -15,8 +15,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
-from dcqcn_gym.training.acc import AccSpec, Episode, train
-from dcqcn_gym.training.acc_curve import draw_curve
+from dcqcn_gym.training.acc import AccSpec, Episode, draw_curve, train
 from dcqcn_gym.training.spec import TrainDir
 from dcqcn_gym.tuners.policy import load_policy
 from dcqcn_gym.tuners.policy_file import MOST_BYTES

@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
+import training_study
 from typer.testing import CliRunner
 
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
@@ -28,7 +29,6 @@ from dcqcn_gym.training.spec import TrainDir, TrainSpec
 from dcqcn_gym.training.train import Result, train
 from dcqcn_gym.training.vector import VEC_KINDS, make_vec
 from dcqcn_gym.tuners.policy import load_policy
-from programs import program_of
 from waiting import wait_for
 
 SCENARIOS = ("mini-fb-hadoop", "mini-llm-alltoall")
@@ -256,9 +256,9 @@ def test_bench_env_reports_steps_shares_and_training_rates(
         starts.append(int(str(spec.changes.get("learning_starts", 0))))
         return result
 
-    monkeypatch.setattr("dcqcn_gym.training.speed.train", counted)
-    words = ["training", "env", "--steps", "20", "--train-steps", "120", "--vec", "threads,dummy"]
-    done = CliRunner().invoke(*program_of([*words, "--json"]))
+    monkeypatch.setattr("training_speed.train", counted)
+    words = ["env", "--steps", "20", "--train-steps", "120", "--vec", "threads,dummy"]
+    done = CliRunner().invoke(training_study.app, [*words, "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert [row["kind"] for row in found["environment"]] == ["threads", "dummy"]

@@ -9,7 +9,7 @@ from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Derived, Si
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.benchmarks.sweep.plan import measured
-from dcqcn_gym.core.ranks import rank_agreement
+from dcqcn_gym.core.statistics import rank_agreement
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
 PLACE = "section III-C, Fig. 5"

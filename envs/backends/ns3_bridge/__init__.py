@@ -1,5 +1,3 @@
-"""The bridge to ns-3: build its module, run it in a process of its own, speak ns3-gym to it."""
+"""The connection to ns-3: build its module, run it in a process, exchange ns3-gym messages."""
 
 from __future__ import annotations
-
-__all__: list[str] = []

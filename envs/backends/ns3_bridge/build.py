@@ -30,18 +30,8 @@ from dcqcn_gym.envs.backends.ns3_bridge.install import (
     locked,
 )
 
-__all__ = [
-    "Build",
-    "ensure_built",
-    "find_build",
-    "import_module",
-    "load_module",
-    "source_dirs",
-    "tools",
-]
-
 PROGRAM = "dcqcn-ns3"
-_KEPT_BUILDS = 4
+_MOST_BUILDS = 4
 # beside engine/model, what the build takes from the engine
 _ENGINE_FILES = tuple(
     f"sim/{name}" for name in ("engine.hpp", "port_reports.hpp", "simulation.hpp", "simulation.cpp")
@@ -123,17 +113,12 @@ def ensure_built(path: str | Path | None = None, *, say: Say, force: bool = Fals
     return build
 
 
-def load_module(build: Build) -> ModuleType:
-    """Import ``dcqcn_gym._ns3`` from the build.
+def import_module(folder: Path) -> ModuleType:
+    """Import ``dcqcn_gym._ns3`` from the folder of a build.
 
     Once per process, and in a simulation process only: ns-3's simulator is a process-wide
     singleton.
     """
-    return import_module(build.folder)
-
-
-def import_module(folder: Path) -> ModuleType:
-    """Import ``dcqcn_gym._ns3`` from the folder of a build."""
     name = "dcqcn_gym._ns3"
     if name in sys.modules:
         return sys.modules[name]
@@ -226,7 +211,7 @@ def _compile(build: Build, say: Say) -> None:
 def _prune(newest: Path) -> None:
     """Keep the newest builds; a process that has loaded an older one is not disturbed."""
     builds = sorted(newest.parent.glob("build-*"), key=lambda f: f.stat().st_mtime, reverse=True)
-    for old in builds[_KEPT_BUILDS:]:
+    for old in builds[_MOST_BUILDS:]:
         if old != newest:
             shutil.rmtree(old, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Between Python values and the messages of ``ns3gym.proto``; strict on what comes in."""
+"""Convert Python values to messages of ``ns3gym.proto`` and back; incoming ones are checked."""
 
 from __future__ import annotations
 
@@ -17,20 +17,6 @@ from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
-
-__all__ = [
-    "box_space",
-    "decode",
-    "decode_box",
-    "decode_live",
-    "decode_sample",
-    "decode_setting",
-    "encode",
-    "encode_box",
-    "encode_live",
-    "encode_sample",
-    "encode_setting",
-]
 
 _Type = TypeVar("_Type", bound=Message)
 _URL = "type.googleapis.com/ns3opengym."

@@ -1,15 +1,8 @@
-"""What can go wrong between us and a simulation process; all are BackendErrors."""
+"""The errors of a simulation process and of the connection to it; all are BackendErrors."""
 
 from __future__ import annotations
 
 from dcqcn_gym.core.errors import BackendError
-
-__all__ = [
-    "ProtocolError",
-    "SchemaMismatchError",
-    "SimulationCrashedError",
-    "SimulationTimeoutError",
-]
 
 
 class SimulationCrashedError(BackendError):

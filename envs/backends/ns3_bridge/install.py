@@ -22,18 +22,6 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import BackendError, ConfigError
 
-__all__ = [
-    "WHEEL_VERSION",
-    "Ns3Install",
-    "Say",
-    "cache_dir",
-    "cached_wheel",
-    "fetch_wheel",
-    "find_ns3",
-    "locked",
-    "offline",
-]
-
 WHEEL_VERSION = "3.44.post0"
 _WHEEL_MB = 69
 _LIBRARIES = ("network", "stats", "core")

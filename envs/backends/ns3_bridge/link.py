@@ -1,4 +1,4 @@
-"""Our end of the dialogue: a REP socket that never waits without a deadline."""
+"""The backend's end of the connection: a REP socket with a deadline for every wait."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from dcqcn_gym.envs.backends.ns3_bridge.errors import (
     SimulationTimeoutError,
 )
 from dcqcn_gym.envs.backends.ns3_bridge.process import SimulationProcess, describe_status
-
-__all__ = ["Deadlines", "Link", "Transport", "read_recording"]
 
 _Type = TypeVar("_Type", bound=Message)
 _SLICE_MS = 50
@@ -177,14 +175,3 @@ def _listening(path: Path) -> bool:
         except OSError:
             return False
     return True
-
-
-def read_recording(path: Path) -> list[tuple[str, bytes]]:
-    """Return the (``"<"`` from the simulation or ``">"`` to it, message) pairs of a recording."""
-    data = path.read_bytes()
-    messages, at = [], 0
-    while at < len(data):
-        (size,) = struct.unpack_from("<I", data, at + 1)
-        messages.append((data[at : at + 1].decode(), data[at + 5 : at + 5 + size]))
-        at += 5 + size
-    return messages

@@ -1,4 +1,4 @@
-"""One simulation process: start it, watch it, end it, and never leave it behind."""
+"""Start, watch and end one simulation process, so that none is ever left running."""
 
 from __future__ import annotations
 
@@ -13,15 +13,6 @@ import time
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-
-__all__ = [
-    "ALIVE_FD_VARIABLE",
-    "FOLDER_VARIABLE",
-    "PARENT_VARIABLE",
-    "SimulationProcess",
-    "describe_status",
-    "python_command",
-]
 
 ALIVE_FD_VARIABLE = "DCQCN_GYM_ALIVE_FD"
 """Environment variable of the child: a pipe whose end-of-file means that the parent is gone."""

@@ -1,4 +1,4 @@
-"""An interval report on the wire: two blocks of raw numbers, for speed at half a megabyte.
+"""Encode an interval report as two blocks of raw numbers: fast for reports of half a megabyte.
 
 First all whole numbers, then all real ones; in each block the arrays come first, in the order of
 the schema, and the single numbers after them. A fixed handful of calls moves it all, because after
@@ -23,8 +23,6 @@ from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.codec import encode
 from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 from dcqcn_gym.envs.backends.ns3_bridge.schema import REPORT_FIELDS
-
-__all__ = ["decode_report", "encode_counts", "encode_state"]
 
 
 def _names(kinds: Iterable[str], ndim: int) -> list[str]:
@@ -131,8 +129,8 @@ def _check_tables(lengths: Sequence[int]) -> None:
     """Raise if the columns of a table differ in length."""
     for family in _FAMILIES:
         if len({lengths[i] for i in family}) != 1:
-            told = ", ".join(f"{_ARRAYS[i]} {lengths[i]}" for i in family)
-            raise ProtocolError(f"columns of one table differ in length: {told}")
+            named = ", ".join(f"{_ARRAYS[i]} {lengths[i]}" for i in family)
+            raise ProtocolError(f"columns of one table differ in length: {named}")
 
 
 def _varint(number: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What both ends must agree on, as canonical JSON with its SHA-256 (ns3-gym has no such thing)."""
+"""The schema that both ends must share, as canonical JSON with its SHA-256."""
 
 from __future__ import annotations
 
@@ -8,15 +8,6 @@ from typing import Any
 
 from dcqcn_gym.core import interval
 from dcqcn_gym.core.knobs import DCQCN, KnobTable
-
-__all__ = [
-    "PROTOCOL",
-    "REPORT_FIELDS",
-    "canonical",
-    "digest",
-    "first_difference",
-    "schema",
-]
 
 PROTOCOL = (1, 4)
 """Major and minor version of our extra fields; another major is refused."""

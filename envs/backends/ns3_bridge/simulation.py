@@ -17,37 +17,35 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import zmq
 
-from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError, quote
-from dcqcn_gym.envs.backends.base import Backend
+from dcqcn_gym.core.errors import BackendError, ConfigError, DcqcnGymError, StateError, quote
+from dcqcn_gym.core.knobs import KnobTable
+from dcqcn_gym.envs.backends.base import Backend, Watchable, live_flows_of
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.ns3_bridge import codec
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
-from dcqcn_gym.envs.backends.ns3_bridge.backend_session import ClientGoneError, serve_backend
-from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built, import_module, load_module
+from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built, import_module
 from dcqcn_gym.envs.backends.ns3_bridge.process import (
     ALIVE_FD_VARIABLE,
     FOLDER_VARIABLE,
     PARENT_VARIABLE,
 )
+from dcqcn_gym.envs.backends.ns3_bridge.report_codec import encode_counts, encode_state
 from dcqcn_gym.envs.backends.ns3_bridge.schema import PROTOCOL, canonical, digest, schema
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-
-__all__ = ["Dialogue", "Identity", "Ns3Engine", "main", "make_engine", "run", "serve"]
 
 
 class Ns3Engine(NativeBackend):
     """A backend over the compiled module; one per process, for ns-3's simulator is a singleton."""
 
     def __init__(self, module: Any, pcap: str | None = None) -> None:
-        super().__init__()
         self._module = module
         self._pcap = pcap
 
@@ -63,10 +61,10 @@ class Ns3Engine(NativeBackend):
 
 def make_engine(options: argparse.Namespace) -> Ns3Engine:
     """Load the module that the command line names, or build it."""
-    if options.module:
-        return Ns3Engine(import_module(Path(options.module)), options.pcap)
-    build = ensure_built(say=lambda line: print(line, flush=True))
-    return Ns3Engine(load_module(build), options.pcap)
+    folder = Path(options.module) if options.module else None
+    if folder is None:
+        folder = ensure_built(say=lambda line: print(line, flush=True)).folder
+    return Ns3Engine(import_module(folder), options.pcap)
 
 
 class Dialogue(Protocol):
@@ -278,6 +276,88 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None, dialogue: Dialogue | None = None) -> int:
     """Serve the network on ns-3."""
     return run(make_engine, arguments, dialogue)
+
+
+BATCH_BYTES = 2_000_000
+"""So much of what a watch saw is buffered before it is sent on."""
+
+
+class ClientGoneError(Exception):
+    """The client closed its end or died; the simulation then just ends."""
+
+
+class _Samples:
+    """What a watch saw, on its way to the client; memory does not grow with the interval."""
+
+    def __init__(self, ask: Callable[[bytes], bytes]) -> None:
+        self._ask = ask
+        self._bytes = 0
+        self.buffered: list[pb.Sample] = []
+
+    def look(self, now_ps: int, ports: Mapping[str, Any], flows: Mapping[str, Any]) -> None:
+        sample = codec.encode_sample(now_ps, ports, flows)
+        self.buffered.append(sample)
+        self._bytes += len(sample.ports) + len(sample.flows)
+        if self._bytes < BATCH_BYTES:
+            return
+        state = pb.EnvStateMsg(time_ps=now_ps, samples=self.take(), more=True)
+        if codec.decode(pb.EnvActMsg, self._ask(codec.encode(state))).stopSimReq:
+            raise ClientGoneError
+
+    def take(self) -> list[pb.Sample]:
+        """Return what is buffered and forget it."""
+        taken, self.buffered, self._bytes = self.buffered, [], 0
+        return taken
+
+
+def serve_backend(
+    ask: Callable[[bytes], bytes], backend: Backend, scenario: Scenario, seed: int
+) -> None:
+    """Answer requests of Ns3Backend until it asks to stop."""
+    samples = _Samples(ask)
+    clock, report = 0, None
+    state = pb.EnvStateMsg()
+    try:
+        backend.open(scenario, seed)
+    except DcqcnGymError as error:
+        _refuse(state, error)
+    while True:
+        state.time_ps = clock
+        state.done = bool(getattr(backend, "done", False))
+        state.samples.extend(samples.take())
+        request = codec.decode(pb.EnvActMsg, ask(encode_state(state, report)))
+        if request.stopSimReq:
+            return
+        state, report = pb.EnvStateMsg(), None
+        began = time.perf_counter_ns()
+        try:
+            _put_in_force(backend, request, samples, scenario.table)
+            if request.live_flows and (live := live_flows_of(backend)) is not None:
+                state.live_flows = codec.encode_live(live)
+            if not request.apply_only:
+                report = backend.advance(request.duration_ps)
+                clock = report.end_ps
+                state.info = encode_counts(report)
+        except DcqcnGymError as error:
+            _refuse(state, error)
+        state.busy_ns = time.perf_counter_ns() - began
+
+
+def _put_in_force(
+    backend: Backend, request: pb.EnvActMsg, samples: _Samples, table: KnobTable
+) -> None:
+    if request.setting:
+        backend.apply(codec.decode_setting(request.setting, table))
+    if request.HasField("watch"):
+        if not isinstance(backend, Watchable):
+            raise ConfigError(f"{type(backend).__name__} cannot be looked into; use the native one")
+        backend.watch(request.watch.every_ps, list(request.watch.ports), samples.look)
+
+
+def _refuse(state: pb.EnvStateMsg, error: DcqcnGymError) -> None:
+    kinds = ((ConfigError, "config"), (StateError, "state"), (BackendError, "backend"))
+    state.error = str(error)
+    state.error_kind = next((name for cls, name in kinds if isinstance(error, cls)), "backend")
 
 
 if __name__ == "__main__":

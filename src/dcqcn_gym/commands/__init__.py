@@ -1,3 +1,1 @@
 """The commands of ``dcqcn-gym``, one file each. Heavy imports wait until a command runs."""
-
-__all__: list[str] = []

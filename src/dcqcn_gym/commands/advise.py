@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.core.knobs import Setting
     from dcqcn_gym.tuners.advice import Advice
 
-__all__ = ["advise"]
-
 
 def advise(
     scenario: ScenarioOption,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -27,8 +29,6 @@ from dcqcn_gym.runs.options import (
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.comparison.plan import Plan
-
-__all__ = ["compare"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,6 @@ def compare(
     """
     from dcqcn_gym.benchmarks.comparison.plan import PLAN_FILE, added, all_tuners, stored_plan
     from dcqcn_gym.core.statistics import paper_bins
-    from dcqcn_gym.runs.claim import claim
 
     if bins is not None:
         paper_bins(bins)
@@ -159,8 +158,6 @@ def _plan(given: Mapping[str, Any]) -> Plan:
 
 
 def _names(text: str, option: str) -> tuple[str, ...]:
-    from dcqcn_gym.core.errors import ConfigError, quote
-
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
         raise ConfigError(f"{option} {quote(text)}: expected names separated by commas, none empty")

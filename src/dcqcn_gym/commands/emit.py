@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.options import DeployOption
-
-__all__ = ["emit"]
 
 
 def emit(
@@ -31,7 +30,6 @@ def emit(
 
     A setting whose verdict is not to deploy it is printed with --force alone.
     """
-    from dcqcn_gym.core.errors import RunError
     from dcqcn_gym.report.data import load_report_data
     from dcqcn_gym.report.headline import headline, judged_run
     from dcqcn_gym.runs.commands import commands

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,14 +26,17 @@ from dcqcn_gym.commands.hw_fleet import (
 )
 from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
-from dcqcn_gym.commands.hw_trial import whole_trial
 from dcqcn_gym.commands.hw_tune import tune
+from dcqcn_gym.core.errors import StateError, UnknownNameError, quote
+from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.interrupt import undisturbed
 from dcqcn_gym.runs.options import DeployOption, OutOption, ScenarioOption
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.agent.server import Agent
+    from dcqcn_gym.hw.controller import Controller
+
 
 app = typer.Typer(
     name="hw",
@@ -194,7 +198,9 @@ def apply(
 def confirm(
     fleet: FleetOption,
     why: WhyOption = "by hand",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be kept.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be confirmed.")
+    ] = False,
 ) -> None:
     """Keep what is on trial, on every device or on none."""
     require_grpc()
@@ -223,11 +229,11 @@ def status(fleet: FleetOption) -> None:
     with open_fleet(fleet, lenient=True) as controller:
         found, left = controller.states()
         astray = controller.expected().astray({n: s.confirmed for n, s in found.items()})
-        told = controller.descriptions
+        described = controller.descriptions
         rows = [
             (
                 name,
-                told[name].driver if name in told else "",
+                described[name].driver if name in described else "",
                 found[name].state if name in found else "not known",
                 found[name].confirmed if name in found else "",
                 _problem(found[name], astray.get(name)) if name in found else "see below",
@@ -262,9 +268,6 @@ def history(
     device: Annotated[str, typer.Option("--device", help="The device whose journal is shown.")],
 ) -> None:
     """Print what a device's journal holds, one JSON object a line, oldest first."""
-    from dcqcn_gym.core.errors import UnknownNameError, quote
-    from dcqcn_gym.core.files import parse_json
-
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
@@ -276,4 +279,48 @@ def history(
             try:
                 typer.echo(json.dumps(parse_json(event)))
             except ValueError:
-                typer.echo(f"{device} told an event that is not JSON: {quote(event)}", err=True)
+                typer.echo(f"{device} reported an event that is not JSON: {quote(event)}", err=True)
+
+
+def whole_trial(
+    controller: Controller, states: Mapping[str, Any], dry_run: bool
+) -> tuple[str, list[str]]:
+    """Return the one transaction that is on trial, and every device that it changed.
+
+    Raises StateError if there is another number of them, or if a device no longer holds it: then
+    all are taken back, but for a ``dry_run``.
+    """
+    name = _name(states)
+    devices = controller.devices_of(name)
+    if not devices:
+        raise StateError(
+            f"the audit log of this fleet does not know transaction {name}, nor so which devices "
+            "it changed; confirm it where it was applied"
+        )
+    lost = [device for device in devices if not _holds(states[device], name)]
+    if not lost:
+        return name, devices
+    why = f"no longer on trial: {', '.join(lost)}"
+    if not dry_run:
+        controller.take_back(name, devices, why, confirmed=devices)
+    end = "to confirm would take all back" if dry_run else "all were taken back"
+    raise StateError(
+        f"{len(lost)} of {len(devices)} devices of transaction {name} are {why} (an agent that "
+        f"starts again goes back by itself); {end}"
+    )
+
+
+def _name(states: Mapping[str, Any]) -> str:
+    names = sorted({str(s.transaction) for s in states.values() if s.state == "applied"})
+    if len(names) != 1:
+        raise StateError(
+            f"{len(names)} transactions are on trial ({', '.join(names)}); expected one: it "
+            "may have ended already, see `dcqcn-gym hw history`"
+        )
+    return names[0]
+
+
+def _holds(status: Any, name: str) -> bool:
+    """Tell whether a change is on trial, or confirmed already by an attempt that was cut off."""
+    on_trial = (status.state, status.transaction) == ("applied", name)
+    return bool(on_trial or status.confirmed == name)

@@ -1,4 +1,4 @@
-"""``dcqcn-gym hw rollback`` and ``hw stop``: no device that is dead or ill stops another's way."""
+"""``dcqcn-gym hw rollback`` and ``hw stop``: a dead device does not keep others from going back."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from dcqcn_gym.hw.extra import require_grpc
 if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.ways_back import Left
-
-__all__ = ["rollback", "stop"]
 
 
 def rollback(
@@ -113,10 +111,10 @@ def stop(
     """
     with open_fleet(fleet, ask=False) as controller:
         states, left = controller.stop(not release, why)
-    held = [name for name, s in states.items() if release and s.state == "stopped"]
+    stopped = [name for name, s in states.items() if release and s.state == "stopped"]
     word = "allow changes again" if release else "refuse every change"
-    typer.echo(f"{len(states) - len(held)} devices {word}")
-    for name in held:
+    typer.echo(f"{len(states) - len(stopped)} devices {word}")
+    for name in stopped:
         typer.echo(f"{name} refuses changes still: its stop file exists; delete it", err=True)
     wrong = {name: s.problem for name, s in states.items() if s.problem}
     for name, problem in wrong.items():
@@ -124,7 +122,7 @@ def stop(
             f"{name} is not at its confirmed setting, and its agent tries again: {problem}",
             err=True,
         )
-    if left or wrong or held or controller.unwritten:
+    if left or wrong or stopped or controller.unwritten:
         _say(left, controller.unwritten)
 
 

@@ -1,4 +1,4 @@
-"""``dcqcn-gym hw collect``: listen to switches' flow exports and keep the flow sizes of now."""
+"""``dcqcn-gym hw collect``: flow sizes of each interval from the flow exports of switches."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.runs.options import OutFileOption
 
 if TYPE_CHECKING:
     from dcqcn_gym.core.interval import FlowSizeDistribution
     from dcqcn_gym.envs.monitors.collector import Collector
-
-__all__ = ["collect"]
 
 MOST_DATAGRAM = 65_535
 
@@ -26,7 +25,7 @@ def collect(
     form: Annotated[str, typer.Argument(help="sflow, netflow or ipfix.")],
     out: OutFileOption,
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Only on loopback unless told.")
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
     ] = "127.0.0.1:6343",
     interval_ms: Annotated[float, typer.Option(min=1, help="Monitor interval.")] = 1000.0,
     tau: Annotated[int, typer.Option(min=1, help="Bytes of payload of an elephant.")] = 1_000_000,
@@ -44,7 +43,6 @@ def collect(
     OUT is the file that a fleet's `fsd_file` names. What is no datagram is left out as a whole and
     counted on the terminal.
     """
-    from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.backends.flow_log import Trigger
     from dcqcn_gym.envs.monitors.collector import FORMS, Collector, FlowWindow
 
@@ -70,8 +68,6 @@ def collect(
 
 
 def _bound(listen: str) -> socket.socket:
-    from dcqcn_gym.core.errors import ConfigError
-
     host, _, port = listen.rpartition(":")
     try:
         link = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)

@@ -1,4 +1,4 @@
-"""What commands on a fleet share: the open controller, targets from options, tables of places."""
+"""Shared by commands on a fleet: open the controller, read targets from options, print plans."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
@@ -16,20 +18,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.drivers import Targets
     from dcqcn_gym.hw.ways_back import Left
-
-__all__ = [
-    "PLACES",
-    "FleetOption",
-    "WhyOption",
-    "chosen_targets",
-    "only",
-    "open_fleet",
-    "show_differences",
-    "show_left",
-    "show_plans",
-    "targets_of_groups",
-    "targets_of_setting",
-]
 
 
 FleetOption = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
@@ -71,8 +59,6 @@ def only(
     controller: Controller, targets: Mapping[str, Targets], devices: list[str] | None
 ) -> dict[str, Targets]:
     """Return the targets of these devices alone; of all, if none is named."""
-    from dcqcn_gym.core.errors import UnknownNameError
-
     for device in devices or ():
         if device not in controller.descriptions:
             raise UnknownNameError("device", device, controller.descriptions)
@@ -86,8 +72,6 @@ def chosen_targets(
 
     ``force``: from a best.json that does not recommend its setting, too.
     """
-    from dcqcn_gym.core.errors import ConfigError
-
     wanted = _assigned(assign or [])
     if best is None:
         if not wanted:
@@ -102,7 +86,6 @@ def chosen_targets(
 
 def _assigned(assign: list[str]) -> dict[str, float]:
     """Return the knobs of ``KNOB=VALUE``."""
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.knobs import DCQCN
 
     wanted: dict[str, float] = {}
@@ -135,7 +118,6 @@ def targets_of_groups(
 
     Raises ConfigError if a group names no device, or if switches have other ports than ``devices``.
     """
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.groups import cluster_setting, resolve
 
     table = cluster_setting(setting).table
@@ -160,7 +142,6 @@ def _devices(controller: Controller, setting: DeviceSetting) -> Devices:
 
     Which ports lead up it never does, so that groups such as tor-uplinks are refused later.
     """
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.groups import TIERS, Devices, by_group
 
     asked = [group for group, _ in by_group(setting) if group in TIERS]
@@ -179,15 +160,13 @@ def _devices(controller: Controller, setting: DeviceSetting) -> Devices:
 
 
 def _setting_in(best: Path, force: bool) -> DeviceSetting:
-    from dcqcn_gym.core.errors import ConfigError
-    from dcqcn_gym.core.files import parse_json, read_file
     from dcqcn_gym.core.groups import setting_of
 
     try:
-        held = parse_json(read_file(best))
-        found = held["found"] if "recommended" not in held else None
-        setting = setting_of(held["recommended"] if found is None else found)
-        said = "" if found is None else str(held["verdict"]["text"])
+        values = parse_json(read_file(best))
+        found = values["found"] if "recommended" not in values else None
+        setting = setting_of(values["recommended"] if found is None else found)
+        said = "" if found is None else str(values["verdict"]["text"])
     except (ValueError, TypeError, KeyError) as error:
         raise ConfigError(f"{best}: not a run's best.json ({error})") from None
     if found is not None and not force:

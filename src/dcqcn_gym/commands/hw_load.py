@@ -14,11 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.options import OutFileOption, ScenarioOption, SeedOption
-
-__all__ = ["addresses", "app", "probe"]
 
 app = typer.Typer(help="Start, show and stop load: perftest and nccl-tests.", no_args_is_help=True)
 
@@ -35,7 +34,6 @@ def start(
     ] = None,
 ) -> None:
     """Start a program on a device; without the option peer, perftest waits for one."""
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.hw.load.jobs import command
 
     require_grpc()
@@ -79,7 +77,6 @@ def flows(
     from dcqcn_gym.envs.scenario.workloads import Poisson
 
     require_grpc()
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.hw.load.fleet_flows import jobs_of
 
     chosen = load_scenario(scenario)
@@ -101,8 +98,6 @@ def addresses(
     known: Mapping[str, str], nics: Sequence[str], given: Sequence[str]
 ) -> dict[str, str]:
     """Return NIC -> address for RDMA: as given, or the host of its agent's address."""
-    from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-
     found = {name: known[name].rpartition(":")[0].strip("[]") for name in nics}
     for text in given:
         name, equals, where = text.partition("=")
@@ -188,8 +183,6 @@ def probe(
 
 
 def _peers(given: Sequence[str], own: int) -> dict[int, str]:
-    from dcqcn_gym.core.errors import ConfigError
-
     found = {}
     for text in given:
         host, equals, address = text.partition("=")
@@ -200,8 +193,6 @@ def _peers(given: Sequence[str], own: int) -> dict[int, str]:
 
 
 def _ask(fleet: Path, device: str, method: str, request: Any) -> Any:
-    from dcqcn_gym.core.errors import UnknownNameError
-
     with open_fleet(fleet) as controller:
         if device not in controller.descriptions:
             raise UnknownNameError("device", device, controller.descriptions)

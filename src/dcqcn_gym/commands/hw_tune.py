@@ -1,4 +1,4 @@
-"""``dcqcn-gym hw tune``: one run of a tuner on a fleet, which is back where it was afterwards."""
+"""``dcqcn-gym hw tune``: one run of a tuner on a fleet, which goes back to its setting before."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.commands.hw_fleet import FleetOption
-from dcqcn_gym.commands.tune import tuner_arguments
-from dcqcn_gym.commands.tune_options import (
+from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, show_left, targets_of_groups
+from dcqcn_gym.commands.tune import (
     IntervalsOption,
     SafeOption,
     TunerArgOption,
     TunerOption,
     safely,
+    tuner_arguments,
 )
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import undisturbed
 from dcqcn_gym.runs.options import OutOption, ScenarioOption, SeedOption
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Began
     from dcqcn_gym.runs.log import Line, RunDir
     from dcqcn_gym.runs.spec import RunSpec
-
-__all__ = ["tune"]
 
 JUDGED = "what was found is not judged: nothing was compared with it"
 
@@ -72,7 +71,6 @@ def tune(
     """
     require_grpc()
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.loop import RunSpec
 
@@ -97,10 +95,9 @@ def _carry_out(
 ) -> dict[str, Any]:
     """Run, and put the fleet back whatever happens; return what best.json holds.
 
-    What is kept comes after the way back, as a change of its own, so that its undo leads to the
-    setting before the run and not to the last one that the tuner tried.
+    With ``keep`` the fleet gets what was found after the way back, as a change of its own, so that
+    its undo leads to the setting before the run and not to the last one that the tuner tried.
     """
-    from dcqcn_gym.commands.hw_fleet import open_fleet
     from dcqcn_gym.runs.log import write_json
     from dcqcn_gym.runs.loop import run
     from dcqcn_gym.runs.recorded import end_of
@@ -125,8 +122,6 @@ def _carry_out(
 
 def _put_back(fleet: Path, began: Began) -> int:
     """Bring every device back that can be; name the others and return how many these are."""
-    from dcqcn_gym.commands.hw_fleet import open_fleet, show_left
-
     # a second Ctrl-C must not end the way back
     with undisturbed(), open_fleet(fleet, lenient=True) as controller:
         left = controller.put_back(began, "the end of a tuning run")
@@ -144,7 +139,6 @@ def _put_back(fleet: Path, began: Began) -> int:
 
 def _keep(spec: RunSpec, fleet: Path, best: dict[str, Any]) -> None:
     """Give every device what the tuner recommends for its group."""
-    from dcqcn_gym.commands.hw_fleet import open_fleet, targets_of_groups
     from dcqcn_gym.core.groups import setting_of
     from dcqcn_gym.envs.backends.shape import shape_of
 

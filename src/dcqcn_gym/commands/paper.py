@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import JobsOption, OptionalOut, QuietOption
-
-__all__ = ["app"]
 
 app = typer.Typer(
     name="paper", help="Measure figures and tables of the papers again.", no_args_is_help=True
@@ -35,7 +34,7 @@ def list_rows() -> None:
         for row in ROWS
     ]  # fmt: skip
     columns = ("figure or table", "paper", "what it shows", "dcqcn-gym paper run",
-               "kept at size (CPU s)", "what came out")  # fmt: skip
+               "stored at size (CPU s)", "what came out")  # fmt: skip
     print_tables([Table(columns, rows, words=6)])
     console = Console()
     said = f"{len(ROWS)} figures and tables. {claims_by_verdict(found)}"
@@ -65,7 +64,6 @@ def run(
     from dcqcn_gym.benchmarks.papers.keep import cost_in_words
     from dcqcn_gym.benchmarks.papers.page import claims_table, table_of, write_pictures
     from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
 

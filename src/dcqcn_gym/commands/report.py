@@ -9,8 +9,6 @@ import typer
 
 from dcqcn_gym.runs.options import BinsOption, CurvesOption
 
-__all__ = ["report"]
-
 
 def report(
     directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -27,12 +28,10 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from dcqcn_gym.core.interval import IntervalReport
+    from dcqcn_gym.envs.scenario.fabric import Fabric
     from dcqcn_gym.envs.scenario.scenario import Scenario
-    from dcqcn_gym.envs.scenario.topology import Fabric
     from dcqcn_gym.simulate.difference import Against
     from dcqcn_gym.simulate.trace import Trace
-
-__all__ = ["simulate"]
 
 
 def simulate(
@@ -102,7 +101,6 @@ def simulate(
     from rich.console import Console
 
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.simulate.run import Extras, parse_assignments, with_flows
     from dcqcn_gym.simulate.run import simulate as run_simulation
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -21,8 +23,6 @@ from dcqcn_gym.runs.options import (
 
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.sweep.plan import Grid
-
-__all__ = ["sweep"]
 
 
 def sweep(
@@ -60,7 +60,6 @@ def sweep(
     from dcqcn_gym.benchmarks.sweep.output import table_of, write_all
     from dcqcn_gym.benchmarks.sweep.plan import produce
     from dcqcn_gym.report.metrics import metric as known
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
 
@@ -85,7 +84,6 @@ def sweep(
 def _grid(scenario: str, knobs: list[str], assign: list[str], points: int) -> Grid:
     from dcqcn_gym.benchmarks.study.plan import Case
     from dcqcn_gym.benchmarks.sweep.plan import Grid, parse_axis
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.core.knobs import Setting
     from dcqcn_gym.simulate.run import parse_assignments
 

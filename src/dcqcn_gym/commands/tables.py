@@ -1,16 +1,22 @@
-"""``dcqcn-gym scenarios | tuners | knobs | config validate``: tables to read, files to check."""
+"""``dcqcn-gym scenarios | tuners | knobs | config``: what there is, and checks of files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-__all__ = ["config", "knobs", "scenarios", "tuners"]
+from dcqcn_gym.runs.options import OptionalOutFile
+
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenario.scenario import Scenario
+
+from dcqcn_gym.core.errors import DcqcnGymError
 
 config = typer.Typer(help="Check configuration files.", no_args_is_help=True)
+scenarios = typer.Typer(help="List the scenarios: name, size, budget and what they are.")
 
 
 def _print(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -23,8 +29,11 @@ def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def scenarios() -> None:
+@scenarios.callback(invoke_without_command=True)
+def _list_scenarios(context: typer.Context) -> None:
     """List the scenarios: name, size, budget and what they are."""
+    if context.invoked_subcommand is not None:
+        return
     from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 
     rows = []
@@ -36,11 +45,43 @@ def scenarios() -> None:
     _print("scenarios", ("name", "hosts", "Gb/s", "intervals", "weights", "what it is"), rows)
 
 
+@scenarios.command("compile")
+def compile_one(
+    scenario: Annotated[str, typer.Argument(help="A scenario's name, or a TOML file.")],
+    out: OptionalOutFile = None,
+) -> None:
+    """Print a scenario as the flat text that the engines and the program dcqcn-ns3 read."""
+    from dcqcn_gym.envs.scenario.compile import compile_scenario
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+
+    chosen = load_scenario(scenario)
+    head, _, rest = compile_scenario(chosen).partition("\n")
+    text = "\n".join([head, *run_lines(chosen), rest])
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
+        typer.echo(f"{out}: {len(text.splitlines())} lines")
+
+
+def run_lines(scenario: Scenario) -> list[str]:
+    """Return the lines ``#! run`` and ``#! setting`` (SI units): comments to an engine only.
+
+    They say how the program runs the scenario: name, budget, and the initial knobs in SI.
+    """
+    setting = scenario.initial_setting()
+    return [
+        f"#! run name={scenario.name} interval_ps={scenario.monitor_interval_ps} "
+        f"intervals={scenario.intervals}",
+        "#! setting "
+        + " ".join(f"{row.name}={row.to_si(setting[row.name])!r}" for row in setting.table.rows),
+    ]
+
+
 def tuners(
     name: Annotated[str | None, typer.Argument(help="Show the arguments of this one.")] = None,
 ) -> None:
     """List the tuners, installed plug-ins included; with NAME, its arguments."""
-    from dcqcn_gym.core.errors import DcqcnGymError
     from dcqcn_gym.tuners import TUNERS
 
     if name is not None:

@@ -1,4 +1,4 @@
-"""``dcqcn-gym train`` and ``dcqcn-gym evaluate``."""
+"""``dcqcn-gym train`` and ``dcqcn-gym evaluate``: what is trained, and how it does."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from dcqcn_gym.commands.pretrain import pretrain
-from dcqcn_gym.commands.train_acc import train_acc
+from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -28,9 +28,11 @@ from dcqcn_gym.runs.options import (
 )
 
 if TYPE_CHECKING:
+    from dcqcn_gym.runs.log import Line
+    from dcqcn_gym.runs.loop import RunSpec
+    from dcqcn_gym.training.acc import AccSpec, Episode
     from dcqcn_gym.training.spec import TrainSpec
 
-__all__ = ["evaluate", "train"]
 
 ALGOS = "ppo, sac, td3 or dqn"
 TRAINED = ("policy", "acc", "acc-central", "pretrained")
@@ -78,8 +80,6 @@ def train(
     --tuner-arg file=OUT, networks of ACC as --tuner acc --tuner-arg file=OUT. For a pretrained
     setting OUT is a file, which pretrained-* tuners take as --tuner-arg file=OUT.
     """
-    from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-
     names = tuple(name.strip() for name in scenario.split(",") if name.strip())
     values = _pairs(algo_arg or [])
     if tuner == "policy":
@@ -106,8 +106,6 @@ def train(
 
 def _acc_values(given: dict[str, str]) -> dict[str, Any]:
     """Return the values of ACC's training that were given."""
-    from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
-
     kinds = {"weight": float, "decision_us": float, "updates": int}
     found: dict[str, Any] = {}
     for key, text in given.items():
@@ -123,7 +121,6 @@ def _acc_values(given: dict[str, str]) -> dict[str, Any]:
 
 
 def _train_policy(spec: TrainSpec, out: Path, checkpoint: int, force: bool, quiet: bool) -> None:
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.training.progress import open_train_viewer
     from dcqcn_gym.training.spec import TrainDir
     from dcqcn_gym.training.train import train as carry_out
@@ -159,14 +156,12 @@ def _train_policy(spec: TrainSpec, out: Path, checkpoint: int, force: bool, quie
 
 def _cut(begun: bool, force: bool) -> NoReturn:
     """End the command where Ctrl-C left no time to save."""
-    kept = f"{same_command(force)} goes on from the last checkpoint, if any"
-    typer.echo(f"interrupted; {kept if begun else 'nothing was written'}", err=True)
+    advice = f"{same_command(force)} goes on from the last checkpoint, if any"
+    typer.echo(f"interrupted; {advice if begun else 'nothing was written'}", err=True)
     raise typer.Exit(130)
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
-    from dcqcn_gym.core.errors import ConfigError, quote
-
     found: dict[str, str] = {}
     for text in texts:
         key, separator, value = text.partition("=")
@@ -199,14 +194,12 @@ def evaluate(
     """Compare trained policies with other tuners on fresh traffic, the same for all of them.
 
     A policy acts in every interval. Training never sees these seeds; --seed chooses others. Needs
-    no torch. Without OUT no logs are kept; the same command continues what is unfinished there.
+    no torch. Without OUT no logs are stored; the same command continues what is unfinished there.
     """
     from dcqcn_gym.benchmarks.study.evaluation import as_json as json_of
     from dcqcn_gym.benchmarks.study.evaluation import evaluation
     from dcqcn_gym.benchmarks.study.plan import produce
     from dcqcn_gym.benchmarks.study.tables import tables_of, write_study
-    from dcqcn_gym.core.errors import ConfigError
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import as_markdown, print_tables
 
@@ -218,11 +211,13 @@ def evaluate(
     study = evaluation(
         policy, names, others, seeds=seeds, intervals=intervals, seed=seed, backend=backend
     )
-    kept = "nothing is kept without --out" if out is None else f"the same command continues {out}"
+    advice = (
+        "nothing is stored without --out" if out is None else f"the same command continues {out}"
+    )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())) if out is None else out
         stack.enter_context(claim(folder, "study"))
-        stack.enter_context(interruptible(kept))
+        stack.enter_context(interruptible(advice))
         progress = stack.enter_context(open_progress())
         trials = produce(study, folder, jobs, progress)
         write_study(study, trials, folder)
@@ -234,3 +229,99 @@ def evaluate(
         typer.echo(as_markdown(tables), nl=False)
     else:
         print_tables(tables)
+
+
+def train_acc(spec: AccSpec, out: Path, *, force: bool, quiet: bool) -> None:
+    """Train the network of ACC's agents by double DQN, without torch.
+
+    Writes OUT/policy.npz and OUT/curve.csv, the learning curve, which is drawn too if the extra
+    report is installed.
+    """
+    from dcqcn_gym.training.acc import draw_curve, train
+    from dcqcn_gym.training.spec import TrainDir
+
+    directory = TrainDir(out)
+
+    def show(done: Episode) -> None:
+        if not quiet:
+            typer.echo(
+                f"{done.decisions:>7} decisions  epsilon {done.epsilon:.2f}  reward "
+                f"{done.reward:.4f}  utility {done.utility:.4f}  {done.scenario}",
+                err=True,
+            )
+
+    advice = f"{same_command(force)} continues {out}"
+    with claim(out, "train", force=force), interruptible(advice):
+        resume = directory.header.exists() and not force
+        train(spec, directory, resume=resume, force=force, watch=show)
+    draw_curve(out / "curve.csv", out / "curve.svg")
+    if not quiet:
+        tuner = "acc-central" if spec.central else "acc"
+        arguments = f"--tuner {tuner} --tuner-arg file={shlex.quote(str(out))}"
+        typer.echo(
+            f"run it with: dcqcn-gym tune --scenario {spec.scenarios[0]} {arguments}", err=True
+        )
+    typer.echo(directory.policy)
+
+
+def pretrain(
+    out: Path, scenario: str, tuner: str, seed: int, intervals: int, backend: str, force: bool
+) -> None:
+    """Search offline and write the setting found; `pretrained-*` tuners put it in force."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.runs.log import check_writable, read_run, write_atomically
+    from dcqcn_gym.runs.loop import RunSpec, run
+
+    if out.is_dir():
+        raise RunError(f"--out {out} is a directory; give a file")
+    if out.exists() and not force:
+        raise RunError(f"--out {out} exists; replace it with --force, or give another file")
+    if not out.absolute().parent.is_dir():
+        raise RunError(f"--out {out}: {out.absolute().parent} is not a directory")
+    check_writable(out)
+    spec = RunSpec(load_scenario(scenario), tuner, seed, intervals, backend)
+    spec.check()
+    with TemporaryDirectory() as folder, Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task(f"{tuner} on {scenario}", total=intervals)
+        log = Path(folder) / "run.jsonl"
+        run(spec, log, watch=lambda line, *_: progress.update(task, completed=line["i"] + 1))
+        end = read_run(log).end
+    if end is None or end["best_utility"] is None:
+        raise RunError(f"{scenario} sent nothing in {intervals} intervals, so nothing was found")
+    write_atomically(out, _toml(spec, end).encode())
+    typer.echo(out)
+
+
+def _toml(spec: RunSpec, end: Line) -> str:
+    import dcqcn_gym
+
+    if "cluster" in end["recommended"]:
+        raise ConfigError(
+            f"tuner {spec.tuner!r} recommended a setting per group of devices "
+            f"({', '.join(end['recommended'])}); a pretrained file holds one for all: give a tuner "
+            "that sets no groups apart"
+        )
+    table = spec.scenario.initial_setting().table
+    command = ["dcqcn-gym", "train", "--tuner", "pretrained", "--scenario", spec.scenario.name]
+    command += ["--algo", spec.tuner, "--seed", str(spec.seed), "--steps", str(spec.intervals)]
+    command += ["--out", "FILE"]
+    lines = [
+        f"# {shlex.join(command)}",
+        "# Knobs in NVIDIA's units, as the search recommended them; not edited by hand.",
+        "[search]",
+        f'scenario = "{spec.scenario.name}"',
+        f'tuner = "{spec.tuner}"',
+        f"seed = {spec.seed}",
+        f"intervals = {spec.intervals}",
+        f"line_rate_bps = {spec.scenario.line_rate_bps!r}",
+        f"best_utility = {end['best_utility']!r}",
+        f'version = "{dcqcn_gym.__version__}"',
+        f'scheme = "{table.scheme}"',
+        "",
+        "[setting]",
+        *(f"{name} = {value!r}" for name, value in end["recommended"].items()),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""``dcqcn-gym tune``: the main job."""
+"""``dcqcn-gym tune``: tune a scenario and judge what was found."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.commands.tune_options import (
-    IntervalsOption,
-    SafeOption,
-    TunerArgOption,
-    TunerOption,
-    safely,
-)
+from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError, quote
+from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -34,7 +29,20 @@ if TYPE_CHECKING:
     from dcqcn_gym.runs.loop import RunSpec
     from dcqcn_gym.runs.tuner_host import Hosting
 
-__all__ = ["tune", "tuner_arguments"]
+
+TunerOption = Annotated[str, typer.Option(help="A name from `dcqcn-gym tuners`, or path.py:Class.")]
+TunerArgOption = Annotated[
+    list[str] | None, typer.Option(metavar="K=V", help="Argument of the tuner; repeatable.")
+]
+IntervalsOption = Annotated[
+    int | None, typer.Option(min=1, help="Monitor intervals; default: the scenario's budget.")
+]
+SafeOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Put the tuner behind these limits, canary and abort rules (TOML)."
+    ),
+]
 
 
 def tune(
@@ -75,10 +83,8 @@ def tune(
     OUT/report.html. The same command continues what is unfinished in OUT.
     """
     from dcqcn_gym.commands.emit import emit as print_commands
-    from dcqcn_gym.core.errors import UnknownNameError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.hw.emit import WORDS
-    from dcqcn_gym.runs.claim import claim
     from dcqcn_gym.runs.log import RunDir
 
     if emit is not None and emit not in WORDS:
@@ -121,7 +127,6 @@ def _spec(
     deadline: float | None,
     safe: Path | None,
 ) -> RunSpec:
-    from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.backends import make_backend
     from dcqcn_gym.runs.loop import RunSpec
     from dcqcn_gym.runs.tuner_host import Hosting
@@ -141,7 +146,6 @@ def tuner_arguments(
     tuner: str, arguments: list[str], hosting: Hosting | None = None
 ) -> dict[str, Any]:
     """Return the settings of a tuner from ``K=V`` texts; raise ConfigError for a wrong one."""
-    from dcqcn_gym.core.errors import ConfigError, quote
     from dcqcn_gym.runs.tuner_host import Hosting, described
     from dcqcn_gym.tuners.base import parse_argument
 
@@ -150,6 +154,18 @@ def tuner_arguments(
         twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
         raise ConfigError(f"--tuner-arg {quote(twice)} is given twice; expected every one once")
     return described(tuner, given, hosting or Hosting())
+
+
+def safely(tuner: str, values: dict[str, Any], file: Path | None) -> tuple[str, dict[str, Any]]:
+    """Return tuner and arguments as they run: behind ``safe`` with the limits of a file, if any.
+
+    Raises ConfigError, which begins with the file, for what it must not hold.
+    """
+    if file is None:
+        return tuner, values
+    from dcqcn_gym.tuners.safe_settings import safe_arguments
+
+    return "safe", safe_arguments(file, tuner, values)
 
 
 def _session(
@@ -180,7 +196,6 @@ def _session(
 
 
 def _report(out: Path) -> Path | None:
-    from dcqcn_gym.core.errors import MissingExtraError
     from dcqcn_gym.report import build_report
 
     try:

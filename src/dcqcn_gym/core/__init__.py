@@ -1,3 +1,1 @@
-"""What everything stands on: knobs, spaces, interval reports, utility, errors."""
-
-__all__: list[str] = []
+"""Shared by all packages: knobs, spaces, interval reports, utility, errors."""

@@ -13,8 +13,6 @@ from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
 from dcqcn_gym.core.groups import Devices, DeviceSetting, members
 from dcqcn_gym.core.knobs import KnobTable, Setting
 
-__all__ = ["KINDS", "Agent", "AgentSpec", "agents_of", "joint_setting"]
-
 KINDS = ("switch", "port", "nic")
 
 AgentSpec: TypeAlias = str | Sequence[str] | Mapping[str, str | Sequence[str]]

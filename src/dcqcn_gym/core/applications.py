@@ -1,4 +1,4 @@
-"""What the applications of a scenario got done: IOPS, iterations/s, time of the job.
+"""Figures of applications: IOPS, iterations/s, and the time of the job.
 
 An *operation* is an IO of storage, an iteration of training with a parameter server, or a round
 of a collective. All follow from the finished flows, so every backend gives them: an operation is
@@ -15,15 +15,6 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.interval import FinishedFlows
-
-__all__ = [
-    "UNITS",
-    "Application",
-    "ApplicationTracker",
-    "Done",
-    "Tally",
-    "summary_of_applications",
-]
 
 UNITS: Mapping[str, str] = {"storage": "IOPS", "parameter-server": "iterations/s"}
 """What the operations per second of a kind are called; those of collectives: rounds/s."""

@@ -17,8 +17,6 @@ from dcqcn_gym.core.interval import (
     IntervalReport,
 )
 
-__all__ = ["Cluster", "part_of", "sizes_of"]
-
 ELEPHANT_BYTES = 1_000_000
 """tau of PARALEON (ICNP'24): what makes an elephant."""
 

@@ -16,15 +16,6 @@ import numpy as np
 from dcqcn_gym.core.interval import FinishedFlows, LiveFlows
 from dcqcn_gym.core.sums import count
 
-__all__ = [
-    "BUS_FACTORS",
-    "Collective",
-    "CollectiveRound",
-    "RoundTracker",
-    "no_round",
-    "summary_of_rounds",
-]
-
 BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
     "all-reduce": lambda n: 2 * (n - 1) / n,
     "reduce-scatter": lambda n: (n - 1) / n,

@@ -1,4 +1,4 @@
-"""Confidence intervals of a mean: the same numbers whatever else is installed.
+"""Confidence intervals of a mean, without scipy: the same numbers on every installation.
 
 Student's t for few values, the BCa bootstrap for many; the tests hold both to scipy's.
 """
@@ -9,11 +9,8 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["bca_interval", "student_interval", "student_quantile"]
-
-FloatArray = npt.NDArray[np.float64]
+from dcqcn_gym.core.interval import FloatArray
 
 RESAMPLES = 9999
 _NORMAL = NormalDist()

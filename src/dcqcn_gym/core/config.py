@@ -1,4 +1,4 @@
-"""Configuration files: frozen strict models, TOML in, one clear sentence out when it is wrong.
+"""Configuration files: TOML into frozen, strict models, with one sentence for a mistake.
 
 Every file a person writes is read through :func:`load_toml` into a subclass of
 :class:`StrictModel`. An error names the file, the key, the value and what was expected.
@@ -27,19 +27,6 @@ from pydantic_core import ErrorDetails, PydanticSerializationError
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.core.files import MOST_BYTES, parse_json, read_text
 from dcqcn_gym.core.toml_text import parse_toml
-
-__all__ = [
-    "CONFIGS",
-    "ShortDumpModel",
-    "StrictModel",
-    "describe",
-    "export_schemas",
-    "json_object",
-    "load_json",
-    "load_toml",
-    "read_toml",
-    "validate",
-]
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -7,25 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "DEBUG_VARIABLE",
-    "BackendError",
-    "ConfigError",
-    "DcqcnGymError",
-    "DeviceError",
-    "MissingExtraError",
-    "MonitorError",
-    "RunError",
-    "StateError",
-    "TunerError",
-    "UnknownNameError",
-    "did_you_mean",
-    "in_one_line",
-    "line_in",
-    "printable",
-    "quote",
-]
-
 DEBUG_VARIABLE = "DCQCN_GYM_DEBUG"
 """Environment variable that ``--debug`` sets: tracebacks are shown, in worker processes too."""
 

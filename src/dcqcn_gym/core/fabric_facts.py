@@ -1,10 +1,8 @@
-"""Facts of a fabric that stand before any traffic does: what a rule for settings may look at."""
+"""What is known of a fabric before any traffic: the inputs of the rule for settings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-__all__ = ["FabricFacts"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reading what others wrote: ordinary files of a sensible size, and JSON without surprises."""
+"""Read files of others safely: ordinary files of a bounded size, and strict JSON."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dcqcn_gym.core.errors import ConfigError, quote
-
-__all__ = ["MOST_BYTES", "other_kind", "parse_json", "read_file", "read_text"]
 
 MOST_BYTES = 2**30
 """Larger files are refused: 1 GiB, a flow list of about 40 million lines."""

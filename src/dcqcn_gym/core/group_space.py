@@ -1,4 +1,4 @@
-"""The action space of a setting per group: the boxes of the groups, one after the other."""
+"""The action space of a setting per group: the groups' boxes, one after the other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from dcqcn_gym.core.groups import TIERS, Devices, DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
-
-__all__ = ["GroupSpace", "tiers_of"]
 
 
 def tiers_of(devices: Devices) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A setting per group of devices: what it is, which groups a network has, who gets which values.
+"""A setting per group of devices: the groups of a network, and the values of each device.
 
 A tuner proposes one, the log and ``best.json`` hold it, a backend puts it in force: this is its one
 definition.
@@ -17,18 +17,6 @@ from dcqcn_gym.core.errors import QUOTED, ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.core.scheme_tables import table_of
-
-__all__ = [
-    "DeviceSetting",
-    "Devices",
-    "by_group",
-    "check_group_names",
-    "cluster_setting",
-    "members",
-    "resolve",
-    "same_everywhere",
-    "setting_of",
-]
 
 DeviceSetting: TypeAlias = Setting | Mapping[str, Setting]
 """One setting for every device, or a setting per group: ``"cluster"`` (required), then any of

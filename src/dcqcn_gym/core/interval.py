@@ -1,4 +1,4 @@
-"""What one monitor interval reports: frozen dataclasses of arrays, the contract of all backends.
+"""The report of one monitor interval: frozen dataclasses of arrays that every backend returns.
 
 Times are integer picoseconds, sizes integer bytes. An interval is ``[start_ps, end_ps)``.
 Nodes are numbered hosts first (``0..n_hosts-1``), then switches; a *port* is one egress side of a
@@ -12,31 +12,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
-__all__ = [
-    "FSD_BINS",
-    "REPORT_FIELDS",
-    "FinishedFlows",
-    "FlowSizeDistribution",
-    "IntervalReport",
-    "LiveFlows",
-    "ReportField",
-    "check_unknown",
-    "fields_shown",
-    "report_with",
-]
-
 FSD_BINS = 16
 """log2 bins of bytes sent so far: below 2 KiB, 2-4 KiB, ..., 16-32 MiB, 32 MiB and above."""
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+Observation: TypeAlias = npt.NDArray[np.float32]
+"""What an environment shows and a tuner is given: the slots of
+:func:`dcqcn_gym.envs.observation.layout`, each within its documented bounds."""
 
 
 def _ints() -> IntArray:

@@ -8,8 +8,6 @@ from typing import TypeVar
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import KNOBS, Knob
 
-__all__ = ["by_knob_name", "knob_name"]
-
 T = TypeVar("T")
 
 

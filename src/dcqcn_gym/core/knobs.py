@@ -1,4 +1,4 @@
-"""THE knob table: every knob of a scheme and of the switches, with units, ranges and names.
+"""The knob table: every knob of a scheme and of the switches, with units, ranges and names.
 
 The rows stand once, beside the model that gives them their meaning: those of a scheme's NIC in
 ``engine/model/schemes``, those of a switch in ``engine/model/ecn_knobs.hpp``. The build exports
@@ -20,32 +20,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
-from dcqcn_gym.core.knob_groups import Group
-
-__all__ = [
-    "DCQCN",
-    "ECN_KNOBS",
-    "KNOBS",
-    "NIC_KNOBS",
-    "OPTIONAL_ROWS",
-    "REFERENCE_RATE_BPS",
-    "TUNED_KNOBS",
-    "Knob",
-    "KnobTable",
-    "Setting",
-    "dcqcn_paper_setting",
-    "default_setting",
-    "expert_setting",
-    "knob",
-    "knob_table",
-    "schemes",
-    "setting_with",
-]
 
 REFERENCE_RATE_BPS = 100e9
 """Line rate at which ECN defaults and ranges are stated; they scale with the line rate."""
 
 Scaling = Literal["none", "rate", "line_fraction"]
+Group = Literal["rp_increase", "rp_decrease", "rp_alpha", "np", "ecn", "pfc"]
+
+GROUP_TITLES: Mapping[Group, str] = {
+    "rp_increase": "NIC: rate increase",
+    "rp_decrease": "NIC: rate decrease",
+    "rp_alpha": "NIC: alpha",
+    "np": "NIC: notification point",
+    "ecn": "Switch: ECN marking",
+    "pfc": "Switch: PFC",
+}
+"""A heading for every group, in the order of the table."""
 
 
 @dataclass(frozen=True)
@@ -291,8 +281,8 @@ class Setting(Mapping[str, float]):
             got = len(values) if isinstance(values, tuple) else type(values).__name__
             raise ConfigError(f"a setting has {len(rows)} values, one per knob; got {got}")
         if not all(map(Knob.holds, rows, values)):
-            held = tuple(map(_held, rows, values))
-            object.__setattr__(self, "numbers", held)
+            numbers = tuple(map(_on_device, rows, values))
+            object.__setattr__(self, "numbers", numbers)
 
     def __getitem__(self, name: str) -> float:
         return self.numbers[self.table.index[name]]
@@ -342,7 +332,7 @@ class Setting(Mapping[str, float]):
         return self
 
 
-def _held(row: Knob, value: object) -> float:
+def _on_device(row: Knob, value: object) -> float:
     number = _number(row.name, value)
     return float(round(number)) if row.integer and math.isfinite(number) else number
 

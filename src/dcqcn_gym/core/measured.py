@@ -16,13 +16,10 @@ import numpy as np
 from dcqcn_gym.core.applications import Done
 from dcqcn_gym.core.collectives import CollectiveRound
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.core.observation import Observation
+from dcqcn_gym.core.interval import IntervalReport, Observation
 from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import IDLE_TERMS, Rules, Terms, device_pause_ps, judge
-
-__all__ = ["Figures", "Interval", "figures_of", "mean_terms", "measure"]
 
 
 @dataclass(frozen=True)

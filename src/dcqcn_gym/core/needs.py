@@ -7,8 +7,6 @@ from collections.abc import Collection, Mapping
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
 from dcqcn_gym.core.interval import REPORT_FIELDS, check_unknown
 
-__all__ = ["NEEDS", "check_figures", "check_needs"]
-
 NEEDS: Mapping[str, str] = {
     "fsd": "the flow-size distribution of the interval",
     "per_switch": "queue and ECN figures of every switch port",

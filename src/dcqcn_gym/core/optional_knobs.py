@@ -11,8 +11,6 @@ from functools import cache
 
 from dcqcn_gym.core.knobs import OPTIONAL_ROWS, Knob, KnobTable, Setting
 
-__all__ = ["OPTIONAL_KNOBS", "keeping_optional", "with_optional"]
-
 OPTIONAL_KNOBS: Mapping[str, Knob] = {row.name: row for row in OPTIONAL_ROWS}
 """Every optional row by its name."""
 

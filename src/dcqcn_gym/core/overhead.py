@@ -18,18 +18,6 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, NIC_KNOBS, KnobTable
 from dcqcn_gym.core.sums import count
 
-__all__ = [
-    "ECN_DISPATCH",
-    "NIC_DISPATCH",
-    "PORT_RECORD",
-    "PUBLISHED",
-    "RNIC_RECORD",
-    "SWITCH_HEADER",
-    "Published",
-    "WireCost",
-    "wire_cost",
-]
-
 RNIC_RECORD = struct.Struct("<3f")
 """RNIC to controller: bytes sent, mean base RTT / RTT, paused time."""
 SWITCH_HEADER = struct.Struct("<2I")

@@ -1,4 +1,4 @@
-"""Packed files (gzip): the same bytes for the same data, and no more unpacked than was expected."""
+"""Gzip files: reproducible bytes when written, a bounded size when read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import read_file, read_text
-
-__all__ = ["MOST_BYTES", "PACKED", "pack", "read_packed", "unpacked"]
 
 PACKED = ".gz"
 """What a packed file's name ends with."""

@@ -1,4 +1,4 @@
-"""What agents see: figures of their ports, with fixed scales, and what they are worth.
+"""Observations and rewards of agents, from the figures of their ports, on fixed scales.
 
 Per interval and agent, from the per-port part of a report: how long the queue is, how much was
 sent, how much of that was marked, how long the port was paused. A report always gives the same
@@ -15,8 +15,6 @@ import numpy.typing as npt
 from dcqcn_gym.core.agents import Agent
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray, IntervalReport
-
-__all__ = ["FIGURES", "Past", "PortView", "queue_score"]
 
 FIGURES = ("queue", "sent", "marked", "paused")
 """Figures of an agent in the order of their columns.

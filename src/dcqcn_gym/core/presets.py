@@ -20,8 +20,6 @@ from dcqcn_gym.core.knobs import (
     setting_with,
 )
 
-__all__ = ["PRESETS", "dcqcn_static_setting"]
-
 Preset: TypeAlias = Callable[[float, KnobTable], Setting]
 
 _QUARTERED_UP_TO_BPS = 10e9

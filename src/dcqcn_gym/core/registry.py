@@ -24,8 +24,6 @@ from dcqcn_gym.core.errors import (
 )
 from dcqcn_gym.core.files import read_file
 
-__all__ = ["Registry", "is_file"]
-
 T = TypeVar("T")
 
 

@@ -9,8 +9,6 @@ from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.knobs import Knob, KnobTable, knob_table, schemes
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, with_optional
 
-__all__ = ["named_table", "table_of", "table_of_schemes"]
-
 
 def table_of_schemes(names: Sequence[str]) -> KnobTable:
     """Return the table of a network whose NICs run these schemes.

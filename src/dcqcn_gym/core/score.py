@@ -1,4 +1,4 @@
-"""The score S: how much shorter flows take than under the default, large flows not forgotten.
+"""The score S: how much lower slowdowns are than under the default, in every class of sizes.
 
 PARALEON's utility and the slowdown of *finished* flows can both be raised by starving elephants:
 what never finishes is in neither. So the score counts every flow that started in the window, one
@@ -15,25 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dcqcn_gym.core.interval import FloatArray, IntArray
 from dcqcn_gym.core.statistics import slowdowns, statistic
 
-__all__ = [
-    "CLASSES",
-    "GUARD",
-    "ClassFigures",
-    "FlowClass",
-    "Flows",
-    "class_figures",
-    "class_score",
-    "flow_score",
-    "geometric_ratio",
-    "round_score",
-    "score",
-    "window_flows",
-]
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 GUARD = 0.2
@@ -126,13 +110,6 @@ def class_figures(flows: Flows) -> list[ClassFigures]:
         found = ClassFigures(flow_class, int(chosen.size), statistic(chosen), statistic(chosen, 99))
         rows.append(found)
     return rows
-
-
-def flow_score(
-    ours: Flows, default: Flows, weights: Sequence[float] = (1.0,) * len(CLASSES)
-) -> float | None:
-    """Return :func:`class_score` of the classes of two runs' flows."""
-    return class_score(class_figures(ours), class_figures(default), weights)
 
 
 def class_score(

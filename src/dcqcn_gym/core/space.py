@@ -16,11 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import DCQCN, REFERENCE_RATE_BPS, Knob, KnobTable, Setting
-
-__all__ = ["KnobSpace", "bounded_threshold"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

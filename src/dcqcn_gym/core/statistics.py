@@ -1,4 +1,4 @@
-"""Statistics of results: slowdown percentiles by flow size, intervals over seeds, paired gains.
+"""Statistics of results: slowdowns by flow size, intervals over seeds, paired gains, ranks.
 
 A *slowdown* is a flow completion time divided by the time that the same flow takes in an idle
 network, so it is at least 1. Everything here is a pure function of its arguments.
@@ -11,32 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.core.confidence import bca_interval, student_interval
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
-
-__all__ = [
-    "ALL_SIZES",
-    "BOOTSTRAP_FROM",
-    "PAPER_BINS",
-    "SIZE_BINS",
-    "STATISTICS",
-    "Estimate",
-    "SizeBin",
-    "SlowdownCounter",
-    "SlowdownRow",
-    "estimate",
-    "paired_change",
-    "paper_bins",
-    "slowdown_by_seed",
-    "slowdown_by_size",
-    "slowdowns",
-    "statistic",
-]
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
+from dcqcn_gym.core.interval import FloatArray, IntArray
 
 BOOTSTRAP_FROM = 20
 """Fewer values than this get Student's t interval: on 5 normal values a 95 % BCa bootstrap
@@ -291,3 +269,61 @@ def _expm1(value: float) -> float:
         return math.expm1(value)
     except OverflowError:
         return math.inf
+
+
+LONG_FLOW_BYTES = 1_000_000
+"""Flows of this size or more count: smaller ones end before rates are shared."""
+
+
+@dataclass
+class Fairness:
+    """Sums of the rates (size / completion time) of finished long flows, in constant memory."""
+
+    flows: int = 0
+    rates: float = 0.0
+    squares: float = 0.0
+
+    def add(self, size_bytes: IntArray, fct_ps: IntArray) -> None:
+        """Count some finished flows."""
+        long = size_bytes >= LONG_FLOW_BYTES
+        rates = size_bytes[long] / fct_ps[long]
+        self.flows += int(rates.size)
+        self.rates += float(np.sum(rates))
+        self.squares += float(np.sum(rates * rates))
+
+    @property
+    def index(self) -> float:
+        """(sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has all; NaN without any.
+
+        Jain, Chiu and Hawe, "A Quantitative Measure of Fairness" (DEC-TR-301, 1984).
+        """
+        return self.rates**2 / (self.flows * self.squares) if self.flows else math.nan
+
+
+def fairness_of(size_bytes: IntArray, fct_ps: IntArray) -> float:
+    """Return the index of these flows."""
+    fairness = Fairness()
+    fairness.add(size_bytes, fct_ps)
+    return fairness.index
+
+
+def places(values: Sequence[float]) -> list[int]:
+    """Return the place of every value, 1 for the largest; equal ones share the better place."""
+    return [1 + len([other for other in values if other > value]) for value in values]
+
+
+def _mean_ranks(values: Sequence[float]) -> FloatArray:
+    """Return the rank of every value, the first for the largest; equal ones share their mean."""
+    equal = np.array([values.count(value) for value in values])
+    return np.array(places(values)) + (equal - 1) / 2
+
+
+def rank_agreement(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return Spearman's rank correlation of two lists of figures, -1..1; 1 if one is all equal.
+
+    Equal figures share the mean of their ranks, as Spearman has it.
+    """
+    ranks = [_mean_ranks(values) for values in (one, other)]
+    spread = [r - r.mean() for r in ranks]
+    scale = float(np.sqrt((spread[0] ** 2).sum() * (spread[1] ** 2).sum()))
+    return 1.0 if scale == 0.0 else float((spread[0] * spread[1]).sum()) / scale

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-__all__ = ["count", "mean", "total"]
-
 
 def total(values: Iterable[float]) -> float:
     """Return the plain sum from left to right; 0.0 without values."""

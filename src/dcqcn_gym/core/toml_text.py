@@ -1,4 +1,4 @@
-"""TOML texts: parsed, with one sentence for whatever is wrong with them, and written."""
+"""Parse TOML, with one sentence for a mistake, and write it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-__all__ = ["parse_toml", "toml_text"]
 
 DEEPEST = 32
 """Tables and arrays inside each other; ours need 4."""

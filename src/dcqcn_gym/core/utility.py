@@ -11,29 +11,12 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
+from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import FloatArray, IntervalReport
-
-__all__ = [
-    "IDLE_TERMS",
-    "IDLE_UTILITY",
-    "UNKNOWN_TERM",
-    "Judgement",
-    "PfcOver",
-    "RttBase",
-    "Rules",
-    "Terms",
-    "Weights",
-    "device_pause_ps",
-    "is_idle",
-    "judge",
-    "o_pfc",
-    "o_rtt",
-    "o_tp",
-    "terms",
-    "utility",
-]
 
 IDLE_UTILITY = 1.0
 """Utility of an interval without traffic: finishing early never costs reward."""
@@ -54,27 +37,26 @@ class Terms:
     """O_PFC: 1 - share of the interval that devices spent paused."""
 
 
-class Weights(Protocol):
-    """Anything with the three weights of eq. 1 (a scenario's ``weights``)."""
+class UtilityWeights(StrictModel):
+    """Weights of throughput, round trip and pause in the utility (PARALEON eq. 1); sum 1."""
 
-    @property
-    def tp(self) -> float:
-        """Weight of the throughput term."""
+    tp: float = Field(ge=0, le=1)
+    rtt: float = Field(ge=0, le=1)
+    pfc: float = Field(ge=0, le=1)
 
-    @property
-    def rtt(self) -> float:
-        """Weight of the round-trip-time term."""
-
-    @property
-    def pfc(self) -> float:
-        """Weight of the pause term."""
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        total = self.tp + self.rtt + self.pfc
+        if abs(total - 1.0) > 1e-9:
+            raise ConfigError(f"tp + rtt + pfc = {total:g}; expected weights that add up to 1")
+        return self
 
 
 class Rules(Protocol):
     """What an interval is judged by; every scenario holds it."""
 
     @property
-    def weights(self) -> Weights:
+    def weights(self) -> UtilityWeights:
         """The weights of eq. 1."""
 
     @property
@@ -200,7 +182,7 @@ def terms(
     )
 
 
-def utility(value: Terms, weights: Weights) -> float:
+def utility(value: Terms, weights: UtilityWeights) -> float:
     """Return ``w_TP * O_TP + w_RTT * O_RTT + w_PFC * O_PFC`` (PARALEON eq. 1).
 
     Raises :class:`ConfigError` if a term is not a finite number in 0..1, which only a broken

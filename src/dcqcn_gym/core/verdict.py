@@ -1,4 +1,4 @@
-"""The verdict: what a setting gains over the default, what it costs, whether to deploy it.
+"""The verdict: gains over the default, costs, and whether to deploy a setting.
 
 Everything is judged on fresh traffic, seed by seed against the default's run on the same traffic.
 The words follow from rules alone; docs/verdict.md publishes rules and limits.
@@ -25,23 +25,6 @@ from dcqcn_gym.core.score import (
     score,
 )
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
-
-__all__ = [
-    "FEWEST_FLOWS",
-    "LIMITS",
-    "Change",
-    "Flag",
-    "Measured",
-    "Summary",
-    "Verdict",
-    "changes",
-    "flags",
-    "pooled",
-    "scores",
-    "scores_by_seed",
-    "summary",
-    "verdict",
-]
 
 State = Literal["up", "open", "clear", "few"]
 """up: harm beyond the limit is shown; open: it is not ruled out; clear: it is; few: no evidence."""

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from dcqcn_gym.core.fairness import fairness_of
 from dcqcn_gym.core.statistics import (
     ALL_SIZES,
     PAPER_BINS,
     SizeBin,
     SlowdownRow,
     estimate,
+    fairness_of,
     paper_bins,
     slowdown_by_size,
     statistic,

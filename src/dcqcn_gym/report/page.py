@@ -12,9 +12,9 @@ import numpy as np
 from markupsafe import Markup
 
 from dcqcn_gym.core.errors import DcqcnGymError
-from dcqcn_gym.core.knob_groups import GROUP_TITLES
 from dcqcn_gym.core.knobs import (
     DCQCN,
+    GROUP_TITLES,
     REFERENCE_RATE_BPS,
     Knob,
     KnobTable,

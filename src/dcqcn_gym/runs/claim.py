@@ -30,7 +30,7 @@ OWNERS = {
     "study.json": ("study", "a study"),
     "sweep.json": ("sweep", "a sweep"),
     "leaderboard.json": ("bench run", "a leaderboard"),
-    "monitor.html": ("bench monitor", "a benchmark of monitors"),
+    "monitor.html": ("benchmarks monitor", "a benchmark of monitors"),
 }
 """The file by which a folder shows whose it is: that command, and what it is called."""
 

@@ -1,4 +1,4 @@
-"""What a simulation costs on this machine, a simulator in a process of its own included."""
+"""CPU time, wall time and memory of a simulation, child processes included."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import resource
 import sys
 import time
 from dataclasses import dataclass
-
-__all__ = ["Clock", "Spent"]
 
 _WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 

@@ -1,7 +1,7 @@
-"""One setting against another on the same traffic: what ``simulate --against`` prints and draws.
+"""Compare two settings on the same traffic: what ``simulate --against`` prints and draws.
 
 The other setting runs first, into a folder that is thrown away; only its summary and its intervals
-are kept. One pair of runs is one draw of traffic: it says what happened here, not how sure that is.
+are read. One pair of runs is one draw of traffic: it says what happened here, not how sure that is.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from dcqcn_gym.report.figures import Line, lines_figure
 from dcqcn_gym.runs.rows import reference_settings
 from dcqcn_gym.runs.table import MISSING, Table, number
 from dcqcn_gym.simulate.run import simulate
-
-__all__ = ["AGAINST", "Against", "other_setting", "run_against"]
 
 AGAINST: Mapping[str, Callable[[Scenario], Setting]] = {
     "default": lambda scenario: reference_settings(scenario)["default"],

@@ -11,8 +11,6 @@ from typing import TextIO
 
 from dcqcn_gym.core.errors import RunError
 
-__all__ = ["ResultFiles"]
-
 
 class ResultFiles:
     """A context in which a directory's files are written; left early, it leaves nothing behind.

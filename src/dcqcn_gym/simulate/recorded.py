@@ -1,4 +1,4 @@
-"""What another program simulated: the raw interval reports in a folder, and how they came about.
+"""Read the run of another program: its interval reports, setting, seed and cost.
 
 The program ``dcqcn-ns3`` writes ``reports.jsonl``, one report a line as
 :func:`~dcqcn_gym.envs.backends.report_dict.write_reports` has it, and ``run.json``: scenario, seed,
@@ -25,8 +25,6 @@ from dcqcn_gym.core.knobs import KnobTable, Setting
 from dcqcn_gym.envs.backends.report_dict import read_reports
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.simulate.clock import Spent
-
-__all__ = ["RecordedRun", "read_recorded"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Simulates one setting without a tuner and writes what happened, flow by flow.
+"""Simulate one setting without a tuner and write what happened, flow by flow.
 
 The files appear under their names only when everything is written: an error, a full disk or
 Ctrl-C leaves nothing half-made. Memory does not grow with simulated time.
@@ -37,8 +37,6 @@ from dcqcn_gym.simulate.picture import draw
 from dcqcn_gym.simulate.totals import EveryFlow, Totals
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
 from dcqcn_gym.simulate.tracer import Tracer
-
-__all__ = ["FILES", "Extras", "check_out", "parse_assignments", "simulate", "with_flows"]
 
 FILES = ("flows.csv", "intervals.csv", "timing.json", "summary.json")
 """What a simulation always writes; ``summary.json`` appears last."""
@@ -224,10 +222,10 @@ def check_out(out: Path, force: bool) -> None:
     check_place(out)
     if (out / "run.jsonl").exists():
         raise RunError(f"--out {out} holds a tuning run; give another directory")
-    held = [name for name in FILES if (out / name).exists()]
-    if held and not force:
+    present = [name for name in FILES if (out / name).exists()]
+    if present and not force:
         raise RunError(
-            f"--out {out} already holds results ({held[0]}); replace them with --force, "
+            f"--out {out} already holds results ({present[0]}); replace them with --force, "
             "or give another directory"
         )
 

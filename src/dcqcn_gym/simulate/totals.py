@@ -10,15 +10,12 @@ import numpy as np
 
 from dcqcn_gym.core.applications import ApplicationTracker, Tally
 from dcqcn_gym.core.collectives import RoundTracker
-from dcqcn_gym.core.fairness import Fairness
 from dcqcn_gym.core.interval import IntervalReport, fields_shown
 from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.core.score import GUARD
-from dcqcn_gym.core.statistics import ALL_SIZES, SlowdownCounter, slowdowns
+from dcqcn_gym.core.statistics import ALL_SIZES, Fairness, SlowdownCounter, slowdowns
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import live_flows_of
-
-__all__ = ["EveryFlow", "Totals"]
 
 COUNTED = tuple(fields_shown("sum"))
 """Figures of reports that a summary has as sums over all intervals."""

@@ -1,4 +1,4 @@
-"""What a trace is to show: queues, rates and pauses of chosen ports, rates of chosen flows.
+"""The options of a trace: quantities, period, ports and flows.
 
 The network is looked into at every multiple of a period (:mod:`dcqcn_gym.simulate.tracer`);
 nothing that is simulated changes.
@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameError, quote
-from dcqcn_gym.envs.scenario.topology import Fabric
-
-__all__ = ["QUANTITIES", "TRACE_FILES", "PortName", "Trace", "need_pyarrow", "parse_trace"]
+from dcqcn_gym.envs.scenario.fabric import Fabric
 
 QUANTITIES = ("queue", "rate", "pause")
 EVENTS = "rp"
@@ -122,11 +120,7 @@ def _time_ps(text: str) -> int:
 
 def port_names(net: Fabric) -> list[PortName]:
     """Return every egress port in the order of reports: node by node, links in their order."""
-    peers: list[list[int]] = [[] for _ in range(net.n_nodes)]
-    for link in net.links:
-        peers[link.a].append(link.b)
-        peers[link.b].append(link.a)
-    rows = [(node, i, peer) for node, ends in enumerate(peers) for i, peer in enumerate(ends)]
+    rows = [(node, i, peer) for node, ends in enumerate(net.peers) for i, peer in enumerate(ends)]
     return [PortName(number, *row) for number, row in enumerate(rows)]
 
 

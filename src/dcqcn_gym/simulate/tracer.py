@@ -1,4 +1,4 @@
-"""Looks into a running simulation and writes what a trace wants: tables, and bins for the plot."""
+"""Sample a running simulation and write the tables of a trace."""
 
 from __future__ import annotations
 
@@ -12,18 +12,9 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import Eventful, Watchable
-from dcqcn_gym.simulate.bins import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulate.files import ResultFiles
+from dcqcn_gym.simulate.picture import Binned, CompletionBins, FlowLines
 from dcqcn_gym.simulate.trace import Trace, need_pyarrow
-
-__all__ = [
-    "COMPLETION_COLUMNS",
-    "SENDING_COLUMNS",
-    "TOTAL_COLUMNS",
-    "Completions",
-    "Sending",
-    "Tracer",
-]
 
 SENDING_COLUMNS = ("time_ns", "src", "dst", "ordinal", "workload", "sending_bps")
 TOTAL_COLUMNS = ("time_ns", "sending_bps")

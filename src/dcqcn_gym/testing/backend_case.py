@@ -21,8 +21,6 @@ from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.observation import observe
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
-__all__ = ["BackendCase", "check_report"]
-
 
 class BackendCase:
     """Base class of backend tests; supply :meth:`new_backend`, and a scenario if you like."""

@@ -9,8 +9,6 @@ from dcqcn_gym.core.knobs import DCQCN
 from dcqcn_gym.hw.device_units import on_devices
 from dcqcn_gym.hw.drivers import Driver, Targets
 
-__all__ = ["DriverCase"]
-
 
 class DriverCase:
     """Base class of driver tests; supply :meth:`new_driver` and :meth:`targets`."""
@@ -65,11 +63,11 @@ class DriverCase:
         assert set(driver.read_back(after)) == set(after)
         driver.apply(after)
         assert driver.read_back(after) == {}
-        held = driver.setting()
+        setting = driver.setting()
         for port, knobs in self.targets().items():
             for name, value in on_devices(knobs).items():
-                for own in held if not port and driver.kind == "switch" else [port]:
-                    assert held[own][name] == value
+                for own in setting if not port and driver.kind == "switch" else [port]:
+                    assert setting[own][name] == value
         assert driver.stage(self.targets()) == {}
 
     def test_revert_restores_every_place(self, driver: Driver) -> None:

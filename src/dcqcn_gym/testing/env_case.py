@@ -16,8 +16,6 @@ from pydantic import TypeAdapter
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.info import PlainInfo, plain_info
 
-__all__ = ["EnvCase", "rollout_hash"]
-
 Env = gymnasium.Env[Any, Any]
 
 

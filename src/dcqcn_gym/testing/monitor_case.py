@@ -27,8 +27,6 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import RunSpec, run
 
-__all__ = ["MonitorCase", "made_up_logs"]
-
 MS = 1_000_000_000
 SWITCHES = 3
 

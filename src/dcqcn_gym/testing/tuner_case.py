@@ -31,8 +31,6 @@ from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.tuners import TUNERS, Tuner, TunerSettings, make_tuner
 
-__all__ = ["TunerCase"]
-
 
 class TunerCase:
     """What every tuner promises; ``arguments`` are its ``--tuner-arg`` values.

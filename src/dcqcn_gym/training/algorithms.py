@@ -14,8 +14,6 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, did_you_mean, quote
 from dcqcn_gym.training.extra import need_sb3
 
-__all__ = ["ALGORITHMS", "algorithm_class", "hyperparameters", "is_discrete", "make_model"]
-
 Number = int | float
 
 HIDDEN = (64, 64)

@@ -15,8 +15,6 @@ from dcqcn_gym.envs.wrappers import ladder
 from dcqcn_gym.training.algorithms import is_discrete
 from dcqcn_gym.tuners.policy import Policy, PolicyMeta
 
-__all__ = ["export_policy"]
-
 
 def export_policy(
     model: Any, algo: str, space: KnobSpace, scenarios: Sequence[str], command: str

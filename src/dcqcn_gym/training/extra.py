@@ -6,8 +6,6 @@ import importlib.util
 
 from dcqcn_gym.core.errors import MissingExtraError
 
-__all__ = ["have_tensorboard", "need_sb3"]
-
 
 def need_sb3(what: str) -> None:
     """Raise MissingExtraError if Stable-Baselines3 cannot be imported; ``what`` asks for it."""

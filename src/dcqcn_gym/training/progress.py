@@ -8,20 +8,18 @@ from contextlib import contextmanager
 
 from dcqcn_gym.runs.progress import Meter, open_meter
 
-__all__ = ["SilentViewer", "open_train_viewer"]
-
 LINES = 20
 """Plain lines in a whole training."""
 
 
 class SilentViewer:
-    """Shows nothing."""
+    """What a training calls to be shown; this one shows nothing."""
 
     def begin(self, done: int, notes: list[str]) -> None:
-        """Ignore the start."""
+        """Training starts, or goes on after ``done`` steps."""
 
     def step(self, done: int, utility: float) -> None:
-        """Ignore the step."""
+        """So many steps are done; ``utility`` is the mean over the last of them."""
 
 
 class _MeterViewer(SilentViewer):

@@ -13,15 +13,13 @@ import gymnasium
 import numpy as np
 
 from dcqcn_gym.core.errors import ConfigError, StateError
+from dcqcn_gym.core.interval import Observation
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.observation import Observation
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.wrappers import LadderAction
 from dcqcn_gym.runs.rows import FIRST_TRAINING_SEED
-
-__all__ = ["SampledEnv"]
 
 _STREAM = 0x7261696E  # keeps these draws apart from others with the same seed
 
@@ -51,9 +49,9 @@ class SampledEnv(gymnasium.Env[Observation, Any]):
             raise ConfigError("training needs at least one scenario")
         self.scenarios = tuple(scenarios)
         self.envs = [DcqcnEnv(s, backend, intervals=intervals) for s in self.scenarios]
-        self._faces = [LadderAction(env) if discrete else env for env in self.envs]
+        self._adapters = [LadderAction(env) if discrete else env for env in self.envs]
         self.render_mode = None
-        self.action_space = self._faces[0].action_space
+        self.action_space = self._adapters[0].action_space
         self.observation_space = self.envs[0].observation_space
         self._stream = tuple(stream)
         self._draws = _generator(self._stream)
@@ -95,7 +93,7 @@ class SampledEnv(gymnasium.Env[Observation, Any]):
         """Step the drawn environment."""
         if self._at is None:
             raise StateError("step() before the episode began; call reset() first")
-        observation, reward, terminated, truncated, info = self._faces[self._at].step(action)
+        observation, reward, terminated, truncated, info = self._adapters[self._at].step(action)
         self._actions.append(np.array(action))  # a copy: the caller may reuse its array
         self._return += float(reward)
         small: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""One network for many agents: every agent of multi-agent environments as a row of SB3's vector.
+"""Parameter sharing: SB3's vector environment with a row for every agent.
 
 Parameter sharing, as SuperSuit has it for PettingZoo, in the few lines that our environments need:
 all agents of a network step together, and networks step side by side in threads.
@@ -17,8 +17,6 @@ import numpy as np
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.training.extra import need_sb3
-
-__all__ = ["shared_vec"]
 
 _Base: Any = object
 

@@ -22,8 +22,6 @@ from dcqcn_gym.training.progress import open_train_viewer
 from dcqcn_gym.training.spec import TrainDir, TrainSpec
 from dcqcn_gym.training.train import train
 
-__all__ = ["SEEDS", "STEPS", "main", "specs"]
-
 SUITE = Path("configs/suites/learn-v1")
 SEEDS = (1, 2, 3)
 STEPS = 6_000

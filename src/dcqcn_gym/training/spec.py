@@ -1,4 +1,4 @@
-"""What is trained: everything that decides a training, and the files of its directory."""
+"""A training: everything that decides its result, and the files of its directory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from dcqcn_gym.envs.observation import OBSERVATION_VERSION, layout_name
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.training.algorithms import hyperparameters, is_discrete
 from dcqcn_gym.training.sampling import SampledEnv
-
-__all__ = ["Checkpoint", "HasHeader", "TrainDir", "TrainSpec", "check_training", "training_digest"]
 
 SCHEMA = 3
 """Of ``train.json`` and the checkpoints; 2 since a checkpoint holds everything, 3 since it names

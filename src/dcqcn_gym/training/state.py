@@ -1,4 +1,4 @@
-"""What a checkpoint holds besides Stable-Baselines3's files, so that resume is exact and safe.
+"""The state in a checkpoint beside Stable-Baselines3's files, so that resume is exact and safe.
 
 Between two rollouts a training is its model and replay buffer (Stable-Baselines3 saves both), the
 random streams, and the networks. A network cannot be saved, but it is decided by its traffic seed
@@ -18,8 +18,6 @@ import numpy as np
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.training.spec import Checkpoint
-
-__all__ = ["capture", "digests", "read_state", "restore"]
 
 # Stable-Baselines3 keeps a replay buffer as a pickle, and parts of a model too: loading one runs
 # whatever it says. So `state.json`, which is plain JSON, holds the SHA-256 of both files, and

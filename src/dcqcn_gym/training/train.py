@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pickle import UnpicklingError
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from dcqcn_gym.runs.log import write_atomically, write_json
 from dcqcn_gym.training.algorithms import algorithm_class, hyperparameters, make_model
 from dcqcn_gym.training.export import export_policy
 from dcqcn_gym.training.extra import have_tensorboard, need_sb3
+from dcqcn_gym.training.progress import SilentViewer
 from dcqcn_gym.training.spec import (
     Checkpoint,
     TrainDir,
@@ -33,22 +34,10 @@ from dcqcn_gym.training.spec import (
 from dcqcn_gym.training.state import capture, digests, read_state, restore
 from dcqcn_gym.training.vector import make_vec
 
-__all__ = ["Result", "TrainViewer", "train"]
-
-KEPT = 2
+STORED = 2
 """Checkpoints that stay."""
 WINDOW = 500
 """Steps over which the shown utility is averaged."""
-
-
-class TrainViewer(Protocol):
-    """What a training shows of itself."""
-
-    def begin(self, done: int, notes: list[str]) -> None:
-        """Training starts, or goes on after ``done`` steps."""
-
-    def step(self, done: int, utility: float) -> None:
-        """So many steps are done; mean utility of the last :data:`WINDOW` of them."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,7 @@ class Result:
 def train(
     spec: TrainSpec,
     out: TrainDir,
-    viewer: TrainViewer,
+    viewer: SilentViewer,
     *,
     checkpoint_every: int = 2_000,
     resume: bool = False,
@@ -173,7 +162,7 @@ class _Session:
     spec: TrainSpec
     space: KnobSpace
     out: TrainDir
-    viewer: TrainViewer
+    viewer: SilentViewer
     model: Any
     every: int
     start: int
@@ -243,7 +232,7 @@ class _Session:
         }
         write_atomically(draft / "state.json", json.dumps(state).encode())
         draft.rename(final)
-        for old in sorted(self.out.checkpoints.glob("step-*[0-9]"))[:-KEPT]:
+        for old in sorted(self.out.checkpoints.glob("step-*[0-9]"))[:-STORED]:
             shutil.rmtree(old)
         self._export()
         self.saved = done

@@ -13,8 +13,6 @@ import numpy as np
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.training.extra import need_sb3
 
-__all__ = ["VEC_KINDS", "make_vec"]
-
 VEC_KINDS = ("threads", "dummy", "subproc")
 _Base: Any = object
 MakeEnv: TypeAlias = Callable[[], gymnasium.Env[Any, Any]]

@@ -17,8 +17,8 @@ import numpy as np
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.fabric_facts import FabricFacts
 from dcqcn_gym.core.groups import Devices
+from dcqcn_gym.core.interval import Observation
 from dcqcn_gym.core.knobs import Setting
-from dcqcn_gym.core.observation import Observation
 from dcqcn_gym.core.scheme_tables import named_table
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.utility import Terms

@@ -1,4 +1,4 @@
-"""``python -m dcqcn_gym.training``: speed of training, and what ACC's paper leaves open."""
+"""Measure training: ``python tests/training/training_study.py env|acc-sensitivity``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import ScenarioOption
-
-__all__ = ["app"]
 
 app = typer.Typer(
     help="What maintainers measure of training.", no_args_is_help=True, add_completion=False
@@ -38,9 +37,7 @@ def env(
     Random actions in episodes of 50 intervals, resets included; CPU time is the process's.
     """
     from rich.console import Console
-
-    from dcqcn_gym.core.errors import ConfigError
-    from dcqcn_gym.training.speed import env_speed, train_speed
+    from training_speed import env_speed, train_speed
 
     kinds = [kind.strip() for kind in vec.split(",") if kind.strip()]
     if not kinds:
@@ -82,8 +79,9 @@ def acc_sensitivity(
 
     A cell is the mean utility with greedy agents, then the difference to the shipped choices.
     """
+    from acc_sensitivity import Sensitivity, measure
+
     from dcqcn_gym.runs.table import print_tables
-    from dcqcn_gym.training.acc_sensitivity import Sensitivity, measure
 
     with interruptible("nothing was written"):
         table = measure(

@@ -1,8 +1,8 @@
-"""How much hangs on what ACC's paper leaves open: state, templates, the reward's D(L), its weight.
+"""Sensitivity to what ACC's paper leaves open: state, templates, the reward's D(L), its weight.
 
 Short trainings that differ in one choice each, judged by the network's utility with greedy agents
 on traffic that none of them trained on. Everything is paired by the seed of the training.
-``python -m dcqcn_gym.training acc-sensitivity`` makes the table.
+``python tests/training/training_study.py acc-sensitivity`` makes the table.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from dcqcn_gym.runs.rows import changed_scenario, evaluation_seeds
 from dcqcn_gym.runs.table import Table, with_interval
 from dcqcn_gym.training.acc import AccSpec, Training
 from dcqcn_gym.tuners.acc_state import HIDDEN, HISTORY, TEMPLATES
-
-__all__ = ["LOADS", "VARIANTS", "Sensitivity", "Variant", "measure"]
 
 Score = Callable[[npt.ArrayLike], FloatArray]
 Templates = Sequence[Mapping[str, float]]

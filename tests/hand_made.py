@@ -1,15 +1,15 @@
-"""Interval reports made by hand, for tests of everything that reads reports."""
+"""Made by hand for tests: interval reports, and installed packages with plug-ins."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dcqcn_gym.core.interval import IntervalReport, report_with
-
-__all__ = ["blank_report"]
 
 
 def blank_report(n_hosts: int = 4, rate_bps: float = 100e9, **changes: Any) -> IntervalReport:
@@ -32,3 +32,15 @@ def blank_report(n_hosts: int = 4, rate_bps: float = 100e9, **changes: Any) -> I
         if isinstance(getattr(report, name), np.ndarray)
     }
     return replace(report, **{**changes, **arrays})
+
+
+def install_plugin(site: Path, package: str, group: str, points: Mapping[str, str]) -> None:
+    """Write the metadata of ``package`` with these entry points into ``site``, a path of imports.
+
+    ``points`` maps a name to ``"module:Class"``; the module has to lie in ``site``.
+    """
+    info = site / f"{package.replace('-', '_')}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    lines = [f"[{group}]", *(f"{name} = {value}" for name, value in points.items()), ""]
+    (info / "entry_points.txt").write_text("\n".join(lines))

@@ -1,4 +1,4 @@
-"""How fast environments step through Stable-Baselines3's vector interface, and how fast it trains.
+"""Steps per second of environments behind Stable-Baselines3, random actions and training.
 
 CPU seconds are those of the whole process, resets and warm-ups of new episodes included.
 """
@@ -25,8 +25,6 @@ from dcqcn_gym.training.sampling import SampledEnv
 from dcqcn_gym.training.spec import TrainDir, TrainSpec
 from dcqcn_gym.training.train import train
 from dcqcn_gym.training.vector import make_vec
-
-__all__ = ["EnvSpeed", "TrainSpeed", "env_speed", "train_speed"]
 
 LEARNING_STARTS = 100
 
@@ -73,7 +71,7 @@ def env_speed(
 
     Raises MissingExtraError without Stable-Baselines3.
     """
-    need_sb3("`python -m dcqcn_gym.training env`")
+    need_sb3("`tests/training/training_study.py env`")
     clocked = kind != "subproc"
     clocks: list[Any] = [_backend() if clocked else "native" for _ in range(envs)]
     makers = [
