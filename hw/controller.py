@@ -8,6 +8,7 @@ ends.
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -23,10 +24,14 @@ from dcqcn_gym.hw.connections import all_of
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.freeze import frozen_by
+from dcqcn_gym.hw.sides import Sides
 from dcqcn_gym.hw.unbroken import unbroken
-from dcqcn_gym.hw.ways_back import Began, WaysBack
+from dcqcn_gym.hw.ways_back import Began
 
 __all__ = ["Began", "Controller", "Dispatch"]
+
+MARGIN_S = 1.0
+"""A change is decided so long before its first timer ends; a fifth of a trial below 5 s."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,11 @@ class Dispatch:
     """Time between the first and the last device that had applied it, as the controller saw it."""
     needs_reset: tuple[str, ...]
     """Those of them that take it only at their next reset."""
+    ends_s: float
+    """When the first timer may end, by the controller's clock."""
 
 
-class Controller(WaysBack):
+class Controller(Sides):
     """Changes every device of a fleet at once: created -> open -> closed."""
 
     def __init__(
@@ -70,7 +77,7 @@ class Controller(WaysBack):
         In a freeze window StateError, before anything is staged.
         """
         done = self.try_out(targets, why)
-        self._keep(done.transaction, done.changed, why)
+        self._keep(done.transaction, done.changed, why, done.ends_s)
         return done
 
     def try_out(
@@ -88,13 +95,15 @@ class Controller(WaysBack):
             staged = all_of(self._begin("Stage", self._wanted(name, targets, why)))
             changing = [device for device, plan in staged.items() if plan.lines]
             changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
-            self._audit.write({"event": "apply", "transaction": name, "changes": changes})
+            self._audit.write({"event": "apply", "transaction": name, "changes": changes,
+                               "trial_s": seconds})  # fmt: skip
+            ends_s = self._clock() + seconds  # timers begin later
             skew = self._apply(changing, pb.Trial(transaction=name, revert_after_s=seconds))
         except BaseException as error:  # Ctrl-C, too: what has been applied must not stay
             self.take_back(name, changing, _reason(error), confirmed=[])
             raise
         later = tuple(d for d in changing if any(x.needs_reset for x in staged[d].lines))
-        return Dispatch(name, tuple(changing), skew, later)
+        return Dispatch(name, tuple(changing), skew, later, ends_s)
 
     def step(self, run: str, number: int, targets: Mapping[str, Targets], lease_s: float) -> str:
         """Put the next setting of a run in force on all devices; return the step's name.
@@ -135,23 +144,24 @@ class Controller(WaysBack):
                 "what was changed before may still be taken back"
             )
 
-    def devices_of(self, name: str) -> list[str]:
-        """Return the devices that a transaction changed, as the audit log has it."""
-        return self._audit.devices_of(name)
-
-    def confirm(self, name: str, devices: Iterable[str], why: str) -> None:
+    def confirm(
+        self, name: str, devices: Iterable[str], why: str, left_s: float = math.inf
+    ) -> None:
         """Keep what is on trial on all these devices, or take it back everywhere and raise.
 
-        In a freeze window StateError, and the trial is left to its end.
+        ``left_s`` is what the shortest timer still has. In a freeze window StateError, and the
+        trial is left to its end.
         """
         self._refuse_in_a_freeze()
-        self._keep(name, devices, why)
+        self._keep(name, devices, why, self._clock() + left_s)
 
-    def _keep(self, name: str, devices: Iterable[str], why: str) -> None:
+    def _keep(self, name: str, devices: Iterable[str], why: str, ends_s: float) -> None:
+        """Decide, which is to write it down for good, then confirm; a failure decides anew."""
         chosen, refused = list(devices), set[str]()
         decided = {"transaction": name, "why": why, "devices": chosen}
         try:
             if chosen:
+                self._refuse_too_late(name, ends_s - self._clock())
                 self._audit.write({"event": "confirming", **decided})  # from here on it counts
             self._confirm(chosen, self._named(name, why), refused)
         except BaseException as error:
@@ -159,6 +169,17 @@ class Controller(WaysBack):
             self.take_back(name, chosen, _reason(error), confirmed=perhaps)
             raise
         self._note({"event": "confirmed", **decided})
+
+    def _refuse_too_late(self, name: str, left_s: float) -> None:
+        if left_s >= MARGIN_S:
+            return
+        margin = min(MARGIN_S, self._audit.trial_of(name) / 5.0)
+        if left_s < margin:
+            raise StateError(
+                f"{max(left_s, 0.0):.2g} s of the trial of {name} are left, and a change is "
+                f"decided at least {margin:.2g} s before its first timer ends; all were taken "
+                "back: raise trial_s of the fleet's file, or --hold"
+            )
 
     def _apply(self, names: list[str], trial: Any) -> float:
         """Apply everywhere, in the order of the fleet's file.

@@ -59,6 +59,10 @@ class Fleet(StrictModel):
     )
     operator: str = Field(default="dcqcn-gym", max_length=100, description="who the journals name")
     audit: Path = Field(default=Path("audit.jsonl"), description="the controller's own record")
+    syslog: str = Field(
+        default="", pattern=r"^(/.*|[^:/]+:\d{1,5})?$",
+        description="a socket, as /dev/log, or HOST:PORT that gets each audit line's digest",
+    )  # fmt: skip
     dscp: Dscp = 0
     lossless_dscp: tuple[Dscp, ...] = Field(
         default=(), description="code points that switches put into a lossless queue"

@@ -130,11 +130,15 @@ class Journal:
         return last is not None and bool(last["on"])
 
     def confirmed_as(self, name: str, held: Mapping[str, str]) -> dict[str, str] | None:
-        """Return what must change to hold what a transaction confirmed; None if not known."""
-        for record in reversed(self.records):
-            own = (record.get("name"), record.get("restores"))
-            if record.get("event") == "confirmed" and name in own:
-                return {p: text for p, text in record["values"].items() if held.get(p) != text}
+        """Return what must change to hold what a transaction set here; None if not known.
+
+        That is what it confirmed; else what it had on trial, if it went back before.
+        """
+        for event, values in (("confirmed", "values"), ("applying", "after")):
+            for record in reversed(self.records):
+                own = (record.get("name"), record.get("restores"))
+                if record.get("event") == event and name in own:
+                    return {p: text for p, text in record[values].items() if held.get(p) != text}
         return None
 
     def over(self, name: str) -> bool:
@@ -194,10 +198,12 @@ def confirmed_before(records: Sequence[Record], name: str) -> Record:
     Raises ConfigError if a journal that was shortened, or damaged, no longer holds it.
     """
     known = [record for record in records if record.get("event") == "confirmed"]
-    first = next((i for i, record in enumerate(known) if record["name"] == name), 0)
+    own = [i for i, record in enumerate(known) if record["name"] == name]
+    brought = [i for i, record in enumerate(known) if record.get("restores") == name]
+    first = next(iter(own or brought), 0)  # brought: to a device that had lost it
     if first > 0:
-        before, own = known[first - 1], known[first]
-        if "number" not in before or own.get("number") == before["number"] + 1:
+        before, after = known[first - 1], known[first]
+        if "number" not in before or after.get("number") == before["number"] + 1:
             return before
     raise ConfigError(f"the journal does not hold what was before transaction {name}")
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dcqcn_gym.commands.hw_back import rollback, stop
+from dcqcn_gym.commands.hw_back import reconcile, rollback, stop
 from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_fleet import (
     PLACES,
+    DevicesOption,
     FleetOption,
     WhyOption,
     chosen_targets,
@@ -44,6 +45,7 @@ app.command()(tune)
 app.command()(collect)
 app.command()(probe)
 app.command()(rollback)
+app.command()(reconcile)
 app.command()(stop)
 
 _Set = Annotated[
@@ -52,10 +54,6 @@ _Set = Annotated[
 ]
 _Best = Annotated[
     Path | None, typer.Option("--best", help="Take the setting of a run's best.json.")
-]
-
-_Devices = Annotated[
-    list[str] | None, typer.Option("--device", help="Change this one alone; repeatable.")
 ]
 
 
@@ -156,7 +154,7 @@ def apply(
     fleet: FleetOption,
     assign: _Set = None,
     best: _Best = None,
-    device: _Devices = None,
+    device: DevicesOption = None,
     why: WhyOption = "by hand",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
@@ -203,10 +201,11 @@ def confirm(
     with open_fleet(fleet) as controller:
         states = controller.ask_all("Status", pb.Nothing())
         name, devices = whole_trial(controller, states, dry_run)
+        trials = [s.left_s for s in states.values() if s.state == "applied"]
         if dry_run:
             show_differences(controller, devices, ("confirmed", "on trial"))
             return
-        controller.confirm(name, devices, why)
+        controller.confirm(name, devices, why, min(trials))
         typer.echo(f"{len(devices)} devices confirmed (transaction {name})")
 
 
@@ -215,13 +214,14 @@ def status(fleet: FleetOption) -> None:
     """Show how every device stands, and place by place what it holds that is not confirmed.
 
     Exit 1 if one is not known to be at its confirmed setting, or if devices hold something else
-    than what this fleet's audit log decided for them.
+    than what this fleet's audit log decided for them, or if somebody changed that log.
     """
     require_grpc()
     from dcqcn_gym.runs.table import Table, print_tables
 
     with open_fleet(fleet, lenient=True) as controller:
         found, left = controller.states()
+        broken = controller.audit_broken()
         astray = controller.expected().astray({n: s.confirmed for n, s in found.items()})
         told = controller.descriptions
         rows = [
@@ -242,11 +242,12 @@ def status(fleet: FleetOption) -> None:
     if astray:
         typer.echo(
             f"the fleet is split: {len(astray)} of {len(rows)} devices do not hold what the audit "
-            "log says; `dcqcn-gym hw rollback` takes back what was taken back or undone elsewhere, "
-            "`hw apply` changes all again", err=True,
+            "log says; `dcqcn-gym hw reconcile` brings them there", err=True,
         )  # fmt: skip
+    if broken:
+        typer.echo(f"somebody changed the audit log: {broken}", err=True)
     away = any(s.state in ("applied", "broken", "drifted") for s in found.values())
-    if left or astray or away or differ:
+    if left or astray or away or differ or broken:
         raise typer.Exit(1)
 
 

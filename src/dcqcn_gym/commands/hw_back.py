@@ -1,16 +1,18 @@
-"""``dcqcn-gym hw rollback`` and ``hw stop``: no device that is dead or ill stops another's way."""
+"""``dcqcn-gym hw rollback``, ``reconcile``, ``stop``: no device that is ill stops another's way."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from dcqcn_gym.commands.hw_fleet import (
     PLACES,
+    DevicesOption,
     FleetOption,
     WhyOption,
+    known,
     open_fleet,
     show_differences,
     show_left,
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.ways_back import Left
 
-__all__ = ["rollback", "stop"]
+__all__ = ["reconcile", "rollback", "stop"]
 
 
 def rollback(
@@ -34,27 +36,32 @@ def rollback(
     trial_only: Annotated[
         bool, typer.Option("--trial-only", help="Take back only what is on trial, or by hand.")
     ] = False,
+    device: DevicesOption = None,
     why: WhyOption = "by hand",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go back.")] = False,
 ) -> None:
     """Take back what is on trial; if nothing is, undo the newest confirmed change.
 
-    Exit 1 if a device is left where it was; each is named, and typed again it goes on with them.
+    With --device on these alone; the others stay as they are. Exit 1 if a device is left where it
+    was; each is named, and typed again it goes on with them.
     """
     require_grpc()
     with open_fleet(fleet, lenient=True) as controller:
-        states, left = controller.states()
+        asked = known(controller, device) or list(controller.addresses)
+        found, silent = controller.states()
+        states = {name: found[name] for name in asked if name in found}
+        left = {name: silent[name] for name in asked if name in silent}
         away = [name for name, s in states.items() if s.state in ("applied", "broken")]
         if transaction is not None:
             away = [name for name in away if states[name].transaction == transaction]
         if trial_only and transaction is not None and not away:
             raise StateError(f"transaction {quote(transaction)} is on trial on no device")
         if dry_run:
-            left |= _show(controller, transaction, states, away, trial_only)
+            left |= _show(controller, transaction, states, away, asked, trial_only)
         elif away or trial_only:
-            left |= _end_trials(controller, transaction or "", away, why)
+            left |= _end_trials(controller, transaction or "", away, asked, why)
         else:
-            left |= _undo(controller, transaction, states, why)
+            left |= _undo(controller, transaction, states, asked, why)
         if left or controller.unwritten:
             _say(left, controller.unwritten)
 
@@ -64,42 +71,74 @@ def _show(
     transaction: str | None,
     states: Mapping[str, Any],
     away: list[str],
+    asked: list[str],
     trial_only: bool,
 ) -> Left:
     if away or trial_only:
         devices = states if trial_only else away
         _, left = show_differences(controller, devices, ("goes back to", "holds"))
     else:
-        found, left = controller.undoing(transaction or _newest(controller, states))
+        found, left = controller.undoing(transaction or _newest(controller, states, asked), asked)
         show_plans(found, PLACES, "no device holds it")
     return left
 
 
-def _end_trials(controller: Controller, name: str, away: list[str], why: str) -> Left:
+def _end_trials(
+    controller: Controller, name: str, away: list[str], asked: list[str], why: str
+) -> Left:
     """Take back the trial ``name``, or all of them and what was changed by hand."""
-    done, left = controller.rollback(why, name)
+    done, left = controller.rollback(why, name, asked)
     back = [device for device in done if device in away or not name]
     typer.echo(f"{len(away)} devices were on trial; {len(back)} are at their confirmed setting")
     return left
 
 
 def _undo(
-    controller: Controller, transaction: str | None, states: Mapping[str, Any], why: str
+    controller: Controller,
+    transaction: str | None,
+    states: Mapping[str, Any],
+    asked: list[str],
+    why: str,
 ) -> Left:
-    name = transaction or _newest(controller, states)
+    name = transaction or _newest(controller, states, asked)
     left: Left = {}
     if transaction is None:
-        _, left = controller.rollback(why)  # what was changed by hand
-    undone, failed = controller.undo(name, why)
+        _, left = controller.rollback(why, devices=asked)  # what was changed by hand
+    undone, failed = controller.undo(name, why, asked)
     typer.echo(f"{len(undone)} devices are back (transaction {name} undone)")
     return {**left, **failed}
 
 
-def _newest(controller: Controller, states: Mapping[str, Any]) -> str:
-    name = controller.newest(states)
+def _newest(controller: Controller, states: Mapping[str, Any], asked: list[str]) -> str:
+    name = controller.newest(states, asked)
     if not name:
-        raise StateError("no confirmed change is left to undo (see the audit log)")
+        raise StateError(
+            "no confirmed change is left to undo by this fleet's audit log; another controller's, "
+            "which `dcqcn-gym hw status` shows, by --transaction"
+        )
     return name
+
+
+def reconcile(
+    fleet: FleetOption,
+    to: Annotated[
+        Literal["decided", "new", "old"],
+        typer.Option(help="What the audit log decided; the change that splits; or before it."),
+    ] = "decided",
+    why: WhyOption = "by hand",
+) -> None:
+    """Bring a split fleet to one side: devices that missed a change, or missed its end, follow.
+
+    Exit 1 if a device is left where it was; each is named, and typed again it goes on with them.
+    """
+    with open_fleet(fleet, lenient=True) as controller:
+        moved, left = controller.reconcile(why, to)
+        for name, devices in moved.items():
+            typer.echo(f"{len(devices)} devices moved (transaction {name}): {', '.join(devices)}")
+        if not (moved or left):
+            typer.echo("the fleet is not split")
+        if left or controller.unwritten:
+            _say(left, controller.unwritten)
 
 
 def stop(

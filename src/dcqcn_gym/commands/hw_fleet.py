@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PLACES",
+    "DevicesOption",
     "FleetOption",
     "WhyOption",
     "chosen_targets",
+    "known",
     "only",
     "open_fleet",
     "show_differences",
@@ -35,6 +37,9 @@ __all__ = [
 FleetOption = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
 WhyOption = Annotated[
     str, typer.Option("--why", help="The reason; journals and audit log keep it.")
+]
+DevicesOption = Annotated[
+    list[str] | None, typer.Option("--device", help="This device alone; repeatable.")
 ]
 PLACES = ("device", "place", "now", "then", "unit", "note")
 
@@ -71,12 +76,18 @@ def only(
     controller: Controller, targets: Mapping[str, Targets], devices: list[str] | None
 ) -> dict[str, Targets]:
     """Return the targets of these devices alone; of all, if none is named."""
+    chosen = known(controller, devices) or list(targets)
+    return {name: own for name, own in targets.items() if name in chosen}
+
+
+def known(controller: Controller, devices: list[str] | None) -> list[str]:
+    """Return the devices that were named; raise UnknownNameError for one that the fleet lacks."""
     from dcqcn_gym.core.errors import UnknownNameError
 
     for device in devices or ():
-        if device not in controller.descriptions:
-            raise UnknownNameError("device", device, controller.descriptions)
-    return {name: own for name, own in targets.items() if not devices or name in devices}
+        if device not in controller.addresses:
+            raise UnknownNameError("device", device, controller.addresses)
+    return devices or []
 
 
 def chosen_targets(
