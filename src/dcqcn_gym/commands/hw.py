@@ -6,26 +6,24 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dcqcn_gym.commands.hw_back import reconcile, rollback, stop
 from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_fleet import (
-    PLACES,
     DevicesOption,
     FleetOption,
     WhyOption,
     chosen_targets,
     only,
     open_fleet,
-    show_differences,
-    show_left,
-    show_plans,
 )
 from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
+from dcqcn_gym.commands.hw_show import PLACES, JsonOption, output, show_differences
+from dcqcn_gym.commands.hw_status import status
 from dcqcn_gym.commands.hw_trial import whole_trial
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
@@ -47,6 +45,7 @@ app.command()(probe)
 app.command()(rollback)
 app.command()(reconcile)
 app.command()(stop)
+app.command()(status)
 
 _Set = Annotated[
     list[str] | None,
@@ -164,15 +163,16 @@ def apply(
         typer.Option(metavar="S", help="Leave it on trial for S seconds; `hw confirm` keeps it."),
     ] = None,
     force: DeployOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Change all devices in one transaction: staged, on trial, read back, confirmed; or none."""
-    with open_fleet(fleet) as controller:
+    with output(as_json) as out, open_fleet(fleet) as controller:
         chosen = chosen_targets(controller, assign, best, force=force or dry_run)
         targets = only(controller, chosen, device)
         if dry_run:
             plans = controller.plan(targets)
             found = {name: plan.lines for name, plan in plans.items()}
-            show_plans(found, PLACES, "nothing would change")
+            out.plans(found, PLACES, "nothing would change")
             return
         if hold is None:
             done = controller.carry_out(targets, why)
@@ -180,12 +180,14 @@ def apply(
         else:
             done = controller.try_out(targets, why, hold)
             state = f"on trial for {hold:g} s"
-        typer.echo(
+        out.say(
             f"{len(done.changed)} devices {state} (transaction {done.transaction}); "
-            f"{done.skew_s * 1e3:.1f} ms between the first and the last"
-        )
+            f"{done.skew_s * 1e3:.1f} ms between the first and the last",
+            transaction=done.transaction, changed=done.changed, skew_s=done.skew_s,
+            confirmed=hold is None, needs_reset=done.needs_reset,
+        )  # fmt: skip
         if done.needs_reset:
-            typer.echo(f"in force only after a reset of: {', '.join(done.needs_reset)}")
+            out.say(f"in force only after a reset of: {', '.join(done.needs_reset)}")
 
 
 @app.command()
@@ -193,68 +195,22 @@ def confirm(
     fleet: FleetOption,
     why: WhyOption = "by hand",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be kept.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Keep what is on trial, on every device or on none."""
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-    with open_fleet(fleet) as controller:
+    with output(as_json) as out, open_fleet(fleet) as controller:
         states = controller.ask_all("Status", pb.Nothing())
         name, devices = whole_trial(controller, states, dry_run)
         trials = [s.left_s for s in states.values() if s.state == "applied"]
         if dry_run:
-            show_differences(controller, devices, ("confirmed", "on trial"))
+            show_differences(out, controller, devices, ("confirmed", "on trial"))
             return
         controller.confirm(name, devices, why, min(trials))
-        typer.echo(f"{len(devices)} devices confirmed (transaction {name})")
-
-
-@app.command()
-def status(fleet: FleetOption) -> None:
-    """Show how every device stands, and place by place what it holds that is not confirmed.
-
-    Exit 1 if one is not known to be at its confirmed setting, or if devices hold something else
-    than what this fleet's audit log decided for them, or if somebody changed that log.
-    """
-    require_grpc()
-    from dcqcn_gym.runs.table import Table, print_tables
-
-    with open_fleet(fleet, lenient=True) as controller:
-        found, left = controller.states()
-        broken = controller.audit_broken()
-        astray = controller.expected().astray({n: s.confirmed for n, s in found.items()})
-        told = controller.descriptions
-        rows = [
-            (
-                name,
-                told[name].driver if name in told else "",
-                found[name].state if name in found else "not known",
-                found[name].confirmed if name in found else "",
-                _problem(found[name], astray.get(name)) if name in found else "see below",
-            )
-            for name in controller.addresses
-        ]
-        columns = ("device", "driver", "state", "confirmed", "problem")
-        print_tables([Table(columns, rows, str(fleet))])
-        differ, unanswered = show_differences(controller, found, ("confirmed", "held"))
-        left |= unanswered
-    show_left(left, "is not known")
-    if astray:
-        typer.echo(
-            f"the fleet is split: {len(astray)} of {len(rows)} devices do not hold what the audit "
-            "log says; `dcqcn-gym hw reconcile` brings them there", err=True,
-        )  # fmt: skip
-    if broken:
-        typer.echo(f"somebody changed the audit log: {broken}", err=True)
-    away = any(s.state in ("applied", "broken", "drifted") for s in found.values())
-    if left or astray or away or differ or broken:
-        raise typer.Exit(1)
-
-
-def _problem(status: Any, expected: str | None) -> str:
-    journal = f"{status.bad_lines} lines of its journal are damaged or missing"
-    split = f"to hold {expected} by the audit log" if expected else ""
-    return "; ".join(filter(None, [split, status.problem, journal if status.bad_lines else ""]))
+        said = f"{len(devices)} devices confirmed (transaction {name})"
+        out.say(said, transaction=name, confirmed=devices)
 
 
 @app.command()

@@ -1,24 +1,23 @@
-"""What commands on a fleet share: the open controller, targets from options, tables of places."""
+"""What commands on a fleet share: the open controller, targets from options, devices by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.commands.hw_show import show_left
 from dcqcn_gym.hw.extra import require_grpc
 
 if TYPE_CHECKING:
     from dcqcn_gym.core.groups import Devices, DeviceSetting
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.drivers import Targets
-    from dcqcn_gym.hw.ways_back import Left
 
 __all__ = [
-    "PLACES",
     "DevicesOption",
     "FleetOption",
     "WhyOption",
@@ -26,9 +25,6 @@ __all__ = [
     "known",
     "only",
     "open_fleet",
-    "show_differences",
-    "show_left",
-    "show_plans",
     "targets_of_groups",
     "targets_of_setting",
 ]
@@ -41,7 +37,6 @@ WhyOption = Annotated[
 DevicesOption = Annotated[
     list[str] | None, typer.Option("--device", help="This device alone; repeatable.")
 ]
-PLACES = ("device", "place", "now", "then", "unit", "note")
 
 
 @contextmanager
@@ -64,12 +59,6 @@ def open_fleet(fleet: Path, *, lenient: bool = False, ask: bool = True) -> Itera
     finally:
         show_left(controller.not_back, "may hold what was taken back elsewhere (`hw status` tells)")
         controller.close()
-
-
-def show_left(left: Mapping[str, Exception], what: str) -> None:
-    """Say device by device what was not done, and why."""
-    for device, error in left.items():
-        typer.echo(f"{device} {what}: {error}", err=True)
 
 
 def only(
@@ -204,36 +193,3 @@ def _setting_in(best: Path, force: bool) -> DeviceSetting:
     if found is not None and not force:
         raise ConfigError(f"{best} does not recommend its setting ({said}); --force takes it")
     return setting
-
-
-def show_differences(
-    controller: Controller, devices: Iterable[str], words: tuple[str, str]
-) -> tuple[int, Left]:
-    """Print what devices hold against their confirmed setting, under the names ``words``.
-
-    Return how many places differ, and why devices did not answer.
-    """
-    from dcqcn_gym.hw.agent import agent_pb2 as pb
-
-    plans, left = controller.ask_each("Diff", dict.fromkeys(devices, pb.Nothing()))
-    found = {device: plan.lines for device, plan in plans.items()}
-    columns = ("device", "place", *words, "unit", "note")
-    whole = "every device that answered" if left else "every device"
-    return show_plans(found, columns, f"{whole} holds its confirmed setting"), left
-
-
-def show_plans(plans: Mapping[str, Any], columns: tuple[str, ...], none: str) -> int:
-    """Print a table of places, or ``none``; return how many there are."""
-    from dcqcn_gym.runs.table import Table, print_tables
-
-    rows = []
-    for device, lines in plans.items():
-        for line in lines:
-            notes = ["at the next reset"] if line.needs_reset else []
-            notes += [f"shared by {', '.join(line.shared_by)}"] if line.shared_by else []
-            rows.append((device, line.place, line.before, line.after, line.unit, "; ".join(notes)))
-    if rows:
-        print_tables([Table(columns, rows, "what differs")])
-    else:
-        typer.echo(none)
-    return len(rows)

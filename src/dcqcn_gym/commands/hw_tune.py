@@ -125,7 +125,8 @@ def _carry_out(
 
 def _put_back(fleet: Path, began: Began) -> int:
     """Bring every device back that can be; name the others and return how many these are."""
-    from dcqcn_gym.commands.hw_fleet import open_fleet, show_left
+    from dcqcn_gym.commands.hw_fleet import open_fleet
+    from dcqcn_gym.commands.hw_show import show_left
 
     # a second Ctrl-C must not end the way back
     with undisturbed(), open_fleet(fleet, lenient=True) as controller:
