@@ -71,7 +71,7 @@ class Sides(WaysBack):
         read, left = self.ask_each("Read", dict.fromkeys(asked, pb.Nothing()))
         targets = {device: targets_of(setting.targets) for device, setting in read.items()}
         began = Began(targets, confirmed=dict.fromkeys(targets, name))
-        left |= self._restore(began, targets, why)
+        left |= self._restore(began, targets, why, self._fleet.trial_s)
         after, _ = self.states()
         for device in targets:
             if device not in left and device in after and after[device].confirmed != name:

@@ -245,7 +245,9 @@ class WaysBack(Connections):
         trials = {d: s.transaction for d, s in states.items() if s.state in ("applied", "broken")}
         self.ask_each("Rollback", {d: self._named(t, why) for d, t in trials.items()})
 
-    def _restore(self, began: Began, targets: Mapping[str, Targets], why: str) -> Left:
+    def _restore(
+        self, began: Began, targets: Mapping[str, Targets], why: str, trial_s: float = BACK_S
+    ) -> Left:
         """Stage, apply and confirm on each device that still follows; return the others.
 
         No undo ever offers this transaction.
@@ -254,7 +256,7 @@ class WaysBack(Connections):
         self._note({"event": "begin", "transaction": name, "why": why, "devices": len(targets)})
         wanted = self._wanted(name, targets, why, began.confirmed)
         staged, left = self.ask_each("Stage", wanted)
-        trial = pb.Trial(transaction=name, revert_after_s=BACK_S)
+        trial = pb.Trial(transaction=name, revert_after_s=trial_s)
         changing = {device: trial for device, plan in staged.items() if plan.lines}
         changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
         self._note({"event": "apply", "transaction": name, "changes": changes})

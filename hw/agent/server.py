@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,8 @@ class Agent:
         _TICKER.remove(self.look_for_stop_file)
         _TICKER.remove(self.guard.tick)
         self.loads.stop()
+        with suppress(Exception):  # a device that is away; nothing that is in force hangs on it
+            self._driver.release()
 
 
 def load_agent(
