@@ -59,6 +59,11 @@ class Connections:
         return {member.name: member.tier for member in self._fleet.switches}
 
     @property
+    def is_digital_fabric(self) -> bool:
+        """True if the packet engine plays the devices."""
+        return self._fleet.fabric is not None
+
+    @property
     def addresses(self) -> dict[str, str]:
         """Device -> where its agent listens."""
         return {m.name: m.address for m in (*self._fleet.nics, *self._fleet.switches)}

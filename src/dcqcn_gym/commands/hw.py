@@ -154,6 +154,16 @@ def apply(
     assign: _Set = None,
     best: _Best = None,
     device: DevicesOption = None,
+    group: Annotated[
+        Literal["hosts", "switches", "tor", "spine", "core"] | None,
+        typer.Option(help="Devices of this group alone; tiers as in the fleet's file."),
+    ] = None,
+    percent: Annotated[
+        float, typer.Option(min=0.01, max=100.0, help="The first ones of these alone.")
+    ] = 100.0,
+    waves: Annotated[
+        int, typer.Option(min=1, help="Change so many parts in turn, watched by the gate.")
+    ] = 1,
     why: WhyOption = "by hand",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
@@ -165,20 +175,24 @@ def apply(
     force: DeployOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Change all devices in one transaction: staged, on trial, read back, confirmed; or none."""
+    """Change all devices in one transaction: staged, on trial, read back, confirmed; or none.
+
+    With --waves every part is watched before the next, and if a device of the fleet is paused more,
+    drops more or counts more errors than [gate] of the fleet's file allows, all parts go back.
+    """
     with output(as_json) as out, open_fleet(fleet) as controller:
         chosen = chosen_targets(controller, assign, best, force=force or dry_run)
-        targets = only(controller, chosen, device)
+        targets = only(controller, chosen, device, group, percent)
         if dry_run:
             plans = controller.plan(targets)
             found = {name: plan.lines for name, plan in plans.items()}
             out.plans(found, PLACES, "nothing would change")
             return
         if hold is None:
-            done = controller.carry_out(targets, why)
+            done = controller.carry_out(targets, why, waves)
             state = "changed and confirmed"
         else:
-            done = controller.try_out(targets, why, hold)
+            done = controller.try_out(targets, why, hold, waves)
             state = f"on trial for {hold:g} s"
         out.say(
             f"{len(done.changed)} devices {state} (transaction {done.transaction}); "

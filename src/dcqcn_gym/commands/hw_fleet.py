@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,11 +63,33 @@ def open_fleet(fleet: Path, *, lenient: bool = False, ask: bool = True) -> Itera
 
 
 def only(
-    controller: Controller, targets: Mapping[str, Targets], devices: list[str] | None
+    controller: Controller,
+    targets: Mapping[str, Targets],
+    devices: list[str] | None,
+    group: str | None = None,
+    percent: float = 100.0,
 ) -> dict[str, Targets]:
-    """Return the targets of these devices alone; of all, if none is named."""
+    """Return the targets of these devices, or of a group, alone; of those the first ``percent``.
+
+    NICs and switches are counted apart, and rounded up. Raises ConfigError if none is left.
+    """
+    from dcqcn_gym.core.errors import ConfigError
+
     chosen = known(controller, devices) or list(targets)
-    return {name: own for name, own in targets.items() if name in chosen}
+    nics = set(controller.nics)
+    if group in ("hosts", "switches"):
+        chosen = [name for name in chosen if (name in nics) == (group == "hosts")]
+    elif group is not None:
+        chosen = [name for name in chosen if controller.tiers.get(name) == group]
+    kinds = [name for name in chosen if name in nics], [n for n in chosen if n not in nics]
+    first = {n for kind in kinds for n in kind[: math.ceil(len(kind) * percent / 100.0)]}
+    found = {name: own for name, own in targets.items() if name in first}
+    if not found:
+        raise ConfigError(
+            "no device that has these knobs is among those that were chosen; see --device, "
+            "--group, and tier of the fleet's file"
+        )
+    return found
 
 
 def known(controller: Controller, devices: list[str] | None) -> list[str]:

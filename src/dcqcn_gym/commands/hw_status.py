@@ -31,7 +31,9 @@ def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
         broken = controller.audit_broken()
         astray = controller.expected().astray({n: s.confirmed for n, s in found.items()})
         rows = {name: _facts(controller, name, found, astray) for name in controller.addresses}
-        _show_rows(out, rows, str(fleet))
+        played = controller.is_digital_fabric
+        _show_rows(out, rows, f"{fleet}{' (a digital fabric)' if played else ''}")
+        out.facts["digital_fabric"] = played
         differ, unanswered = show_differences(out, controller, found, ("confirmed", "held"))
         out.left(left | unanswered, "is not known")
         out.facts |= {"split": astray, "audit": broken}
