@@ -22,7 +22,7 @@ Side = Literal["decided", "new", "old"]
 
 
 class Sides(WaysBack):
-    """A fleet's connections and ways back, and :meth:`reconcile`."""
+    """A fleet's connections and ways back; whether all of it is on one trial, or split."""
 
     def reconcile(self, why: str, to: Side = "decided") -> tuple[dict[str, list[str]], Left]:
         """Bring a split fleet to one side; return change -> devices that moved, and what is left.
@@ -81,9 +81,50 @@ class Sides(WaysBack):
         left |= {device: silent[device] for device in devices if device in silent}
         return [device for device in asked if device not in left], left
 
+    def whole_trial(self, states: Mapping[str, Any], dry_run: bool) -> tuple[str, list[str]]:
+        """Return the one transaction that is on trial, and every device that it changed.
+
+        Raises StateError if there is another number of them, or if a device no longer holds it:
+        then all are taken back, but for a ``dry_run``.
+        """
+        name = _one_trial(states)
+        devices = self.devices_of(name)
+        if not devices:
+            raise StateError(
+                f"the audit log of this fleet does not know transaction {name}, nor so which "
+                "devices it changed; confirm it where it was applied"
+            )
+        lost = [device for device in devices if not _holds(states[device], name)]
+        if not lost:
+            return name, devices
+        why = f"no longer on trial: {', '.join(lost)}"
+        if not dry_run:
+            self.take_back(name, devices, why, confirmed=devices)
+        end = "to confirm would take all back" if dry_run else "all were taken back"
+        raise StateError(
+            f"{len(lost)} of {len(devices)} devices of transaction {name} are {why} (an agent that "
+            f"starts again goes back by itself); {end}"
+        )
+
     def devices_of(self, name: str) -> list[str]:
         """Return the devices that a transaction changed, as the audit log has it."""
         return self._audit.devices_of(name)
+
+
+def _one_trial(states: Mapping[str, Any]) -> str:
+    names = sorted({str(s.transaction) for s in states.values() if s.state == "applied"})
+    if len(names) != 1:
+        raise StateError(
+            f"{len(names)} transactions are on trial ({', '.join(names)}); expected one: it "
+            "may have ended already, see `dcqcn-gym hw history`"
+        )
+    return names[0]
+
+
+def _holds(status: Any, name: str) -> bool:
+    """Tell whether a change is on trial, or confirmed already by an attempt that was cut off."""
+    on_trial = (status.state, status.transaction) == ("applied", name)
+    return bool(on_trial or status.confirmed == name)
 
 
 def _known(expected: Expected, confirmed: str) -> bool:

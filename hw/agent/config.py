@@ -34,6 +34,13 @@ class AgentConfig(StrictModel):
     controllers: tuple[str, ...] = Field(
         default=("controller",), min_length=1, description="names in certificates that may talk"
     )
+    stoppers: tuple[str, ...] = Field(
+        default=(), description="names that may read, stop, and take back what is on trial"
+    )
+    readers: tuple[str, ...] = Field(default=(), description="names that may only read")
+    revoked: Path | None = Field(
+        default=None, description="the authority's list of revoked certificates, revoked.pem"
+    )
     stop_file: Path | None = Field(
         default=None, description="while this file exists, nothing may change"
     )

@@ -33,7 +33,6 @@ from faulty_network import (
 )
 from fleets import typed
 
-from dcqcn_gym.commands.hw_trial import whole_trial
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
@@ -209,7 +208,7 @@ class Campaign:
         """Put a change on trial, then confirm it as `hw confirm` does."""
         tried = controller.try_out(self.targets(), "a trial")
         states = controller.ask_all("Status", pb.Nothing())
-        name, devices = whole_trial(controller, states, dry_run=False)
+        name, devices = controller.whole_trial(states, dry_run=False)
         controller.confirm(name, devices, "a trial", min(s.left_s for s in states.values()))
         self.claims(tried.transaction)
 

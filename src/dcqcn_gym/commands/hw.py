@@ -24,7 +24,6 @@ from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
 from dcqcn_gym.commands.hw_show import PLACES, JsonOption, output, show_differences
 from dcqcn_gym.commands.hw_status import status
-from dcqcn_gym.commands.hw_trial import whole_trial
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.interrupt import undisturbed
@@ -66,10 +65,19 @@ def certs(
         list[str] | None, typer.Option(help="A controller to make one for; repeatable.")
     ] = None,
     days: Annotated[int, typer.Option(min=1, max=3650, help="How long they hold.")] = 365,
+    revoke: Annotated[
+        list[str] | None, typer.Option(help="Whose certificate no longer counts; repeatable.")
+    ] = None,
 ) -> None:
-    """Make the certificates of a fleet; ca.key signs them and stays in FOLDER."""
-    from dcqcn_gym.hw.certs import write_all
+    """Make the certificates of a fleet; ca.key signs them and stays in FOLDER.
 
+    With --revoke, first add the present ones of these names to FOLDER/revoked.pem.
+    """
+    from dcqcn_gym.hw.certs import Authority, write_all
+
+    if revoke:
+        found = Authority(folder, days).revoke(revoke)
+        typer.echo(f"{found}: for the agents, whose files name it as revoked")
     write_all(folder, agent or [], controller or [], days)
     names = [*(agent or []), *(controller or [])]
     typer.echo(f"{folder}: ca.pem for everybody, ca.key for nobody")
@@ -217,7 +225,7 @@ def confirm(
 
     with output(as_json) as out, open_fleet(fleet) as controller:
         states = controller.ask_all("Status", pb.Nothing())
-        name, devices = whole_trial(controller, states, dry_run)
+        name, devices = controller.whole_trial(states, dry_run)
         trials = [s.left_s for s in states.values() if s.state == "applied"]
         if dry_run:
             show_differences(out, controller, devices, ("confirmed", "on trial"))

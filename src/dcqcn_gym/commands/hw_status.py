@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["status"]
 
+WARN_DAYS = 30.0
 AWAY = ("applied", "broken", "drifted")
 """States in which a device does not hold its confirmed setting."""
 
@@ -42,11 +44,22 @@ def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
                 f"the fleet is split: {len(astray)} of {len(rows)} devices do not hold what the "
                 "audit log says; `dcqcn-gym hw reconcile` brings them there", err=True,
             )  # fmt: skip
+        _warn(out, controller)
         if broken:
             typer.echo(f"somebody changed the audit log: {broken}", err=True)
         away = any(s.state in AWAY for s in found.values())
         if out.facts["left"] or astray or away or differ or broken:
             raise typer.Exit(1)
+
+
+def _warn(out: Output, controller: Controller) -> None:
+    """Say which certificates end within :data:`WARN_DAYS`."""
+    now = time.time()
+    days = {name: (ends - now) / 86400.0 for name, ends in controller.certificate_ends_s.items()}
+    out.facts["certificates_end_in_days"] = {n: round(d, 1) for n, d in days.items() if d < 1e5}
+    for name, left in days.items():
+        if left < WARN_DAYS:
+            typer.echo(f"the certificate of {name} ends in {left:.0f} days: renew it", err=True)
 
 
 def _facts(
