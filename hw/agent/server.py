@@ -16,8 +16,7 @@ from dcqcn_gym.core.errors import (
     StateError,
     in_one_line,
 )
-from dcqcn_gym.hw.agent.config import AgentConfig
-from dcqcn_gym.hw.agent.rights import RELEASE, Rights
+from dcqcn_gym.hw.agent.config import RELEASE, AgentConfig, Rights
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
 from dcqcn_gym.hw.agent.spare import SPARE
 from dcqcn_gym.hw.agent.ticker import Ticker

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fleets import fleet_file, nic_fleet, rates, typed
 
-from dcqcn_gym.hw.agent.rights import READ, RELEASE, STOP
+from dcqcn_gym.hw.agent.config import READ, RELEASE, STOP
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.agent.service import METHODS
 from dcqcn_gym.hw.certs import Authority, write_all
