@@ -1,18 +1,29 @@
-"""The controller's own record of a fleet: one JSON object a line, who did what, when and why."""
+"""The controller's own record of a fleet: one JSON object a line, who did what, when and why.
+
+Every line has the SHA-256 of the line before it (``chain``): one that was changed, taken out or put
+in later shows. Whoever may write the file can write all of it anew, or cut its end off; the digests
+in the system's log, best on another host, show that.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import getpass
+import hashlib
 import json
+import logging
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from logging.handlers import SysLogHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dcqcn_gym.core.errors import DeviceError
-from dcqcn_gym.core.files import parse_json, read_text
+from dcqcn_gym.core.files import parse_json, read_file
 
 __all__ = ["AuditLog", "Expected"]
 
@@ -80,20 +91,43 @@ class Expected:
 class AuditLog:
     """The file is only ever added to; a line that a crash cut off is passed over."""
 
-    def __init__(self, path: Path, operator: str) -> None:
-        self._path, self._operator = path, operator
+    def __init__(self, path: Path, operator: str, syslog: str = "") -> None:
+        """``syslog``: a socket, or HOST:PORT, that gets every line's digest."""
+        self._path, self._operator, self._syslog = path, operator, syslog
 
     def write(self, record: dict[str, Any]) -> None:
-        """Add a line; raise DeviceError if it cannot be kept."""
+        """Add a line; it is on the disk when this returns. Raises DeviceError if it is not."""
         whose = {"who": self._operator, "account": _account()}
-        line = json.dumps({"unix_s": time.time(), **whose, **record})
         try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
+            with self._path.open("a+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # another command may write, too
+                last, torn = _last_line(file)
+                line = json.dumps(
+                    {"unix_s": time.time(), **whose, **record, "chain": _digest(last)}
+                )
+                file.write(b"\n" * torn + line.encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise DeviceError(
                 f"{self._path}: the audit log cannot be written ({error.strerror or error})"
             ) from None
+        if self._syslog:
+            said = (record["event"], record.get("transaction", ""), "by", self._operator)
+            _send(self._syslog, f"{' '.join(said)}: {_digest(line.encode())}")
+
+    def broken(self) -> str:
+        """Return where the chain is broken, in words; empty if every line follows from the last."""
+        before, chained = b"", False
+        for number, line in enumerate(self._lines(), 1):
+            record = _parsed(line)
+            found = record.get("chain") if record else None
+            if found is not None and found != _digest(before):
+                return f"{self._path}: line {number} does not follow from the one before it"
+            if chained and record and found is None:
+                return f"{self._path}: line {number} is not of this log"
+            chained, before = chained or found is not None, line
+        return ""
 
     def expected(self) -> Expected:
         """Return what the devices are to hold by everything that this log tells."""
@@ -104,19 +138,58 @@ class AuditLog:
 
     def devices_of(self, name: str) -> list[str]:
         """Return the devices that a transaction changed; none if it is not known here."""
-        for record in self._records():
-            if (record["event"], record.get("transaction")) == ("apply", name):
-                return list(record["changes"])
-        return []
+        return list(self._applied(name).get("changes", ()))
+
+    def trial_of(self, name: str) -> float:
+        """Return how long a transaction was put on trial for, in seconds."""
+        return float(self._applied(name).get("trial_s", math.inf))
+
+    def _applied(self, name: str) -> dict[str, Any]:
+        own = (r for r in self._records() if r["event"] == "apply")
+        return next((r for r in own if r.get("transaction") == name), {})
+
+    def _lines(self) -> list[bytes]:
+        found = read_file(self._path) if self._path.exists() else b""
+        return found.removesuffix(b"\n").split(b"\n") if found else []
 
     def _records(self) -> Iterator[dict[str, Any]]:
-        for line in read_text(self._path).splitlines() if self._path.exists() else []:
-            try:
-                record = parse_json(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict) and "event" in record:
-                yield record
+        return filter(None, map(_parsed, self._lines()))
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = parse_json(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) and "event" in record else None
+
+
+def _last_line(file: BinaryIO) -> tuple[bytes, bool]:
+    """Return the last line of a file, and whether a crash cut it off."""
+    size = file.seek(0, os.SEEK_END)
+    length = 4096
+    while True:
+        file.seek(max(size - length, 0))
+        data = file.read()
+        whole = data.removesuffix(b"\n")
+        if b"\n" in whole or length >= size:
+            return whole.rpartition(b"\n")[2], bool(data) and whole == data
+        length *= 16
+
+
+def _digest(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()
+
+
+def _send(where: str, text: str) -> None:
+    """Tell the system's log; one that is away keeps nobody from a change or a way back."""
+    host, colon, port = where.rpartition(":")
+    with suppress(OSError):
+        handler = SysLogHandler((host, int(port)) if colon else where)
+        handler.ident = "dcqcn-gym: "
+        vars(handler)["handleError"] = lambda record: None
+        handler.emit(logging.makeLogRecord({"msg": text, "levelno": logging.INFO}))
+        handler.close()
 
 
 def _account() -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, quote
+from dcqcn_gym.core.files import read_file
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -47,6 +48,28 @@ class Authority:
     def controller(self, name: str) -> None:
         """Write ``NAME.pem`` and ``NAME.key`` for a controller."""
         self._issue(name, server=False)
+
+    def revoke(self, names: Sequence[str]) -> Path:
+        """Add certificates to the list ``revoked.pem``, which agents read; return its path."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.serialization import Encoding
+
+        path, now = self._folder / "revoked.pem", datetime.datetime.now(datetime.timezone.utc)
+        builder = x509.CertificateRevocationListBuilder(
+            self._cert.subject, now, now + datetime.timedelta(days=3650)
+        )
+        if path.exists():
+            for one in x509.load_pem_x509_crl(read_file(path, 1 << 24)):
+                builder = builder.add_revoked_certificate(one)
+        for name in names:
+            cert = x509.load_pem_x509_certificate(read_file(self._folder / f"{name}.pem", 1 << 16))
+            builder = builder.add_revoked_certificate(
+                x509.RevokedCertificateBuilder(cert.serial_number, now).build()
+            )
+        data = builder.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM)
+        _keep(path, data, 0o644)
+        return path
 
     def _load(self) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         from cryptography import x509

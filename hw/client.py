@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.fleet import Member
-from dcqcn_gym.hw.tls import MOST_REPLY, MOST_REQUEST, Tls, channel_options
+from dcqcn_gym.hw.tls import ENDS, MOST_REPLY, MOST_REQUEST, Tls, channel_options
 
 __all__ = ["AgentClient", "Call", "UnreachableError", "channel_credentials"]
 
@@ -55,6 +56,7 @@ class Call:
                 self._send()
             else:
                 self._arrived(self._future)
+                self._client.learn(self._future.trailing_metadata())
                 self._client.received += answer.ByteSize()
                 return answer
         raise AssertionError  # attempts is at least 1
@@ -83,6 +85,8 @@ class AgentClient:
         self.sent = 0
         """Bytes of messages, without the headers below them."""
         self.received = 0
+        self.ends_s = math.inf
+        """When the agent's certificate ends, in Unix time, once it has answered."""
         options = [
             *channel_options(dscp),
             ("grpc.ssl_target_name_override", member.name),
@@ -113,6 +117,12 @@ class AgentClient:
         """Send a request and return gRPC's future of the answer."""
         self.sent += request.ByteSize()
         return self._calls[method].future(request, timeout=self._timeout_s)
+
+    def learn(self, metadata: Any) -> None:
+        """Take up when the agent's certificate ends; an older one does not tell."""
+        for name, text in metadata or ():
+            if name == ENDS and text.isdecimal():
+                self.ends_s = float(text)
 
     def meaning(self, error: Any) -> Exception:
         """Return gRPC's error as one of ours, in one sentence that names the device."""

@@ -13,6 +13,7 @@ from dcqcn_gym.hw.agent.service import METHODS, PROTOCOL, SERVICE
 from dcqcn_gym.hw.client import AgentClient, Call, UnreachableError, channel_credentials
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.gather import Gathered, Gatherer
+from dcqcn_gym.hw.tls import TlsFiles
 from dcqcn_gym.hw.unbroken import unbroken
 
 __all__ = ["AT_ONCE", "Connections", "all_of", "each_of"]
@@ -57,6 +58,18 @@ class Connections:
     def tiers(self) -> dict[str, str | None]:
         """Switch -> its tier, where the fleet's file tells it."""
         return {member.name: member.tier for member in self._fleet.switches}
+
+    @property
+    def is_digital_fabric(self) -> bool:
+        """True if the packet engine plays the devices."""
+        return self._fleet.fabric is not None
+
+    @property
+    def certificate_ends_s(self) -> dict[str, float]:
+        """Who -> when the certificate ends, in Unix time: agents that answered, and the own one."""
+        own = TlsFiles(self._fleet.tls, self._folder)
+        own.read()
+        return {"this controller": own.ends_s, **{n: c.ends_s for n, c in self._clients.items()}}
 
     @property
     def addresses(self) -> dict[str, str]:

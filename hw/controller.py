@@ -8,6 +8,7 @@ ends.
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -16,17 +17,23 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.core.errors import DcqcnGymError, DeviceError, StateError
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.connections import all_of
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.freeze import frozen_by
+from dcqcn_gym.hw.sides import Sides
+from dcqcn_gym.hw.transaction import MOST_TRIAL_S
 from dcqcn_gym.hw.unbroken import unbroken
-from dcqcn_gym.hw.ways_back import Began, WaysBack
+from dcqcn_gym.hw.waves import Watch, waves_of
+from dcqcn_gym.hw.ways_back import Began
 
 __all__ = ["Began", "Controller", "Dispatch"]
+
+MARGIN_S = 1.0
+"""A change is decided so long before its first timer ends; a fifth of a trial below 5 s."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +47,11 @@ class Dispatch:
     """Time between the first and the last device that had applied it, as the controller saw it."""
     needs_reset: tuple[str, ...]
     """Those of them that take it only at their next reset."""
+    ends_s: float
+    """When the first timer may end, by the controller's clock."""
 
 
-class Controller(WaysBack):
+class Controller(Sides):
     """Changes every device of a fleet at once: created -> open -> closed."""
 
     def __init__(
@@ -52,33 +61,42 @@ class Controller(WaysBack):
         connect: Callable[..., AgentClient] = AgentClient,
         now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """``now`` tells the time of the day, for freeze windows; ``clock`` seconds, for the rest.
 
-        ``connect`` makes the connection to an agent.
+        ``connect`` makes the connection to an agent; ``sleep`` lets time pass between waves.
         """
         super().__init__(fleet, folder, connect, clock)
-        self._now = now
+        self._now, self._sleep = now, sleep
 
     def plan(self, targets: Mapping[str, Targets]) -> dict[str, Any]:
         """Return device -> what would change; nothing changes."""
         return all_of(self._begin("Plan", self._wanted("plan", targets, "")))
 
-    def carry_out(self, targets: Mapping[str, Targets], why: str) -> Dispatch:
+    def carry_out(self, targets: Mapping[str, Targets], why: str, waves: int = 1) -> Dispatch:
         """Change devices, all or none; raise the first error after everything was taken back.
 
         In a freeze window StateError, before anything is staged.
         """
-        done = self.try_out(targets, why)
-        self._keep(done.transaction, done.changed, why)
+        done = self.try_out(targets, why, waves=waves)
+        self._keep(done.transaction, done.changed, why, done.ends_s)
         return done
 
     def try_out(
-        self, targets: Mapping[str, Targets], why: str, trial_s: float | None = None
+        self,
+        targets: Mapping[str, Targets],
+        why: str,
+        trial_s: float | None = None,
+        waves: int = 1,
     ) -> Dispatch:
-        """Put a change on trial everywhere; it ends by itself unless :meth:`confirm` follows."""
+        """Put a change on trial everywhere; it ends by itself unless :meth:`confirm` follows.
+
+        In several ``waves`` each is watched by the gate of the fleet's file before the next.
+        """
         self._refuse_in_a_freeze()
         seconds = self._fleet.trial_s if trial_s is None else trial_s
+        seconds += self._watched_s(waves)
         name = uuid.uuid4().hex[:16]
         self._audit.write(
             {"event": "begin", "transaction": name, "why": why, "devices": len(targets)}
@@ -88,13 +106,42 @@ class Controller(WaysBack):
             staged = all_of(self._begin("Stage", self._wanted(name, targets, why)))
             changing = [device for device, plan in staged.items() if plan.lines]
             changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
-            self._audit.write({"event": "apply", "transaction": name, "changes": changes})
-            skew = self._apply(changing, pb.Trial(transaction=name, revert_after_s=seconds))
+            self._audit.write({"event": "apply", "transaction": name, "changes": changes,
+                               "trial_s": seconds})  # fmt: skip
+            ends_s = self._clock() + seconds  # timers begin later
+            trial = pb.Trial(transaction=name, revert_after_s=seconds)
+            skew = (self._apply if waves == 1 else self._roll(waves))(changing, trial)
         except BaseException as error:  # Ctrl-C, too: what has been applied must not stay
             self.take_back(name, changing, _reason(error), confirmed=[])
             raise
         later = tuple(d for d in changing if any(x.needs_reset for x in staged[d].lines))
-        return Dispatch(name, tuple(changing), skew, later)
+        return Dispatch(name, tuple(changing), skew, later, ends_s)
+
+    def _watched_s(self, waves: int) -> float:
+        """Return how long all gates take at most; raise if no trial lasts so long."""
+        if waves == 1:
+            return 0.0
+        found = (waves + 1) * (self._fleet.gate.seconds + self._fleet.timeout_s)
+        if found > MOST_TRIAL_S / 2:
+            raise ConfigError(
+                f"{waves} waves are watched for {found:g} s in all; expected at most "
+                f"{MOST_TRIAL_S / 2:g} s: fewer waves, or a shorter gate in the fleet's file"
+            )
+        return found
+
+    def _roll(self, waves: int) -> Callable[[list[str], Any], float]:
+        """Return what applies a change wave by wave, and the most time within one."""
+
+        def apply(names: list[str], trial: Any) -> float:
+            parts = waves_of(names, self.nics, waves)
+            watch = Watch(self._fleet.gate, self.gather, self._sleep)
+            skews = []
+            for i, wave in enumerate(parts, 1):
+                skews.append(self._apply(wave, trial))
+                watch.judge(f"{i} of {len(parts)}")
+            return max(skews, default=0.0)
+
+        return apply
 
     def step(self, run: str, number: int, targets: Mapping[str, Targets], lease_s: float) -> str:
         """Put the next setting of a run in force on all devices; return the step's name.
@@ -135,23 +182,24 @@ class Controller(WaysBack):
                 "what was changed before may still be taken back"
             )
 
-    def devices_of(self, name: str) -> list[str]:
-        """Return the devices that a transaction changed, as the audit log has it."""
-        return self._audit.devices_of(name)
-
-    def confirm(self, name: str, devices: Iterable[str], why: str) -> None:
+    def confirm(
+        self, name: str, devices: Iterable[str], why: str, left_s: float = math.inf
+    ) -> None:
         """Keep what is on trial on all these devices, or take it back everywhere and raise.
 
-        In a freeze window StateError, and the trial is left to its end.
+        ``left_s`` is what the shortest timer still has. In a freeze window StateError, and the
+        trial is left to its end.
         """
         self._refuse_in_a_freeze()
-        self._keep(name, devices, why)
+        self._keep(name, devices, why, self._clock() + left_s)
 
-    def _keep(self, name: str, devices: Iterable[str], why: str) -> None:
+    def _keep(self, name: str, devices: Iterable[str], why: str, ends_s: float) -> None:
+        """Decide, which is to write it down for good, then confirm; a failure decides anew."""
         chosen, refused = list(devices), set[str]()
         decided = {"transaction": name, "why": why, "devices": chosen}
         try:
             if chosen:
+                self._refuse_too_late(name, ends_s - self._clock())
                 self._audit.write({"event": "confirming", **decided})  # from here on it counts
             self._confirm(chosen, self._named(name, why), refused)
         except BaseException as error:
@@ -159,6 +207,17 @@ class Controller(WaysBack):
             self.take_back(name, chosen, _reason(error), confirmed=perhaps)
             raise
         self._note({"event": "confirmed", **decided})
+
+    def _refuse_too_late(self, name: str, left_s: float) -> None:
+        if left_s >= MARGIN_S:
+            return
+        margin = min(MARGIN_S, self._audit.trial_of(name) / 5.0)
+        if left_s < margin:
+            raise StateError(
+                f"{max(left_s, 0.0):.2g} s of the trial of {name} are left, and a change is "
+                f"decided at least {margin:.2g} s before its first timer ends; all were taken "
+                "back: raise trial_s of the fleet's file, or --hold"
+            )
 
     def _apply(self, names: list[str], trial: Any) -> float:
         """Apply everywhere, in the order of the fleet's file.

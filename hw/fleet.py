@@ -13,7 +13,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.hw.freeze import window_of
 from dcqcn_gym.hw.tls import Address, Dscp, Tls
 
-__all__ = ["Fleet", "Member", "SwitchMember", "load_fleet"]
+__all__ = ["Fleet", "Gate", "Member", "SwitchMember", "load_fleet"]
 
 
 class Member(StrictModel):
@@ -29,6 +29,19 @@ class SwitchMember(Member):
     tier: Literal["tor", "spine", "core"] | None = Field(
         default=None, description="where it stands; settings per tier need it"
     )
+
+
+class Gate(StrictModel):
+    """How long a wave is watched, and how much worse than before it no device may become."""
+
+    seconds: float = Field(
+        default=10.0, gt=0, le=600, description="before the first wave, and each"
+    )
+    paused: float = Field(
+        default=0.05, ge=0, le=1, description="more of the time, of a NIC or port"
+    )
+    drops: int = Field(default=0, ge=0, description="more packets that a switch dropped")
+    errors: int = Field(default=10, ge=0, description="more errors that a NIC counted")
 
 
 class Fleet(StrictModel):
@@ -59,10 +72,15 @@ class Fleet(StrictModel):
     )
     operator: str = Field(default="dcqcn-gym", max_length=100, description="who the journals name")
     audit: Path = Field(default=Path("audit.jsonl"), description="the controller's own record")
+    syslog: str = Field(
+        default="", pattern=r"^(/.*|[^:/]+:\d{1,5})?$",
+        description="a socket, as /dev/log, or HOST:PORT that gets each audit line's digest",
+    )  # fmt: skip
     dscp: Dscp = 0
     lossless_dscp: tuple[Dscp, ...] = Field(
         default=(), description="code points that switches put into a lossless queue"
     )
+    gate: Gate = Field(default=Gate(), description="what ends a change that goes in waves")
     freeze_utc: tuple[str, ...] = Field(
         default=(), description="windows without changes, as 'Mon-Fri 08:00-18:00'"
     )

@@ -1,14 +1,17 @@
 """An agent's memory on disk: one line per event, bounded, and whole after any crash.
 
-A line is the CRC-32 of its text in 8 hexadecimal digits, a blank, and a JSON object. Lines are
-appended and flushed to the disk before the call returns; a last line that a crash cut off is left
-out. A file that grew too long is written again with its newest lines and moved into place, so there
-is an old or a new one, never half of either. The last confirmed setting is kept a second time, in a
-file of its own beside it: if the journal is damaged or gone, that one still says where to go back.
+A line is the CRC-32 of its text in 8 hexadecimal digits, a blank, and a JSON object, whose
+``chain`` is the digest of the line before it: a damaged line shows, and so does a missing one.
+Lines are appended and flushed to the disk before the call returns; a last line that a crash cut off
+is left out. A file that grew too long is written again with its newest lines and moved into place,
+so there is an old or a new one, never half of either. The last confirmed setting is kept a second
+time, in a file of its own beside it: if the journal is damaged or gone, that one still says where
+to go back.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import zlib
@@ -51,15 +54,26 @@ class Journal:
         except OSError as error:
             raise self._failed("read", error) from None
         *whole, torn = data.split(b"\n")
-        for line in whole:
-            record = _parsed(line)
-            if record is None:
-                self.bad_lines += 1
-            else:
-                self.records.append(record)
+        self._read(whole)
         self._size = len(data) - len(torn)
         """Where the next line goes: over one that a crash cut off. Damaged ones stay there."""
+        self._last = whole[-1] if whole else b""
         self._use_copy()
+
+    def _read(self, lines: Sequence[bytes]) -> None:
+        """Take up the events of these lines; count those that are damaged or missing."""
+        before: bytes | None = b""  # None: damaged, so that it says nothing about the next
+        for line in lines:
+            record = _parsed(line)
+            chain = record.get("chain") if record else None
+            chained = any("chain" in other for other in self.records[-1:])
+            if record is not None:
+                follows = before is None or chain == _digest(before)
+                self.bad_lines += not follows and (chain is not None or chained)
+                self.records.append(record)
+            else:
+                self.bad_lines += 1
+            before = line if record is not None else None
 
     def _use_copy(self) -> None:
         """Take up the copy of the last confirmed setting where it is newer than the lines."""
@@ -95,6 +109,7 @@ class Journal:
         confirmed = record.get("event") == "confirmed"
         if confirmed and "number" not in record:
             record = {**record, "number": _number(last) + 1 if last else 1}
+        record = {**record, "chain": _digest(self._last)}
         line = _line(record)
         try:
             with open(self._path, "r+b" if self._path.exists() else "xb") as file:
@@ -108,7 +123,7 @@ class Journal:
                     raise
         except OSError as error:
             raise self._failed("written", error) from None
-        self._size += len(line)
+        self._size, self._last = self._size + len(line), line.rstrip(b"\n")
         self.records.append(record)
         if self._size > self._most_bytes:
             with suppress(DeviceError):
@@ -130,11 +145,15 @@ class Journal:
         return last is not None and bool(last["on"])
 
     def confirmed_as(self, name: str, held: Mapping[str, str]) -> dict[str, str] | None:
-        """Return what must change to hold what a transaction confirmed; None if not known."""
-        for record in reversed(self.records):
-            own = (record.get("name"), record.get("restores"))
-            if record.get("event") == "confirmed" and name in own:
-                return {p: text for p, text in record["values"].items() if held.get(p) != text}
+        """Return what must change to hold what a transaction set here; None if not known.
+
+        That is what it confirmed; else what it had on trial, if it went back before.
+        """
+        for event, values in (("confirmed", "values"), ("applying", "after")):
+            for record in reversed(self.records):
+                own = (record.get("name"), record.get("restores"))
+                if record.get("event") == event and name in own:
+                    return {p: text for p, text in record[values].items() if held.get(p) != text}
         return None
 
     def over(self, name: str) -> bool:
@@ -162,15 +181,19 @@ class Journal:
         older = [record for record in confirmed if id(record) not in own]
         while len(older) > 1 and count(len(_line(r)) for r in older) > self._most_bytes // 4:
             older = older[1:]
-        kept = older + kept
-        data = b"".join(map(_line, kept))
+        kept, lines = older + kept, [b""]
+        for i, record in enumerate(kept):
+            kept[i] = {**record, "chain": _digest(lines[-1])}
+            lines.append(_line(kept[i]).rstrip(b"\n"))
+        data = b"\n".join([*lines[1:], b""])
         fresh = self._path.with_name(self._path.name + ".new")
         try:
             with open(fresh, "wb") as file:
                 file.write(data)
                 _flushed(file)
             os.replace(fresh, self._path)
-            self.records, self._size = kept, len(data)  # from here on this is the file
+            # from here on this is the file
+            self.records, self._size, self._last = kept, len(data), lines[-1]
             folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 os.fsync(folder)
@@ -194,10 +217,12 @@ def confirmed_before(records: Sequence[Record], name: str) -> Record:
     Raises ConfigError if a journal that was shortened, or damaged, no longer holds it.
     """
     known = [record for record in records if record.get("event") == "confirmed"]
-    first = next((i for i, record in enumerate(known) if record["name"] == name), 0)
+    own = [i for i, record in enumerate(known) if record["name"] == name]
+    brought = [i for i, record in enumerate(known) if record.get("restores") == name]
+    first = next(iter(own or brought), 0)  # brought: to a device that had lost it
     if first > 0:
-        before, own = known[first - 1], known[first]
-        if "number" not in before or own.get("number") == before["number"] + 1:
+        before, after = known[first - 1], known[first]
+        if "number" not in before or after.get("number") == before["number"] + 1:
             return before
     raise ConfigError(f"the journal does not hold what was before transaction {name}")
 
@@ -220,9 +245,13 @@ def _line(record: Record) -> bytes:
 def _parsed(line: bytes) -> Record | None:
     crc, blank, text = line.partition(b" ")
     try:
-        if not blank or int(crc, 16) != zlib.crc32(text):
+        if not blank or crc != b"%08x" % zlib.crc32(text):
             return None
         record = parse_json(text)
     except ValueError:
         return None
     return record if isinstance(record, dict) else None
+
+
+def _digest(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,10 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file
 
-__all__ = ["Address", "Dscp", "Tls", "channel_options"]
+__all__ = ["ENDS", "Address", "Dscp", "Tls", "TlsFiles", "channel_options"]
+
+ENDS = "certificate-ends"
+"""The trailing metadata of an answer that say when the agent's certificate ends, in Unix time."""
 
 MOST_REQUEST = 64 * 1024
 MOST_REPLY = 4 * 1024 * 1024
@@ -43,6 +47,36 @@ class Tls(StrictModel):
             read_file(folder / path, 1 << 16) for path in (self.ca, self.cert, self.key)
         )
         return ca, cert, key
+
+
+class TlsFiles:
+    """The three files of a process: what they were when they were read last."""
+
+    def __init__(self, tls: Tls, folder: Path) -> None:
+        self._tls, self._folder = tls, folder
+        self._seen: list[int] = []
+        self.ends_s = math.inf
+        """When the own certificate ends, in Unix time."""
+
+    def read(self) -> tuple[bytes, bytes, bytes]:
+        """Return authority, certificate and key; ConfigError if they are none."""
+        from cryptography import x509
+
+        seen, found = self._times(), self._tls.read(self._folder)
+        try:
+            ends = x509.load_pem_x509_certificate(found[1]).not_valid_after_utc
+        except ValueError as error:
+            raise ConfigError(f"{self._tls.cert}: not a certificate ({error})") from None
+        self._seen, self.ends_s = seen, ends.timestamp()
+        return found
+
+    def changed(self) -> bool:
+        """Return whether a file changed since."""
+        return self._times() != self._seen
+
+    def _times(self) -> list[int]:
+        paths = (self._tls.ca, self._tls.cert, self._tls.key)
+        return [(self._folder / path).stat().st_mtime_ns for path in paths]
 
 
 def channel_options(dscp: int) -> list[tuple[str, Any]]:

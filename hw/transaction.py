@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError, in_one_line
@@ -311,11 +311,7 @@ class Guard:
             opened = self._open
             if self._problem:
                 self._take_back(opened.name if opened else "", Who("agent", "tried again"))
-            elif (
-                opened is not None
-                and opened.deadline is not None
-                and self._clock() >= opened.deadline
-            ):
+            elif opened and opened.deadline is not None and self._clock() >= opened.deadline:
                 self._take_back(opened.name, Who("agent", "its time ran out"))
             elif opened is None or opened.deadline is None:
                 self._look_for_drift()
@@ -369,6 +365,9 @@ class Guard:
 
     def _put_back(self, name: str, who: Who) -> None:
         again = self._problem
+        if run_of(name):
+            with suppress(Exception):  # of figures alone: what is in force comes first
+                self._driver.release()
         try:
             self._driver.revert(self._confirmed["values"])
             wrong = self._driver.read_back(self._confirmed["values"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ class WaysBack(Connections):
     ) -> None:
         """``connect`` makes the connection to an agent; ``clock`` tells seconds."""
         super().__init__(fleet, folder, connect, clock)
-        self._audit = AuditLog(folder / fleet.audit, fleet.operator)
+        self._audit = AuditLog(folder / fleet.audit, fleet.operator, fleet.syslog)
         self.unwritten = ""
         """Why the audit log lacks a way back; empty if it does not."""
         self.not_back: Left = {}
@@ -90,53 +90,67 @@ class WaysBack(Connections):
                         "undone": list(undone), "left_to_their_timers": timers,
                         "left": {d: str(error) for d, error in held.items()}})  # fmt: skip
 
-    def rollback(self, why: str, name: str = "") -> tuple[dict[str, Any], Left]:
-        """Send every device back to its confirmed setting, or end the trial ``name`` alone."""
+    def rollback(
+        self, why: str, name: str = "", devices: Iterable[str] | None = None
+    ) -> tuple[dict[str, Any], Left]:
+        """Send devices (all, unless told) to their confirmed setting, or end the trial ``name``."""
         self._note({"event": "rollback", "transaction": name, "why": why})
-        named = dict.fromkeys(self._clients, self._named(name, why))
-        return self.ask_each("Rollback", named)
+        chosen = self._clients if devices is None else devices
+        return self.ask_each("Rollback", dict.fromkeys(chosen, self._named(name, why)))
 
     def end_run(self, run: str, why: str) -> Left:
         """Send every device back to before a run; return those that may need its lease for that."""
         return self.rollback(why, run)[1]
 
-    def undo(self, name: str, why: str) -> tuple[list[str], Left]:
+    def undo(
+        self, name: str, why: str, devices: Iterable[str] | None = None
+    ) -> tuple[list[str], Left]:
         """Undo a confirmed transaction wherever it is the newest; return where, and what is left.
 
-        The same again goes on with those. Raises StateError, and nothing changes, if it is no
-        device's newest one, or if another one is on trial there.
+        Of ``devices`` alone, if told. The same again goes on with those that are left. Raises
+        StateError, and nothing changes, if it is no device's newest one, or if another one is on
+        trial there.
         """
-        chosen, left = self._where_newest(name)
+        asked = list(self._clients if devices is None else devices)
+        chosen, left = self._where_newest(name, asked)
         record = {"transaction": name, "why": why, "devices": chosen}
         self._note({"event": "undoing", **record})
         done, failed = self.ask_each("Undo", dict.fromkeys(chosen, self._named(name, why)))
         left |= failed
         said = {device: str(error) for device, error in left.items()}
         expected = self.expected()
-        never = [d for d in self._clients if d not in chosen and expected.of(d) == name]
+        never = [d for d in asked if d not in chosen and expected.of(d) == name]
         record["devices"] = [*chosen, *never]
         self._note({"event": "undo failed" if left else "undo", **record, "left": said})
         return list(done), left
+
+    def audit_broken(self) -> str:
+        """Return where somebody changed the audit log, in words; empty if nobody did."""
+        return self._audit.broken()
 
     def expected(self) -> Expected:
         """Return what the audit log says that devices are to hold."""
         return self._audit.expected()
 
-    def newest(self, states: Mapping[str, Any] | None = None) -> str:
-        """Return what `hw rollback` undoes: the newest confirmed transaction of this fleet.
+    def newest(
+        self, states: Mapping[str, Any] | None = None, devices: Iterable[str] | None = None
+    ) -> str:
+        """Return what `hw rollback` undoes: the newest confirmed transaction of these devices.
 
         Before it comes one that was taken back, or undone, and that a device of ``states`` holds
         all the same. Empty if there is none.
         """
-        expected = self.expected()
+        expected, chosen = self.expected(), list(self._clients if devices is None else devices)
         held = {s.confirmed for s in (states or {}).values()}
-        decided = {expected.of(device) for device in self._clients}
+        decided = {expected.of(device) for device in chosen}
         astray = [n for n in reversed(expected.begun) if n in held and n not in decided]
-        return next(iter(astray), "") or expected.newest(self._clients)
+        return next(iter(astray), "") or expected.newest(chosen)
 
-    def undoing(self, name: str) -> tuple[dict[str, list[Line]], Left]:
+    def undoing(
+        self, name: str, devices: Iterable[str] | None = None
+    ) -> tuple[dict[str, list[Line]], Left]:
         """Return device -> what :meth:`undo` would change, and what it would leave."""
-        chosen, left = self._where_newest(name)
+        chosen, left = self._where_newest(name, list(self._clients if devices is None else devices))
         answers, failed = self.ask_each("History", dict.fromkeys(chosen, pb.Nothing()))
         found = {}
         for device, events in answers.items():
@@ -150,13 +164,13 @@ class WaysBack(Connections):
             ]
         return found, left | failed
 
-    def _where_newest(self, name: str) -> tuple[list[str], Left]:
+    def _where_newest(self, name: str, asked: Collection[str]) -> tuple[list[str], Left]:
         """Return the devices whose newest confirmed transaction this is, and those that may."""
-        states, silent = self.states()
+        states, silent = self.ask_each("Status", dict.fromkeys(asked, pb.Nothing()))
         chosen = [device for device, status in states.items() if status.confirmed == name]
         changed = self._audit.devices_of(name) or list(silent)
         left = {device: error for device, error in silent.items() if device in changed}
-        if not chosen and name != self.newest():
+        if not chosen and name != self.newest(devices=asked):
             newest = sorted({status.confirmed for status in states.values()})
             raise StateError(
                 f"transaction {quote(name)} is no device's newest confirmed change, so nothing was "
@@ -231,7 +245,9 @@ class WaysBack(Connections):
         trials = {d: s.transaction for d, s in states.items() if s.state in ("applied", "broken")}
         self.ask_each("Rollback", {d: self._named(t, why) for d, t in trials.items()})
 
-    def _restore(self, began: Began, targets: Mapping[str, Targets], why: str) -> Left:
+    def _restore(
+        self, began: Began, targets: Mapping[str, Targets], why: str, trial_s: float = BACK_S
+    ) -> Left:
         """Stage, apply and confirm on each device that still follows; return the others.
 
         No undo ever offers this transaction.
@@ -240,7 +256,7 @@ class WaysBack(Connections):
         self._note({"event": "begin", "transaction": name, "why": why, "devices": len(targets)})
         wanted = self._wanted(name, targets, why, began.confirmed)
         staged, left = self.ask_each("Stage", wanted)
-        trial = pb.Trial(transaction=name, revert_after_s=BACK_S)
+        trial = pb.Trial(transaction=name, revert_after_s=trial_s)
         changing = {device: trial for device, plan in staged.items() if plan.lines}
         changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
         self._note({"event": "apply", "transaction": name, "changes": changes})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from dcqcn_gym.core.errors import (
     StateError,
     in_one_line,
 )
-from dcqcn_gym.hw.agent.config import AgentConfig
+from dcqcn_gym.hw.agent.config import RELEASE, AgentConfig, Rights
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
 from dcqcn_gym.hw.agent.spare import SPARE
 from dcqcn_gym.hw.agent.ticker import Ticker
@@ -24,7 +25,7 @@ from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.limits import check_limits
 from dcqcn_gym.hw.load.jobs import LoadJobs
-from dcqcn_gym.hw.tls import MOST_REPLY, MOST_REQUEST, Tls, channel_options
+from dcqcn_gym.hw.tls import ENDS, MOST_REPLY, MOST_REQUEST, TlsFiles, channel_options
 from dcqcn_gym.hw.transaction import Clock, Guard, Who
 
 __all__ = ["Agent", "handlers", "load_agent", "parsed", "secure_server"]
@@ -36,7 +37,16 @@ IDLE_S = 300.0
 """Seconds after which one that asks nothing is closed; its controller opens another."""
 _TICKER = Ticker()
 Wrap = Callable[[Driver], Driver]
+Refuse = Callable[[str, list[str], bytes], str]
+"""Why a certificate (its names, its PEM) may not make a call; empty if it may."""
+
+
+class _DeniedError(DcqcnGymError):
+    """A certificate may not make a call."""
+
+
 _CODES = {
+    _DeniedError: "PERMISSION_DENIED",
     ConfigError: "INVALID_ARGUMENT",
     StateError: "FAILED_PRECONDITION",
     DeviceError: "ABORTED",
@@ -44,25 +54,28 @@ _CODES = {
 
 
 def handlers(
-    service: str, target: object, methods: Mapping[str, tuple[Any, Any]], allowed: tuple[str, ...]
+    service: str,
+    target: object,
+    methods: Mapping[str, tuple[Any, Any]],
+    refuse: Refuse,
+    tls: TlsFiles,
 ) -> Any:
-    """Return gRPC's handler of a service; only clients whose certificate has an allowed name."""
+    """Return gRPC's handler of a service; ``refuse`` says why a certificate may not make a call."""
     grpc = require_grpc()
 
-    def handler(call: Callable[[Any], Any], takes: Any, gives: Any) -> Any:
+    def handler(name: str, takes: Any, gives: Any) -> Any:
+        call = getattr(target, name)
+
         def answer(data: bytes, context: Any) -> Any:
-            names = context.auth_context().get("x509_common_name", [])
-            if not any(name.decode("utf-8", "replace") in allowed for name in names):
-                context.abort(
-                    grpc.StatusCode.PERMISSION_DENIED,
-                    f"this certificate may not talk to it; allowed: {', '.join(allowed)}",
-                )
+            context.set_trailing_metadata(((ENDS, f"{tls.ends_s:.0f}"),))
             try:
-                return call(parsed(takes, data))
+                _permit(refuse, name, context)
+                message = parsed(takes, data)
+                if name == "Stop" and not message.on:
+                    _permit(refuse, RELEASE, context)
+                return call(message)
             except DcqcnGymError as error:
-                code = next(
-                    (c for kind, c in _CODES.items() if isinstance(error, kind)), "INTERNAL"
-                )
+                code = next((c for k, c in _CODES.items() if isinstance(error, k)), "INTERNAL")
                 context.abort(getattr(grpc.StatusCode, code), str(error)[:2000])
             except Exception as error:  # a defect of ours must not look like an answer
                 context.abort(grpc.StatusCode.INTERNAL, in_one_line(error))
@@ -72,8 +85,16 @@ def handlers(
             answer, response_serializer=gives.SerializeToString
         )
 
-    table = {n: handler(getattr(target, n), *types) for n, types in methods.items()}
+    table = {name: handler(name, *types) for name, types in methods.items()}
     return grpc.method_handlers_generic_handler(service, table)
+
+
+def _permit(refuse: Refuse, method: str, context: Any) -> None:
+    shown = context.auth_context()
+    names = [name.decode("utf-8", "replace") for name in shown.get("x509_common_name", [])]
+    reason = refuse(method, names, next(iter(shown.get("x509_pem_cert", [])), b""))
+    if reason:
+        raise _DeniedError(reason)
 
 
 def parsed(kind: Any, data: bytes) -> Any:
@@ -87,14 +108,14 @@ def parsed(kind: Any, data: bytes) -> Any:
 
 
 def secure_server(
-    tls: Tls, folder: Path, listen: str, dscp: int, add: Callable[[Any], None]
+    tls: TlsFiles, listen: str, dscp: int, add: Callable[[Any], None]
 ) -> tuple[Any, str]:
     """Return a started server and its address; mutual TLS only, small messages only.
 
-    ``add`` is given the server before it starts, for its services.
+    ``add`` is given the server before it starts, for its services. Files of ``tls`` that change are
+    read again for the next connection.
     """
     grpc = require_grpc()
-    ca, cert, key = tls.read(folder)
     options = [
         *channel_options(dscp),
         ("grpc.so_reuseport", 0),
@@ -108,15 +129,32 @@ def secure_server(
     pool = ThreadPoolExecutor(max_workers=2)  # answers are names again and again: a third is left
     server = grpc.server(pool, options=options, compression=grpc.Compression.Gzip)
     add(server)
-    credentials = grpc.ssl_server_credentials([(key, cert)], ca, require_client_auth=True)
     try:
-        port = server.add_secure_port(listen, credentials)
+        port = server.add_secure_port(listen, _credentials(tls))
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"cannot listen on {listen} ({in_one_line(error)})") from None
     if not port:
         raise ConfigError(f"cannot listen on {listen}; is another agent there?")
     server.start()
     return server, f"{listen.rpartition(':')[0]}:{port}"
+
+
+def _credentials(tls: TlsFiles) -> Any:
+    """Return what the server shows and trusts; asked anew for every connection."""
+    grpc = require_grpc()
+
+    def configuration() -> Any:
+        ca, cert, key = tls.read()
+        return grpc.ssl_server_certificate_configuration([(key, cert)], ca)
+
+    def fresh() -> Any:
+        with suppress(Exception):  # half written: what was read before goes on
+            return configuration() if tls.changed() else None
+        return None
+
+    return grpc.dynamic_ssl_server_credentials(
+        configuration(), fresh, require_client_authentication=True
+    )
 
 
 class Agent:
@@ -131,6 +169,7 @@ class Agent:
         wrap: Wrap | None = None,
     ) -> None:
         self._config, self._folder = config, folder
+        self._tls = TlsFiles(config.tls, folder)
         driver = config.make_driver(folder, source)
         self._driver = driver if wrap is None else wrap(driver)
         self.journal = Journal(folder / config.journal)
@@ -160,7 +199,7 @@ class Agent:
         self.look_for_stop_file()
         config = self._config
         self._server, self.address = secure_server(
-            config.tls, self._folder, config.listen, config.dscp, self._add_services
+            self._tls, config.listen, config.dscp, self._add_services
         )
         if keep_time:
             _TICKER.add(self.guard.tick)  # first, and whatever becomes of the other
@@ -175,7 +214,7 @@ class Agent:
             config.device, self._driver, self.guard, lambda: self.journal.bad_lines, self.loads,
             dscp=config.dscp, **self._clocks,
         )  # fmt: skip
-        own = handlers(SERVICE, service, METHODS, config.controllers)
+        own = handlers(SERVICE, service, METHODS, Rights(config, self._folder).refuse, self._tls)
         server.add_generic_rpc_handlers((own,))
         servicer = health.HealthServicer()
         servicer.set("", health_pb2.HealthCheckResponse.SERVING)
@@ -215,6 +254,8 @@ class Agent:
         _TICKER.remove(self.look_for_stop_file)
         _TICKER.remove(self.guard.tick)
         self.loads.stop()
+        with suppress(Exception):  # a device that is away; nothing that is in force hangs on it
+            self._driver.release()
 
 
 def load_agent(

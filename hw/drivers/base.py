@@ -133,6 +133,9 @@ class Driver(ABC):
     def prepare(self, interval_ms: float) -> None:  # noqa: B027  (most need nothing)
         """Get ready to report counters every ``interval_ms``; raise if they are slower."""
 
+    def release(self) -> None:  # noqa: B027  (most need nothing)
+        """Undo what :meth:`prepare` did to the device: nobody reads counters so often any more."""
+
     @abstractmethod
     def counters(self) -> dict[str, int]:
         """Return the figures of now, counted since the device started: docs/hardware.md."""

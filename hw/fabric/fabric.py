@@ -24,7 +24,7 @@ from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.fabric.devices import QUEUE, PlayedNic, PlayedSwitch
 from dcqcn_gym.hw.fabric.mounted import MountedFiles
 from dcqcn_gym.hw.figures import Ledger, Shape
-from dcqcn_gym.hw.tls import Tls
+from dcqcn_gym.hw.tls import Tls, TlsFiles
 from dcqcn_gym.hw.transaction import Clock
 
 __all__ = ["FABRIC_METHODS", "FABRIC_SERVICE", "DigitalFabric", "FabricSpec", "Simulation"]
@@ -152,11 +152,11 @@ class DigitalFabric:
         return {"name": name, "address": agent.address}
 
     def _serve(self) -> str:
-        own = handlers(FABRIC_SERVICE, self, FABRIC_METHODS, ("controller",))
+        tls = TlsFiles(Tls.model_validate(_tls("fabric", "certs")), self._folder)
+        own = handlers(FABRIC_SERVICE, self, FABRIC_METHODS, _refuse, tls)
         self._server, address = secure_server(
-            Tls.model_validate(_tls("fabric", "certs")), self._folder, f"{self._listen}:0", 0,
-            lambda server: server.add_generic_rpc_handlers((own,)),
-        )  # fmt: skip
+            tls, f"{self._listen}:0", 0, lambda server: server.add_generic_rpc_handlers((own,))
+        )
         return str(address)
 
     def _write_fleet(
@@ -243,3 +243,7 @@ class DigitalFabric:
 
 def _tls(name: str, folder: str) -> dict[str, str]:
     return {"ca": f"{folder}/ca.pem", "cert": f"{folder}/{name}.pem", "key": f"{folder}/{name}.key"}
+
+
+def _refuse(method: str, names: list[str], pem: bytes) -> str:
+    return "" if "controller" in names else "only the controller moves the fabric's time"

@@ -39,7 +39,7 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.drivers import Targets
 
-__all__ = ["FAULTS", "NAMES", "STEP_S", "TRIAL_S", "Outcome", "case_line", "run_case"]
+__all__ = ["FAULTS", "NAMES", "STEP_S", "TRIAL_S", "Outcome", "arm", "case_line", "run_case"]
 
 FAULTS: Mapping[str, str] = {
     "request-lost": "a request never arrives",
@@ -67,8 +67,13 @@ def _no_space(record: object) -> None:
     raise DeviceError("the journal cannot be written (no space left, on purpose)")
 
 
-def _arm(fleet: FaultyFleet, name: str, undo: list[Callable[[], object]]) -> None:
-    """Prepare one fault for the next change."""
+def arm(
+    fleet: FaultyFleet,
+    name: str,
+    undo: list[Callable[[], object]],
+    methods: Sequence[str] = METHODS,
+) -> None:
+    """Prepare one fault for the next change; those of the network strike one of these calls."""
     rng = fleet.random
     nic_only = name == "file-gone" or name in COUNTER_FAULTS
     device = rng.choice(fleet.names[:3] if nic_only else fleet.names)
@@ -98,7 +103,7 @@ def _arm(fleet: FaultyFleet, name: str, undo: list[Callable[[], object]]) -> Non
         fleet.show_certificate(device, name.partition("-")[2])
         undo.append(lambda: fleet.show_certificate(device))
     else:
-        fleet.armed[(device, rng.choice(METHODS))] = name
+        fleet.armed[(device, rng.choice(methods))] = name
 
 
 def _spoil_counters(
@@ -127,7 +132,7 @@ def _change(fleet: FaultyFleet, chosen: Sequence[str]) -> None:
     undo: list[Callable[[], object]] = []
     armed = list(chosen) or rng.sample(sorted(FAULTS), rng.randrange(0, 4))
     for name in armed:
-        _arm(fleet, name, undo)
+        arm(fleet, name, undo)
     targets = {name: {"": marking if name == SWITCH else wanted} for name in fleet.names}
     _interval(fleet, targets, sound=not armed and not fleet.cut)
     fleet.armed.clear()

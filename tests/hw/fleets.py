@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.certs import write_all
 from dcqcn_gym.hw.controller import Controller
@@ -65,6 +66,14 @@ def fleet_of(agents: dict[str, Agent], **more: Any) -> Fleet:
     nics = [{"name": name, "address": agent.address} for name, agent in agents.items()]
     tls = {"ca": "certs/ca.pem", "cert": "certs/controller.pem", "key": "certs/controller.key"}
     return validate({"nics": nics, "tls": tls, "attempts": 1, **more}, Fleet, source="fleet")
+
+
+def fleet_file(folder: Path, agents: dict[str, Agent], name: str = "fleet", **more: Any) -> str:
+    """Write the fleet's file of agents that run; return its path."""
+    file = folder / f"{name}.toml"
+    model = fleet_of(agents, **more).model_dump(mode="json", exclude_none=True)
+    file.write_text(toml_text(model))
+    return str(file)
 
 
 @contextmanager

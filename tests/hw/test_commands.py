@@ -51,7 +51,9 @@ def test_a_change_by_hand_from_plan_to_rollback(fabric: DigitalFabric) -> None:
     assert "shared by Ethernet0|3" in planned
     assert "7 devices changed" in typed("apply", *fleet, *new, "--why", "to see")
     assert "nothing would change" in typed("apply", *fleet, *new, "--dry-run")
-    assert typed("status", *fleet).count("idle") == 7
+    said = typed("status", *fleet)
+    assert said.count("idle") == 7
+    assert "(a digital fabric)" in said
     events = [json.loads(x) for x in typed("history", *fleet, "--device", "nic-1").splitlines()]
     assert [e["event"] for e in events] == ["confirmed", "applying", "confirmed"]
     assert events[-1]["why"] == "to see"

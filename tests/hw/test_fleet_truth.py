@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import grpc
 import pytest
-from fleets import controller_of, fleet_of, nic_fleet, rates, restarted, typed
+from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restarted, typed
 from guarded import OTHER, WANTED, WHO, Device
 
 from dcqcn_gym.core.errors import DcqcnGymError, DeviceError
-from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Controller
@@ -23,12 +22,6 @@ from dcqcn_gym.hw.transaction import DRIFT_S
 def agents(tmp_path: Path) -> Iterator[dict[str, Agent]]:
     with nic_fleet(tmp_path, 4) as agents:
         yield agents
-
-
-def fleet_file(folder: Path, agents: dict[str, Agent], name: str = "fleet") -> str:
-    file = folder / f"{name}.toml"
-    file.write_text(toml_text(fleet_of(agents).model_dump(mode="json", exclude_none=True)))
-    return str(file)
 
 
 def change(folder: Path, agents: dict[str, Agent], mbps: int) -> str:

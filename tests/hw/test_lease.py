@@ -16,6 +16,7 @@ from dcqcn_gym.core.errors import DeviceError, StateError
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import Agent
 
 
@@ -157,3 +158,23 @@ def test_a_run_over_the_backend_is_one_trial_until_it_is_closed(
         assert rates(folder) == before
         audit = [json.loads(x) for x in (folder / "audit.jsonl").read_text().splitlines()]
         assert [x["event"] for x in audit] == ["step", "step", "rollback"]
+
+
+def test_the_cache_of_counters_lasts_as_long_as_before_once_a_run_or_the_agent_ends(
+    tmp_path: Path, agents: dict[str, Agent]
+) -> None:
+    files = sorted(tmp_path.glob("nic-*/root/sys/class/infiniband/*/ports/1/hw_counters/lifespan"))
+
+    def held() -> list[str]:
+        return [file.read_text().strip() for file in files]
+
+    before = held()
+    with controller_of(tmp_path, fleet_of(agents)) as controller:
+        for number in (1, 2):
+            controller.ask_all("Prepare", pb.Interval(ms=2.0))
+            controller.step("r", number, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 60.0)
+        assert held() == ["1"] * 3
+        for name in ("nic-0", "nic-1"):
+            agents[name].guard.rollback(WHO)  # as its lease does
+        agents["nic-2"].close()
+    assert held() == before == ["10"] * 3

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 from devices import NIC
@@ -251,3 +253,43 @@ def test_late_messages_of_a_finished_transaction_are_refused_for_good(device: De
 def test_a_change_that_changes_nothing_is_not_kept_in_mind(device: Device) -> None:
     assert device.guard.stage("t1", {"": {"rp_ai_rate": 5.0}}, WHO) == []
     assert device.guard.status.state == "idle"
+
+
+def test_a_line_that_was_taken_out_or_moved_is_told(device: Device) -> None:
+    held = two_changes(device)
+    path = device.folder / "journal"
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for spoilt in ([*lines[:2], *lines[3:]], lines[1:], [lines[1], lines[0], *lines[2:]]):
+        path.write_bytes(b"".join(spoilt))
+        assert device.journal().bad_lines >= 1
+        assert device.restarted().status.confirmed == "t2"
+        assert device.held() == held[2]
+    path.write_bytes(whole)
+    assert device.journal().bad_lines == 0
+
+
+@pytest.mark.slow
+def test_of_1000_flipped_bits_none_moves_a_device_and_all_of_a_journal_are_told(
+    device: Device,
+) -> None:
+    held = two_changes(device)
+    files = [device.folder / "journal", device.folder / "journal.confirmed"]
+    texts = [file.read_bytes() for file in files]
+    random, outcomes = Random(1), Counter[str]()
+    for i in range(1000):
+        which = i % 10 == 9  # every tenth in the copy
+        at, bit = random.randrange(len(texts[which])), 1 << random.randrange(8)
+        for file, text in zip(files, texts, strict=True):
+            file.write_bytes(text)
+        spoilt = bytearray(texts[which])
+        spoilt[at] ^= bit
+        files[which].write_bytes(bytes(spoilt))
+        guard = device.restarted()
+        assert (device.held(), guard.status.confirmed) == (held[2], "t2"), (at, bit)
+        told = any(r["event"] == "damaged" for r in guard.history)
+        torn = at == len(texts[0]) - 1  # the last line's end: as if a crash had cut it off
+        assert told or which or torn
+        outcomes["told" if told else "made good from the journal" if which else "torn"] += 1
+    assert outcomes["told"] >= 890
+    assert outcomes["made good from the journal"] == 100

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fleets import controller_of, fleet_of, nic_fleet, rates, restarted, strike, typed
+from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restarted, strike, typed
 
 from dcqcn_gym.core.errors import DeviceError, StateError
-from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.transaction import Who
@@ -37,12 +36,6 @@ def change(controller: Controller, mbps: float) -> str:
 
 def state(agent: Agent) -> str:
     return agent.guard.status.state
-
-
-def fleet_file(folder: Path, agents: dict[str, Agent]) -> str:
-    file = folder / "fleet.toml"
-    file.write_text(toml_text(fleet_of(agents).model_dump(mode="json", exclude_none=True)))
-    return str(file)
 
 
 def test_ctrl_c_while_a_change_is_applied_takes_it_back(

@@ -5,27 +5,26 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from dcqcn_gym.commands.hw_back import rollback, stop
+from dcqcn_gym.commands.hw_back import reconcile, rollback, stop
 from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_fleet import (
-    PLACES,
+    DevicesOption,
     FleetOption,
     WhyOption,
     chosen_targets,
     only,
     open_fleet,
-    show_differences,
-    show_left,
-    show_plans,
 )
 from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
+from dcqcn_gym.commands.hw_show import PLACES, JsonOption, Output, output, show_differences
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.core.errors import StateError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.agent.server import Agent
     from dcqcn_gym.hw.controller import Controller
 
-
 app = typer.Typer(
     name="hw",
     help="Real devices: agents, fleets, and a digital fabric that stands for them.",
@@ -48,6 +46,7 @@ app.command()(tune)
 app.command()(collect)
 app.command()(probe)
 app.command()(rollback)
+app.command()(reconcile)
 app.command()(stop)
 
 _Set = Annotated[
@@ -58,9 +57,9 @@ _Best = Annotated[
     Path | None, typer.Option("--best", help="Take the setting of a run's best.json.")
 ]
 
-_Devices = Annotated[
-    list[str] | None, typer.Option("--device", help="Change this one alone; repeatable.")
-]
+WARN_DAYS = 30.0
+AWAY = ("applied", "broken", "drifted")
+"""States in which a device does not hold its confirmed setting."""
 
 
 @app.command()
@@ -73,10 +72,19 @@ def certs(
         list[str] | None, typer.Option(help="A controller to make one for; repeatable.")
     ] = None,
     days: Annotated[int, typer.Option(min=1, max=3650, help="How long they hold.")] = 365,
+    revoke: Annotated[
+        list[str] | None, typer.Option(help="Whose certificate no longer counts; repeatable.")
+    ] = None,
 ) -> None:
-    """Make the certificates of a fleet; ca.key signs them and stays in FOLDER."""
-    from dcqcn_gym.hw.certs import write_all
+    """Make the certificates of a fleet; ca.key signs them and stays in FOLDER.
 
+    With --revoke, first add the present ones of these names to FOLDER/revoked.pem.
+    """
+    from dcqcn_gym.hw.certs import Authority, write_all
+
+    if revoke:
+        found = Authority(folder, days).revoke(revoke)
+        typer.echo(f"{found}: for the agents, whose files name it as revoked")
     write_all(folder, agent or [], controller or [], days)
     names = [*(agent or []), *(controller or [])]
     typer.echo(f"{folder}: ca.pem for everybody, ca.key for nobody")
@@ -160,7 +168,17 @@ def apply(
     fleet: FleetOption,
     assign: _Set = None,
     best: _Best = None,
-    device: _Devices = None,
+    device: DevicesOption = None,
+    group: Annotated[
+        Literal["hosts", "switches", "tor", "spine", "core"] | None,
+        typer.Option(help="Devices of this group alone; tiers as in the fleet's file."),
+    ] = None,
+    percent: Annotated[
+        float, typer.Option(min=0.01, max=100.0, help="The first ones of these alone.")
+    ] = 100.0,
+    waves: Annotated[
+        int, typer.Option(min=1, help="Change so many parts in turn, watched by the gate.")
+    ] = 1,
     why: WhyOption = "by hand",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
@@ -170,96 +188,123 @@ def apply(
         typer.Option(metavar="S", help="Leave it on trial for S seconds; `hw confirm` keeps it."),
     ] = None,
     force: DeployOption = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Change all devices in one transaction: staged, on trial, read back, confirmed; or none."""
-    with open_fleet(fleet) as controller:
+    """Change all devices in one transaction: staged, on trial, read back, confirmed; or none.
+
+    With --waves every part is watched before the next, and if a device of the fleet is paused more,
+    drops more or counts more errors than [gate] of the fleet's file allows, all parts go back.
+    """
+    with output(as_json) as out, open_fleet(fleet) as controller:
         chosen = chosen_targets(controller, assign, best, force=force or dry_run)
-        targets = only(controller, chosen, device)
+        targets = only(controller, chosen, device, group, percent)
         if dry_run:
             plans = controller.plan(targets)
             found = {name: plan.lines for name, plan in plans.items()}
-            show_plans(found, PLACES, "nothing would change")
+            out.plans(found, PLACES, "nothing would change")
             return
         if hold is None:
-            done = controller.carry_out(targets, why)
+            done = controller.carry_out(targets, why, waves)
             state = "changed and confirmed"
         else:
-            done = controller.try_out(targets, why, hold)
+            done = controller.try_out(targets, why, hold, waves)
             state = f"on trial for {hold:g} s"
-        typer.echo(
+        out.say(
             f"{len(done.changed)} devices {state} (transaction {done.transaction}); "
-            f"{done.skew_s * 1e3:.1f} ms between the first and the last"
-        )
+            f"{done.skew_s * 1e3:.1f} ms between the first and the last",
+            transaction=done.transaction, changed=done.changed, skew_s=done.skew_s,
+            confirmed=hold is None, needs_reset=done.needs_reset,
+        )  # fmt: skip
         if done.needs_reset:
-            typer.echo(f"in force only after a reset of: {', '.join(done.needs_reset)}")
+            out.say(f"in force only after a reset of: {', '.join(done.needs_reset)}")
 
 
 @app.command()
 def confirm(
     fleet: FleetOption,
     why: WhyOption = "by hand",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be confirmed.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be kept.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Keep what is on trial, on every device or on none."""
     require_grpc()
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
-    with open_fleet(fleet) as controller:
+    with output(as_json) as out, open_fleet(fleet) as controller:
         states = controller.ask_all("Status", pb.Nothing())
-        name, devices = whole_trial(controller, states, dry_run)
+        name, devices = controller.whole_trial(states, dry_run)
+        trials = [s.left_s for s in states.values() if s.state == "applied"]
         if dry_run:
-            show_differences(controller, devices, ("confirmed", "on trial"))
+            show_differences(out, controller, devices, ("confirmed", "on trial"))
             return
-        controller.confirm(name, devices, why)
-        typer.echo(f"{len(devices)} devices confirmed (transaction {name})")
+        controller.confirm(name, devices, why, min(trials))
+        said = f"{len(devices)} devices confirmed (transaction {name})"
+        out.say(said, transaction=name, confirmed=devices)
 
 
 @app.command()
-def status(fleet: FleetOption) -> None:
+def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
     """Show how every device stands, and place by place what it holds that is not confirmed.
 
     Exit 1 if one is not known to be at its confirmed setting, or if devices hold something else
-    than what this fleet's audit log decided for them.
+    than what this fleet's audit log decided for them, or if somebody changed that log.
     """
     require_grpc()
-    from dcqcn_gym.runs.table import Table, print_tables
-
-    with open_fleet(fleet, lenient=True) as controller:
+    with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
         found, left = controller.states()
+        broken = controller.audit_broken()
         astray = controller.expected().astray({n: s.confirmed for n, s in found.items()})
-        described = controller.descriptions
-        rows = [
-            (
-                name,
-                described[name].driver if name in described else "",
-                found[name].state if name in found else "not known",
-                found[name].confirmed if name in found else "",
-                _problem(found[name], astray.get(name)) if name in found else "see below",
-            )
-            for name in controller.addresses
-        ]
-        columns = ("device", "driver", "state", "confirmed", "problem")
-        print_tables([Table(columns, rows, str(fleet))])
-        differ, unanswered = show_differences(controller, found, ("confirmed", "held"))
-        left |= unanswered
-    show_left(left, "is not known")
-    if astray:
-        typer.echo(
-            f"the fleet is split: {len(astray)} of {len(rows)} devices do not hold what the audit "
-            "log says; `dcqcn-gym hw rollback` takes back what was taken back or undone elsewhere, "
-            "`hw apply` changes all again", err=True,
-        )  # fmt: skip
-    away = any(s.state in ("applied", "broken", "drifted") for s in found.values())
-    if left or astray or away or differ:
-        raise typer.Exit(1)
+        rows = {name: _facts(controller, name, found, astray) for name in controller.addresses}
+        played = controller.is_digital_fabric
+        _show_rows(out, rows, f"{fleet}{' (a digital fabric)' if played else ''}")
+        out.facts["digital_fabric"] = played
+        differ, unanswered = show_differences(out, controller, found, ("confirmed", "held"))
+        out.left(left | unanswered, "is not known")
+        out.facts |= {"split": astray, "audit": broken}
+        if astray:
+            typer.echo(
+                f"the fleet is split: {len(astray)} of {len(rows)} devices do not hold what the "
+                "audit log says; `dcqcn-gym hw reconcile` brings them there", err=True,
+            )  # fmt: skip
+        _warn(out, controller)
+        if broken:
+            typer.echo(f"somebody changed the audit log: {broken}", err=True)
+        away = any(s.state in AWAY for s in found.values())
+        if out.facts["left"] or astray or away or differ or broken:
+            raise typer.Exit(1)
 
 
-def _problem(status: Any, expected: str | None) -> str:
-    journal = f"{status.bad_lines} lines of its journal are damaged or missing"
-    split = f"to hold {expected} by the audit log" if expected else ""
-    return "; ".join(filter(None, [split, status.problem, journal if status.bad_lines else ""]))
+def _warn(out: Output, controller: Controller) -> None:
+    """Say which certificates end within :data:`WARN_DAYS`."""
+    now = time.time()
+    days = {name: (ends - now) / 86400.0 for name, ends in controller.certificate_ends_s.items()}
+    out.facts["certificates_end_in_days"] = {n: round(d, 1) for n, d in days.items() if d < 1e5}
+    for name, left in days.items():
+        if left < WARN_DAYS:
+            typer.echo(f"the certificate of {name} ends in {left:.0f} days: renew it", err=True)
+
+
+def _facts(
+    controller: Controller, name: str, found: dict[str, Any], astray: dict[str, str]
+) -> dict[str, Any]:
+    """Return what is known of a device."""
+    known = controller.descriptions.get(name)
+    facts: dict[str, Any] = {"driver": known.driver if known else ""}
+    if name not in found:
+        return {**facts, "state": "not known", "confirmed": "", "problem": "see below"}
+    own = found[name]
+    journal = f"{own.bad_lines} lines of its journal are damaged or missing"
+    split = f"to hold {astray[name]} by the audit log" if name in astray else ""
+    problem = filter(None, [split, own.problem, journal if own.bad_lines else ""])
+    return {**facts, "state": own.state, "confirmed": own.confirmed, "problem": "; ".join(problem),
+            "transaction": own.transaction, "left_s": own.left_s}  # fmt: skip
+
+
+def _show_rows(out: Output, rows: dict[str, dict[str, Any]], title: str) -> None:
+    out.facts["devices"] = rows
+    columns = ("driver", "state", "confirmed", "problem")
+    cells = {name: [tuple(str(row[c]) for c in columns)] for name, row in rows.items()}
+    out.table(("device", *columns), cells, title)
 
 
 @app.command()

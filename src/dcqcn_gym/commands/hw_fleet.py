@@ -1,14 +1,16 @@
-"""Shared by commands on a fleet: open the controller, read targets from options, print plans."""
+"""What commands on a fleet share: the open controller, targets from options, devices by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcqcn_gym.commands.hw_show import show_left
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.hw.extra import require_grpc
@@ -17,14 +19,27 @@ if TYPE_CHECKING:
     from dcqcn_gym.core.groups import Devices, DeviceSetting
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.drivers import Targets
-    from dcqcn_gym.hw.ways_back import Left
+
+__all__ = [
+    "DevicesOption",
+    "FleetOption",
+    "WhyOption",
+    "chosen_targets",
+    "known",
+    "only",
+    "open_fleet",
+    "targets_of_groups",
+    "targets_of_setting",
+]
 
 
 FleetOption = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
 WhyOption = Annotated[
     str, typer.Option("--why", help="The reason; journals and audit log keep it.")
 ]
-PLACES = ("device", "place", "now", "then", "unit", "note")
+DevicesOption = Annotated[
+    list[str] | None, typer.Option("--device", help="This device alone; repeatable.")
+]
 
 
 @contextmanager
@@ -49,20 +64,43 @@ def open_fleet(fleet: Path, *, lenient: bool = False, ask: bool = True) -> Itera
         controller.close()
 
 
-def show_left(left: Mapping[str, Exception], what: str) -> None:
-    """Say device by device what was not done, and why."""
-    for device, error in left.items():
-        typer.echo(f"{device} {what}: {error}", err=True)
-
-
 def only(
-    controller: Controller, targets: Mapping[str, Targets], devices: list[str] | None
+    controller: Controller,
+    targets: Mapping[str, Targets],
+    devices: list[str] | None,
+    group: str | None = None,
+    percent: float = 100.0,
 ) -> dict[str, Targets]:
-    """Return the targets of these devices alone; of all, if none is named."""
+    """Return the targets of these devices, or of a group, alone; of those the first ``percent``.
+
+    NICs and switches are counted apart, and rounded up. Raises ConfigError if none is left.
+    """
+    from dcqcn_gym.core.errors import ConfigError
+
+    chosen = known(controller, devices) or list(targets)
+    nics = set(controller.nics)
+    if group in ("hosts", "switches"):
+        chosen = [name for name in chosen if (name in nics) == (group == "hosts")]
+    elif group is not None:
+        chosen = [name for name in chosen if controller.tiers.get(name) == group]
+    kinds = [name for name in chosen if name in nics], [n for n in chosen if n not in nics]
+    first = {n for kind in kinds for n in kind[: math.ceil(len(kind) * percent / 100.0)]}
+    found = {name: own for name, own in targets.items() if name in first}
+    if not found:
+        raise ConfigError(
+            "no device that has these knobs is among those that were chosen; see --device, "
+            "--group, and tier of the fleet's file"
+        )
+    return found
+
+
+def known(controller: Controller, devices: list[str] | None) -> list[str]:
+    """Return the devices that were named; raise UnknownNameError for one that the fleet lacks."""
+
     for device in devices or ():
-        if device not in controller.descriptions:
-            raise UnknownNameError("device", device, controller.descriptions)
-    return {name: own for name, own in targets.items() if not devices or name in devices}
+        if device not in controller.addresses:
+            raise UnknownNameError("device", device, controller.addresses)
+    return devices or []
 
 
 def chosen_targets(
@@ -172,36 +210,3 @@ def _setting_in(best: Path, force: bool) -> DeviceSetting:
     if found is not None and not force:
         raise ConfigError(f"{best} does not recommend its setting ({said}); --force takes it")
     return setting
-
-
-def show_differences(
-    controller: Controller, devices: Iterable[str], words: tuple[str, str]
-) -> tuple[int, Left]:
-    """Print what devices hold against their confirmed setting, under the names ``words``.
-
-    Return how many places differ, and why devices did not answer.
-    """
-    from dcqcn_gym.hw.agent import agent_pb2 as pb
-
-    plans, left = controller.ask_each("Diff", dict.fromkeys(devices, pb.Nothing()))
-    found = {device: plan.lines for device, plan in plans.items()}
-    columns = ("device", "place", *words, "unit", "note")
-    whole = "every device that answered" if left else "every device"
-    return show_plans(found, columns, f"{whole} holds its confirmed setting"), left
-
-
-def show_plans(plans: Mapping[str, Any], columns: tuple[str, ...], none: str) -> int:
-    """Print a table of places, or ``none``; return how many there are."""
-    from dcqcn_gym.runs.table import Table, print_tables
-
-    rows = []
-    for device, lines in plans.items():
-        for line in lines:
-            notes = ["at the next reset"] if line.needs_reset else []
-            notes += [f"shared by {', '.join(line.shared_by)}"] if line.shared_by else []
-            rows.append((device, line.place, line.before, line.after, line.unit, "; ".join(notes)))
-    if rows:
-        print_tables([Table(columns, rows, "what differs")])
-    else:
-        typer.echo(none)
-    return len(rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, show_left, targets_of_groups
+from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, targets_of_groups
 from dcqcn_gym.commands.tune import (
     IntervalsOption,
     SafeOption,
@@ -122,6 +122,9 @@ def _carry_out(
 
 def _put_back(fleet: Path, began: Began) -> int:
     """Bring every device back that can be; name the others and return how many these are."""
+    from dcqcn_gym.commands.hw_fleet import open_fleet
+    from dcqcn_gym.commands.hw_show import show_left
+
     # a second Ctrl-C must not end the way back
     with undisturbed(), open_fleet(fleet, lenient=True) as controller:
         left = controller.put_back(began, "the end of a tuning run")

@@ -1,0 +1,357 @@
+"""Operations on a small fleet while one kind of fault strikes; the whole fleet is judged by files.
+
+A kind is an operation (a change, a trial and its confirmation, an undo, a tuning run, a stop, a
+reconciliation) and a fault of `fault_cases.py`, or the controller killed. After each operation time
+passes, faults heal, and `fleet_oracle.py` reads devices, journals and the audit log: every device
+is at its confirmed setting and has what the log's last word says, or `hw status` names it;
+`hw reconcile` then brings the fleet to a side, and `hw rollback` to exactly what was before.
+
+    python tests/hw/fleet_campaign.py --runs 216 --write tests/hw/fleet-campaign.txt
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import fleet_oracle as oracle
+from counting import COUNTER_FAULTS
+from fault_cases import FAULTS, arm
+from faulty_network import (
+    SWITCH,
+    TRIAL_S,
+    CrashError,
+    FaultyClient,
+    FaultyFleet,
+    make_certificates,
+)
+from fleets import typed
+
+from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.toml_text import toml_text
+from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.controller import Controller
+
+__all__ = ["KINDS", "Run", "campaign_table", "run_kind"]
+
+KILLED = "controller-killed"
+STRUCK = (*(name for name in FAULTS if name not in COUNTER_FAULTS), KILLED)
+ALL_CALLS = ("Stage", "Apply", "Confirm", "Rollback", "Undo")
+CALLS = {"change": ALL_CALLS, "trial": ALL_CALLS, "undo": ("Undo",),
+         "tune": ("Stage", "Apply", "Rollback"), "stop": ("Stop",),
+         "reconcile": ("Undo", "Stage", "Apply", "Confirm")}  # fmt: skip
+KINDS = tuple((operation, fault) for fault in STRUCK for operation in CALLS)
+
+
+@dataclass
+class Run:
+    """What became of the operations of a run."""
+
+    kind: tuple[str, str]
+    done: int = 0
+    refused: int = 0
+    split: int = 0
+    """Times that the fleet was split, which `hw status` said and `hw reconcile` mended."""
+
+
+@dataclass
+class Life:
+    """A controller's: once it is over nothing goes out any more, and nothing is written."""
+
+    ended: bool = False
+    sent: list[Any] = field(default_factory=list)
+
+    def end(self) -> None:
+        """Be killed; what was sent before arrives."""
+        self.ended = True
+        for future in self.sent:
+            try:
+                future.result()
+            except Exception:  # whatever the agent said, nobody hears it
+                continue
+        raise CrashError
+
+
+class MortalClient(FaultyClient):
+    """A connection of a controller that may be killed between two calls."""
+
+    def __init__(self, life: Life, fleet: FaultyFleet, *args: Any, **more: Any) -> None:
+        super().__init__(fleet, *args, **more)
+        self._life = life
+
+    def send(self, method: str, request: Any) -> Any:
+        """Send a request, or die before it."""
+        if self._life.ended:
+            raise CrashError
+        if self._fleet.armed.get((self.name, method)) == KILLED:
+            del self._fleet.armed[(self.name, method)]
+            self._life.end()
+        future = super().send(method, request)
+        self._life.sent.append(future)
+        return future
+
+
+def _controller(fleet: FaultyFleet) -> Controller:
+    life = Life()
+    controller = Controller(
+        fleet.fleet, fleet.folder, lambda *args, **more: MortalClient(life, fleet, *args, **more)
+    )
+    write = controller._audit.write
+
+    def mortal(record: dict[str, Any]) -> None:
+        if life.ended:
+            raise CrashError
+        write(record)
+
+    controller._audit.write = mortal  # type: ignore[method-assign]
+    controller.open()
+    return controller
+
+
+class Campaign:
+    """One fleet, the operations on it, and what is to be true after each."""
+
+    def __init__(self, fleet: FaultyFleet, kind: tuple[str, str]) -> None:
+        self.fleet, self.run = fleet, Run(kind)
+        self.file = fleet.folder / "fleet.toml"
+        model = fleet.fleet.model_dump(mode="json", exclude_none=True)
+        self.file.write_text(toml_text(model))
+        self.before: dict[str, dict[str, dict[str, str]]] = {}
+        """Change -> what every device held before it."""
+
+    def targets(self) -> dict[str, Any]:
+        """Return a new setting of every device."""
+        rng = self.fleet.random
+        nic = {"rp_ai_rate": float(rng.randrange(1, 500)), "rp_gd": float(rng.randrange(10, 14)),
+               "rp_time_reset": float(rng.randrange(1, 900))}  # fmt: skip
+        marking = {"kmin": float(rng.randrange(50, 400)), "kmax": float(rng.randrange(400, 1600))}
+        return {name: {"": marking if name == SWITCH else nic} for name in self.fleet.names}
+
+    def held(self) -> dict[str, dict[str, str]]:
+        """Return what every device holds, by its files."""
+        switch = self.fleet.switch
+        sockets = {SWITCH: switch.socket if switch is not None else None}
+        return {
+            name: oracle.held_by(self.fleet.folder / name, sockets.get(name))
+            for name in self.fleet.names
+        }
+
+    def strike(self) -> None:
+        """Carry out the operation while the fault strikes; judge the fleet when it is over."""
+        operation, fault = self.run.kind
+        before, undo = self.held(), list[Callable[[], object]]()
+        self.prelude(operation)
+        controller = _controller(self.fleet)
+        try:
+            if fault == KILLED:
+                rng = self.fleet.random
+                at = (rng.choice(self.fleet.names), rng.choice(CALLS[operation]))
+                self.fleet.armed[at] = KILLED
+            else:
+                arm(self.fleet, fault, undo, CALLS[operation])
+            getattr(self, operation)(controller)
+            self.run.done += 1
+        except (DcqcnGymError, CrashError):
+            self.run.refused += 1
+        finally:
+            controller.close()
+        self.heal(undo)
+        for name in oracle.decided_by(self.fleet.folder / "audit.jsonl").changes:
+            self.before.setdefault(name, before)
+        self.judge()
+
+    def heal(self, undo: list[Callable[[], object]]) -> None:
+        """Let every trial end, then mend what is broken, and let agents notice."""
+        fleet = self.fleet
+        fleet.armed.clear()
+        fleet.pass_time(2.0 * TRIAL_S)
+        for act in undo:
+            act()
+        for device in fleet.devices.values():
+            device.fails = device.lies = 0
+        fleet.cut.clear()
+        fleet.pass_time(2.0 * TRIAL_S)
+
+    def prelude(self, operation: str) -> None:
+        """Bring the fleet, without faults, to where the operation begins."""
+        if operation not in ("undo", "reconcile"):
+            return
+        controller = _controller(self.fleet)
+        rng = self.fleet.random
+        device = rng.choice(self.fleet.names)
+        if operation == "reconcile" and rng.random() < 0.5:
+            self.fleet.armed[(device, "Confirm")] = KILLED
+        elif operation == "reconcile":
+            self.fleet.armed = {(device, "Confirm"): "reply-lost", (device, "Undo"): "partition"}
+            self.fleet.armed[(device, "Rollback")] = "request-lost"
+        try:
+            controller.carry_out(self.targets(), "before the fault")
+        except (DcqcnGymError, CrashError):
+            self.fleet.pass_time(2.0 * TRIAL_S)
+        finally:
+            controller.close()
+            self.fleet.armed.clear()
+            self.fleet.cut.clear()
+
+    def change(self, controller: Controller) -> None:
+        """Change every device; if it says so, every device has it."""
+        done = controller.carry_out(self.targets(), "a change")
+        self.claims(done.transaction)
+
+    def trial(self, controller: Controller) -> None:
+        """Put a change on trial, then confirm it as `hw confirm` does."""
+        tried = controller.try_out(self.targets(), "a trial")
+        states = controller.ask_all("Status", pb.Nothing())
+        name, devices = controller.whole_trial(states, dry_run=False)
+        controller.confirm(name, devices, "a trial", min(s.left_s for s in states.values()))
+        self.claims(tried.transaction)
+
+    def undo(self, controller: Controller) -> None:
+        """Undo the newest change."""
+        states, _ = controller.states()
+        _, left = controller.undo(controller.newest(states), "an undo")
+        for error in left.values():
+            raise error
+
+    def tune(self, controller: Controller) -> None:
+        """Tune for two steps, and end."""
+        for number in (1, 2):
+            step = controller.step("a-run", number, self.targets(), TRIAL_S)
+            controller.keep_run(step, TRIAL_S)
+        for error in controller.end_run("a-run", "the end").values():
+            raise error
+
+    def stop(self, controller: Controller) -> None:
+        """Stop a trial; who answers is at its confirmed setting; then allow changes again."""
+        controller.try_out(self.targets(), "a trial")
+        states, left = controller.stop(True, "an emergency")
+        held = self.held()
+        for name, status in states.items():
+            _, confirmed = oracle.confirmed_of(self.fleet.folder / name / "journal")
+            assert status.problem or not oracle.wrong_places(held[name], confirmed, {}), name
+        for error in left.values():
+            raise error
+
+    def reconcile(self, controller: Controller) -> None:
+        """Bring the split fleet to where the log decided."""
+        _, left = controller.reconcile("a way")
+        for error in left.values():
+            raise error
+
+    def claims(self, name: str) -> None:
+        """What was said to be confirmed is on every device."""
+        held = self.held()
+        for device, change in oracle.decided_by(self.audit).changes[name].items():
+            assert not oracle.wrong_places(held[device], {}, change), f"{device} lacks {name}"
+
+    @property
+    def audit(self) -> Path:
+        """The controller's log."""
+        return self.fleet.folder / "audit.jsonl"
+
+    def judge(self) -> None:
+        """Hold the fleet against the rule, and `hw status` against the fleet."""
+        assert typed("stop", "--release", "--fleet", str(self.file))[0] == 0
+        found = self.true_split()
+        told = self.ask("status", 1 if found else 0)
+        assert told["split"].keys() == found.keys(), (self.run, told["split"], found)
+        assert (told["places"], told["left"], told["audit"]) == ({}, {}, ""), self.run
+        if not found:
+            return
+        self.run.split += 1
+        side = self.fleet.random.choice(("decided", "old", "new"))
+        self.ask("reconcile", 0, "--to", side)
+        assert self.true_split() == {}, self.run
+        self.ask("status", 0)
+
+    def true_split(self) -> dict[str, str]:
+        """Return who has another change than the log says; everybody has what was confirmed."""
+        decided, held = oracle.decided_by(self.audit), self.held()
+        names, values = {}, {}
+        for name in self.fleet.names:
+            names[name], values[name] = oracle.confirmed_of(self.fleet.folder / name / "journal")
+        for name, confirmed in values.items():
+            change = decided.changes.get(names[name], {}).get(name, {})
+            wrong = oracle.wrong_places(held[name], confirmed, change)
+            assert not wrong, f"{self.run.kind}: {name} holds {wrong}"
+        return oracle.split(decided, names)
+
+    def go_back(self) -> None:
+        """Undo the newest change by hand: each of its devices holds exactly what was before."""
+        decided = oracle.decided_by(self.audit)
+        if not any(decided.stacks.values()):
+            return
+        told = self.ask("rollback", 0)
+        held = self.held()
+        for device in told["back"]:
+            assert held[device] == self.before[told["transaction"]][device], (self.run, device)
+        assert self.true_split() == {}
+
+    def ask(self, command: str, code: int, *words: str) -> Any:
+        """Type a command; return its facts."""
+        found, said = typed(command, "--fleet", str(self.file), "--json", *words)
+        assert found == code, f"{self.run}: {command} ended with {found}: {said}"
+        return json.JSONDecoder().raw_decode(said[said.index("{\n") :])[0]
+
+
+def run_kind(kind: tuple[str, str], seed: int, folder: Path, certs: Path, strikes: int = 3) -> Run:
+    """Strike operations of a kind in an empty folder; AssertionError says what is wrong."""
+    (folder / "certs").symlink_to(certs)
+    fleet = FaultyFleet(folder, seed)
+    try:
+        campaign = Campaign(fleet, kind)
+        for _ in range(strikes):
+            campaign.strike()
+        campaign.go_back()
+        return campaign.run
+    finally:
+        fleet.close()
+
+
+def campaign_table(runs: list[Run]) -> str:
+    """Return a line per fault: runs, operations done and refused, and times that it split."""
+    lines = [f"{'fault':<20} {'runs':>5} {'done':>5} {'refused':>8} {'split':>6}"]
+    for fault in (*STRUCK, "all"):
+        own = [run for run in runs if fault in (run.kind[1], "all")]
+        sums = Counter[str]()
+        for run in own:
+            sums.update(done=run.done, refused=run.refused, split=run.split)
+        lines.append(f"{fault:<20} {len(own):>5} {sums['done']:>5} {sums['refused']:>8} "
+                     f"{sums['split']:>6}")  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Run kinds in turn, each with a seed of its own, and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=len(KINDS))
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--write", type=Path, help="a file for the table")
+    given = parser.parse_args()
+    runs, wrong = [], []
+    with tempfile.TemporaryDirectory() as certs:
+        make_certificates(Path(certs))
+        for i in range(given.first, given.first + given.runs):
+            kind = KINDS[i % len(KINDS)]
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    runs.append(run_kind(kind, i, Path(folder), Path(certs)))
+            except AssertionError as error:
+                wrong.append(f"run {i}, {'/'.join(kind)}: {error}")
+                print(wrong[-1], flush=True)
+    table = campaign_table(runs)
+    print(f"{table}{len(wrong)} of {given.runs} runs ended otherwise than the rule says")
+    if wrong:
+        raise SystemExit(1)
+    if given.write is not None:
+        given.write.write_text(table, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
