@@ -15,8 +15,6 @@ from dcqcn_gym.benchmarks.commands.papers import rerun as papers_rerun
 from dcqcn_gym.benchmarks.commands.study import study
 from dcqcn_gym.runs.command_line import run_command
 
-__all__ = ["app"]
-
 app = typer.Typer(help="What maintainers measure.", no_args_is_help=True, add_completion=False)
 for command in (monitor, directions, study):
     app.command()(command)

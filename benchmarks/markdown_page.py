@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.runs.log import write_atomically
-
-__all__ = ["check_page", "insert"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 
 def insert(page: Path, name: str, text: str) -> None:

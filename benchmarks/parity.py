@@ -21,8 +21,6 @@ from dcqcn_gym.core.utility import judge
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["CASES", "FCT_BOUND", "UTILITY_BOUND", "Comparison", "case", "compare", "run"]
-
 FCT_BOUND = 0.01
 """Largest allowed relative difference of the mean flow completion time."""
 UTILITY_BOUND = 0.005

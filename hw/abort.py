@@ -12,8 +12,6 @@ from dcqcn_gym.core.sums import mean
 if TYPE_CHECKING:
     from dcqcn_gym.core.interval import IntervalReport
 
-__all__ = ["NIC_ERRORS", "AbortRules", "Seen"]
-
 NIC_ERRORS = "nic_errors"
 """Counter of a fleet's reports: packets out of sequence, sequence errors, timeouts of ACKs, resent
 packets, as NICs count them."""

@@ -25,8 +25,6 @@ from typing import Any, BinaryIO
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.files import parse_json, read_file
 
-__all__ = ["AuditLog", "Expected"]
-
 
 @dataclass
 class Expected:

@@ -13,8 +13,6 @@ from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.fleet import Member
 from dcqcn_gym.hw.tls import ENDS, MOST_REPLY, MOST_REQUEST, Tls, channel_options
 
-__all__ = ["AgentClient", "Call", "UnreachableError", "channel_credentials"]
-
 
 class UnreachableError(DeviceError):
     """No answer came: whether the call was carried out is not known."""

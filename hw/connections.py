@@ -16,8 +16,6 @@ from dcqcn_gym.hw.gather import Gathered, Gatherer
 from dcqcn_gym.hw.tls import TlsFiles
 from dcqcn_gym.hw.unbroken import unbroken
 
-__all__ = ["AT_ONCE", "Connections", "all_of", "each_of"]
-
 AT_ONCE = 128
 """Calls that are under way at a time; every one has threads of its own."""
 

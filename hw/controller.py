@@ -28,9 +28,6 @@ from dcqcn_gym.hw.sides import Sides
 from dcqcn_gym.hw.transaction import MOST_TRIAL_S
 from dcqcn_gym.hw.unbroken import unbroken
 from dcqcn_gym.hw.waves import Watch, waves_of
-from dcqcn_gym.hw.ways_back import Began
-
-__all__ = ["Began", "Controller", "Dispatch"]
 
 MARGIN_S = 1.0
 """A change is decided so long before its first timer ends; a fifth of a trial below 5 s."""

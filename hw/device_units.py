@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable, Setting
 
-__all__ = ["device_unit", "from_device", "on_devices", "to_device"]
-
 WORD = 2**32
 PERCENT = 100
 

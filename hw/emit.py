@@ -10,8 +10,6 @@ from dcqcn_gym.core.knobs import ECN_KNOBS, Knob, Setting
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
 from dcqcn_gym.hw.device_units import to_device
 
-__all__ = ["FORMS", "WORDS", "emit"]
-
 
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)

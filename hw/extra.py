@@ -6,8 +6,6 @@ from typing import Any
 
 from dcqcn_gym.core.errors import MissingExtraError
 
-__all__ = ["require_grpc"]
-
 
 def require_grpc() -> Any:
     """Return the module ``grpc``; raise MissingExtraError where it, or its messages, is not."""

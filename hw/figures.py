@@ -26,8 +26,6 @@ from dcqcn_gym.core.interval import (
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.abort import NIC_ERRORS
 
-__all__ = ["NO_FSD", "UNKNOWN", "Ledger", "Reading", "Shape", "report_of"]
-
 PS_PER_US = 1_000_000
 PS_PER_NS = 1_000
 STUCK_BYTES = 20_000

@@ -13,8 +13,6 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.hw.freeze import window_of
 from dcqcn_gym.hw.tls import Address, Dscp, Tls
 
-__all__ = ["Fleet", "Gate", "Member", "SwitchMember", "load_fleet"]
-
 
 class Member(StrictModel):
     """One agent."""

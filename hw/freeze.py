@@ -9,8 +9,6 @@ from datetime import datetime, timezone
 
 from dcqcn_gym.core.errors import ConfigError, quote
 
-__all__ = ["Window", "frozen_by", "window_of"]
-
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _FORM = re.compile(
     r"(?:(?P<first>[A-Z][a-z]{2})(?:-(?P<last>[A-Z][a-z]{2}))? )?"

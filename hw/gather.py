@@ -17,8 +17,6 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.client import Call
 
-__all__ = ["AgentClock", "Gathered", "Gatherer", "Times"]
-
 # As in NTP (RFC 5905, section 8): by the controller's clock a call leaves at t1 and its answer
 # comes at t4; by its own the agent begins at t2 and ends at t3. The difference of the clocks is
 # ((t2 - t1) + (t3 - t4)) / 2, wrong by at most half of what the two ways took,

@@ -25,8 +25,6 @@ from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.standing import run_of
 
-__all__ = ["Journal", "Record", "confirmed_before"]
-
 Record = dict[str, Any]
 
 MOST_BYTES = 1 << 20

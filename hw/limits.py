@@ -17,8 +17,6 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import DCQCN, Knob
 
-__all__ = ["Range", "check_limits"]
-
 NVIDIA = {"rp_gd": (10.0, 11.0), "rp_rate_to_set_on_first_cnp": (0.0, 85.0)}
 """NVIDIA's "DCQCN CC Parameters": the first rate in percent of the line's."""
 BY_LINE = ("rp_max_rate", "rp_min_rate", "rp_rate_to_set_on_first_cnp", "kmin", "kmax")

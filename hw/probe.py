@@ -15,8 +15,6 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.load.outputs import latencies
 from dcqcn_gym.hw.load.waiting import Waiting, begin
 
-__all__ = ["FIRST_PORT", "PROGRAM", "Prober"]
-
 PROGRAM = "ib_write_lat"
 FIRST_PORT = 19600
 TIMEOUT_S = 5.0

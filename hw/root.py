@@ -10,8 +10,6 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, quote
 
-__all__ = ["Root"]
-
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 MOST_BYTES = 2**20
 """Longer files are refused; every file of sysfs or debugfs that is read here has a few bytes."""

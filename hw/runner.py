@@ -8,15 +8,6 @@ from typing import Protocol
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, in_one_line, quote
 
-__all__ = [
-    "PROGRAMS",
-    "NotInstalledError",
-    "RecordedRunner",
-    "Runner",
-    "SystemRunner",
-    "recorded_name",
-]
-
 PROGRAMS = ("ethtool", "mlxconfig", "mstconfig", "rdma")
 FOLDERS = "/usr/sbin:/usr/bin:/sbin:/bin"
 MOST_BYTES = 2**20

@@ -15,8 +15,6 @@ from dcqcn_gym.hw.agent.service import targets_of
 from dcqcn_gym.hw.audit import Expected
 from dcqcn_gym.hw.ways_back import Began, Left, WaysBack
 
-__all__ = ["Side", "Sides"]
-
 Side = Literal["decided", "new", "old"]
 """Where a split fleet goes: to what the log decided, to the change, or to before it."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["GuardStatus", "Open", "State", "Stopper", "Who", "follows", "run_of"]
-
 
 def run_of(name: str) -> str:
     """Return the run of a step ``RUN:NUMBER``; empty for any other transaction."""

@@ -13,8 +13,6 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file
 
-__all__ = ["ENDS", "Address", "Dscp", "Tls", "TlsFiles", "channel_options"]
-
 ENDS = "certificate-ends"
 """The trailing metadata of an answer that say when the agent's certificate ends, in Unix time."""
 

@@ -23,8 +23,6 @@ from dcqcn_gym.hw.drivers.base import Driver, Line, Targets, Values
 from dcqcn_gym.hw.journal import Journal, Record, confirmed_before
 from dcqcn_gym.hw.standing import GuardStatus, Open, State, Stopper, Who, follows, run_of
 
-__all__ = ["Guard", "GuardStatus", "Who"]
-
 MOST_TRIAL_S = 3600.0
 
 Clock = Callable[[], float]

@@ -10,8 +10,6 @@ from dcqcn_gym.hw.drivers.mlx5_counters import ERRORS
 from dcqcn_gym.hw.fleet import Gate
 from dcqcn_gym.hw.gather import Gathered
 
-__all__ = ["Watch", "waves_of"]
-
 
 def waves_of(devices: Sequence[str], nics: Sequence[str], waves: int) -> list[list[str]]:
     """Return the devices in so many parts, NICs and switches alike; none is empty."""

@@ -25,8 +25,6 @@ from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.journal import confirmed_before
 from dcqcn_gym.hw.unbroken import unbroken
 
-__all__ = ["Began", "Left", "WaysBack"]
-
 Left = dict[str, DcqcnGymError]
 """Device -> why it was not done."""
 

@@ -10,8 +10,6 @@ import typer
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import JobsOption, ScenarioOption
 
-__all__ = ["directions"]
-
 
 def directions(
     out: Annotated[Path, typer.Option(help="The logs; the same command continues them.")],
@@ -35,9 +33,9 @@ def directions(
     from dcqcn_gym.benchmarks.study.plan import Case
     from dcqcn_gym.benchmarks.sweep import directions as bench
     from dcqcn_gym.runs.claim import claim
-    from dcqcn_gym.runs.log import check_writable
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
+    from dcqcn_gym.runs.whole_file import check_writable
 
     check_page(write, "directions")
     if keep is not None:

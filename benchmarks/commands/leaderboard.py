@@ -10,8 +10,6 @@ import typer
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import JobsOption, OutFileOption, OutOption, QuietOption
 
-__all__ = ["commit", "cost", "keep", "rerun", "reveal", "withdraw"]
-
 _Board = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a leaderboard.")]
 _SaltFile = Annotated[
     Path, typer.Option(help="The file of the salt; keep it out of the repository.")

@@ -11,8 +11,6 @@ from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import JobsOption, ScenarioOption
 
-__all__ = ["monitor"]
-
 
 def monitor(
     out: Annotated[Path, typer.Option(help="Directory for the results; a rerun continues it.")],

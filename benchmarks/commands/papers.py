@@ -14,8 +14,6 @@ from dcqcn_gym.runs.options import JobsOption, QuietOption
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.papers.rerun import Rerun
 
-__all__ = ["confirm", "pages", "rerun"]
-
 
 def rerun(
     figures: Annotated[
@@ -142,8 +140,8 @@ def confirm(
     from dcqcn_gym.benchmarks.papers.checks import confirmed_table
     from dcqcn_gym.benchmarks.papers.confirm import CASES, case, write_confirmed
     from dcqcn_gym.benchmarks.papers.confirm import confirm as compared
-    from dcqcn_gym.runs.log import check_writable
     from dcqcn_gym.runs.table import print_tables
+    from dcqcn_gym.runs.whole_file import check_writable
 
     if out is not None:
         check_writable(out)

@@ -9,8 +9,6 @@ import typer
 
 from dcqcn_gym.runs.interrupt import interruptible
 
-__all__ = ["study"]
-
 
 def study(
     name: Annotated[

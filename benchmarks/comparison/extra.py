@@ -19,8 +19,6 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import Table
 from dcqcn_gym.runs.trials import Trial
 
-__all__ = ["extra_tables", "write_fct_curves"]
-
 
 def extra_tables(name: str, rows: Sequence[Row], bins: str | None = None) -> list[Table]:
     """Return the tables of a scenario: of what each row recommends, on fresh seeds.

@@ -12,8 +12,6 @@ from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 
-__all__ = ["curve", "dots_figure", "profile_chart", "profile_figure", "utility_figure"]
-
 COLUMNS = 4
 WIDEST = 1.0
 """An interval is drawn so far beyond the means, in spans of the means; an arrow says more."""

@@ -22,12 +22,10 @@ from dcqcn_gym.benchmarks.comparison.text import (
     verdict_table,
 )
 from dcqcn_gym.report.render import render
-from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.results import plain
 from dcqcn_gym.runs.results import write_results as write_results_file
 from dcqcn_gym.runs.rows import evaluation_seeds, label, load_scenarios
-
-__all__ = ["write_results"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 
 @dataclass(frozen=True)

@@ -26,16 +26,6 @@ from dcqcn_gym.runs.trials import Trial
 from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = [
-    "Plan",
-    "added",
-    "all_tuners",
-    "jobs",
-    "label",
-    "prepare",
-    "stored_plan",
-]
-
 PLAN_FILE = "compare.json"
 NEED_ARGUMENTS = ("fixed", "policy")
 

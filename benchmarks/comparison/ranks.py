@@ -21,8 +21,6 @@ from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.comparison.results import Figures, Row
 
-__all__ = ["Rank", "in_order", "leader", "leads", "rank_table", "ranks", "scored"]
-
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
     """Return the rows, the best first and those without a finished run last."""

@@ -32,8 +32,6 @@ from dcqcn_gym.report.series import IntArray, Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.trials import Trial
 
-__all__ = ["SHARE_OF_BEST", "WINDOW", "Figures", "Row", "collect", "moving_mean", "rows"]
-
 FloatArray = npt.NDArray[np.float64]
 
 WINDOW = 10

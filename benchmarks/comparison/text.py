@@ -16,18 +16,6 @@ from dcqcn_gym.report.verdict_block import flags_text
 from dcqcn_gym.runs.markdown import Marked, code, plain
 from dcqcn_gym.runs.table import MISSING, Table, count_of, times, with_interval
 
-__all__ = [
-    "COLUMNS",
-    "cells",
-    "during_table",
-    "explain",
-    "headline",
-    "markdown",
-    "table",
-    "tables",
-    "verdict_table",
-]
-
 COLUMNS = (
     "tuner",
     "final utility",

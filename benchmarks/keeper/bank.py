@@ -17,8 +17,6 @@ from dcqcn_gym.benchmarks.leaderboard.draw import choose, number
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["TRAINING", "VALIDATION", "Part", "bank"]
-
 Table = dict[str, Any]
 Part = Literal["training", "validation"]
 

@@ -21,10 +21,8 @@ from dcqcn_gym.core.verdict import Measured, flags, scores
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.evaluated import evaluate
-from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners.advice import RuleFile, RuleTerms, Territory, advise
-
-__all__ = ["PRICE", "Ground", "Worth", "found_terms", "main", "text_of"]
 
 PRICE = 0.1
 """S that a crossed limit costs."""

@@ -10,8 +10,6 @@ from typing import Any
 
 from dcqcn_gym.benchmarks.leaderboard.generator import Drawn
 
-__all__ = ["INTERVALS", "STRESS"]
-
 Table = dict[str, Any]
 
 INTERVALS = 30

@@ -17,8 +17,6 @@ from dcqcn_gym.runs.log_line import interval_line
 from dcqcn_gym.runs.rows import REFERENCES, reference_settings
 from dcqcn_gym.runs.spec import RunSpec
 
-__all__ = ["blind_scenarios", "tells_apart"]
-
 
 def blind_scenarios(drawn: Iterable[Drawn]) -> list[str]:
     """Return the names of the scenarios that cannot tell the experts' setting from the default."""

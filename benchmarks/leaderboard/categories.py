@@ -17,8 +17,6 @@ from dcqcn_gym.tuners.keeping import AdviseTuner
 from dcqcn_gym.tuners.policy import PolicyTuner
 from dcqcn_gym.tuners.pretrained import PretrainedTuner
 
-__all__ = ["CATEGORIES", "Category", "category_of"]
-
 Category: TypeAlias = Literal["static", "online", "pre-trained", "oracle"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 """static: a setting that a person wrote down; online: learns only in the run; pre-trained: was

@@ -36,11 +36,10 @@ from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.core.packed import PACKED, pack, read_packed
-from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_atomically, write_json
+from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.rows import Row
-
-__all__ = ["RUNS_FILE", "Committed", "open_committed", "ranking_text", "rerun", "write_committed"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 SHOWN = 8
 """Entries in the table of the docs."""

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from dcqcn_gym.benchmarks.leaderboard.ranking import holm, scenario_p_value
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores
 
-__all__ = ["BestKnown", "best_known", "p_values", "recovery", "regret"]
-
 FloatArray = npt.NDArray[np.float64]
 
 MOST_REGRET = 2.0

@@ -20,18 +20,6 @@ from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.table import MISSING, Table
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = [
-    "COST_FILE",
-    "EntryCost",
-    "campaigns",
-    "committed_cost",
-    "cost_entries",
-    "cost_of",
-    "cost_tables",
-    "efficiency",
-    "write_cost",
-]
-
 COST_FILE = "cost.json"
 
 

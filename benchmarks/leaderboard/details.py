@@ -18,8 +18,6 @@ from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.files import read_text
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = ["curve_details", "entry_details", "suite_details"]
-
 FloatArray = npt.NDArray[np.float64]
 
 POINTS = 26

@@ -12,8 +12,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LogDigest", "log_digest"]
-
 _LINE = (
     "i", "start_ps", "end_ps", "setting", "utility", "terms", "idle", "throughput_bps",
     "delivered_bytes", "rtt_norm", "rtt_mean_ps", "pause_ps_mean", "pauses", "marks", "cnps",

@@ -9,8 +9,6 @@ import hashlib
 from collections.abc import Sequence
 from typing import TypeVar
 
-__all__ = ["choose", "number", "seed", "shuffled"]
-
 T = TypeVar("T")
 
 

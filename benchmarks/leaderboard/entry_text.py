@@ -11,8 +11,6 @@ from dcqcn_gym.runs.rows import Row, label
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.policy import shipped_policies
 
-__all__ = ["AT", "Asked", "asked_entries", "check_asked"]
-
 AT = "@"
 
 

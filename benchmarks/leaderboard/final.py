@@ -25,8 +25,6 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import read_text
 from dcqcn_gym.runs.log import write_json
 
-__all__ = ["Commitment", "commit", "reveal"]
-
 SCHEMA = 1
 SALT_FILE = "salt.txt"
 MOST_SALTS = 300

@@ -14,8 +14,6 @@ from typing import Any
 
 from dcqcn_gym.benchmarks.leaderboard.draw import choose, shuffled
 
-__all__ = ["THIRDS", "Drawn", "draw_scenarios"]
-
 Table = dict[str, Any]
 
 WARMUP_US = 5_000

@@ -20,8 +20,6 @@ from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.runs.rows import Row, unique
 from dcqcn_gym.tuners import TUNERS, parse_settings
 
-__all__ = ["MOST_REPETITIONS", "LeaderboardFile"]
-
 MOST_REPETITIONS = 999
 """Of a scenario: the logs' names number them with three digits at most."""
 

@@ -20,9 +20,7 @@ from dcqcn_gym.benchmarks.leaderboard.generator import Drawn, draw_scenarios
 from dcqcn_gym.benchmarks.leaderboard.suite import suite_names
 from dcqcn_gym.core.config import CONFIGS, read_toml
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.runs.log import write_atomically
-
-__all__ = ["PUBLIC", "Recipe", "check_new", "final_recipe", "write_suite"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 POLICIES = (
     "none: dqn-mini, ppo-mini, sac-mini and td3-mini learned on mini-fb-hadoop and "

@@ -17,8 +17,6 @@ from dcqcn_gym.core.registry import is_file
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = ["differing_packages", "plugin_files", "requirements"]
-
 MOST_BYTES = 2**28
 OURS = "dcqcn-gym"
 

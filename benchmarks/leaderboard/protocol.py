@@ -27,24 +27,14 @@ from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.runs.campaign import Progress
-from dcqcn_gym.runs.log import write_atomically, write_json
+from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import cpu_count
 from dcqcn_gym.runs.recorded import Ran, RunJob
 from dcqcn_gym.runs.rows import Row, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.trials import carry_out_all
 from dcqcn_gym.runs.tuner_host import Hosting
-
-__all__ = [
-    "BASELINE",
-    "CAMPAIGNS_FILE",
-    "LEADERBOARD_FILE",
-    "Attempt",
-    "Leaderboard",
-    "cut",
-    "open_leaderboard",
-    "start_leaderboard",
-]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 BASELINE = "default"
 """The entry that every other is scored against; it always runs."""

@@ -24,20 +24,6 @@ import numpy.typing as npt
 from dcqcn_gym.core.confidence import student_interval, student_quantile
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError
 
-__all__ = [
-    "Aggregate",
-    "aggregate",
-    "holm",
-    "improvement",
-    "iqm",
-    "lower_elsewhere",
-    "lower_on_same",
-    "need_scipy",
-    "profile",
-    "rank_groups",
-    "scenario_p_value",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 RESAMPLES = 2000

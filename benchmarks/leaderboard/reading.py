@@ -20,8 +20,6 @@ from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_line import WIRE_FIELDS
 
-__all__ = ["CHECKPOINTS", "Reading", "read_stage", "reading_of", "table_of"]
-
 FloatArray = npt.NDArray[np.float64]
 
 CHECKPOINTS = (0.1, 0.25, 0.5, 0.75, 1.0)

@@ -14,8 +14,6 @@ from dcqcn_gym.benchmarks.leaderboard.suite import SuiteFile
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.rows import Row
 
-__all__ = ["check_repetitions", "check_slow"]
-
 
 def check_repetitions(suite: SuiteFile, made: int, source: str) -> None:
     """Raise ConfigError, which begins with ``source``, for a number that the suite does not ask."""

@@ -21,8 +21,6 @@ from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner
 from dcqcn_gym.tuners.guard import GuardedTuner
 
-__all__ = ["ReplayJob", "difference"]
-
 
 class _Recorded(Tuner[Proposal]):
     """Says what a log holds; ``tuning`` is asked once in every interval."""

@@ -14,8 +14,6 @@ from dcqcn_gym.benchmarks.leaderboard.submission import RESULT, SCHEMA, Submissi
 from dcqcn_gym.core.config import StrictModel, json_object, validate
 from dcqcn_gym.core.errors import ConfigError, quote
 
-__all__ = ["EntryLine", "Stage", "check_fits", "read_result"]
-
 _S: TypeAlias = Annotated[float, Field(ge=-20, le=20)]
 """A score; 20 is a factor of 485 million."""
 _Figure: TypeAlias = Annotated[float, Field(ge=-1e12, le=1e12)]

@@ -21,12 +21,10 @@ from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.core.sums import count, mean
-from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.results import plain, write_parquet
 from dcqcn_gym.runs.results import write_results as write_json_results
 from dcqcn_gym.runs.table import MISSING, Table, count_of
-
-__all__ = ["TOO_FEW", "entry_line", "progress_table", "ranked", "write_results"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 TOO_FEW = ", too few repetitions for a rank"
 """What stands beside the flags of an entry that ran less often than the others."""

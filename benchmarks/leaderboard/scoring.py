@@ -17,8 +17,6 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Flag, Summary, flags, scores
 from dcqcn_gym.runs.rows import Row
 
-__all__ = ["STAGES", "EntryScores", "LearningCurve", "Part", "Stage", "score_entries"]
-
 FloatArray = npt.NDArray[np.float64]
 Stage: TypeAlias = Literal["online", "final"]
 STAGES: tuple[Stage, ...] = ("online", "final")

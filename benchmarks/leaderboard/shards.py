@@ -13,10 +13,9 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 )
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import read_file
-from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run, write_atomically, write_json
+from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run, write_json
 from dcqcn_gym.runs.rows import Row
-
-__all__ = ["merge_leaderboards"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 
 def merge_leaderboards(folders: Sequence[Path], out: Path) -> Leaderboard:

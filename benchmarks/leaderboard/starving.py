@@ -13,8 +13,6 @@ from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.tuners.base import TunerContext
 from dcqcn_gym.tuners.fixed import StaticTuner
 
-__all__ = ["Patient", "Timid"]
-
 _SETTINGS = Path(__file__).with_name("starving.json")
 """Knobs in NVIDIA's units; the others keep their default."""
 

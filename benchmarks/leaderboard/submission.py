@@ -30,21 +30,6 @@ from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = [
-    "ABOUT",
-    "CODE",
-    "REQUIREMENTS",
-    "RESULT",
-    "SCHEMA",
-    "About",
-    "Submission",
-    "Training",
-    "check_name",
-    "log_name",
-    "open_submission",
-    "write_list",
-]
-
 SCHEMA = 2
 ABOUT = "submission.toml"
 REQUIREMENTS = "requirements.txt"

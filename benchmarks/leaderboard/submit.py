@@ -34,10 +34,9 @@ from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.packed import pack
 from dcqcn_gym.core.toml_text import toml_text
-from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run, write_atomically
+from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run
 from dcqcn_gym.runs.rows import Row
-
-__all__ = ["Author", "result_bytes", "submit"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 
 @dataclass(frozen=True)

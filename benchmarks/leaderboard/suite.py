@@ -21,8 +21,6 @@ from dcqcn_gym.core.files import read_text
 from dcqcn_gym.core.toml_text import parse_toml
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["Suite", "SuiteFile", "SuiteScenario", "load_suite", "suite_names"]
-
 SUITES = CONFIGS / "suites"
 Third = Literal["steady", "shifting", "closed-loop"]
 Count = Annotated[int, Field(ge=1)]

@@ -22,20 +22,6 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.runs.log import write_json
 
-__all__ = [
-    "FILES",
-    "STATUSES",
-    "VERIFICATION_FILE",
-    "Finding",
-    "Verification",
-    "checked_date",
-    "files_digest",
-    "read_verification",
-    "verdict_file",
-    "verdict_of",
-    "write_verification",
-]
-
 SCHEMA = 2
 VERIFICATION_FILE = "verification.json"
 """What earlier versions wrote into a submission; its authors could as well, so it says nothing."""

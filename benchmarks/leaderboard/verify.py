@@ -57,8 +57,6 @@ from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.tuner_host import Enclosure, Hosting, sandbox_problem
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = ["Verifier", "withdraw"]
-
 ELSEWHERE = {"fresh": "fresh seeds", "final": "final"}
 """Traffic that the authors have not seen, by the name of its scores, as findings name it."""
 

@@ -14,16 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "MEASURES",
-    "Accuracy",
-    "Seen",
-    "accuracy",
-    "mean_accuracy",
-    "mean_known",
-    "sizes_of",
-]
-
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.monitors.study import REFERENCE_LOAD, Row
 
-__all__ = ["Gate", "gates", "value"]
-
 PARALEON, NAIVE, NETFLOW = "elastic", "elastic-naive", "netflow"
 
 

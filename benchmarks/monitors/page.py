@@ -24,12 +24,10 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.figures import Line, lines_figure
 from dcqcn_gym.report.render import render
-from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.results import write_results
 from dcqcn_gym.runs.table import Table
-
-__all__ = ["accuracy_lines", "build_page", "markdown", "overhead_table"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 ROLES = {"elastic": "tuned", "elastic-naive": "expert", "netflow": "default"}
 LOCAL_FSD_BYTES = 96

@@ -24,20 +24,7 @@ from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.monitor import KINDS, NoMonitor, OwnMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
-from dcqcn_gym.runs.log import write_atomically
-
-__all__ = [
-    "MONITORS",
-    "Job",
-    "Plan",
-    "Row",
-    "check_loads",
-    "clocks",
-    "produce",
-    "results",
-    "rows",
-    "with_load",
-]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 MS = 1_000_000_000
 REFERENCE_LOAD = 30

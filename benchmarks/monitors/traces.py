@@ -24,18 +24,6 @@ from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.monitor import KINDS, OwnMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = [
-    "Probe",
-    "Steps",
-    "Study",
-    "Traffic",
-    "judge",
-    "keys_of",
-    "monitor_line",
-    "replay",
-    "simulate",
-]
-
 IntArray = npt.NDArray[np.int64]
 
 

@@ -21,21 +21,6 @@ from dcqcn_gym.envs.scenario.acc_loads import FABRICS, steady
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.tuners.acc_state import TEMPLATES
 
-__all__ = [
-    "BY_SIZE",
-    "OURS",
-    "REWARD",
-    "ROWS",
-    "SHORTEST",
-    "TAIL",
-    "by_size",
-    "fabric",
-    "faster",
-    "points",
-    "short_queues",
-    "websearch",
-]
-
 ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ACC": ("acc", {}),
     "ACC on WebSearch": ("acc", {"file": "acc-websearch"}),

@@ -19,8 +19,6 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.rows import changed_scenario
 
-__all__ = ["FOLDER", "as_asked", "both_ways", "has_data_acks", "what_changed", "with_data_acks"]
-
 FOLDER = "acks"
 """Where such results are committed, beside those of the figures as they are."""
 

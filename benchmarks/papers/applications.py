@@ -19,8 +19,6 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
 
-__all__ = ["steered"]
-
 
 def steered(
     scenario: Scenario,

@@ -14,8 +14,6 @@ from pathlib import Path
 from dcqcn_gym.benchmarks.papers.figure import Figure
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 
-__all__ = ["PAPERS", "ROWS", "Paper", "Row", "built", "figure", "figures_of", "row_of"]
-
 PACKAGE = "dcqcn_gym.benchmarks.papers.figures"
 
 

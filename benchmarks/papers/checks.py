@@ -12,8 +12,6 @@ from dcqcn_gym.benchmarks.papers.figure import Figure
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.runs.table import Table, with_interval
 
-__all__ = ["Checks", "acks_text", "confirmed_table", "confirmed_text"]
-
 
 @dataclass(frozen=True)
 class Checks:

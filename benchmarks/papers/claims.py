@@ -24,26 +24,6 @@ from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 if TYPE_CHECKING:
     from dcqcn_gym.benchmarks.papers.results import Results
 
-__all__ = [
-    "AtLeast",
-    "AtMost",
-    "Between",
-    "Cause",
-    "Change",
-    "Claim",
-    "Derived",
-    "Direction",
-    "Effect",
-    "Finding",
-    "Judged",
-    "Level",
-    "Rule",
-    "SecondHand",
-    "Sign",
-    "Verdict",
-    "judge",
-]
-
 
 class Verdict(Enum):
     """What became of a claim, from best to worst."""

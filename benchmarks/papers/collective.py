@@ -11,8 +11,6 @@ import numpy as np
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.series import Series
 
-__all__ = ["algbw", "cluster"]
-
 
 def cluster(cards: int, per_tor: int, bytes_per_pair: int, *, rounds: int = 0) -> Scenario:
     """Return ``cards`` cards, so many to a ToR, in an all-to-all with one queue pair per pair.

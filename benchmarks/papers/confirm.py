@@ -30,17 +30,6 @@ from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.spec import RunSpec
 
-__all__ = [
-    "CASES",
-    "CONFIRMED_FILE",
-    "Case",
-    "Confirmed",
-    "case",
-    "confirm",
-    "read_confirmed",
-    "write_confirmed",
-]
-
 CONFIRMED_FILE = "ns3.json"
 SEED = 1
 

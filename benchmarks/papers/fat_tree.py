@@ -18,8 +18,6 @@ from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
-__all__ = ["COUNTED", "FAST", "LATER", "NEW", "OLD", "ROWS", "Row", "completion", "fat_tree"]
-
 
 @dataclass(frozen=True)
 class Row:

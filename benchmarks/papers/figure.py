@@ -27,20 +27,6 @@ from typing import TypeAlias
 
 from dcqcn_gym.benchmarks.papers.claims import Claim
 
-__all__ = [
-    "DATA_ACKS",
-    "SIZES",
-    "Against",
-    "Cell",
-    "Figure",
-    "Measure",
-    "Measured",
-    "Over",
-    "Place",
-    "Series",
-    "Size",
-]
-
 SIZES = ("smoke", "quick", "full")
 DATA_ACKS = "acks_as_data"
 """The number in ``Size.more`` that asks for ACKs in the class of their data (``acks.py``), so that

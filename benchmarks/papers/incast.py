@@ -22,21 +22,6 @@ from dcqcn_gym.core.sums import total
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.rows import changed_scenario
 
-__all__ = [
-    "HELD_BYTES",
-    "PAUSED",
-    "QUEUE",
-    "RATE",
-    "ROWS",
-    "SINK",
-    "WORST",
-    "fails_from",
-    "incast",
-    "large_incast",
-    "like_flows",
-    "network",
-]
-
 SINK = (9, 0)
 """(node, peer) of the congested port: the switch, towards the receiver."""
 HELD_BYTES = 4_900_000

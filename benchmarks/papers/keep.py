@@ -23,16 +23,7 @@ from dcqcn_gym.benchmarks.papers.results import (
     size_of,
 )
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.runs.log import write_atomically
-
-__all__ = [
-    "cost_in_words",
-    "keep_results",
-    "kept_checks",
-    "kept_file",
-    "kept_results",
-    "kept_seconds",
-]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 
 def keep_results(folder: Path, keep: Path) -> Path:

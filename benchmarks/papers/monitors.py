@@ -30,20 +30,6 @@ from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
-__all__ = [
-    "MEASURES",
-    "NETFLOW",
-    "NO_MARKS",
-    "NO_WINDOW",
-    "NO_WINDOWS",
-    "SKETCH",
-    "ablated",
-    "accuracy",
-    "excess",
-    "rise",
-    "unmarked",
-]
-
 SKETCH, NETFLOW = "Elastic Sketch", "NetFlow"
 NO_MARKS, NO_WINDOWS = "PARALEON, marking off", "PARALEON, window off"
 """Ablations: packets between racks counted at both ToRs; no potential elephants."""

@@ -16,26 +16,9 @@ from dcqcn_gym.benchmarks.papers.figure import Figure
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.statistics import BOOTSTRAP_FROM, estimate
-from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.markdown import Marked, plain
 from dcqcn_gym.runs.table import Table, count_of, with_interval
-
-__all__ = [
-    "Found",
-    "by_paper",
-    "came_out",
-    "claims_by_verdict",
-    "claims_table",
-    "figure_text",
-    "overall",
-    "page",
-    "size_and_cost",
-    "table_of",
-    "verdict_text",
-    "write_numbers",
-    "write_pages",
-    "write_pictures",
-]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 MISSING = "not yet measured"
 SHORT = 5

@@ -19,24 +19,6 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.rows import Row, changed_scenario
 
-__all__ = [
-    "ELEPHANTS",
-    "FIVE",
-    "INFLUX",
-    "MICE",
-    "PARALEON",
-    "SIZES_OF_INFLUX",
-    "by_name",
-    "by_size",
-    "hadoop",
-    "hops",
-    "influx",
-    "lower",
-    "means",
-    "ran",
-    "through_influx",
-]
-
 PARALEON = "PARALEON"
 FIVE = (
     Row("paraleon", given_name=PARALEON),

@@ -13,8 +13,6 @@ from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, log_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 
-__all__ = ["draw"]
-
 COLOURS = 8
 HEIGHT = 210
 LEGEND_MARK, LEGEND_LETTER = 48, 7

@@ -18,8 +18,6 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.simulate.trace import port_names
 
-__all__ = ["FloatArray", "Probe", "probe", "thinned"]
-
 FloatArray = npt.NDArray[np.float64]
 
 US = 1_000_000

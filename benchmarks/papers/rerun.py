@@ -16,8 +16,6 @@ from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.table import Table
 
-__all__ = ["Rerun", "cheapest", "rerun", "table_of_reruns"]
-
 EACH = 2
 """How many figures of a paper are run again if none is named."""
 

@@ -32,18 +32,9 @@ from dcqcn_gym.benchmarks.papers.figure import (
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
-from dcqcn_gym.runs.log import encode_line, write_atomically, write_json
+from dcqcn_gym.runs.log import encode_line, write_json
 from dcqcn_gym.runs.pool import step_back
-
-__all__ = [
-    "RESULTS_FILE",
-    "TIMING_FILE",
-    "CellJob",
-    "Results",
-    "produce",
-    "read_results",
-    "size_of",
-]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 RESULTS_FILE = "results.jsonl"
 TIMING_FILE = "timing.json"

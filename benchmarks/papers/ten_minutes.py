@@ -20,9 +20,7 @@ from dcqcn_gym.benchmarks.papers.claims import Judged, Verdict, judge
 from dcqcn_gym.benchmarks.papers.page import Found, by_paper, claims_by_verdict
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.runs.log import write_atomically
-
-__all__ = ["NAME", "Filled", "fill", "template", "write_ten_minutes"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 NAME = "ten-minutes.md"
 PLACE = re.compile(r"\{\{([^{}]+)\}\}")

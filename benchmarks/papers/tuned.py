@@ -18,8 +18,6 @@ from dcqcn_gym.runs.loop import acting, walk
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 
-__all__ = ["ELEPHANT_BYTES", "MICE_BYTES", "Tuned", "carried_out", "tuned"]
-
 MICE_BYTES, ELEPHANT_BYTES = 100_000, 10_000_000
 """ACC's bins: (0, 100 KB] and [10 MB, ...)."""
 

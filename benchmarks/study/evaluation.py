@@ -16,8 +16,6 @@ from dcqcn_gym.runs.results import plain
 from dcqcn_gym.runs.rows import label
 from dcqcn_gym.tuners.policy import shipped_policies
 
-__all__ = ["as_json", "evaluation"]
-
 
 def evaluation(
     policies: Sequence[str],

@@ -30,9 +30,6 @@ from dcqcn_gym.runs.rows import (
 from dcqcn_gym.runs.trials import Trial, carry_out
 from dcqcn_gym.runs.tuner_host import Hosting
 
-__all__ = ["Case", "Entry", "Study", "TableOf", "in_turn", "load_study", "produce",
-           "study_names"]  # fmt: skip
-
 STUDIES = CONFIGS / "studies"
 PLAN_FILE = "study.json"
 Count = Annotated[int, Field(ge=1, le=10**9)]

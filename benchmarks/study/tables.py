@@ -26,8 +26,6 @@ from dcqcn_gym.runs.results import plain, write_results
 from dcqcn_gym.runs.table import Table, as_markdown, point, with_interval
 from dcqcn_gym.runs.trials import Trial
 
-__all__ = ["TABLES", "Trials", "markdown", "rows_of", "tables_of", "write_study"]
-
 Trials = Mapping[tuple[str, str], Sequence[Trial]]
 """The finished runs of each case and entry."""
 

@@ -20,22 +20,10 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import Knob, knob_table
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change, rank_agreement
 from dcqcn_gym.runs.campaign import Progress
-from dcqcn_gym.runs.log import encode_line, write_atomically
+from dcqcn_gym.runs.log import encode_line
 from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.table import Table, with_interval
-
-__all__ = [
-    "DATA",
-    "LEAST",
-    "Direction",
-    "directions",
-    "directions_table",
-    "grid_of",
-    "grids_of",
-    "measure_directions",
-    "read_directions",
-    "write_lines",
-]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 DATA = Path(__file__).parent / "directions.jsonl"
 """The measurement that comes with the project, a line per run."""

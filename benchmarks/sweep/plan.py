@@ -31,18 +31,6 @@ from dcqcn_gym.runs.results import scenario_digest
 from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.trials import Trial, carry_out
 
-__all__ = [
-    "PLAN_FILE",
-    "Axis",
-    "Grid",
-    "Point",
-    "carried_out",
-    "measured",
-    "parse_axis",
-    "produce",
-    "values_over",
-]
-
 PLAN_FILE = "sweep.json"
 POINTS = 8
 TUNER = "do-nothing"

@@ -8,8 +8,6 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.workload import BaseWorkload
 from dcqcn_gym.envs.scenario.workloads import Flows
 
-__all__ = ["later_parts"]
-
 
 def later_parts(
     scenario: Scenario, intervals: int, judged_intervals: int, most: int

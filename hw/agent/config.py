@@ -17,8 +17,6 @@ from dcqcn_gym.hw.limits import Range
 from dcqcn_gym.hw.runner import RecordedRunner, SystemRunner
 from dcqcn_gym.hw.tls import Address, Dscp, Tls
 
-__all__ = ["RELEASE", "AgentConfig", "Rights"]
-
 RELEASE = "Release"
 """``Stop`` with ``on`` false: it ends an emergency, so it is a change."""
 READ = frozenset({"Describe", "Plan", "Diff", "Status", "History", "Read", "Counters", "Load"})

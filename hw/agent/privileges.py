@@ -13,8 +13,6 @@ from collections.abc import Collection
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, UnknownNameError
 
-__all__ = ["CAPABILITIES", "KEPT", "keep_only"]
-
 CAPABILITIES = {
     "CAP_DAC_OVERRIDE": 1,
     "CAP_NET_ADMIN": 12,

@@ -25,10 +25,9 @@ from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.limits import check_limits
 from dcqcn_gym.hw.load.jobs import LoadJobs
+from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.tls import ENDS, MOST_REPLY, MOST_REQUEST, TlsFiles, channel_options
-from dcqcn_gym.hw.transaction import Clock, Guard, Who
-
-__all__ = ["Agent", "handlers", "load_agent", "parsed", "secure_server"]
+from dcqcn_gym.hw.transaction import Clock, Guard
 
 MOST_CONNECTIONS = 32
 HANDSHAKE_S = 3.0

@@ -15,9 +15,8 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.drivers import Driver, Line, Targets
 from dcqcn_gym.hw.load.jobs import LoadJobs
-from dcqcn_gym.hw.transaction import Clock, Guard, Who
-
-__all__ = ["METHODS", "PROTOCOL", "SERVICE", "AgentService", "targets_of", "wanted_targets"]
+from dcqcn_gym.hw.standing import Who
+from dcqcn_gym.hw.transaction import Clock, Guard
 
 PROTOCOL = 3
 SERVICE = "dcqcn_gym.hw.v1.Agent"

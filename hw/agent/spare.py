@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["SPARE", "SpareFiles"]
-
 
 class SpareFiles:
     """A few open files that nobody reads: closed for whoever must open some, and taken again."""

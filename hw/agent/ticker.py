@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-__all__ = ["TICK_S", "Ticker"]
-
 TICK_S = 0.2
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dcqcn_gym.hw.agent.privileges import KEPT
 
-__all__ = ["unit_text"]
-
 _WRITES = {
     "nic": "-/sys/kernel/debug/mlx5 -/sys/class/infiniband /sys/devices /var/lib/dcqcn-gym",
     "switch": "/var/lib/dcqcn-gym",

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 from dcqcn_gym.hw.collectors.wire import DatagramError, Fields
 
-__all__ = ["IPFIX_TEMPLATE", "FlowRecord", "TemplateReader", "encode_ipfix", "encode_v9"]
-
 MOST_TEMPLATES = 1024
 MOST_FIELDS = 256
 _VARIABLE = 0xFFFF

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from dcqcn_gym.hw.collectors.wire import DatagramError, Fields
 
-__all__ = ["OVERHEAD", "FlowKey", "RocePacket", "Udp", "header_of", "roce_packet", "udp_datagram"]
-
 FlowKey = tuple[bytes, bytes, int, int]
 """Source and destination address, UDP source port, destination queue pair (0 if not known)."""
 

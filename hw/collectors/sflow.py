@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from dcqcn_gym.hw.collectors.wire import DatagramError, Fields
 
-__all__ = ["FlowSample", "SflowDatagram", "encode", "parse"]
-
 VERSION = 5
 FLOW, EXPANDED_FLOW = 1, 3
 RAW_HEADER = 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dcqcn_gym.core.errors import DeviceError
 
-__all__ = ["DatagramError", "Fields"]
-
 
 class DatagramError(DeviceError):
     """A datagram is not what it claims to be; it is left out as a whole."""

@@ -21,8 +21,6 @@ from dcqcn_gym.core.knobs import Knob, KnobTable
 from dcqcn_gym.hw.device_units import to_device
 from dcqcn_gym.hw.runner import Runner, SystemRunner
 
-__all__ = ["Driver", "DriverSettings", "Line", "Surroundings", "Targets", "Values", "raw_values"]
-
 Values = Mapping[str, str]
 """Place -> text, as the device holds it."""
 

@@ -25,8 +25,6 @@ from dcqcn_gym.hw.drivers.base import Line, Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
 from dcqcn_gym.hw.drivers.switch import PORTS, SwitchDriver, SwitchSettings
 
-__all__ = ["GnmiDriver", "GnmiSettings"]
-
 _KNOBS = {
     "min-threshold": "kmin",
     "max-threshold": "kmax",

@@ -31,8 +31,6 @@ from dcqcn_gym.hw.drivers.mlxconfig import programmable
 from dcqcn_gym.hw.root import Root
 from dcqcn_gym.hw.runner import Runner
 
-__all__ = ["Mlx5Driver", "Mlx5Settings", "number"]
-
 _FILES: Mapping[str, Knob] = {
     row.debugfs: row for row in DCQCN.rows if row.debugfs and not row.is_ecn
 }

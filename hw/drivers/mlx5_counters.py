@@ -14,15 +14,6 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.root import Root
 from dcqcn_gym.hw.runner import Runner
 
-__all__ = [
-    "Source",
-    "collect",
-    "ethtool_statistics",
-    "queue_pairs",
-    "rdma_statistics",
-    "sent_by_pair",
-]
-
 OCTETS_PER_WORD = 4
 MOST_PAIRS = 1024
 PAIRS = "qp/"

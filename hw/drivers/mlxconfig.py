@@ -26,8 +26,6 @@ from dcqcn_gym.hw.drivers.base import (
 )
 from dcqcn_gym.hw.runner import NotInstalledError, Runner
 
-__all__ = ["MlxconfigDriver", "MlxconfigSettings", "programmable", "query"]
-
 PCC_KEYS = ("USER_PROGRAMMABLE_CC", "PCC_INT_EN")
 _ROW = re.compile(r"^[\s*]*(?P<key>[A-Z][A-Z0-9_]+)\s+(?P<values>\S.*?)\s*$")
 _VALUE = re.compile(r"^(?:[\w-]+\((?P<named>\d+)\)|(?P<plain>\d+)|0x(?P<hex>[0-9a-fA-F]+))$")

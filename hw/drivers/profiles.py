@@ -8,8 +8,6 @@ from dcqcn_gym.core.errors import DeviceError, quote
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
 from dcqcn_gym.hw.drivers.base import Targets, raw_values
 
-__all__ = ["wanted_of_profiles"]
-
 
 def wanted_of_profiles(
     profiles: Mapping[str, str], targets: Targets, skip: tuple[str, ...]

@@ -24,8 +24,6 @@ from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
 from dcqcn_gym.hw.drivers.sonic_db import ASIC_DB, COUNTERS_DB, Databases
 from dcqcn_gym.hw.drivers.switch import SwitchDriver, SwitchSettings
 
-__all__ = ["SonicDriver", "SonicSettings", "asic_differs", "members"]
-
 # orchagent turns fields of CONFIG_DB into attributes of the ASIC a moment later, and skips what the
 # platform does not know, with a line in the switch's log alone. ASIC_DB holds what the ASIC took.
 # Its objects have numbers, not names: a port's queue (COUNTERS_QUEUE_NAME_MAP) names its WRED

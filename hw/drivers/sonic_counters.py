@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.drivers.sonic_db import Databases
 
-__all__ = ["POLLS", "check_polls", "collect"]
-
 POLLS = {"PORT": 1000, "QUEUE": 10000, "QUEUE_WATERMARK": 60000}
 """Group of counters -> the interval in ms at which an untouched switch polls it."""
 

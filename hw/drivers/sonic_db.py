@@ -12,8 +12,6 @@ from typing import Any
 
 from dcqcn_gym.core.errors import DeviceError, MissingExtraError, in_one_line
 
-__all__ = ["ASIC_DB", "CONFIG_DB", "COUNTERS_DB", "Databases"]
-
 ASIC_DB = 1
 COUNTERS_DB = 2
 CONFIG_DB = 4

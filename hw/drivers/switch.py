@@ -6,8 +6,6 @@ from pydantic import Field
 
 from dcqcn_gym.hw.drivers.base import Driver, DriverSettings
 
-__all__ = ["PORTS", "SwitchDriver", "SwitchSettings"]
-
 PORTS = Field(min_length=1, description="names of ports in the order of the scenario's")
 
 

@@ -18,9 +18,6 @@ from dcqcn_gym.hw.drivers.sonic_counters import POLLS, QUEUE_FIGURES, WATERMARK
 from dcqcn_gym.hw.drivers.sonic_db import CONFIG_DB, COUNTERS_DB
 from dcqcn_gym.hw.runner import recorded_name
 
-__all__ = ["QUEUE", "PlayedNic", "PlayedSwitch", "port_name"]
-
-
 QUEUE = 3
 START_S = 10.0
 COLOURS = ("green", "yellow", "red")

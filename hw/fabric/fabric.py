@@ -27,8 +27,6 @@ from dcqcn_gym.hw.figures import Ledger, Shape
 from dcqcn_gym.hw.tls import Tls, TlsFiles
 from dcqcn_gym.hw.transaction import Clock
 
-__all__ = ["FABRIC_METHODS", "FABRIC_SERVICE", "DigitalFabric", "FabricSpec", "Simulation"]
-
 FABRIC_SERVICE = "dcqcn_gym.hw.v1.Fabric"
 FABRIC_METHODS: Mapping[str, tuple[Any, Any]] = {
     "Reset": (pb.Begin, pb.Instant),

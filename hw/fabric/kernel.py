@@ -29,8 +29,6 @@ from typing import IO, Any
 
 from dcqcn_gym.hw.fabric.mounts import FSTYPE, unmount
 
-__all__ = ["FAIL_WRITE", "KernelFiles"]
-
 FAIL_WRITE = "user.fail-write"
 """The extended attribute of a device's folder: how many writes from now on the failing one is."""
 

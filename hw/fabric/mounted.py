@@ -15,8 +15,6 @@ from dcqcn_gym.core.errors import ConfigError, MissingExtraError, in_one_line
 from dcqcn_gym.hw.fabric.kernel import FAIL_WRITE
 from dcqcn_gym.hw.fabric.mounts import dead_mounts, unmount
 
-__all__ = ["FileCall", "MountedFiles"]
-
 START_S = 120.0
 END_S = 30.0
 

@@ -8,8 +8,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-__all__ = ["FSTYPE", "dead_mounts", "unmount"]
-
 FSTYPE = "fuse.dcqcn-gym"
 """What the system's table of mounts calls those of the fabric."""
 

@@ -12,8 +12,6 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.load.jobs import FLOWS
 
-__all__ = ["MOST_FLOWS", "Schedule", "jobs_of", "poisson_flows"]
-
 # Every host begins flows with exponential gaps, to the others with equal probability, of sizes from
 # a distribution whose probability is linear between its points: what a scenario's `poisson`
 # workload does in simulation, with draws of its own for each host.

@@ -30,8 +30,6 @@ from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.hw.load.outputs import FLOW_COLUMNS, bandwidths
 from dcqcn_gym.hw.load.waiting import Waiting, begin
 
-__all__ = ["Flow", "Flows", "messages_of", "table"]
-
 PROGRAM = "ib_write_bw"
 LEAST_MESSAGES = 5
 """perftest sends no fewer."""

@@ -16,8 +16,6 @@ from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError, UnknownN
 from dcqcn_gym.hw.load.outputs import bandwidths, collectives, flow_classes, latencies
 from dcqcn_gym.hw.runner import FOLDERS
 
-__all__ = ["FLOWS", "PROGRAMS", "LoadJobs", "command", "results"]
-
 FLOWS = "rdma_write_flows"
 """The one program that is ours, and the one that is given a schedule: ``hw/load/flows.py``."""
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}")

@@ -11,18 +11,6 @@ from dataclasses import dataclass
 
 from dcqcn_gym.core.errors import DeviceError
 
-__all__ = [
-    "FLOW_COLUMNS",
-    "Bandwidth",
-    "Collective",
-    "FlowClass",
-    "Latency",
-    "bandwidths",
-    "collectives",
-    "flow_classes",
-    "latencies",
-]
-
 FLOW_COLUMNS = "#up_to_bytes flows failed bytes mean_ms p99_ms late_ms mean_gbps"
 """Header of the table that ``rdma_write_flows`` prints; ours, not another project's."""
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 
 from dcqcn_gym.core.errors import DeviceError
 
-__all__ = ["Waiting", "begin"]
-
 PAUSE_S = 0.5
 
 

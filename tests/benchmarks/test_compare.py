@@ -21,14 +21,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.comparison.figures import dots_figure, profile_figure
 from dcqcn_gym.benchmarks.comparison.page import write_results
-from dcqcn_gym.benchmarks.comparison.plan import (
-    Plan,
-    all_tuners,
-    jobs,
-    label,
-    prepare,
-    stored_plan,
-)
+from dcqcn_gym.benchmarks.comparison.plan import Plan, all_tuners, jobs, prepare, stored_plan
 from dcqcn_gym.benchmarks.comparison.ranks import leader, rank_table, ranks
 from dcqcn_gym.benchmarks.comparison.results import Figures, collect, moving_mean, rows
 from dcqcn_gym.benchmarks.comparison.text import (
@@ -44,6 +37,7 @@ from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, Unkn
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.rows import label
 from dcqcn_gym.runs.table import with_interval
 from dcqcn_gym.runs.trials import carry_out
 from dcqcn_gym.tuners import optuna_search

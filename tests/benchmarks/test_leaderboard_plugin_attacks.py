@@ -32,8 +32,9 @@ from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 from dcqcn_gym.core.errors import TunerError
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.runs.tuner_host import Enclosure, Hosting, sandbox_problem
 
 

@@ -18,7 +18,8 @@ from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.backends.report_dict import report_from_dict, report_to_dict
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.simulate.run import simulate
 
 ENDLESS = {"kind": "streams", "flows": 5, "hosts": [1, 2, 3], "dsts": [0]}

@@ -17,7 +17,7 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report import build_report
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.session import check_same
+from dcqcn_gym.runs.recorded import check_same
 from dcqcn_gym.runs.spec import RunSpec
 
 SPEC = RunSpec(load_scenario("mini-fb-hadoop"), "random", 1, 3)  # native: it tells unfinished flows

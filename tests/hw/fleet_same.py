@@ -17,9 +17,9 @@ from dcqcn_gym.core.errors import BackendError
 from dcqcn_gym.envs.backends.played import fabric_for_now
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import read_run, short_json, write_json
-from dcqcn_gym.runs.loop import RunSpec
 from dcqcn_gym.runs.loop import run as run_to_log
 from dcqcn_gym.runs.recorded import RunJob
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.runs.table import Table
 
 __all__ = ["SEED", "Same", "compare_logs", "markdown", "native_log", "produce"]

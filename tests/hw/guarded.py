@@ -13,7 +13,8 @@ from dcqcn_gym.hw.drivers import Driver, Surroundings, Values, make_driver
 from dcqcn_gym.hw.drivers.mlx5 import Mlx5Driver
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.runner import RecordedRunner
-from dcqcn_gym.hw.transaction import Guard, Who
+from dcqcn_gym.hw.standing import Who
+from dcqcn_gym.hw.transaction import Guard
 
 WHO = Who("test", "to see")
 _EXPERT = expert_setting().replace({

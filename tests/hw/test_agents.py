@@ -25,8 +25,9 @@ from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
-from dcqcn_gym.hw.controller import Began, Controller
+from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.freeze import window_of
+from dcqcn_gym.hw.ways_back import Began
 from waiting import LONG_S, wait_for
 
 WANTED = {"": {"rp_ai_rate": 50.0, "np_min_time_between_cnps": 96.0}}

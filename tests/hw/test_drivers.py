@@ -19,7 +19,8 @@ from dcqcn_gym.hw.drivers.sonic import members
 from dcqcn_gym.hw.drivers.sonic_db import CONFIG_DB
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.runner import RecordedRunner, recorded_name
-from dcqcn_gym.hw.transaction import Guard, Who
+from dcqcn_gym.hw.standing import Who
+from dcqcn_gym.hw.transaction import Guard
 from dcqcn_gym.testing.driver_case import DriverCase
 
 EXPERT = expert_setting()

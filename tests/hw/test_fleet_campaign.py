@@ -12,7 +12,7 @@ from faulty_network import FaultyFleet, make_certificates
 from fleet_campaign import KINDS, Campaign, run_kind
 
 from dcqcn_gym.hw.audit import Expected
-from dcqcn_gym.hw.transaction import Who
+from dcqcn_gym.hw.standing import Who
 
 CHOSEN = sorted(Random(1).sample(range(len(KINDS)), 40))
 TABLE = (Path(__file__).parent / "fleet-campaign.txt").read_text().splitlines()

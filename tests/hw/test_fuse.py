@@ -25,7 +25,8 @@ from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from dcqcn_gym.hw.fabric.mounted import FileCall, MountedFiles
 from dcqcn_gym.hw.fabric.mounts import dead_mounts
 from dcqcn_gym.hw.fleet import load_fleet
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from waiting import wait_for
 
 CC = "sys/kernel/debug/mlx5/0000:01:00.0/cc_params"

@@ -15,7 +15,7 @@ from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restar
 from dcqcn_gym.core.errors import StateError
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.audit import AuditLog
-from dcqcn_gym.hw.transaction import Who
+from dcqcn_gym.hw.standing import Who
 
 WHO = Who("test")
 

@@ -14,7 +14,8 @@ from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.hw.drivers import Driver, Surroundings, make_driver
 from dcqcn_gym.hw.drivers.sonic_db import ASIC_DB, CONFIG_DB, COUNTERS_DB
 from dcqcn_gym.hw.journal import Journal
-from dcqcn_gym.hw.transaction import Guard, Who
+from dcqcn_gym.hw.standing import Who
+from dcqcn_gym.hw.transaction import Guard
 
 PORTS = ["Ethernet0", "Ethernet4", "Ethernet8"]
 WANTED = {"": {"kmin": 20.0, "kmax": 60.0, "pmax": 0.5}}

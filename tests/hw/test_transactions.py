@@ -11,7 +11,7 @@ from guarded import OTHER, WANTED, WHO, Device, Failing, on_trial
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.journal import Journal
-from dcqcn_gym.hw.transaction import Who
+from dcqcn_gym.hw.standing import Who
 
 
 @pytest.fixture

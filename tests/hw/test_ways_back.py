@@ -14,7 +14,7 @@ from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restar
 from dcqcn_gym.core.errors import DeviceError, StateError
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.controller import Controller
-from dcqcn_gym.hw.transaction import Who
+from dcqcn_gym.hw.standing import Who
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from dcqcn_gym.benchmarks.study.plan import produce
 from dcqcn_gym.benchmarks.study.tables import rows_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 
 RESULTS = Path(__file__).with_name("results")
 

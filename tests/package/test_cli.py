@@ -17,8 +17,9 @@ from dcqcn_gym.cli import main
 from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting
 from dcqcn_gym.envs.scenario.scenario import scenario_names
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.progress import LiveViewer, PlainViewer, _Figures
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.tuners import TUNERS
 

@@ -13,7 +13,8 @@ from dcqcn_gym.report.evaluated import evaluate
 from dcqcn_gym.report.judged import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 
 SEEDS = (3, 4)
 

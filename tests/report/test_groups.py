@@ -9,7 +9,8 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report import build_report
 from dcqcn_gym.report.tables import group_table
 from dcqcn_gym.runs.log import RunDir
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 
 
 def test_only_knobs_that_differ_are_columns() -> None:

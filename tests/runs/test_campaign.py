@@ -16,9 +16,10 @@ from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Campaign, Done, carry_out, raise_failures
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, Timing
+from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.recorded import Ran, RunJob, end_of, fresh_jobs
 from dcqcn_gym.runs.rows import REFERENCES, Row, evaluation_seeds, reference_settings, unique
+from dcqcn_gym.runs.spec import RunSpec
 from programs import program_of
 
 MINI = load_scenario("mini-fb-hadoop")

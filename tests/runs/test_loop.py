@@ -15,7 +15,8 @@ from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import Run, read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import TUNERS, Outcome, Tuner, TunerContext
 from dcqcn_gym.tuners.base import Proposal
 

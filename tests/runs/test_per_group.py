@@ -17,9 +17,10 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.emit import emit
 from dcqcn_gym.report import build_report
 from dcqcn_gym.runs.log import RunDir, read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.progress import QuietViewer
 from dcqcn_gym.runs.session import Evaluation, tune
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.simulate.run import parse_assignments
 
 PER_TIER = """

@@ -16,7 +16,8 @@ import pytest
 from dcqcn_gym.core.errors import ConfigError, TunerError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.runs.tuner_host import Hosting, described
 from dcqcn_gym.runs.tuner_host.process import HostProcess
 from dcqcn_gym.runs.tuner_host.protocol import (

@@ -18,7 +18,8 @@ from dcqcn_gym.envs.backends.replay import RecordingBackend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 
 MINI = load_scenario("mini-fb-hadoop")
 

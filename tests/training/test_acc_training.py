@@ -14,7 +14,8 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.training.acc import AccSpec, Episode, draw_curve, train
 from dcqcn_gym.training.spec import TrainDir
 from dcqcn_gym.tuners.policy import load_policy

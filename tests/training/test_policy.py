@@ -25,7 +25,8 @@ from dcqcn_gym.envs.observation import (
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.wrappers import ladder
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.testing.tuner_case import TunerCase
 from dcqcn_gym.training.shipped import specs
 from dcqcn_gym.tuners import TunerContext, make_tuner

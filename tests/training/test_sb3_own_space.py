@@ -11,7 +11,8 @@ pytest.importorskip("stable_baselines3")
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.training.progress import SilentViewer
 from dcqcn_gym.training.spec import TrainDir, TrainSpec
 from dcqcn_gym.training.train import train

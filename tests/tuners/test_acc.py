@@ -14,7 +14,8 @@ from dcqcn_gym.core.knobs import NIC_KNOBS, Setting
 from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import Outcome, make_tuner
 from dcqcn_gym.tuners.acc import FOLDER, AccTuner, cost, load_network
 from dcqcn_gym.tuners.acc_state import CENTRAL, TEMPLATES, joint_actions, layout, sides_of, sizes

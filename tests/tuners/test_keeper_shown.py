@@ -15,7 +15,8 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.page import build_report
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.runs.tuner_host import Hosting
 from dcqcn_gym.tuners.advice import rule_file
 

@@ -21,7 +21,8 @@ from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.hw.abort import AbortRules, Seen
 from dcqcn_gym.runs.log import Run, read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.canary import FLAGS, canary_of, lowest_change, spread
 from dcqcn_gym.tuners.safe import SafeTuner

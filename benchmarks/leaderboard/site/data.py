@@ -31,8 +31,6 @@ from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, quote
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = ["SHOWN_STATUSES", "SiteEntry", "SiteSuite", "load_suites"]
-
 FloatArray = npt.NDArray[np.float64]
 
 HERE = "measured here"

@@ -14,15 +14,6 @@ from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 
-__all__ = [
-    "anytime",
-    "by_scenario",
-    "entries_on_scenario",
-    "profile",
-    "scenario_estimate",
-    "utility",
-]
-
 SHOWN = 3
 """Other entries beside the one that a page is about."""
 

@@ -15,8 +15,6 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.runs.log import write_json
 
-__all__ = ["update_history"]
-
 Change = dict[str, Any]
 
 

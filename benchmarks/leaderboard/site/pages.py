@@ -23,12 +23,10 @@ from dcqcn_gym.benchmarks.leaderboard.site.history import update_history
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
 from dcqcn_gym.core.verdict import LIMITS
 from dcqcn_gym.report.render import page_name, render
-from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.results import tuner_digest
+from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.base import Tuner
-
-__all__ = ["write_site"]
 
 FOLDERS = ("entries", "scenarios", "code")
 """What a build makes anew; everything else in the folder is left alone."""

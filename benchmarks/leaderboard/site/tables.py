@@ -18,20 +18,6 @@ from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.core.toml_text import parse_toml
 from dcqcn_gym.runs.table import MISSING, Table, number, with_interval
 
-__all__ = [
-    "FRONT",
-    "RANKING",
-    "WORDS",
-    "RankingLine",
-    "best_setting",
-    "description",
-    "entries_on",
-    "facts",
-    "ranking",
-    "scenarios_of",
-    "settings_of",
-]
-
 
 @dataclass(frozen=True)
 class RankingLine:

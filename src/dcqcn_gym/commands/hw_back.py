@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.ways_back import Left
 
-__all__ = ["reconcile", "rollback", "stop"]
-
 
 def rollback(
     fleet: FleetOption,

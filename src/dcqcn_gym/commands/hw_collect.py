@@ -93,7 +93,7 @@ def _gather(
 
 
 def _keep(out: Path, sequence: int, fsd: FlowSizeDistribution) -> None:
-    from dcqcn_gym.runs.log import write_atomically
+    from dcqcn_gym.runs.whole_file import write_atomically
 
     values = {**asdict(fsd), "bins": fsd.bins.tolist()}
     write_atomically(out, (json.dumps({"sequence": sequence, "fsd": values}) + "\n").encode())

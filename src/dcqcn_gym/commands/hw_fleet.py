@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.drivers import Targets
 
-__all__ = [
-    "DevicesOption",
-    "FleetOption",
-    "WhyOption",
-    "chosen_targets",
-    "known",
-    "only",
-    "open_fleet",
-    "targets_of_groups",
-    "targets_of_setting",
-]
-
 
 FleetOption = Annotated[Path, typer.Option("--fleet", help="The fleet's file (TOML).")]
 WhyOption = Annotated[

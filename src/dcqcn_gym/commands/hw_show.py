@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
     from dcqcn_gym.hw.ways_back import Left
 
-__all__ = ["PLACES", "JsonOption", "Output", "output", "show_differences", "show_left"]
-
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, device by device.")]
 PLACES = ("device", "place", "now", "then", "unit", "note")
 APART = 4

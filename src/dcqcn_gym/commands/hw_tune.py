@@ -26,7 +26,7 @@ from dcqcn_gym.runs.interrupt import undisturbed
 from dcqcn_gym.runs.options import OutOption, ScenarioOption, SeedOption
 
 if TYPE_CHECKING:
-    from dcqcn_gym.hw.controller import Began
+    from dcqcn_gym.hw.ways_back import Began
     from dcqcn_gym.runs.log import Line, RunDir
     from dcqcn_gym.runs.spec import RunSpec
 
@@ -72,7 +72,7 @@ def tune(
     require_grpc()
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.runs.log import RunDir
-    from dcqcn_gym.runs.loop import RunSpec
+    from dcqcn_gym.runs.spec import RunSpec
 
     chosen = load_scenario(scenario)
     n = chosen.intervals if intervals is None else intervals

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dcqcn_gym.traffic.fitting import Fit, Traffic
     from dcqcn_gym.traffic.importing import Source
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Your traffic: a trace, NetFlow, sFlow, a capture or a log of NCCL.")
 
 FileArgument = Annotated[

@@ -29,7 +29,7 @@ from dcqcn_gym.runs.options import (
 
 if TYPE_CHECKING:
     from dcqcn_gym.runs.log import Line
-    from dcqcn_gym.runs.loop import RunSpec
+    from dcqcn_gym.runs.spec import RunSpec
     from dcqcn_gym.training.acc import AccSpec, Episode
     from dcqcn_gym.training.spec import TrainSpec
 
@@ -272,8 +272,10 @@ def pretrain(
     from rich.progress import Progress
 
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.runs.log import check_writable, read_run, write_atomically
-    from dcqcn_gym.runs.loop import RunSpec, run
+    from dcqcn_gym.runs.log import read_run
+    from dcqcn_gym.runs.loop import run
+    from dcqcn_gym.runs.spec import RunSpec
+    from dcqcn_gym.runs.whole_file import check_writable, write_atomically
 
     if out.is_dir():
         raise RunError(f"--out {out} is a directory; give a file")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.runs.log import RunDir
-    from dcqcn_gym.runs.loop import RunSpec
+    from dcqcn_gym.runs.spec import RunSpec
     from dcqcn_gym.runs.tuner_host import Hosting
 
 
@@ -128,7 +128,7 @@ def _spec(
     safe: Path | None,
 ) -> RunSpec:
     from dcqcn_gym.envs.backends import make_backend
-    from dcqcn_gym.runs.loop import RunSpec
+    from dcqcn_gym.runs.spec import RunSpec
     from dcqcn_gym.runs.tuner_host import Hosting
 
     if backend.partition(":")[0] == "hardware":

@@ -14,15 +14,6 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.table import Table, with_interval
 
-__all__ = [
-    "ApplicationRow",
-    "ApplicationTable",
-    "application_tables",
-    "applications_of_run",
-    "grid_of",
-    "mean_applications",
-]
-
 Summary = Mapping[str, Any]
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Axis", "FloatArray", "linear_axis", "log_axis", "named_axis"]
-
 FloatArray = npt.NDArray[np.float64]
 
 LOG_STEPS = ((1, 2, 5), (1, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 3, 5, 7))

@@ -19,8 +19,6 @@ from markupsafe import Markup, escape
 
 from dcqcn_gym.report.axes import Axis, FloatArray
 
-__all__ = ["Chart", "Key", "Panel"]
-
 SIDE = 1000
 """Units of a panel's inner SVG along either axis."""
 ARROW = 8.0

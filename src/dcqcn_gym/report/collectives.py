@@ -17,8 +17,6 @@ from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.rows import REFERENCES
 
-__all__ = ["CollectiveRow", "CollectiveTable", "collective_tables", "unfinished_rounds"]
-
 Summary = Mapping[str, Any]
 
 

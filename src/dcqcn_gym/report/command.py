@@ -9,8 +9,6 @@ from typing import Any
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_names
 from dcqcn_gym.tuners.base import argument_text
 
-__all__ = ["command_again"]
-
 HARDWARE = "hardware"
 
 

@@ -14,9 +14,6 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_check import need_keys
 from dcqcn_gym.runs.rows import REFERENCES
 
-__all__ = ["ReportData", "load_report_data"]
-
-
 PARTS, SAME = "later parts of the same trace", "the same traffic"
 
 

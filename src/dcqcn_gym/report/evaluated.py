@@ -25,8 +25,6 @@ from dcqcn_gym.report.judged import measured
 from dcqcn_gym.report.series import FlowTable, Series
 from dcqcn_gym.runs.bookkeeping import left_over_line
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     settings: Sequence[DeviceSetting],

@@ -14,8 +14,6 @@ from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.runs.table import times
 
-__all__ = ["Line", "fsd_figure", "gain_figure", "lines_figure", "slowdown_figure"]
-
 STATES = {"elephants": "elephants", "potential": "potential elephants", "mice": "mice"}
 
 

@@ -10,8 +10,6 @@ from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged
 from dcqcn_gym.runs.table import count_of, number
 
-__all__ = ["headline", "judged_run"]
-
 
 def judged_run(data: ReportData) -> Judged | None:
     """Return how what was found stands on fresh seeds; None if it was not tried there."""

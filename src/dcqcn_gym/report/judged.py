@@ -13,8 +13,6 @@ from dcqcn_gym.core.verdict import Change, Measured, Verdict, changes, verdict
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.series import Series
 
-__all__ = ["Judged", "judge", "measured", "tells_unfinished"]
-
 UNTOLD = (
     "the logs do not tell which flows were unfinished (they are of an earlier version or of a "
     "backend that cannot know), so nothing can be said"

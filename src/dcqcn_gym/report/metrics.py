@@ -13,8 +13,6 @@ from dcqcn_gym.core.score import CLASSES, FlowClass
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.report.series import FloatArray, Series
 
-__all__ = ["METRICS", "SLOWDOWN_STATISTICS", "Metric", "mean_utility", "metric", "metrics_of"]
-
 
 @dataclass(frozen=True)
 class Metric:

@@ -26,20 +26,8 @@ from dcqcn_gym.core.statistics import (
     statistic,
 )
 from dcqcn_gym.report.series import IntArray, Series
-from dcqcn_gym.runs.log import write_atomically
 from dcqcn_gym.runs.table import MISSING, Table
-
-__all__ = [
-    "CURVES_FILE",
-    "NetworkFigures",
-    "cdf_rows",
-    "curves_of",
-    "mean_figures",
-    "network_figures",
-    "network_table",
-    "size_table",
-    "write_curves",
-]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 CDF_POINTS = 1000
 """Points of a curve at most."""

@@ -54,11 +54,10 @@ from dcqcn_gym.report.tables import (
 )
 from dcqcn_gym.report.verdict_block import VerdictBlock
 from dcqcn_gym.runs.commands import commands
-from dcqcn_gym.runs.log import Run, RunDir, write_atomically
+from dcqcn_gym.runs.log import Run, RunDir
 from dcqcn_gym.runs.rows import REFERENCES
 from dcqcn_gym.runs.table import four, number
-
-__all__ = ["build_report"]
+from dcqcn_gym.runs.whole_file import write_atomically
 
 LABELS: Mapping[str, str] = {"default": "default", "expert": "expert"}
 TRAFFIC: Mapping[str, str] = {

@@ -12,8 +12,6 @@ from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import Table, point, with_interval
 
-__all__ = ["ONE_TRACE", "PairedRow", "one_trace", "paired_rows", "paired_table", "series_of"]
-
 _SHOWN = (
     "utility",
     "unfinished",

@@ -16,8 +16,6 @@ from markupsafe import Markup, escape
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.runs.table import four, number, times, with_interval
 
-__all__ = ["page_name", "render"]
-
 
 def render(template: str, **values: Any) -> bytes:
     """Return a page; a value that the template names and does not get is an error."""

@@ -15,8 +15,6 @@ from dcqcn_gym.core.statistics import slowdowns
 from dcqcn_gym.envs.scenario.workloads import draws_traffic
 from dcqcn_gym.runs.log import Run
 
-__all__ = ["FloatArray", "FlowTable", "IntArray", "Series"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 

@@ -9,8 +9,6 @@ from markupsafe import escape
 
 from dcqcn_gym.report.axes import FloatArray
 
-__all__ = ["surface_file"]
-
 CELL, HIGH, LEFT, TOP, GAP = 62, 26, 96, 30, 62
 """Pixels: width and height of a cell, left margin, room above and below a panel."""
 DARK, LIGHT = (11, 98, 214), (233, 240, 251)

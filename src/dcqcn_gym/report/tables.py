@@ -28,18 +28,6 @@ from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.results import write_results
 from dcqcn_gym.runs.rows import REFERENCES
 
-__all__ = [
-    "BinTable",
-    "GroupTable",
-    "RecordedRun",
-    "StatisticRow",
-    "during_table",
-    "fresh_table",
-    "group_table",
-    "recorded_runs",
-    "write_run_results",
-]
-
 
 def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:
     """Write what the page shows into the run's directory; ``page`` are the values it was made of.

@@ -13,8 +13,6 @@ from dcqcn_gym.core.verdict import Change, Flag, Verdict
 from dcqcn_gym.report.judged import Judged
 from dcqcn_gym.runs.table import MISSING, Table, count_of, times, with_interval
 
-__all__ = ["BlockRow", "VerdictBlock", "block", "flags_text", "score_text", "unjudged"]
-
 Tone = Literal["gain", "loss", "none", "unknown"]
 
 TONES: Mapping[str, Tone] = {

@@ -10,8 +10,6 @@ from dcqcn_gym.runs.log import Line
 from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.tuners.base import Outcome, Proposal
 
-__all__ = ["Summary", "Window", "left_over_line"]
-
 _COLUMNS = ("bytes", "start_ps", "ideal_fct_ps")
 
 

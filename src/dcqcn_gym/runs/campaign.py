@@ -29,8 +29,6 @@ from dcqcn_gym.core.errors import (
 )
 from dcqcn_gym.runs.pool import cpu_count, worker_pool
 
-__all__ = ["Campaign", "Done", "ExecutorLost", "Job", "Progress", "carry_out", "raise_failures"]
-
 
 class ExecutorLost(BrokenExecutor):
     """An executor is gone for good; its words say so and what to do."""

@@ -18,8 +18,6 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import RunError, printable
 
-__all__ = ["LOCK_FILE", "OWNERS", "check_place", "claim"]
-
 LOCK_FILE = ".dcqcn-gym.lock"
 
 OWNERS = {

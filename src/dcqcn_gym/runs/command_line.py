@@ -17,8 +17,6 @@ import typer
 
 from dcqcn_gym.core.errors import DEBUG_VARIABLE, DcqcnGymError, printable
 
-__all__ = ["run_command"]
-
 
 def run_command(app: Callable[[Sequence[str]], Any], words: Sequence[str]) -> None:
     """Run what was typed; every expected error is one line on standard error.

@@ -11,8 +11,6 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.emit import emit
 from dcqcn_gym.runs.log import Run
 
-__all__ = ["commands"]
-
 
 def commands(
     run: Run, form: str, *, changed_only: bool = False, rollback: bool = False, said: str = ""

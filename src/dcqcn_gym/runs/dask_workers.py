@@ -19,8 +19,6 @@ import dcqcn_gym
 from dcqcn_gym.core.errors import MissingExtraError, RunError, in_one_line, quote
 from dcqcn_gym.runs.campaign import ExecutorLost
 
-__all__ = ["dask_executor"]
-
 PATIENCE_S = 20
 """How long a scheduler may take to answer and to have a worker."""
 FEWEST_AT_ONCE = 16

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 import typer
 
-__all__ = ["interruptible", "same_command", "undisturbed"]
-
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -22,20 +22,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError, in_one_line, quote
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.runs.log_check import check_line, check_whole
-from dcqcn_gym.runs.whole_file import check_writable, write_atomically, write_failure
-
-__all__ = [
-    "SCHEMA",
-    "LogWriter",
-    "Run",
-    "RunDir",
-    "check_writable",
-    "encode_line",
-    "read_run",
-    "short_json",
-    "write_atomically",
-    "write_json",
-]
+from dcqcn_gym.runs.whole_file import write_atomically, write_failure
 
 SCHEMA = 4
 """Version of the log's layout; a reader refuses a newer one."""

@@ -15,8 +15,6 @@ import numpy as np
 from dcqcn_gym.core.errors import RunError, quote
 from dcqcn_gym.core.interval import fields_shown
 
-__all__ = ["check_line", "check_whole", "need_keys"]
-
 Check = Callable[[Any], bool]
 
 

@@ -9,8 +9,6 @@ from dcqcn_gym.core.interval import fields_shown
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
 
-__all__ = ["WIRE_FIELDS", "interval_line", "setting_json"]
-
 WIRE_FIELDS = ("fsd_bytes", "metrics_bytes", "dispatch_bytes", "published_bytes")
 """Bytes on the wire per interval, as :class:`dcqcn_gym.core.overhead.WireCost` documents them."""
 

@@ -23,8 +23,6 @@ from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 from dcqcn_gym.tuners.guard import GuardedTuner
 
-__all__ = ["RunSpec", "Timing", "Watch", "acting", "run", "walk"]
-
 Watch: TypeAlias = Callable[[Line, Line, bool], None]
 """Called after every interval: its log line, the tuner's state, True if it was a repetition."""
 

@@ -6,8 +6,6 @@ import re
 
 from dcqcn_gym.core.errors import printable
 
-__all__ = ["Marked", "code", "plain"]
-
 
 class Marked(str):
     """Text that is Markdown already, or figures without any: it is written as it is."""

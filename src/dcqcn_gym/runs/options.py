@@ -7,30 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = [
-    "SCENARIO",
-    "SEEDS",
-    "BackendOption",
-    "BinsOption",
-    "CurvesOption",
-    "DeadlineOption",
-    "DeployOption",
-    "ForceOption",
-    "JobsOption",
-    "OptionalBackend",
-    "OptionalOut",
-    "OptionalOutFile",
-    "OptionalScenarios",
-    "OptionalSeeds",
-    "OutFileOption",
-    "OutOption",
-    "QuietOption",
-    "ScenarioOption",
-    "ScenariosOption",
-    "SeedOption",
-    "SeedsOption",
-]
-
 SCENARIO = "mini-fb-hadoop"
 """The scenario of a command that was given none."""
 SEEDS = 5

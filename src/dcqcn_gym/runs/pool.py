@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from multiprocessing import connection
 from typing import ParamSpec, TypeVar
 
-__all__ = ["cpu_count", "step_back", "worker_pool"]
-
 _BACKGROUND = 10
 _CLOSING_S = 10.0
 

@@ -28,16 +28,6 @@ from dcqcn_gym.core.errors import QUOTED, printable, quote
 from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import Line
 
-__all__ = [
-    "LiveViewer",
-    "Meter",
-    "PlainViewer",
-    "QuietViewer",
-    "open_meter",
-    "open_progress",
-    "open_viewer",
-]
-
 _BARS = "▁▂▃▄▅▆▇█"
 _UTILITY = re.compile(rb'^\{"i":(\d+),.*?"utility":([^,]+),')
 

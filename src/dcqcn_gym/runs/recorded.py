@@ -16,10 +16,9 @@ from typing import Any
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.groups import DeviceSetting, setting_of
 from dcqcn_gym.runs.log import Line, Run, read_run, short_json, write_json
-from dcqcn_gym.runs.loop import RunSpec, Timing, Watch, run
+from dcqcn_gym.runs.loop import Timing, Watch, run
 from dcqcn_gym.runs.pool import step_back
-
-__all__ = ["Ran", "RunJob", "check_same", "end_of", "fresh_jobs", "previous"]
+from dcqcn_gym.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)

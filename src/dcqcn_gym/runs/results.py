@@ -28,22 +28,12 @@ from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.packed import read_packed
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.runs.log import SCHEMA, write_atomically, write_json
+from dcqcn_gym.runs.log import SCHEMA, write_json
 from dcqcn_gym.runs.tuner_host import plugins_of
+from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
 from dcqcn_gym.tuners.acc import AccTuner, load_network
 from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
-
-__all__ = [
-    "RESULTS_SCHEMA",
-    "Results",
-    "plain",
-    "read_results",
-    "scenario_digest",
-    "tuner_digest",
-    "write_parquet",
-    "write_results",
-]
 
 RESULTS_SCHEMA = 2
 """Version of the file's layout; it rises when a field changes its meaning or goes away.

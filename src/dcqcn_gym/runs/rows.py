@@ -20,19 +20,6 @@ from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.spec import RunSpec
 
-__all__ = [
-    "FIRST_TRAINING_SEED",
-    "REFERENCES",
-    "Row",
-    "changed_scenario",
-    "check_runs",
-    "evaluation_seeds",
-    "label",
-    "load_scenarios",
-    "reference_settings",
-    "unique",
-]
-
 REFERENCES = ("default", "expert")
 """The settings that every run is compared with."""
 

@@ -21,13 +21,12 @@ from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.runs.campaign import Campaign, raise_failures
 from dcqcn_gym.runs.log import Line, RunDir, write_json
 from dcqcn_gym.runs.log_line import setting_json
-from dcqcn_gym.runs.loop import RunSpec, Timing
+from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import worker_pool
 from dcqcn_gym.runs.recorded import RunJob, check_same, end_of, fresh_jobs
 from dcqcn_gym.runs.results import scenario_digest, tuner_digest
 from dcqcn_gym.runs.rows import REFERENCES, evaluation_seeds, reference_settings
-
-__all__ = ["REFERENCES", "Evaluation", "Viewer", "check_same", "evaluation_seeds", "tune"]
+from dcqcn_gym.runs.spec import RunSpec
 
 
 @dataclass(frozen=True)

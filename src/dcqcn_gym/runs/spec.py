@@ -20,8 +20,6 @@ from dcqcn_gym.runs.tuner_host import Hosting, guarded_tuner
 from dcqcn_gym.tuners import TunerContext
 from dcqcn_gym.tuners.guard import GuardedTuner
 
-__all__ = ["RunSpec"]
-
 
 @dataclass(frozen=True)
 class RunSpec:

@@ -22,19 +22,6 @@ if TYPE_CHECKING:
     import rich.table
     from rich.text import Text
 
-__all__ = [
-    "MISSING",
-    "Table",
-    "as_markdown",
-    "count_of",
-    "four",
-    "number",
-    "point",
-    "print_tables",
-    "times",
-    "with_interval",
-]
-
 MISSING = "–"
 """What stands in a cell without a value."""
 

@@ -23,8 +23,6 @@ from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
 from dcqcn_gym.runs.rows import evaluation_seeds
 from dcqcn_gym.runs.spec import RunSpec
 
-__all__ = ["Judged", "Trial", "carry_out", "carry_out_all"]
-
 
 @dataclass(frozen=True)
 class Trial:

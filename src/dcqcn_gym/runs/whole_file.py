@@ -18,8 +18,6 @@ from pathlib import Path
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import other_kind
 
-__all__ = ["check_writable", "write_atomically", "write_failure"]
-
 
 def write_atomically(path: str | Path, data: bytes) -> None:
     """Write a file whole or not at all, also where two processes do; RunError if it cannot be."""

@@ -25,7 +25,8 @@ from dcqcn_gym.envs.monitors import MONITORS, FlowMonitor, MonitorSettings
 from dcqcn_gym.envs.scenario.monitor import OwnMonitor, monitor_of
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import RunSpec, run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 
 MS = 1_000_000_000
 SWITCHES = 3

@@ -26,8 +26,6 @@ from dcqcn_gym.hw.collectors.packets import (
 from dcqcn_gym.hw.collectors.wire import DatagramError
 from dcqcn_gym.traffic.records import Record, Tally, address
 
-__all__ = ["CAPTURE_FORMS", "form_of_capture", "is_capture", "packets"]
-
 MOST_BLOCK = 1 << 20
 """Bytes of a packet; a file that announces more is broken."""
 MOST_OPEN = 1 << 20

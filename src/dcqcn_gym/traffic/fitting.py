@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.errors import ConfigError
 
-__all__ = ["Fit", "Traffic", "fit", "read_into", "size_points"]
-
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
 from dcqcn_gym.envs.scenario.tables import lines_of
 
-__all__ = ["HOSTS_HEADER", "MOST_HOSTS", "number_hosts", "read_hosts", "unknown_name"]
-
 HOSTS_HEADER = "name,host"
 MOST_HOSTS = 65_535
 

@@ -19,8 +19,6 @@ from dcqcn_gym.traffic.hosts import HOSTS_HEADER, MOST_HOSTS, number_hosts, unkn
 from dcqcn_gym.traffic.reading import read_records
 from dcqcn_gym.traffic.records import Record, Tally
 
-__all__ = ["FLOWS", "HOSTS", "Source", "Span", "flows_of", "import_flows", "span_of"]
-
 FLOWS, HOSTS = "flows.csv", "hosts.csv"
 CHUNK = 10_000
 _REMEMBERED = 100_000

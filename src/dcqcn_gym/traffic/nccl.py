@@ -15,8 +15,6 @@ from pathlib import Path
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.traffic.records import Tally
 
-__all__ = ["Calls", "is_nccl", "read_nccl"]
-
 _LINE = re.compile(
     r"(?P<who>[\w.-]+:\d+):\d+ \[(?P<device>\d+)\] NCCL INFO (?P<name>[A-Za-z]+): "
     r"opCount (?P<number>[0-9a-fA-F]{1,16})\b.*? count (?P<count>\d{1,19}) "

@@ -12,8 +12,6 @@ from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.table import Table, number
 from dcqcn_gym.traffic.fitting import Fit, Traffic
 
-__all__ = ["traffic_page", "traffic_tables"]
-
 BINS = 240
 """Points of the load over time."""
 MOST_SIDE = 16

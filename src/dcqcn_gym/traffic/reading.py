@@ -14,8 +14,6 @@ from dcqcn_gym.traffic.nccl import is_nccl
 from dcqcn_gym.traffic.records import Record, Tally
 from dcqcn_gym.traffic.tables import read_table
 
-__all__ = ["FORMS", "form_of", "read_records"]
-
 FORMS = (*CAPTURE_FORMS, "csv", "nccl")
 """Forms of traffic: captures by what they hold, text by its lines."""
 

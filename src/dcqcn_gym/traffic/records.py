@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from dcqcn_gym.core.errors import quote
 
-__all__ = ["Record", "Tally", "address"]
-
 MOST_EXAMPLES = 3
 
 

@@ -11,8 +11,6 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.traffic.fitting import Fit
 from dcqcn_gym.traffic.nccl import Calls
 
-__all__ = ["SIZES", "collective_workload", "poisson_workload", "scenario_text", "warnings"]
-
 SIZES = "sizes.csv"
 
 _RINGS: Mapping[str, str] = {

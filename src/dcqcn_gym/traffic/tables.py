@@ -12,8 +12,6 @@ from pathlib import Path
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
 from dcqcn_gym.traffic.records import Record, Tally
 
-__all__ = ["UNITS", "Columns", "columns_of", "read_table"]
-
 UNITS: Mapping[str, int] = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 """Unit of a start time -> nanoseconds."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json, read_text
-from dcqcn_gym.runs.log import write_atomically
+from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.training.algorithms import ALGORITHMS
 from dcqcn_gym.training.progress import open_train_viewer
 from dcqcn_gym.training.spec import TrainDir, TrainSpec

@@ -19,7 +19,8 @@ import numpy as np
 from dcqcn_gym.core.errors import RunError, in_one_line
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.log import write_atomically, write_json
+from dcqcn_gym.runs.log import write_json
+from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.training.algorithms import algorithm_class, hyperparameters, make_model
 from dcqcn_gym.training.export import export_policy
 from dcqcn_gym.training.extra import have_tensorboard, need_sb3

@@ -22,8 +22,6 @@ from dcqcn_gym.core.errors import in_one_line, printable
 from dcqcn_gym.core.registry import is_file
 from dcqcn_gym.runs.tuner_host.process import python_command
 
-__all__ = ["Enclosure", "sandbox_problem"]
-
 PLUGIN = "/plugin"
 MOST_MEMORY = 2**35
 """Address space of a plug-in, in bytes; libraries reserve far more than they use."""

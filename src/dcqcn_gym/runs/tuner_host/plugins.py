@@ -7,8 +7,6 @@ from typing import Any
 
 from dcqcn_gym.tuners import TUNERS
 
-__all__ = ["plugins_of"]
-
 
 def plugins_of(tuner: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the tuners that are not built in: this one, or those that its arguments name.

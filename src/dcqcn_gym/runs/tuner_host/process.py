@@ -22,8 +22,6 @@ from dcqcn_gym.runs.tuner_host.protocol import (
     shown,
 )
 
-__all__ = ["HostProcess", "PluginTraceback", "python_command"]
-
 _GRACE_S = 1.0
 """How long a tuner's process may take to end by itself."""
 _CHUNK = 2**16

@@ -26,20 +26,6 @@ from dcqcn_gym.core.errors import (
     quote,
 )
 
-__all__ = [
-    "CALLS",
-    "MOST_ANSWER_BYTES",
-    "PIPE_CLOSED",
-    "VERSION",
-    "Answer",
-    "BadAnswerError",
-    "encode",
-    "error_of",
-    "parse_answer",
-    "parse_question",
-    "shown",
-]
-
 VERSION = 2
 """Rises when a field changes; the far end refuses another one."""
 

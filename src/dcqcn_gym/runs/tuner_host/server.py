@@ -42,8 +42,6 @@ from dcqcn_gym.runs.tuner_host.values import (
 from dcqcn_gym.tuners import TUNERS, make_tuner
 from dcqcn_gym.tuners.guard import GuardedTuner, place_of
 
-__all__ = ["Server", "main"]
-
 _PR_SET_PDEATHSIG = 1
 
 

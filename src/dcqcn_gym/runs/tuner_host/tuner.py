@@ -23,8 +23,6 @@ from dcqcn_gym.tuners import TUNERS, make_tuner, parse_settings
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 from dcqcn_gym.tuners.guard import GuardedTuner
 
-__all__ = ["DEADLINE_VARIABLE", "Hosting", "described", "guarded_tuner"]
-
 DEADLINE_VARIABLE = "DCQCN_GYM_TUNER_DEADLINE"
 """Environment variable with the seconds of a decision; ``--tuner-deadline`` comes before it."""
 

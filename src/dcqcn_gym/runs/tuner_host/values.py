@@ -25,15 +25,6 @@ from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.envs.backends.report_dict import report_from_dict, report_to_dict
 from dcqcn_gym.tuners.base import Outcome, Proposal, TunerContext
 
-__all__ = [
-    "context_from",
-    "context_plain",
-    "outcome_from",
-    "outcome_plain",
-    "proposal_from",
-    "proposal_plain",
-]
-
 T = TypeVar("T")
 
 Codecs: TypeAlias = Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]
