@@ -273,6 +273,11 @@ def monitor_of(data: Mapping[str, Any], *, source: str = "scenario") -> Monitor:
 
 def with_kind(monitor: Monitor, kind: str, *, source: str = "scenario") -> Monitor:
     """Return a monitor of another kind with the options that both kinds have."""
+    return monitor_of({**shared_options(monitor, kind), "kind": kind}, source=source)
+
+
+def shared_options(monitor: Monitor, kind: str) -> dict[str, Any]:
+    """Return the options of a monitor that another kind has as well."""
     shared = set(_model(kind).model_fields) - {"kind", "options"}
-    known = {name: value for name, value in monitor.model_dump().items() if name in shared}
-    return monitor_of({**known, "kind": kind}, source=source)
+    dump = monitor.model_dump(mode="json")
+    return {name: value for name, value in dump.items() if name in shared}

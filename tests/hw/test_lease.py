@@ -163,7 +163,12 @@ def test_a_run_over_the_backend_is_one_trial_until_it_is_closed(
 def test_the_cache_of_counters_lasts_as_long_as_before_once_a_run_or_the_agent_ends(
     tmp_path: Path, agents: dict[str, Agent]
 ) -> None:
-    files = sorted(tmp_path.glob("nic-*/root/sys/class/infiniband/*/ports/1/hw_counters/lifespan"))
+    counters = "sys/class/infiniband/*/ports/1/hw_counters"
+    files = [
+        f
+        for nic in sorted(tmp_path.glob("nic-*"))
+        for f in (nic / "root").glob(f"{counters}/lifespan")
+    ]
 
     def held() -> list[str]:
         return [file.read_text().strip() for file in files]

@@ -40,8 +40,9 @@ POINTS = ((1000, 0.0), (10_000, 0.5), (100_000, 1.0))
 
 PERFTEST = """#!{python}
 import os, socket, sys
-with open({log!r} + ".begun", "a") as begun:
-    begun.write(f"{{os.getppid()}}\\n")
+begun = open({log!r} + ".begun", "a")
+begun.write(f"{{os.getppid()}}\\n")
+begun.close()
 words, given = sys.argv[1:], {{}}
 while words:
     word = words.pop(0)

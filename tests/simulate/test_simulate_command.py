@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from programs import program_of
 from synthetic_run import write_run
 
 
@@ -79,15 +78,6 @@ def test_report_command(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(run / "report.html")
     assert command("report", tmp_path / "nothing").returncode == 2
-
-
-def test_bench_as_json() -> None:
-    words = ["benchmarks", "engine", "--json", "--repeats", "1", "--job", "light", "--no-env"]
-    done = CliRunner().invoke(*program_of(words))
-    assert done.exit_code == 0, done.output
-    (job, *_) = json.loads(done.stdout)["jobs"]
-    assert job["job"] == "light"
-    assert job["hops_per_s"] > 0
 
 
 def test_ctrl_c_says_that_nothing_was_written(

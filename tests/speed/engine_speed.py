@@ -24,6 +24,7 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends.clocked import ClockedBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.monitor import shared_options
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
 __all__ = ["JOBS", "EnvCost", "JobResult", "engines", "env_cost", "run_job"]
@@ -48,13 +49,15 @@ class Job:
 
     def scenario(self) -> Scenario:
         """Return the fabric (the paper's: 128 hosts at 100 Gb/s) with the job's traffic."""
-        fabric = load_scenario(self.base).model_dump(mode="json")
+        base = load_scenario(self.base)
+        fabric = base.model_dump(mode="json")
         if self.scheme is not None:  # with the knobs of its own table
             fabric = {k: v for k, v in fabric.items() if k != "knobs"} | {"scheme": self.scheme}
+        kind = str(self.monitor.get("kind", base.monitor.kind))
         changes = {
             "name": f"bench-{self.name}",
             "topology": {**fabric["topology"], **self.topology},
-            "monitor": {**fabric["monitor"], **self.monitor},
+            "monitor": {**shared_options(base.monitor, kind), **self.monitor, "kind": kind},
             "workloads": [dict(self.workload)],
         }
         return Scenario.model_validate({**fabric, **changes}, context={})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,12 @@ def test_a_page_without_the_marks_is_refused_before_anything_runs(tmp_path: Path
     found = CliRunner().invoke(app, ["schemes", "--write", str(page)])
     assert isinstance(found.exception, RunError), found.output
     assert "lacks the marks" in str(found.exception)
+
+
+def test_bench_as_json() -> None:
+    words = ["engine", "--json", "--repeats", "1", "--job", "light", "--no-env"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    (job, *_) = json.loads(done.stdout)["jobs"]
+    assert job["job"] == "light"
+    assert job["hops_per_s"] > 0

@@ -17,6 +17,7 @@ from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
+from dcqcn_gym.envs.scenario.monitor import shared_options
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.spec import RunSpec
 
@@ -94,6 +95,12 @@ def changed_scenario(scenario: Scenario, changes: Mapping[str, Any], source: str
     if not changes:
         return scenario
     old = _freed(scenario, changes) if "scheme" in changes else scenario.model_dump(mode="json")
+    monitor = changes.get("monitor")
+    if (
+        isinstance(monitor, Mapping)
+        and monitor.get("kind", scenario.monitor.kind) != scenario.monitor.kind
+    ):
+        old["monitor"] = shared_options(scenario.monitor, str(monitor["kind"]))
     return validate(_merged(old, changes), Scenario, source=source)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.traffic.fitting import Fit
@@ -94,7 +95,7 @@ def collective_workload(
     else:
         workload = {"kind": "alltoall", "bytes": most.bytes}
     workload |= {"hosts": ranks, "off_us": 0.0}
-    all_bytes = sum(c.bytes * c.lines for c in calls)
+    all_bytes = count(c.bytes * c.lines for c in calls)
     share = most.bytes * most.lines / all_bytes
     left = [
         "the log has no times, so the pause between two operations (off_us) is 0: set it to the "
