@@ -236,6 +236,11 @@ def _check_fits(policy: Policy, source: str, context: TunerContext) -> None:
             f"{meta.observation_version}, this environment gives version "
             f"{context.observation_version}; train it again with: {meta.command}"
         )
+    if meta.algo in ("acc", "acc-central"):
+        raise ConfigError(
+            f"policy {quote(source)} is a network of ACC, which reads ports; run it with: "
+            f"dcqcn-gym tune --tuner {meta.algo} --tuner-arg file=FILE"
+        )
     if context.observation_layout and meta.layout != context.observation_layout:
         ours, theirs = _table(context.observation_layout), _table(meta.layout)
         raise ConfigError(

@@ -188,6 +188,13 @@ def test_a_policy_for_another_knob_table_is_refused_by_both_names(tmp_path: Path
     ) in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["acc", "acc-central"])
+def test_a_network_of_acc_is_sent_to_the_tuner_that_runs_it(name: str) -> None:
+    file = FOLDER.parent / "acc" / f"{name}-mini.npz"
+    with pytest.raises(ConfigError, match=f"ACC, .* dcqcn-gym tune --tuner {name} --tuner-arg"):
+        spec(file).check()
+
+
 def test_the_shipped_policies_are_those_of_the_first_table() -> None:
     """The first files say nothing; what that means is fixed, whatever becomes of the table."""
     assert {load_policy(name).meta.layout for name in ELASTIC} <= {FIRST_LAYOUT}
