@@ -181,9 +181,9 @@ def test_a_scheme(tree: Copy) -> None:
     assert fast["rate_cuts"] > 0
     assert fast["delivered_bytes"] > slow["delivered_bytes"] > 0
     if shutil.which("valgrind"):
-        tree.run("python -m dcqcn_gym.benchmarks cost --write docs/schemes.md")
+        tree.run("python tests/speed/measure.py cost --write docs/schemes.md")
     tests = ("simulate/test_scheme_events.py", "envs/test_scheme_refusals.py",
-             "benchmarks/test_engine_cost.py", "core/test_knobs.py")  # fmt: skip
+             "speed/test_engine_cost.py", "core/test_knobs.py")  # fmt: skip
     assert tree.test(*(f"tests/{name}" for name in tests), "-k toy") >= 4
 
 

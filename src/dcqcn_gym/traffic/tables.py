@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from decimal import Decimal, DecimalException
 from pathlib import Path
 
-from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
+from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
 from dcqcn_gym.traffic.records import Record, Tally
 
 UNITS: Mapping[str, int] = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -47,7 +47,7 @@ def columns_of(header: Sequence[str], given: str | None, where: str) -> Columns:
     ``given`` names them as ``src=from,dst=to,bytes=octets,start=when:ms``; what it leaves out is
     found by its usual names. Raises :class:`ConfigError`.
     """
-    names = [name.strip().strip('"') for name in header]
+    names = [printable(name.strip().strip('"')) for name in header]
     lower = [name.lower() for name in names]
     asked = _asked(given)
     places: dict[str, int] = {}
