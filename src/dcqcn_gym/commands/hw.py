@@ -6,7 +6,6 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,7 +25,7 @@ from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
 from dcqcn_gym.commands.hw_show import PLACES, JsonOption, Output, output, show_differences
 from dcqcn_gym.commands.hw_tune import tune
-from dcqcn_gym.core.errors import StateError, UnknownNameError, quote
+from dcqcn_gym.core.errors import UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.interrupt import undisturbed
@@ -325,47 +324,3 @@ def history(
                 typer.echo(json.dumps(parse_json(event)))
             except ValueError:
                 typer.echo(f"{device} reported an event that is not JSON: {quote(event)}", err=True)
-
-
-def whole_trial(
-    controller: Controller, states: Mapping[str, Any], dry_run: bool
-) -> tuple[str, list[str]]:
-    """Return the one transaction that is on trial, and every device that it changed.
-
-    Raises StateError if there is another number of them, or if a device no longer holds it: then
-    all are taken back, but for a ``dry_run``.
-    """
-    name = _name(states)
-    devices = controller.devices_of(name)
-    if not devices:
-        raise StateError(
-            f"the audit log of this fleet does not know transaction {name}, nor so which devices "
-            "it changed; confirm it where it was applied"
-        )
-    lost = [device for device in devices if not _holds(states[device], name)]
-    if not lost:
-        return name, devices
-    why = f"no longer on trial: {', '.join(lost)}"
-    if not dry_run:
-        controller.take_back(name, devices, why, confirmed=devices)
-    end = "to confirm would take all back" if dry_run else "all were taken back"
-    raise StateError(
-        f"{len(lost)} of {len(devices)} devices of transaction {name} are {why} (an agent that "
-        f"starts again goes back by itself); {end}"
-    )
-
-
-def _name(states: Mapping[str, Any]) -> str:
-    names = sorted({str(s.transaction) for s in states.values() if s.state == "applied"})
-    if len(names) != 1:
-        raise StateError(
-            f"{len(names)} transactions are on trial ({', '.join(names)}); expected one: it "
-            "may have ended already, see `dcqcn-gym hw history`"
-        )
-    return names[0]
-
-
-def _holds(status: Any, name: str) -> bool:
-    """Tell whether a change is on trial, or confirmed already by an attempt that was cut off."""
-    on_trial = (status.state, status.transaction) == ("applied", name)
-    return bool(on_trial or status.confirmed == name)
