@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,12 +18,16 @@ from typing import Any, NamedTuple
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.envs.scenario.jobs.chakra_format import chunks, messages, value_of
-from dcqcn_gym.envs.scenario.jobs.chakra_match import Matched, matched
-from dcqcn_gym.envs.scenario.jobs.model import MOST_BYTES, MOST_OPS, MOST_PS, MOST_RANKS, Job
-
-ROOFLINE_FLOPS = 400e12
-ROOFLINE_BYTES = 3.35e12
-"""Of a computation without a duration: operations and bytes of memory per second of a GPU."""
+from dcqcn_gym.envs.scenario.jobs.chakra_match import matched
+from dcqcn_gym.envs.scenario.jobs.model import (
+    MOST_BYTES,
+    MOST_OPS,
+    MOST_PS,
+    MOST_RANKS,
+    ROOFLINE_BYTES,
+    ROOFLINE_FLOPS,
+    Job,
+)
 
 _METADATA, _LOAD, _STORE, _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = range(1, 8)
 _TYPES = {_LOAD: "memory load", _STORE: "memory store"}
@@ -33,8 +37,9 @@ KINDS = (
 )  # fmt: skip
 """Collectives by ``comm_type``."""
 _KNOWN = frozenset(
-    "is_cpu_op comm_type comm_size comm_src comm_dst comm_tag pg_name num_ops tensor_size".split()
-)
+    ("is_cpu_op", "comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "pg_name",
+     "num_ops", "tensor_size")
+)  # fmt: skip
 _NAME = re.compile(r"(?P<name>.*?)\.(?P<rank>\d{1,6})(\.(?P<part>\d{1,6}))?\.et")
 _MOST_EDGES = 20_000_000
 
@@ -90,31 +95,31 @@ def read_chakra(folder: Path) -> Job:
 
 
 def _assembled(ranks: Sequence[Mapping[int, Node]]) -> Job:
-    chained: Matched | None = matched(ranks, chain=True)
+    chained = matched(ranks, chain=True)
     if chained is None:
         chained = matched(ranks, chain=False)
         if chained is None:
             raise ConfigError("its nodes wait for each other in a circle; expected no cycle")
-        chained.notes["rank computes several things at once: in turn they would wait in a circle"] = 1
+        chained.notes["trace in which ranks compute several things at once, to avoid a circle"] = 1
     return chained
 
 
 def _files(folder: Path) -> dict[int, list[Path]]:
     try:
-        names = sorted(p for p in folder.iterdir() if p.suffix == ".et")
+        paths = sorted(p for p in folder.iterdir() if p.suffix == ".et")
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be read ({error.strerror})") from None
     found: dict[int, list[tuple[int, Path]]] = {}
     traces = set()
-    for path in names:
+    for path in paths:
         match = _NAME.fullmatch(path.name)
-        if match is None:
-            raise ConfigError(f"{path}: expected a name such as NAME.0.et, 0 being the rank")
+        if match is None or not path.is_file():
+            raise ConfigError(f"{path}: expected a file such as NAME.0.et, 0 being the rank")
         traces.add(match["name"])
         found.setdefault(int(match["rank"]), []).append((int(match["part"] or 0), path))
     if len(traces) > 1:
-        raise ConfigError(f"{folder}: holds traces of several names ({', '.join(sorted(traces)[:3])}"
-                          "); expected one")  # fmt: skip
+        names = ", ".join(sorted(traces)[:3])
+        raise ConfigError(f"{folder}: holds traces of several names ({names}); expected one")
     if not found:
         raise ConfigError(f"{folder}: holds no Chakra trace; expected files NAME.RANK.et")
     return {rank: [path for _, path in sorted(parts)] for rank, parts in found.items()}
@@ -129,15 +134,15 @@ def _groups(folder: Path, ranks: int) -> dict[str, tuple[int, ...]]:
         except ValueError as error:
             raise ConfigError(f"{path}: cannot be read as JSON ({error})") from None
         if not isinstance(data, dict):
-            raise ConfigError(f"{path}: expected process groups, {{\"name\": [ranks]}}")
+            raise ConfigError(f'{path}: expected process groups, {{"name": [ranks]}}')
         for name, members in data.items():
             whole = isinstance(members, list) and all(type(m) is int for m in members)
             if not whole or len(set(members)) < len(members) or not members or (
                 min(members) < 0 or max(members) >= ranks
             ):  # fmt: skip
                 raise ConfigError(
-                    f"{path}: group {quote(name)} is {quote(members)}; expected a list of different "
-                    f"ranks, 0 to {ranks - 1}"
+                    f"{path}: group {quote(name)} is {quote(members)}; expected a list of "
+                    f"different ranks, 0 to {ranks - 1}"
                 )
             found[name] = tuple(members)
     return found
@@ -165,8 +170,10 @@ def _read(path: Path, rank: int, trace: _Trace, found: dict[int, Node]) -> None:
             trace.nodes += 1
             trace.edges += len(node.deps)
             if trace.nodes > MOST_OPS or trace.edges > _MOST_EDGES:
-                raise ConfigError(f"{path}: more than {MOST_OPS} nodes or {_MOST_EDGES} "
-                                  "dependencies up to here; expected fewer ranks or nodes")  # fmt: skip
+                raise ConfigError(
+                    f"{path}: more than {MOST_OPS} nodes or {_MOST_EDGES} dependencies up to here; "
+                    "expected fewer ranks or nodes"
+                )
 
 
 def _check_version(message: Any, path: Path, trace: _Trace) -> None:
@@ -198,7 +205,7 @@ def _meaning(
         ends = {name: rank if name == own else None for name in ("comm_src", "comm_dst")}
         ends.update({n: _number(attributes, n, MOST_RANKS, where) for n in ends if n in attributes})
         other = next(n for n in ends if n != own)
-        if ends[own] != rank or ends[other] is None or not ends[other] < trace.ranks:
+        if ends[own] != rank or not (ends[other] or 0) < trace.ranks or ends[other] in (None, rank):
             raise ConfigError(
                 f"{where}: from {ends['comm_src']} to {ends['comm_dst']} on rank {rank}; expected "
                 f"its rank and another below {trace.ranks}"
@@ -211,8 +218,8 @@ def _meaning(
         number = _number(attributes, "comm_type", 2**31, where)
         if number >= len(KINDS):
             raise ConfigError(f"{where}: comm_type {number}; expected 0 to {len(KINDS) - 1}")
-        size = 0 if KINDS[number] == "barrier" else None
-        size = _number(attributes, "comm_size", MOST_BYTES, where, size)
+        none = 0 if KINDS[number] == "barrier" else None
+        size = _number(attributes, "comm_size", MOST_BYTES, where, none)
         return KINDS[number], size, _group(attributes, rank, trace, where)
     if message.type in (_METADATA, _LOAD, _STORE, _COMPUTE):
         return "compute", _time(message, attributes, trace, where), ()
@@ -220,9 +227,7 @@ def _meaning(
     return "compute", 0, ()
 
 
-def _group(
-    attributes: Mapping[str, Any], rank: int, trace: _Trace, where: str
-) -> tuple[int, ...]:
+def _group(attributes: Mapping[str, Any], rank: int, trace: _Trace, where: str) -> tuple[int, ...]:
     name = attributes.get("pg_name", "")
     if name in ("", None) or (name not in trace.groups and not trace.groups):
         return tuple(range(trace.ranks))
@@ -256,8 +261,6 @@ def _number(
     attributes: Mapping[str, Any], name: str, most: int, where: str, missing: int | None = None
 ) -> int:
     value = attributes.get(name, missing)
-    if isinstance(value, str | bytes) or isinstance(value, list) or value is None or not (
-        0 <= value <= most
-    ):  # fmt: skip
+    if not isinstance(value, int | float) or not 0 <= value <= most:
         raise ConfigError(f"{where}: {name} is {quote(value)}; expected a number, 0 to {most}")
     return int(value)

@@ -23,7 +23,11 @@ MOST_RANKS = 65_536
 MOST_OPS = 2_000_000
 """Of one job: about 600 MB of this form."""
 MOST_BYTES = 2**50
-MOST_PS = 2**55
+MOST_PS = 2**55 - 1
+
+ROOFLINE_FLOPS = 400e12
+ROOFLINE_BYTES = 3.35e12
+"""Operations, and bytes of memory, per second of a GPU whose computation has no duration."""
 
 
 class Op(NamedTuple):
@@ -55,13 +59,18 @@ class Job:
     """What the file has that is simulated otherwise or not at all, with how often."""
 
     def add(
-        self, kind: str, ranks: Sequence[int], amount: int, after: Iterable[int] = (), name: str = ""
+        self,
+        kind: str,
+        ranks: Sequence[int],
+        amount: int,
+        after: Iterable[int] = (),
+        name: str = "",
     ) -> int:
         """Append an operation; return its number. Raises ConfigError for too many or too much."""
         number = len(self.ops)
         if number >= MOST_OPS:
             raise ConfigError(
-                f"more than {MOST_OPS} operations; expected fewer: leave out layers or micro-batches"
+                f"more than {MOST_OPS} operations; expected fewer layers or micro-batches"
             )
         most = MOST_PS if kind == COMPUTE else MOST_BYTES
         if not 0 <= amount <= most:

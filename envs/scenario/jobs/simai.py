@@ -168,23 +168,21 @@ def _layer(row: Sequence[str], line: int) -> Layer:
     }
     if row[1] != "-1":
         raise ConfigError(f"line {line} depends on {quote(row[1])}; expected -1")
-    steps = [
+    forward, gradient, weight = (
         Step(_ps(numbers[i], line), *_collective(row[i + 1], numbers[i + 2], line, group))
         for i, group in ((2, "tp"), (5, "tp"), (8, "dp"))
-    ]
-    return Layer(row[0], *steps, update_ps=_ps(numbers[11], line))
+    )
+    return Layer(row[0], forward, gradient, weight, _ps(numbers[11], line))
 
 
 def _collective(word: str, size: int, line: int, group: str) -> tuple[str, int, str]:
     name, _, suffix = word.partition("_")
-    if word == "NONE" or size == 0 and name in _COLLECTIVES:
+    if word == "NONE" or (size == 0 and name in _COLLECTIVES):
         return "", 0, group
     groups = {"": group, "EP": "ep", "DP_EP": "dp_ep"}
     if name not in _COLLECTIVES or suffix not in groups:
         known = [f"{c}{s}" for c in _COLLECTIVES for s in ("", "_EP", "_DP_EP")]
-        raise ConfigError(
-            f"line {line}: {UnknownNameError('collective', word, ['NONE', *known])}"
-        )
+        raise ConfigError(f"line {line}: {UnknownNameError('collective', word, ['NONE', *known])}")
     return _COLLECTIVES[name], size, groups[suffix]
 
 
