@@ -45,7 +45,7 @@ _MOST_EDGES = 20_000_000
 
 
 class Node(NamedTuple):
-    """A node of one rank: ``key`` is its group, or (sender, receiver, tag) of a message."""
+    """A node of one rank: ``key`` is (name, ranks) of its group, or (sender, receiver, tag) of a message."""
 
     id: int
     kind: str
@@ -227,15 +227,17 @@ def _meaning(
     return "compute", 0, ()
 
 
-def _group(attributes: Mapping[str, Any], rank: int, trace: _Trace, where: str) -> tuple[int, ...]:
+def _group(
+    attributes: Mapping[str, Any], rank: int, trace: _Trace, where: str
+) -> tuple[str, tuple[int, ...]]:
     name = attributes.get("pg_name", "")
     if name in ("", None) or (name not in trace.groups and not trace.groups):
-        return tuple(range(trace.ranks))
+        return "", tuple(range(trace.ranks))
     if not isinstance(name, str) or name not in trace.groups:
         raise ConfigError(f"{where}: process group {quote(name)} is in no JSON file of the folder")
     if rank not in trace.groups[name]:
         raise ConfigError(f"{where}: rank {rank} is not in its process group {quote(name)}")
-    return trace.groups[name]
+    return name, trace.groups[name]
 
 
 def _time(message: Any, attributes: Mapping[str, Any], trace: _Trace, where: str) -> int:

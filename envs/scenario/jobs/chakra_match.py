@@ -83,7 +83,7 @@ def _operations(
             else:
                 calls["group", node.key][rank].append((rank, id_))
     for (what, key), sides in calls.items():
-        wanted: Iterable[int] = (False, True) if what == "message" else key
+        wanted: Iterable[int] = (False, True) if what == "message" else key[1]
         counts = {side: len(sides.get(side, ())) for side in wanted}
         if len(set(counts.values())) > 1:
             raise ConfigError(_unequal(what, key, counts))
@@ -136,7 +136,7 @@ def _sorted_job(
         rank, id_ = members[i][0]
         node = ranks[rank][id_]
         kind = MESSAGE if node.kind == "send" else node.kind
-        group = node.key[:2] if kind == MESSAGE else node.key or (rank,)
+        group = node.key[:2] if kind == MESSAGE else node.key[1] if node.key else (rank,)
         if kind == BARRIER:
             job.notes["barriers, which wait and send nothing"] += 1
         number[i] = job.add(kind, group, node.amount, sorted(number[b] for b in before[i]),

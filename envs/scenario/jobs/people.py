@@ -92,7 +92,9 @@ class JobPlan(StrictModel):
     micro_batch: int = Field(default=1, ge=1, le=2**16, description="sequences at a time")
     sequence: int = Field(default=4096, ge=1, le=2**24, description="tokens of a sequence")
     zero: Literal[0, 3] = Field(default=0, description="3: weights are gathered layer by layer")
-    layers: int | None = Field(default=None, ge=1, description="only so many of the layers")
+    layers: int | None = Field(
+        default=None, ge=1, le=4096, description="only so many of the layers"
+    )
     tflops: float = Field(default=400.0, gt=0, le=1e6, description="what a GPU gets done")
     scale: float = Field(default=1.0, gt=0, le=1, description="bytes and times are this much")
     checkpoint: int = Field(

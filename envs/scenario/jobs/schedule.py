@@ -7,12 +7,14 @@ group. Micro-batches run in the order 1F1B of PipeDream-Flush (Narayanan et al.,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.envs.scenario.jobs.model import COMPUTE, MESSAGE, MOST_RANKS, Job
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.scenario.jobs.model import COMPUTE, MESSAGE, MOST_OPS, MOST_RANKS, Job
 
 
 class Step(NamedTuple):
@@ -72,6 +74,24 @@ class Plan:
             raise ConfigError(
                 f"ep = {self.expert} does not divide the {self.data} ranks of a data-parallel group"
             )
+        runs = Counter(id(batch) for batch in self.micro_batches)
+        each = {id(batch): self._operations(batch) for batch in self.micro_batches}
+        total = self.stages * count(each[one] * times for one, times in runs.items())
+        if total > MOST_OPS:
+            raise ConfigError(
+                f"about {total} operations; expected at most {MOST_OPS}: fewer layers, "
+                "micro-batches or ranks"
+            )
+
+    def _operations(self, layers: Sequence[Layer]) -> int:
+        """Return how many operations layers are on one stage, weights' collectives left out."""
+        lanes = self.tensor * self.data // self.expert
+        groups = {"tp": self.data, "ep": lanes}
+        return count(
+            (step.ps > 0) * self.data + (step.bytes > 0) * groups.get(step.group, 0)
+            for layer in layers
+            for step in (layer.forward, layer.input, layer.weight)
+        )
 
 
 def job_of(plan: Plan) -> Job:
