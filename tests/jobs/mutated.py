@@ -36,7 +36,7 @@ def _traces() -> list[bytes]:
                     making.attribute("num_ops", "int64", 10**9),
                     making.attribute("involved_dim", "bool", [True, False]),
                     ctrl=[1],
-                ),  # fmt: skip
+                ),
                 schema="1.0.2-chakra.0.0.4",
             )
         )

@@ -45,7 +45,7 @@ _MOST_EDGES = 20_000_000
 
 
 class Node(NamedTuple):
-    """A node of one rank: ``key`` is (name, ranks) of its group, or (sender, receiver, tag) of a message."""
+    """A node of one rank: ``key`` is (name, ranks) of its group, or (sender, receiver, tag)."""
 
     id: int
     kind: str
