@@ -53,14 +53,15 @@ def _run(setting: DeviceSetting, scenario: Scenario, seed: int, intervals: int) 
         backend.apply(scenario.initial_setting())
         whole, rest = divmod(scenario.warmup_ps, scenario.monitor_interval_ps)
         for span in [rest] * bool(rest) + [scenario.monitor_interval_ps] * whole:
-            tracker.add(backend.advance(span).finished)
+            report = backend.advance(span)
+            tracker.add(report.finished, report.job_spans)
         backend.apply(setting)
         records: list[dict[str, Any]] = []
         finished: list[FinishedFlows] = []
         while len(records) < intervals and not backend.done:
             report = backend.advance()
             finished.append(report.finished)
-            records.append(_record(report, scenario, tracker.add(report.finished)))
+            records.append(_record(report, scenario, tracker.add(report.finished, report.job_spans)))
         live = backend.live_flows()
         end = left_over_line((live, tracker.running(live)))
     return measured(_series(records, finished, end))
