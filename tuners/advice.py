@@ -119,7 +119,7 @@ Changes = dict[str, tuple[float, str]]
 
 def _fewer(facts: FabricFacts, terms: RuleTerms) -> float:
     """Return by what factor floor and step are smaller where more hosts than usual can meet."""
-    return min(1.0, USUAL_FAN_IN / facts.meeting_hosts) ** terms.fan_in_power
+    return float(min(1.0, USUAL_FAN_IN / facts.meeting_hosts) ** terms.fan_in_power)
 
 
 def _floor(facts: FabricFacts, terms: RuleTerms, *, careful: bool) -> Changes:

@@ -29,6 +29,8 @@ Phase = Literal["hold", "duel"]
 
 REMEMBERED = 30
 """Intervals of the rule's that are remembered."""
+BEFORE = 8
+"""Intervals before an alarm, at least, that are compared with the default's first block."""
 ARM_INTERVALS = 1500
 """Intervals that an arm of an online search needs to show an S of 0.10; docs/keeper.md."""
 
@@ -108,12 +110,11 @@ class _Watch:
         self.levels = {"pause": options.pause, "delay": options.delay, "queue": queue}
         self.forget()
 
-    def vindicated(self, alarm: str, shown: Signs) -> None:
+    def vindicated(self, alarm: str, shown: Sequence[Signs]) -> None:
         """Let what was a false alarm need twice as much, and everything half more than it is."""
         if alarm:
             self.levels[alarm] *= 2.0
-        for name in self.levels:
-            value = float(getattr(shown, name))
+        for name, value in ((n, float(getattr(s, n))) for s in shown for n in self.levels):
             if math.isfinite(value):
                 self.levels[name] = max(self.levels[name], 1.5 * value)
 
@@ -223,7 +224,9 @@ class KeeperTuner(Tuner[Setting]):
         self._lost, self._won = [], []
         period = round_intervals([s.sent for s in self._recent])
         self._block = period * math.ceil((self._options.block - 1) / period)  # whole rounds
-        before = list(self._recent)[-self._block :]
+        # many of them, as an alarm chooses the worst; none where the rule has been acquitted before
+        many = self._block * math.ceil(BEFORE / self._block)
+        before = [] if self._duels else list(self._recent)[-many:]
         self._pair(("default",) if before else ("default", "rule"), before)
         self._decide(why)
 
@@ -284,7 +287,8 @@ class KeeperTuner(Tuner[Setting]):
         busy = mean_known([pair.busy for pair in (*self._lost, *self._won)])
         self._settle("default" if hurts else "rule", busy, paused=paused)
         if not hurts:  # what was fought for is no alarm again until it is worse
-            self._watch.vindicated(self._alarm, last.rule)
+            shown = [last.rule, *list(self._recent)[-1:]]
+            self._watch.vindicated(self._alarm, shown)
         self._decide(
             f"the rule's setting {'hurts' if hurts else 'does not hurt'}: {last.said} of the "
             f"default; {'the default' if hurts else 'it'} is held"

@@ -92,8 +92,9 @@ def _dumbbell(case: _Case) -> _Net:
 
 
 def _small(case: _Case) -> _Net:
-    gbps, delay = case.pick((10, 25, 25, 50, 100), "rate"), case.pick((1.5, 3.0, 6.0), "delay")
-    kind, half = case.pick(("single-switch", "leaf-spine", "dumbbell"), "kind"), 5 + case.index % 6
+    gbps, delay = case.pick((10, 25, 25, 50, 100), "rate"), case.pick((1.5, 3.0, 6.0, 8.0), "delay")
+    kind = case.pick(("single-switch", "leaf-spine", "dumbbell"), "kind")
+    half = case.pick((6, 7, 8, 10), "half")
     if kind == "single-switch":
         table: Table = {"hosts": 2 * half, "gbps": gbps, "delay_us": 2 * delay}
     elif kind == "leaf-spine":
@@ -162,8 +163,9 @@ def _ring(case: _Case, net: _Net) -> list[Table]:
 
 def _drawn(case: _Case, net: _Net) -> list[Table]:
     """Return traffic of the kinds that suites have, on a fabric that they have not."""
-    makers = [maker for third in generator.THIRDS.values() for maker in third]
-    maker = makers[(case.index // 2) % len(makers)]
+    thirds = tuple(generator.THIRDS.values())
+    makers = thirds[(case.index // 2) % len(thirds)]
+    maker = makers[(case.index // (2 * len(thirds))) % len(makers)]
     drawn = generator.Case(case.salt, case.index, SMALL_INTERVALS, net.hosts, net.gbps)
     return maker(drawn)[1]
 

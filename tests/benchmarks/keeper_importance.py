@@ -49,7 +49,8 @@ def figures(setting_of: Sequence[float], knobs: Sequence[str], on: Sequence[Scen
             np.log(max(1 + table["mean 1MB-"], FEW)),
             100 * table["pause"],
         ])  # fmt: skip
-    return np.nanmean(np.array(rows, dtype=float), axis=0)
+    found: Table = np.nanmean(np.array(rows, dtype=float), axis=0)
+    return found
 
 
 def main() -> None:

@@ -54,7 +54,7 @@ def test_the_floor_falls_faster_than_hosts_that_meet_rise() -> None:
 
 def test_thresholds_follow_round_trip_and_buffer() -> None:
     near, far, shallow = (
-        advise(replace(FACTS, **changes), DEFAULT).setting["kmax"]  # type: ignore[arg-type]
+        advise(replace(FACTS, **changes), DEFAULT).setting["kmax"]
         for changes in ({"base_rtt_us": 10.0}, {"base_rtt_us": 90.0}, {"shared_bytes": 100_000})
     )
     assert near < far

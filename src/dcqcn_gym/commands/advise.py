@@ -41,13 +41,13 @@ def advise_fleet(fleet: FleetOption, scenario: ScenarioOption) -> None:
     found = _said(chosen)
     with open_fleet(fleet) as controller, output(as_json=False) as out:
         network = chosen.fabric
-        for what, here, wanted in (
+        for what, here, expected in (
             ("NICs", len(controller.nics), network.n_hosts),
             ("switches", len(controller.switches), network.n_nodes - network.n_hosts),
         ):
-            if here != wanted:
+            if here != expected:
                 raise ConfigError(
-                    f"the fleet has {here} {what}, the scenario {wanted}; expected as many: what "
+                    f"the fleet has {here} {what}, the scenario {expected}; expected as many: what "
                     "is advised depends on it"
                 )
         wanted = {name: found.setting[name] for name in found.reasons}
