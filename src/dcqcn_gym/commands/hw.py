@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from dcqcn_gym.commands.advise import advise_fleet
 from dcqcn_gym.commands.hw_back import reconcile, rollback, stop
 from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_fleet import (
@@ -41,6 +42,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(load_app, name="load")
+app.command(name="advise")(advise_fleet)
 app.command()(tune)
 app.command()(collect)
 app.command()(probe)
