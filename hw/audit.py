@@ -79,10 +79,11 @@ class Expected:
 
         What was confirmed from elsewhere, of which this log knows nothing, is passed over.
         """
+        known = set(self.begun)
         return {
             device: self.of(device) or "what was before"
             for device, name in confirmed.items()
-            if name != self.of(device) and (name in self.begun or self.of(device))
+            if name != self.of(device) and (name in known or self.of(device))
         }
 
 

@@ -32,6 +32,10 @@ from dcqcn_gym.hw.waves import Watch, waves_of
 MARGIN_S = 1.0
 """A change is decided so long before its first timer ends; a fifth of a trial below 5 s."""
 
+WRITE_SHARE = 1.2
+"""How much longer than to stage it takes a fleet at least to write a change, read it back and keep
+it in journals."""
+
 
 @dataclass(frozen=True)
 class Dispatch:
@@ -100,7 +104,9 @@ class Controller(Sides):
         )
         changing: list[str] = []
         try:
+            begun_s = self._clock()
             staged = all_of(self._begin("Stage", self._wanted(name, targets, why)))
+            self._refuse_too_slow(self._clock() - begun_s, seconds, len(staged))
             changing = [device for device, plan in staged.items() if plan.lines]
             changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
             self._audit.write({"event": "apply", "transaction": name, "changes": changes,
@@ -150,8 +156,10 @@ class Controller(Sides):
         name = f"{run}:{number}"
         try:
             self._refuse_in_a_freeze()
-            why = f"step {number} of run {run}"
+            why, begun_s = f"step {number} of run {run}", self._clock()
             staged = all_of(self._begin("Stage", self._wanted(name, targets, why)))
+            if number == 1:
+                self._refuse_too_slow(self._clock() - begun_s, lease_s / 2.0, len(staged))
             changes = {d: {x.place: x.after for x in plan.lines} for d, plan in staged.items()}
             self._audit.write({"event": "step", "transaction": name, "changes": changes})
             self._apply(list(targets), pb.Trial(transaction=name, revert_after_s=lease_s))
@@ -204,6 +212,19 @@ class Controller(Sides):
             self.take_back(name, chosen, _reason(error), confirmed=perhaps)
             raise
         self._note({"event": "confirmed", **decided})
+
+    def _refuse_too_slow(self, staged_s: float, seconds: float, devices: int) -> None:
+        """Refuse what cannot be written and decided in so many seconds, before it is written.
+
+        To write takes longer than to stage, which took ``staged_s``.
+        """
+        needed = WRITE_SHARE * staged_s + min(MARGIN_S, seconds / 5.0)
+        if needed > seconds:
+            raise StateError(
+                f"{devices} devices were staged in {staged_s:.3g} s, so they cannot be changed and "
+                f"decided in a trial of {seconds:g} s; nothing was changed: give the fleet's file "
+                f"trial_s = {math.ceil(2.0 * needed)} or more"
+            )
 
     def _refuse_too_late(self, name: str, left_s: float) -> None:
         if left_s >= MARGIN_S:

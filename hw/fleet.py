@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
@@ -99,7 +100,7 @@ class Fleet(StrictModel):
             ("name", [m.name for m in members]),
             ("address", [m.address for m in members]),
         ):
-            twice = sorted({v for v in values if values.count(v) > 1})
+            twice = sorted(value for value, n in Counter(values).items() if n > 1)
             if twice:
                 raise ConfigError(
                     f"{what} {twice[0]!r} stands for two devices; expected every one once"

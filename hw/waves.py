@@ -13,7 +13,8 @@ from dcqcn_gym.hw.gather import Gathered
 
 def waves_of(devices: Sequence[str], nics: Sequence[str], waves: int) -> list[list[str]]:
     """Return the devices in so many parts, NICs and switches alike; none is empty."""
-    kinds = [[d for d in devices if d in nics], [d for d in devices if d not in nics]]
+    hosts = set(nics)
+    kinds = [[d for d in devices if d in hosts], [d for d in devices if d not in hosts]]
     found = []
     for i in range(waves):
         parts = (own[len(own) * i // waves : len(own) * (i + 1) // waves] for own in kinds)
