@@ -143,6 +143,13 @@ class AuditLog:
         """Return how long a transaction was put on trial for, in seconds."""
         return float(self._applied(name).get("trial_s", math.inf))
 
+    def begun_run(self) -> str:
+        """Return the run that began last, if nothing was done in it, nor afterwards; or empty."""
+        last: dict[str, Any] = {}
+        for record in self._records():
+            last = record
+        return str(last["run"]) if last.get("event") == "run" else ""
+
     def _applied(self, name: str) -> dict[str, Any]:
         own = (r for r in self._records() if r["event"] == "apply")
         return next((r for r in own if r.get("transaction") == name), {})

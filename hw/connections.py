@@ -122,10 +122,11 @@ class Connections:
         self.left_out = away
 
     def _check(self, name: str, found: Any, kind: str) -> None:
-        if found.protocol != PROTOCOL:
+        if abs(found.protocol - PROTOCOL) > 1:
             raise ConfigError(
                 f"agent {name} speaks version {found.protocol} of the protocol (package "
-                f"{found.version}), this controller version {PROTOCOL}; install the same package"
+                f"{found.version}), this controller {PROTOCOL - 1} to {PROTOCOL + 1}; install "
+                "packages of one version"
             )
         if found.dscp in self._fleet.lossless_dscp:
             raise ConfigError(

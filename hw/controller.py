@@ -20,6 +20,7 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
+from dcqcn_gym.hw.completion import Completion
 from dcqcn_gym.hw.connections import all_of
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
@@ -124,7 +125,8 @@ class Controller(Sides):
         """Return how long all gates take at most; raise if no trial lasts so long."""
         if waves == 1:
             return 0.0
-        found = (waves + 1) * (self._fleet.gate.seconds + self._fleet.timeout_s)
+        watched = self._fleet.gate.seconds * (1 if self._fleet.gate.probe is None else 2)
+        found = (waves + 1) * (watched + self._fleet.timeout_s)
         if found > MOST_TRIAL_S / 2:
             raise ConfigError(
                 f"{waves} waves are watched for {found:g} s in all; expected at most "
@@ -137,7 +139,7 @@ class Controller(Sides):
 
         def apply(names: list[str], trial: Any) -> float:
             parts = waves_of(names, self.nics, waves)
-            watch = Watch(self._fleet.gate, self.gather, self._sleep)
+            watch = Watch(self._fleet.gate, self.gather, self._sleep, self._completion())
             skews = []
             for i, wave in enumerate(parts, 1):
                 skews.append(self._apply(wave, trial))
@@ -145,6 +147,15 @@ class Controller(Sides):
             return max(skews, default=0.0)
 
         return apply
+
+    def _completion(self) -> Completion | None:
+        """Return the probe of the gate; None if the fleet's file has none."""
+        gate = self._fleet.gate
+        if gate.probe is None:
+            return None
+        peer = gate.probe.address or self.addresses[gate.probe.server].rpartition(":")[0]
+        ask = lambda name, method, request: self._clients[name].ask(method, request)  # noqa: E731
+        return Completion(gate.probe, peer.strip("[]"), gate.seconds, ask, self._sleep)
 
     def step(self, run: str, number: int, targets: Mapping[str, Targets], lease_s: float) -> str:
         """Put the next setting of a run in force on all devices; return the step's name.
@@ -185,6 +196,12 @@ class Controller(Sides):
             raise StateError(
                 f"the fleet is frozen ({window} UTC, freeze_utc of its file): nothing may change; "
                 "what was changed before may still be taken back"
+            )
+        maintenance = self._fleet.change_utc
+        if maintenance and not frozen_by(maintenance, self._now()):
+            raise StateError(
+                f"nothing may change outside of {', '.join(maintenance)} UTC (change_utc of the "
+                "fleet's file); what was changed before may still be taken back"
             )
 
     def confirm(

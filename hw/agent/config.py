@@ -42,6 +42,9 @@ class AgentConfig(StrictModel):
         default=(), description="names that may read, stop, and take back what is on trial"
     )
     readers: tuple[str, ...] = Field(default=(), description="names that may only read")
+    second_person: bool = Field(
+        default=False, description="true: another controller confirms than the one that changes"
+    )
     revoked: Path | None = Field(
         default=None, description="the authority's list of revoked certificates, revoked.pem"
     )

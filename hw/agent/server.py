@@ -17,7 +17,7 @@ from dcqcn_gym.core.errors import (
     in_one_line,
 )
 from dcqcn_gym.hw.agent.config import RELEASE, AgentConfig, Rights
-from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
+from dcqcn_gym.hw.agent.service import CALLER, METHODS, SERVICE, AgentService
 from dcqcn_gym.hw.agent.spare import SPARE
 from dcqcn_gym.hw.agent.ticker import Ticker
 from dcqcn_gym.hw.drivers import Driver, Targets
@@ -91,6 +91,7 @@ def handlers(
 def _permit(refuse: Refuse, method: str, context: Any) -> None:
     shown = context.auth_context()
     names = [name.decode("utf-8", "replace") for name in shown.get("x509_common_name", [])]
+    CALLER.set(next(iter(names), ""))
     reason = refuse(method, names, next(iter(shown.get("x509_pem_cert", [])), b""))
     if reason:
         raise _DeniedError(reason)
@@ -174,12 +175,22 @@ class Agent:
         self.journal = Journal(folder / config.journal)
         self._clocks = {} if clock is None else {"clock": clock}
         self.guard = Guard(
-            self._driver, self.journal, room=SPARE.given, check=self._check, **self._clocks
+            self._driver,
+            self.journal,
+            room=SPARE.given,
+            check=self._check,
+            second=config.second_person,
+            **self._clocks,
         )
         self.loads = LoadJobs(config.loads)
         self._server: Any = None
         self._held = False
         self.address = config.listen
+
+    @property
+    def kind(self) -> str:
+        """``"nic"`` or ``"switch"``."""
+        return self._driver.kind
 
     def _check(self, targets: Targets) -> None:
         """Raise ConfigError for what this agent's file does not let the device be given."""
@@ -253,8 +264,7 @@ class Agent:
         _TICKER.remove(self.look_for_stop_file)
         _TICKER.remove(self.guard.tick)
         self.loads.stop()
-        with suppress(Exception):  # a device that is away; nothing that is in force hangs on it
-            self._driver.release()
+        self.guard.cadence.release()
 
 
 def load_agent(
@@ -266,7 +276,7 @@ def load_agent(
     """
     config = load_toml(path, AgentConfig)
     agent = Agent(config, path.parent, str(path), clock, wrap)
-    found = agent.guard.kind
+    found = agent.kind
     if kind is not None and kind != found:
         raise ConfigError(f"{path}: the driver {config.driver!r} is for a {found}, not a {kind}")
     return agent

@@ -86,7 +86,6 @@ class Mlx5Driver(Driver):
         self._root = Root(around.root, writable)
         self._runner: Runner = around.runner
         self._dcqcn = settings.assume_dcqcn
-        self._lifespan = ""
 
     def knobs(self) -> tuple[str, ...]:
         """Return the knobs whose files this kernel has."""
@@ -174,13 +173,15 @@ class Mlx5Driver(Driver):
         wanted = max(int(interval_ms) - 1, 0)
         if number(text, f"/{self._source.lifespan}") > wanted:
             self._root.write(self._source.lifespan, str(wanted))
-            self._lifespan = self._lifespan or text.strip()
 
-    def release(self) -> None:
+    def cadence(self) -> str:
+        """Return the lifespan of the driver's cache; empty where the kernel has none."""
+        return self._root.read(self._source.lifespan) or ""
+
+    def release(self, before: str) -> None:
         """Give the cache the lifespan that it had before :meth:`prepare`."""
-        before, self._lifespan = self._lifespan, ""
-        if before:
-            self._root.write(self._source.lifespan, before)
+        number(before, f"/{self._source.lifespan}")
+        self._root.write(self._source.lifespan, before)
 
     def counters(self) -> dict[str, int]:
         """Return what the NIC has counted: bytes, pauses, CNPs, marks, round trips."""
