@@ -354,6 +354,10 @@ class Guard:
     def _confirm(self, name: str, values: dict[str, str], who: Who, restores: str = "") -> None:
         more = {"restores": restores} if restores else {}
         self._confirmed = self._note("confirmed", name, who, values=values, **more)
+        try:
+            self._driver.keep()
+        except Exception as error:  # a plug-in's too; after a reboot the agent restores it
+            self._note_or_go_on("not saved", name, Who("agent", said(error)[:400]))
 
     def _take_back(self, name: str, who: Who) -> None:
         """Put the device at the confirmed setting; the device comes first, the journal after.

@@ -118,7 +118,7 @@ def test_a_controller_raises_its_limit_of_files_or_says_that_it_cannot(
     controller.close()
     assert held[1:] == [(102, 5000)]
     held[0] = (64, 64)
-    with pytest.raises(ConfigError, match="needs 102 open files, .* and this process may have 64"):
+    with pytest.raises(ConfigError, match=r"needs 102 open files, .* and this process may have 64"):
         controller.connect()
 
 
@@ -127,9 +127,10 @@ def test_a_thousand_agents_with_default_timers_cost_as_much_each_as_two_hundred(
     missing = files_needed(1000)
     if missing:
         pytest.skip(missing)
-    few, many = walks([200, 1000])
+    few, many, again, twice = walks([200, 1000, 200, 1000])
     assert (few.refused, many.refused, many.trial_s) == ("", "", 5.0)
     assert many.files[0] < 1000 + 100  # one connection to each
     steps = ["status", "stage and apply", "confirm"]
-    assert per_agent(many, steps) < 1.2 * per_agent(few, steps)
+    least = [min(per_agent(w, steps) for w in pair) for pair in ((few, again), (many, twice))]
+    assert least[1] < 1.2 * least[0]
     assert many.memory_mib[0] < 1024
