@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from dcqcn_gym.core.errors import DcqcnGymError, StateError, in_one_line
 
@@ -23,6 +23,7 @@ def follows(name: str, before: str = "") -> bool:
 
 
 State = Literal["idle", "staged", "applied", "broken", "stopped", "drifted"]
+STATES: tuple[State, ...] = get_args(State)
 Stopper = Literal["operator", "file"]
 """Who has stopped a device; each takes back only a stop of its own."""
 

@@ -67,6 +67,9 @@ class AgentConfig(StrictModel):
     capabilities: tuple[str, ...] = Field(
         default=(), description="of the kernel that this agent keeps beside those of its kind"
     )
+    metrics: Path | None = Field(
+        default=None, description="a file for node_exporter's textfile collector, NAME.prom"
+    )
     reflection: bool = Field(default=False, description="tell anybody's tools the protocol")
     dscp: Dscp = 0
     tls: Tls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,6 +26,7 @@ from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.limits import check_limits
 from dcqcn_gym.hw.load.jobs import LoadJobs
+from dcqcn_gym.hw.metrics import TextFile, of_agent
 from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.tls import ENDS, MOST_REPLY, MOST_REQUEST, TlsFiles, channel_options
 from dcqcn_gym.hw.transaction import Clock, Guard
@@ -185,6 +187,7 @@ class Agent:
         self.loads = LoadJobs(config.loads)
         self._server: Any = None
         self._held = False
+        self._shown: Callable[[], None] = lambda: None
         self.address = config.listen
 
     @property
@@ -214,6 +217,20 @@ class Agent:
         if keep_time:
             _TICKER.add(self.guard.tick)  # first, and whatever becomes of the other
             _TICKER.add(self.look_for_stop_file)
+            self._show()
+
+    @property
+    def certificate_ends_s(self) -> float:
+        """When the agent's certificate ends, in Unix time."""
+        return self._tls.ends_s
+
+    def _show(self) -> None:
+        """Have the file of metrics written from now on, if the agent's file names one."""
+        if self._config.metrics is not None:
+            fill = of_agent(self, self._config.device)
+            file = TextFile(self._folder / self._config.metrics, fill, time.monotonic)
+            self._shown = file.write_if_due
+            _TICKER.add(self._shown)
 
     def _add_services(self, server: Any) -> None:
         """Add the own service, the usual one for health, and reflection if the file says so."""
@@ -261,6 +278,7 @@ class Agent:
         """Stop listening. A change on trial is left to the next start, which takes it back."""
         if self._server is not None:
             self._server.stop(0.1).wait()
+        _TICKER.remove(self._shown)
         _TICKER.remove(self.look_for_stop_file)
         _TICKER.remove(self.guard.tick)
         self.loads.stop()

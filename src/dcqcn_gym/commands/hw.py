@@ -23,6 +23,7 @@ from dcqcn_gym.commands.hw_fleet import (
 )
 from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
+from dcqcn_gym.commands.hw_metrics import metrics
 from dcqcn_gym.commands.hw_show import PLACES, JsonOption, Output, output, show_differences
 from dcqcn_gym.commands.hw_tune import tune
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
@@ -47,6 +48,7 @@ app.command()(probe)
 app.command()(rollback)
 app.command()(reconcile)
 app.command()(stop)
+app.command()(metrics)
 
 _Set = Annotated[
     list[str] | None,
