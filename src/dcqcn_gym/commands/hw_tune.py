@@ -109,11 +109,11 @@ def _carry_out(spec: RunSpec, run_dir: RunDir, fleet: Path, rules: AbortRules) -
     from dcqcn_gym.runs.recorded import end_of
 
     with open_fleet(fleet) as controller:
-        began = controller.begin_run(f"tuned by {spec.tuner}")
+        began = controller.begin_run(f"tuned by {spec.tuner} into {run_dir.log.parent}")
     run_dir.create(fresh=True)
     try:
         run(spec, run_dir.log, watch=lambda line, state, _: _judge(line, state, rules))
-        best = _best(spec, end_of(run_dir.log))
+        best = {**_best(spec, end_of(run_dir.log)), "run": began.run}
         write_json(run_dir.best, best)
     except BaseException:
         _put_back(fleet, began)
