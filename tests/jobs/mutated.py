@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-import making
+import making_jobs as making
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.files import read_job

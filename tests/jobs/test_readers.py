@@ -9,9 +9,20 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-import making
+import making_jobs as making
 import mutated
-from making import COMPUTE, LOAD, METADATA, RECEIVE, SEND, attribute, collective, node, row, trace
+from making_jobs import (
+    COMPUTE,
+    LOAD,
+    METADATA,
+    RECEIVE,
+    SEND,
+    attribute,
+    collective,
+    node,
+    row,
+    trace,
+)
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.chakra import read_chakra
