@@ -53,6 +53,11 @@ class WindowEngine final : public Engine {
     RandomStream draws;
     PortCounters counters;
 
+    // a PFC frame from the far end takes effect
+    void take(const PfcFrame& frame, Time now) {
+      ++counters.pfc_received;
+      pause.take(frame.priority, frame.pause, now);
+    }
     unsigned ready() const { return backlog & static_cast<std::uint8_t>(~pause.bits()); }
     bool eligible() const { return (backlog && ready()) || !control.empty() || !pfc.empty(); }
   };
@@ -64,7 +69,6 @@ class WindowEngine final : public Engine {
     std::vector<bool> from_host;
     SharedBuffer buffer;
     std::uint32_t paused_ingresses = 0;
-    std::uint32_t paused_egresses = 0;
     std::vector<Bytes> window_bytes;  // what one window can bring, by in-port
   };
 
@@ -135,6 +139,9 @@ class WindowEngine final : public Engine {
   // ---- window_fast.cpp ----
   bool pfc_cannot_fire(const Switch& sw, Time end) const;
   void run_switch_fast(std::uint32_t s, Time begin, Time end);
+  template <typename BytesOf>
+  bool stays_below(const Switch& sw, BytesOf&& bytes_of) const;
+  template <bool pausing>
   void run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin, Time end);
   template <typename Count>
   std::uint32_t sort_by_egress(const Switch& sw, int node, std::uint32_t in_port, Time begin,
@@ -155,7 +162,6 @@ class WindowEngine final : public Engine {
   void kick(OrderedWindow& w, Port& port, Time now);
   void transmit_data(OrderedWindow& w, Port& port, unsigned priority, Time now);
   void send_pfc(OrderedWindow& w, std::uint32_t in_port, unsigned priority, bool pause, Time now);
-  void switch_pfc(OrderedWindow& w, Port& port, const PfcFrame& frame, Time now);
 
   World world_;
   Time window_;

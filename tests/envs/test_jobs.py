@@ -95,7 +95,7 @@ def test_a_loop_and_its_unrolled_graph_give_the_same_packets() -> None:
             after = [loop.end]
         return b.build()
 
-    def flows(g: JobGraph) -> list[list[int]]:
+    def flows(g: JobGraph) -> Any:
         f = reports_of(scenario(g))[0].finished
         return np.stack([f.src, f.dst, f.bytes, f.start_ps, f.fct_ps]).tolist()
 

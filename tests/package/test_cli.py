@@ -210,3 +210,13 @@ def test_viewers_show_the_same_figures(tmp_path: Path) -> None:
             assert part in text
     assert "temperature" in screen.getvalue()
     assert len(plain.getvalue().splitlines()) == 1 + 5
+
+
+def test_a_path_of_thousands_of_characters_is_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["report"], ["emit"], ["config", "validate"]):
+        assert call(monkeypatch, *words, "x" * 5000) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("error: xxx")
+        assert len(said) < 400

@@ -20,7 +20,7 @@ from dcqcn_gym.runs.spec import RunSpec
 from verdict_cases import CASES, write_case
 
 MINI = load_scenario("mini-fb-hadoop")
-FORMS = ("mlxconfig", "debugfs", "sonic")
+FORMS = ("mlxconfig", "debugfs", "sonic", "eos")
 
 
 def a_case(name: str, root: Path) -> Path:
@@ -65,7 +65,7 @@ def test_a_script_begins_with_the_verdict(
     assert f"Would you deploy it? {answer}" in script.splitlines()[0]
     code, every = emit(run, *force)
     heads = [part.splitlines()[1] for part in every.split("## ")[1:]]
-    assert heads == [script.splitlines()[0]] * 3
+    assert heads == [script.splitlines()[0]] * len(FORMS)
 
 
 def tuned(scenario: Scenario, out: Path) -> dict[str, object]:

@@ -14,7 +14,8 @@ from dcqcn_gym.runs.options import DeployOption
 def emit(
     directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],
     form: Annotated[
-        str, typer.Option("--format", metavar="FORM", help="mlxconfig, debugfs, sonic, or all.")
+        str,
+        typer.Option("--format", metavar="FORM", help="mlxconfig, debugfs, sonic, eos, or all."),
     ] = "all",
     changed_only: Annotated[
         bool,
