@@ -56,6 +56,20 @@ void add_columns(nb::dict& d, const Fields& fields, const std::vector<Row>& rows
   });
 }
 
+// the same as rows of whole numbers
+template <class Fields, class Row>
+nb::object rows_of(const Fields& fields, const std::vector<Row>& rows) {
+  constexpr std::size_t kWidth = std::tuple_size_v<Fields>;
+  auto* data = new std::int64_t[rows.size() * kWidth];
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+  std::int64_t* at = data;
+  for (const Row& row : rows) {
+    for_each_field(fields, [&](const auto& field) { *at++ = field.get(row); });
+  }
+  return nb::cast(
+      nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>(data, {rows.size(), kWidth}, owner));
+}
+
 inline nb::dict fsd_of(const FsdReport& f) {
   nb::dict d;
   for_each_field(kFsdFields, [&](const auto& field) {
@@ -90,9 +104,7 @@ inline nb::dict report_of(Simulation& sim) {
   }
   if (r.unlimited_flows > 0) d["unlimited_flows"] = r.unlimited_flows;
   if (!r.log.job_spans.empty()) {
-    nb::dict spans;
-    add_columns(spans, kJobSpanFields, r.log.job_spans);
-    d["job_spans"] = spans;
+    d["job_spans"] = rows_of(kJobSpanFields, r.log.job_spans);
   }
   d["fsd"] = fsd_of(r.fsd);
   nb::dict finished;

@@ -163,9 +163,7 @@ void Outputs::Add(const ::dcqcn::IntervalData& data) {
   AddCounters(line, data);
   if (data.unlimited_flows > 0) line.Add("unlimited_flows", data.unlimited_flows);
   if (!data.log.job_spans.empty()) {
-    line.Open("job_spans");
-    AddColumns(line, ::dcqcn::kJobSpanFields, data.log.job_spans);
-    line.End();
+    line.Rows("job_spans", data.log.job_spans, ::dcqcn::kJobSpanFields);
   }
   AddSizes(line, data.fsd);
   line.Open("finished");

@@ -55,7 +55,11 @@ Jobs::Jobs(const Scenario& scenario, Time smallest_delay) : hosts_(scenario, sma
     const WorkloadSpec& spec = scenario.workloads[w];
     if (spec.pattern != Pattern::kJob) continue;
     any_ = true;
-    jobs_[w] = std::make_unique<JobRun>(spec, static_cast<std::uint16_t>(w), hosts_);
+    try {
+      jobs_[w] = std::make_unique<JobRun>(spec, static_cast<std::uint16_t>(w), hosts_);
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument("job of workload " + std::to_string(w) + ": " + error.what());
+    }
   }
 }
 
@@ -78,7 +82,7 @@ void Jobs::take_spans(std::vector<JobSpan>& out) {
 JobRun::JobRun(const WorkloadSpec& spec, std::uint16_t workload, JobHosts& hosts)
     : spec_(spec), workload_(workload), hosts_(hosts) {
   const auto endpoints = static_cast<std::uint32_t>(spec.hosts.size());
-  graph_ = spec.file.empty() ? graph_of(spec.nodes, endpoints) : JobGraph::read(spec.file);
+  graph_ = spec.graph.empty() ? graph_of(spec.nodes, endpoints) : JobGraph::read(spec.graph);
   if (graph_.endpoints > endpoints) {
     throw std::invalid_argument("a job of " + std::to_string(graph_.endpoints) + " endpoints on " +
                                 std::to_string(endpoints) + " hosts");

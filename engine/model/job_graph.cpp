@@ -1,7 +1,6 @@
 #include "model/job_graph.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -16,40 +15,27 @@ constexpr std::uint32_t kNoLoop = ~0u;
   refuse("node " + std::to_string(node) + " " + why);
 }
 
-// reads little-endian columns, a piece at a time
+// reads little-endian columns one after the other
 class Columns {
  public:
-  explicit Columns(const std::string& path) : in_(path, std::ios::binary) {
-    if (!in_) refuse("cannot be read");
-  }
+  explicit Columns(std::string_view bytes) : bytes_(bytes) {}
   // f(index, value)
   template <class T, class F>
   void each(std::uint64_t count, F&& f) {
-    std::vector<unsigned char> piece;
-    for (std::uint64_t from = 0; from < count;) {
-      const std::uint64_t n = std::min<std::uint64_t>(count - from, 1 << 16);
-      piece.resize(n * sizeof(T));
-      in_.read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
-      if (!in_) refuse("it is cut");
-      for (std::uint64_t i = 0; i < n; ++i) f(from + i, value<T>(&piece[i * sizeof(T)]));
-      from += n;
+    if (count > (bytes_.size() - at_) / sizeof(T)) refuse("it is cut");
+    for (std::uint64_t i = 0; i < count; ++i, at_ += sizeof(T)) {
+      std::uint64_t value = 0;
+      for (std::size_t k = sizeof(T); k-- > 0;) {
+        value = value << 8 | static_cast<unsigned char>(bytes_[at_ + k]);
+      }
+      f(i, static_cast<T>(value));
     }
   }
-  std::uint64_t bytes() {
-    const auto at = in_.tellg();
-    const auto end = in_.seekg(0, std::ios::end).tellg();
-    in_.seekg(at);
-    return static_cast<std::uint64_t>(end);
-  }
+  std::uint64_t bytes() const { return bytes_.size(); }
 
  private:
-  template <class T>
-  static T value(const unsigned char* bytes) {
-    std::uint64_t sum = 0;
-    for (std::size_t i = sizeof(T); i-- > 0;) sum = sum << 8 | bytes[i];
-    return static_cast<T>(sum);
-  }
-  std::ifstream in_;
+  std::string_view bytes_;
+  std::size_t at_ = 0;
 };
 
 struct Head {
@@ -173,15 +159,11 @@ void JobGraph::check() {
   number_labels(*this, scopes.inner);
 }
 
-JobGraph JobGraph::read(const std::string& path) {
-  try {
-    Columns in(path);
-    JobGraph graph = read_columns(in);
-    graph.check();
-    return graph;
-  } catch (const std::invalid_argument& error) {
-    refuse("job graph " + path + ": " + error.what());
-  }
+JobGraph JobGraph::read(std::string_view bytes) {
+  Columns in(bytes);
+  JobGraph graph = read_columns(in);
+  graph.check();
+  return graph;
 }
 
 JobGraph graph_of(const std::vector<JobLine>& lines, std::uint32_t endpoints) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,10 +59,11 @@ struct JobGraph {
     for (std::uint32_t i = nodes[node].first; i < nodes[node + 1].first; ++i) f(successors[i]);
   }
 
-  // Throws std::invalid_argument for what cannot be carried out; sets JobNode::outside and `labels`.
+  // Throws std::invalid_argument for what cannot be carried out; sets JobNode::outside and
+  // `labels`.
   void check();
-  // Throws std::invalid_argument that begins with the path.
-  static JobGraph read(const std::string& path);
+  // The bytes of a file; throws std::invalid_argument.
+  static JobGraph read(std::string_view bytes);
 };
 
 // a node as a line of the compiled scenario has it

@@ -26,7 +26,7 @@ struct Kind {
   Times times;
 };
 
-constexpr std::array<Kind, 15> kKinds = {{{"nodes", read_nodes, Times::kOnce},
+constexpr std::array<Kind, 16> kKinds = {{{"nodes", read_nodes, Times::kOnce},
                                           {"switch", read_switch, Times::kAny},
                                           {"link", read_link, Times::kAny},
                                           {"next_hop", read_next_hop, Times::kAny},
@@ -40,6 +40,7 @@ constexpr std::array<Kind, 15> kKinds = {{{"nodes", read_nodes, Times::kOnce},
                                           {"cdf", read_cdf, Times::kAny},
                                           {"workload", read_workload, Times::kAny},
                                           {"flow", read_flow, Times::kAny},
+                                          {"graph", read_graph, Times::kAny},
                                           {"node", read_node, Times::kAny}}};
 
 class Parser {

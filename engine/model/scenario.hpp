@@ -127,7 +127,7 @@ struct WorkloadSpec {
   int connections = 1;  // of each pair of hosts, used in turn
   unsigned priority = 3;
   std::vector<Transfer> transfers;  // pairs and flows
-  std::string file;                 // job: of its graph, else `nodes` are it
+  std::string graph;                // job: bytes of JobGraph::read, else `nodes` are the graph
   std::vector<JobLine> nodes;
   int qps = 1;         // job: queue pairs of a connection
   bool split = false;  // job: over all of them, else in turn

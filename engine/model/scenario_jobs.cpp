@@ -36,6 +36,16 @@ const Field<JobLine> kNode[] = {
      Absent::kAlways},
 };
 
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+WorkloadSpec& job_before(const Line& line, Scenario& scenario) {
+  if (scenario.workloads.empty() || scenario.workloads.back().pattern != Pattern::kJob) {
+    line.fail("a graph must follow 'workload job'");
+  }
+  return scenario.workloads.back();
+}
+
 }  // namespace
 
 void read_servers(const Line& line, Scenario& scenario) {
@@ -43,11 +53,24 @@ void read_servers(const Line& line, Scenario& scenario) {
   read_keys<Servers>(line, kServers, scenario.servers);
 }
 
-void read_node(const Line& line, Scenario& scenario) {
-  if (scenario.workloads.empty() || scenario.workloads.back().pattern != Pattern::kJob ||
-      !scenario.workloads.back().file.empty()) {
-    line.fail("a node must follow 'workload job' without a file");
+void read_graph(const Line& line, Scenario& scenario) {
+  line.expect_values(1, "bytes of a job graph in base64");
+  line.expect_no_keys();
+  std::string& bytes = job_before(line, scenario).graph;
+  std::uint32_t bits = 0;
+  int have = 0;
+  for (const char c : line.values()[0]) {
+    const auto digit = kDigits.find(c);
+    if (digit == std::string_view::npos) line.fail("has " + shown({&c, 1}) + "; expected base64");
+    bits = bits << 6 | static_cast<std::uint32_t>(digit);
+    have += 6;
+    if (have < 8) continue;
+    have -= 8;
+    bytes += static_cast<char>(bits >> have & 0xFF);
   }
+}
+
+void read_node(const Line& line, Scenario& scenario) {
   line.expect_values(4, "kind, src, dst and bytes, picoseconds or repetitions");
   const auto& values = line.values();
   JobLine node;
@@ -64,7 +87,7 @@ void read_node(const Line& line, Scenario& scenario) {
   node.node.value =
       static_cast<std::uint64_t>(Value(line, "value", values[3]).whole(0, kMostValue)) &
       static_cast<std::uint64_t>(kMostValue);
-  scenario.workloads.back().nodes.push_back(std::move(node));
+  job_before(line, scenario).nodes.push_back(std::move(node));
 }
 
 }  // namespace dcqcn

@@ -22,6 +22,7 @@ void read_monitor(const Line& line, Scenario& scenario);
 void read_cdf(const Line& line, Scenario& scenario);
 void read_workload(const Line& line, Scenario& scenario);
 void read_flow(const Line& line, Scenario& scenario);
+void read_graph(const Line& line, Scenario& scenario);
 void read_node(const Line& line, Scenario& scenario);
 
 /// A node or a host of the scenario, by number.

@@ -1,6 +1,5 @@
 // Lines about the traffic of a compiled scenario: cdf, workload, flow.
 #include <algorithm>
-#include <charconv>
 
 #include "model/scenario_lines.hpp"
 
@@ -36,27 +35,6 @@ Transfer pair_of(const Value& value) {
   const Value dst = value.part("dst", arrow + 1, colon);
   return {static_cast<int>(src.whole(0, kMostHost)), static_cast<int>(dst.whole(0, kMostHost)),
           value.part("bytes", colon + 1, text.size()).whole(1, kMostBytes), 0};
-}
-
-// a path, in which %20 is a blank
-std::string plain(const Value& value) {
-  const std::string_view text = value.text();
-  std::string path;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      path += text[i];
-      continue;
-    }
-    unsigned byte = 0;
-    const char* from = text.data() + std::min(i + 1, text.size());
-    const char* to = text.data() + std::min(i + 3, text.size());
-    const auto [end, error] = std::from_chars(from, to, byte, 16);
-    if (error != std::errc() || end != from + 2 || byte == 0) value.refuse("a path, % as %25");
-    path += static_cast<char>(byte);
-    i += 2;
-  }
-  if (path.empty()) value.refuse("a path");
-  return path;
 }
 
 struct WorkloadField {
@@ -115,7 +93,6 @@ const WorkloadField kWorkload[] = {
     {kStorage,
      {"block_max", [](WorkloadSpec& w, const Value& v) { w.block_max = v.whole(1, kMostBlock); },
       Absent::kNever}},
-    {kJob, {"file", [](WorkloadSpec& w, const Value& v) { w.file = plain(v); }, Absent::kAlways}},
     {kJob,
      {"qps", [](WorkloadSpec& w, const Value& v) { w.qps = static_cast<int>(v.whole(1, 1024)); }}},
     {kJob, {"split", [](WorkloadSpec& w, const Value& v) { w.split = v.flag(); }}},

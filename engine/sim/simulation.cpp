@@ -32,7 +32,9 @@ Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const En
       source_(scenario_, topology_.smallest_delay(), seed),
       transport_(scenario_, topology_, source_, log_),
       monitor_(scenario_.monitor, static_cast<int>(scenario_.switches.size()), seed),
-      engine_(make(World{scenario_, topology_, source_, transport_, log_, monitor_, seed})) {}
+      engine_(make(World{scenario_, topology_, source_, transport_, log_, monitor_, seed})) {
+  for (WorkloadSpec& workload : scenario_.workloads) workload.graph = {};  // the source has read it
+}
 
 void Simulation::apply(const SiRows& nics, std::vector<EcnSetting> ecns) {
   if (ecns.size() != static_cast<std::size_t>(topology_.port_count())) {

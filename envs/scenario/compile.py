@@ -54,6 +54,8 @@ def _network(scenario: Network) -> Iterator[str]:
             f"link {link.a} {link.b} ps_per_byte={link.ps_per_byte} "
             f"delay_ps={link.delay_ps} headroom={headroom}"
         )
+    if scenario.servers is not None:
+        yield scenario.servers.line()
 
 
 def _next_hops(scenario: Network) -> Iterator[str]:

@@ -117,6 +117,16 @@ class JobGraph:
         parts += [a.astype("<u4").tobytes() for a in (self.first, self.successors, self.loops)]
         return b"".join([*parts, names])
 
+    @classmethod
+    def from_bytes(cls, data: bytes) -> JobGraph:
+        """Read what :meth:`to_bytes` returned; raise as :meth:`from_file`."""
+        return cls(**_parsed(data))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JobGraph) and self.to_bytes() == other.to_bytes()
+
+    __hash__ = None  # type: ignore[assignment]
+
     def to_file(self, path: Path) -> None:
         """Write the graph whole or not at all."""
         draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -128,7 +138,7 @@ class JobGraph:
         """Read a graph; raise :class:`ConfigError` for a file that is cut, broken or cyclic."""
         data = read_file(path)
         try:
-            return cls(**_parsed(data))
+            return cls.from_bytes(data)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
 
