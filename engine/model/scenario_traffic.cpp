@@ -15,7 +15,7 @@ constexpr unsigned kStorage = of(Pattern::kStorage);
 constexpr unsigned kServer = of(Pattern::kParameterServer);
 constexpr unsigned kTimed = kAll & ~kStreams & ~of(Pattern::kFlows);
 constexpr unsigned kRounds = kTimed & ~kOpen & ~kStorage;
-constexpr int kMostHost = 65534;
+constexpr int kMostHost = 65535;
 constexpr int kMostDepth = 4096;
 constexpr Bytes kMostBlock = Bytes{1} << 40;
 
