@@ -1,4 +1,5 @@
 // The nanobind module dcqcn_gym._core.
+#include "batch_surface.hpp"
 #include "knob_surface.hpp"
 #include "monitor_surface.hpp"
 #include "python_surface.hpp"
@@ -18,6 +19,7 @@ NB_MODULE(_core, m) {
   dcqcn::python::bind_methods(simulation);
   dcqcn::python::bind_samples(simulation);
   dcqcn::python::bind_monitors(m);
+  dcqcn::python::bind_batch(m);
   m.def(
       "report_fields", &dcqcn::python::report_fields,
       "The figures of an interval report: names, units, kinds, meanings and where they are shown.");

@@ -52,3 +52,9 @@ dcqcn_gym._core.Simulation.sample:
         ],
     ) -> dict[str, Any]:
         \doc
+
+dcqcn_gym._core.run_batch:
+    def run_batch(
+        simulations: Sequence[Simulation], stops_ps: Sequence[Sequence[int]], threads: int
+    ) -> list[dict[str, Any]]:
+        \doc

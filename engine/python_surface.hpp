@@ -89,6 +89,11 @@ inline nb::dict report_of(Simulation& sim) {
     d["scheme_counters"] = counters;
   }
   if (r.unlimited_flows > 0) d["unlimited_flows"] = r.unlimited_flows;
+  if (!r.log.job_spans.empty()) {
+    nb::dict spans;
+    add_columns(spans, kJobSpanFields, r.log.job_spans);
+    d["job_spans"] = spans;
+  }
   d["fsd"] = fsd_of(r.fsd);
   nb::dict finished;
   add_columns(finished, kFinishedFields, r.log.finished);

@@ -23,7 +23,7 @@ from dcqcn_gym.core.interval import FSD_BINS, FlowSizeDistribution, IntervalRepo
 from dcqcn_gym.core.knobs import DCQCN, KnobTable, Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import total
-from dcqcn_gym.core.utility import IDLE_TERMS, Terms, device_pause_ps, is_idle, terms
+from dcqcn_gym.core.utility import IDLE_TERMS, Terms, is_idle, terms
 
 if TYPE_CHECKING:
     from dcqcn_gym.core.utility import PfcOver, RttBase
@@ -175,7 +175,7 @@ def _network(report: IntervalReport, value: Terms) -> Iterable[float]:
     yield value.rtt
     yield log2p1(_ratio(float(report.rtt_sum_ps.sum()), samples_base) - 1.0) / RTT_BITS
     yield log2p1(len(report.rtt_count)) / COUNT_BITS
-    paused = device_pause_ps(report)
+    paused = report.paused_ps
     yield value.pfc
     yield _ratio(int(np.count_nonzero(paused)), len(paused))
     yield _ratio(float(report.port_pause_ps.max(initial=0.0)), report.duration_ps)

@@ -21,7 +21,6 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.core.sums import mean
-from dcqcn_gym.core.utility import device_pause_ps
 from dcqcn_gym.tuners.advice import advise
 from dcqcn_gym.tuners.base import Outcome, Tuner, TunerContext, TunerSettings
 
@@ -46,7 +45,7 @@ def signs_of(report: IntervalReport) -> Signs:
     unknown, nan = report.unknown, math.nan
     pause = nan
     if "port_pause_ps" not in unknown and report.duration_ps > 0:
-        pause = float(device_pause_ps(report).mean()) / report.duration_ps
+        pause = float(report.paused_ps.mean()) / report.duration_ps
     sampled = report.rtt_count > 0
     delay = nan
     if "rtt_sum_ps" not in unknown and sampled.any():

@@ -1,5 +1,6 @@
 // Lines about the traffic of a compiled scenario: cdf, workload, flow.
 #include <algorithm>
+#include <charconv>
 
 #include "model/scenario_lines.hpp"
 
@@ -8,11 +9,12 @@ namespace dcqcn {
 namespace {
 
 constexpr unsigned of(Pattern pattern) { return 1u << static_cast<unsigned>(pattern); }
-constexpr unsigned kAll = (1u << 10) - 1;
+constexpr unsigned kAll = (1u << 11) - 1;
 constexpr unsigned kOpen = of(Pattern::kPoisson);
 constexpr unsigned kStreams = of(Pattern::kStreams);
 constexpr unsigned kStorage = of(Pattern::kStorage);
 constexpr unsigned kServer = of(Pattern::kParameterServer);
+constexpr unsigned kJob = of(Pattern::kJob);
 constexpr unsigned kTimed = kAll & ~kStreams & ~of(Pattern::kFlows);
 constexpr unsigned kRounds = kTimed & ~kOpen & ~kStorage;
 constexpr int kMostHost = 65535;
@@ -34,6 +36,27 @@ Transfer pair_of(const Value& value) {
   const Value dst = value.part("dst", arrow + 1, colon);
   return {static_cast<int>(src.whole(0, kMostHost)), static_cast<int>(dst.whole(0, kMostHost)),
           value.part("bytes", colon + 1, text.size()).whole(1, kMostBytes), 0};
+}
+
+// a path, in which %20 is a blank
+std::string plain(const Value& value) {
+  const std::string_view text = value.text();
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      path += text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    const char* from = text.data() + std::min(i + 1, text.size());
+    const char* to = text.data() + std::min(i + 3, text.size());
+    const auto [end, error] = std::from_chars(from, to, byte, 16);
+    if (error != std::errc() || end != from + 2 || byte == 0) value.refuse("a path, % as %25");
+    path += static_cast<char>(byte);
+    i += 2;
+  }
+  if (path.empty()) value.refuse("a path");
+  return path;
 }
 
 struct WorkloadField {
@@ -61,7 +84,7 @@ const WorkloadField kWorkload[] = {
         for (const Value& pair : v.parts(',')) w.transfers.push_back(pair_of(pair));
       },
       Absent::kNever}},
-    {(kRounds & ~of(Pattern::kPairs)) | kStorage,
+    {(kRounds & ~of(Pattern::kPairs) & ~kJob) | kStorage,
      {"bytes", [](WorkloadSpec& w, const Value& v) { w.bytes = v.whole(1, kMostBytes); },
       Absent::kNever}},
     {kStreams,
@@ -92,10 +115,17 @@ const WorkloadField kWorkload[] = {
     {kStorage,
      {"block_max", [](WorkloadSpec& w, const Value& v) { w.block_max = v.whole(1, kMostBlock); },
       Absent::kNever}},
-    {kRounds & ~kServer,
+    {kJob, {"file", [](WorkloadSpec& w, const Value& v) { w.file = plain(v); }, Absent::kAlways}},
+    {kJob,
+     {"qps", [](WorkloadSpec& w, const Value& v) { w.qps = static_cast<int>(v.whole(1, 1024)); }}},
+    {kJob, {"split", [](WorkloadSpec& w, const Value& v) { w.split = v.flag(); }}},
+    {kJob,
+     {"admission", [](WorkloadSpec& w,
+                      const Value& v) { w.admission = static_cast<int>(v.whole(0, 1 << 30)); }}},
+    {kRounds & ~kServer & ~kJob,
      {"messages",
       [](WorkloadSpec& w, const Value& v) { w.messages = static_cast<int>(v.whole(1, 1 << 30)); }}},
-    {(kOpen | kRounds) & ~of(Pattern::kRing),
+    {(kOpen | kRounds) & ~of(Pattern::kRing) & ~kJob,
      {"connections",
       [](WorkloadSpec& w, const Value& v) { w.connections = static_cast<int>(v.whole(1, 65536)); },
       Absent::kAlways}},
@@ -183,6 +213,9 @@ void check(const Line& line, const Scenario& scenario, const WorkloadSpec& w) {
   if (w.pattern == Pattern::kRing && w.hosts.size() < 2) line.fail("a ring needs at least 2 hosts");
   if (w.pattern == Pattern::kParameterServer) check_apart(line, w);
   if (w.pattern == Pattern::kStorage) check_storage(line, w);
+  if (reacts(w.pattern) && scenario.workloads.size() >= kMostReacting) {
+    line.fail("comes after " + std::to_string(kMostReacting) + " workloads; expected fewer");
+  }
 }
 
 }  // namespace
@@ -236,7 +269,8 @@ void read_workload(const Line& line, Scenario& scenario) {
                                     {"ring", Pattern::kRing},
                                     {"streams", Pattern::kStreams},
                                     {"storage", Pattern::kStorage},
-                                    {"parameter-server", Pattern::kParameterServer}});
+                                    {"parameter-server", Pattern::kParameterServer},
+                                    {"job", Pattern::kJob}});
   read_keys<WorkloadSpec>(line, fields_of(w.pattern), w);
   check(line, scenario, w);
   scenario.workloads.push_back(std::move(w));

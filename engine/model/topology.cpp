@@ -20,6 +20,9 @@ Topology::Topology(const Scenario& scenario) : hosts_(scenario.hosts) {
     ends.emplace_back(ia, ib);
     smallest_delay_ = std::min(smallest_delay_, link.delay);
   }
+  if (scenario.servers.gpus > 0) {
+    smallest_delay_ = std::min(smallest_delay_, scenario.servers.delay);
+  }
   first_port_.assign(nodes + 1, 0);
   for (std::size_t n = 0; n < nodes; ++n) {
     first_port_[n + 1] = first_port_[n] + static_cast<int>(of_node[n].size());

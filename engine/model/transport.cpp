@@ -158,7 +158,7 @@ bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
 void TransportLayer::complete(Qp& q, Message& m, Time now) {
   log_.finished.push_back(
       {q.src, q.dst, m.ordinal, m.workload, m.bytes, m.start, now - m.start, m.ideal});
-  source_.finished(m.workload, now);
+  source_.finished(m.workload, m.tag, q.src, now);
   if (hears_acks_) {
     q.resting = false;
     set_pace(q, schemes_.of(q.src).on_message(slot_of(q.ref), {m.bytes, m.start, m.ideal}, now));

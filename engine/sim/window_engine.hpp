@@ -105,7 +105,7 @@ class WindowEngine final : public Engine {
 
   // ---- window_host.cpp ----
   void run_host(std::uint32_t host, Time begin, Time end);
-  template <bool ticking>  // does any scheme want NIC-wide ticks?
+  template <bool more>  // NIC-wide ticks of schemes, and events of jobs?
   void run_host(std::uint32_t host, Time begin, Time end);
   void run_nic(Nic& nic, Time from, Time last);
   bool take_ready(Nic& nic, std::uint32_t& place);
@@ -117,6 +117,8 @@ class WindowEngine final : public Engine {
   void reconsider_idle(Nic& nic);
   void host_packet(std::uint32_t host, Nic& nic, const Packet& p, Time now);
   void start_flow(Nic& nic, const FlowStart& flow, Time now);
+  void run_job(std::uint32_t host, Nic& nic, Time now);
+  void wake_for_jobs();
   void host_pfc(std::uint32_t host, Nic& nic, const PfcFrame& frame, Time now);
   void run_rto(Nic& nic, Time now);
   void run_tick(std::uint32_t host, Nic& nic, Time now);

@@ -41,7 +41,7 @@ class _Watch:
             ports = simulation.sample(self.ports)
             ports["tx_bytes"] += self.tx_bytes
             ports["pause_ps"] += self.pause_ps
-            self.look(stop, ports, _by_source(simulation.flow_rates()))
+            self.look(stop, ports, by_source(simulation.flow_rates()))
         simulation.advance(until_ps)
 
     def count(self, figures: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class _Watch:
         self.pause_ps += figures["port_pause_ps"][self.ports]
 
 
-def _by_source(flows: Mapping[str, Any]) -> Mapping[str, Any]:
+def by_source(flows: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the rows by source and ordinal: an order that every engine has."""
     order = np.lexsort((flows["ordinal"], flows["src"]))
     return {name: column[order] for name, column in flows.items()}
@@ -174,7 +174,7 @@ class NativeBackend(Opens[_Open]):
 
     def live_flows(self) -> LiveFlows:
         """Return the flows that have not finished, by source and ordinal."""
-        return LiveFlows(**_by_source(self._opened("live_flows").simulation.live_flows()))
+        return LiveFlows(**by_source(self._opened("live_flows").simulation.live_flows()))
 
     def close(self) -> None:
         """Release everything; allowed in every state."""

@@ -142,6 +142,13 @@ MONITOR_KINDS: dict[str, tuple[str, ...]]
 def flow_keys(src: NDArray[numpy.int64], ordinal: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
     """What monitors know flows by, from their source and its running number."""
 
+def run_batch(
+    simulations: Sequence[Simulation], stops_ps: Sequence[Sequence[int]], threads: int
+) -> list[dict[str, Any]]:
+    """
+    Advance every simulation to its stops, or to the end of its traffic, in threads; return the figures of each: a row per interval, and columns of round trips and finished flows.
+    """
+
 def report_fields() -> list[dict[str, Any]]:
     """
     The figures of an interval report: names, units, kinds, meanings and where they are shown.

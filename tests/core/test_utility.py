@@ -12,7 +12,6 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.utility import (
     Terms,
     UtilityWeights,
-    device_pause_ps,
     is_idle,
     judge,
     o_pfc,
@@ -103,7 +102,7 @@ def test_o_pfc_means_per_device_before_the_devices() -> None:
     pause[0] = MS  # host 0 was paused all the time
     pause[4] = MS / 2  # one of four switch ports half of it
     report = busy(port_pause_ps=pause)
-    assert device_pause_ps(report) == pytest.approx([MS, 0, 0, 0, MS / 8])
+    assert report.paused_ps == pytest.approx([MS, 0, 0, 0, MS / 8])
     assert o_pfc(report) == pytest.approx(1 - (1 + 1 / 8) / 5)
     assert o_pfc(report, "paused") == pytest.approx(1 - 0.75)
     assert o_pfc(blank_report(), "paused") == 1.0

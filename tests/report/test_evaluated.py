@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.core.verdict import flags, scores, summary
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -38,3 +41,58 @@ def test_figures_score_and_harms_are_those_of_the_logs(tmp_path: Path, name: str
     )
     assert repr(scores(ours[1], ours[0])) == repr(scores(theirs[1], theirs[0]))
     assert repr(flags(ours[1], ours[0])) == repr(flags(theirs[1], theirs[0]))
+
+
+def test_threads_change_no_byte() -> None:
+    scenario = load_scenario("mini-llm-alltoall")
+    setting = default_setting(scenario.line_rate_bps)
+    one, *more = (
+        repr(list(map(summary, evaluate([setting], [scenario], (1, 2, 3), 4, threads)[0][0])))
+        for threads in (1, 2, 3, 8)
+    )
+    assert more == [one] * 3
+
+
+def test_a_bad_setting_and_a_bad_seed_are_said_in_one_sentence() -> None:
+    scenario = load_scenario("mini-storm")
+    setting = default_setting(scenario.line_rate_bps)
+    with pytest.raises(ConfigError, match="seed -1 is out of range; expected 0 to"):
+        evaluate([setting], [scenario], [-1])
+    with pytest.raises(ConfigError, match="names no device of this network"):
+        evaluate([{"cluster": setting, "nic:99": setting}], [scenario], [1])
+
+
+def test_ctrl_c_ends_it_between_two_intervals() -> None:
+    program = """
+import signal, threading, time
+from dcqcn_gym.core.knobs import default_setting
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.report.evaluated import evaluate
+scenario = load_scenario("mini-fb-hadoop")
+setting = default_setting(scenario.line_rate_bps)
+timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+timer.start()
+try:
+    evaluate([setting], [scenario], range(4), 100_000)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stdout, done.stderr) == ("stopped\n", "")
+
+
+def test_memory_does_not_grow() -> None:
+    scenario = load_scenario("mini-storm")
+    setting = default_setting(scenario.line_rate_bps)
+    evaluate([setting], [scenario], range(8), 4)
+    before = _resident_kb()
+    for _ in range(8):
+        evaluate([setting], [scenario], range(8), 4)
+    assert _resident_kb() - before < 20_000
+
+
+def _resident_kb() -> int:
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.partition("VmRSS:")[2].split()[0])

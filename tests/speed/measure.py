@@ -1,4 +1,4 @@
-"""Measure speeds and costs: ``python tests/speed/measure.py engine|schemes|cost|ns3|agents``.
+"""Measure speeds and costs: ``python tests/speed/measure.py engine|batch|schemes|cost|ns3|agents``.
 
 Wall and CPU times are the machine's: on a busy one they say how long processes wait for a core.
 """
@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 from agents_speed import agents_speed
+from batch_speed import evaluation_speed
 from bridge_speed import measure as measure_bridge
 from engine_speed import JOBS, EnvCost, JobResult, engines, env_cost, measure, monitor_costs
 from rich.console import Console
@@ -63,6 +64,28 @@ def engine(
         typer.echo(_as_json(results, cost))
     else:
         _show(results, cost)
+
+
+@app.command()
+def batch(
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="Only this scenario; repeatable. Default: mini-*.")
+    ] = None,
+    repeats: Repeats = 3,
+    as_json: Json = False,
+) -> None:
+    """Intervals per CPU second of `evaluate`, and the share of CPU time outside the engine."""
+    with _status() as say:
+        found = []
+        for name in scenario or ("mini-fb-hadoop", "mini-llm-alltoall", "mini-storm"):
+            say(name)
+            runs = [evaluation_speed(name) for _ in range(repeats)]
+            found.append(sorted(runs, key=lambda run: run.outside_share)[repeats // 2])
+    if as_json:
+        typer.echo(json.dumps([{**asdict(f), "outside_share": f.outside_share} for f in found]))
+        return
+    rows = [(f.job, f"{f.per_cpu_s:.0f}", f"{f.outside_share:.1%}") for f in found]
+    print_tables([Table(("job", "intervals / CPU s", "outside the engine"), rows, words=1)])
 
 
 @app.command()

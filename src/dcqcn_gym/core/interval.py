@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -183,68 +184,34 @@ def fields_shown(place: str, part: str = "") -> dict[str, ReportField]:
     return {path[2]: f for path, f in paths if path[0] == part}
 
 
-@dataclass(frozen=True, eq=False)
-class IntervalReport(_ComparesArrays):
-    """Everything a backend measured in one monitor interval.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JudgedFigures(_ComparesArrays):
+    """What utility and verdict read of a monitor interval; :class:`IntervalReport` has all."""
 
-    :data:`REPORT_FIELDS` says of every figure what it means and its unit.
-    """
-
-    index: int
     start_ps: int
     end_ps: int
     # hosts, one entry each
     host_tx_bytes: IntArray
     host_rate_bps: FloatArray
     # round trips, one entry per (src, dst) pair that had a sample
-    rtt_src: IntArray
-    rtt_dst: IntArray
     rtt_count: IntArray
     rtt_sum_ps: IntArray
     rtt_base_ps: IntArray
     # ports, one entry each
     port_node: IntArray
-    port_rate_bps: FloatArray
     port_pause_ps: FloatArray
-    port_tx_bytes: IntArray
-    port_tx_packets: IntArray
-    port_marked_packets: IntArray
-    port_marked_bytes: IntArray
-    port_queue_bytes: IntArray
-    port_max_queue_bytes: IntArray
-    port_dropped_packets: IntArray
-    port_pfc_sent: IntArray
-    port_pfc_received: IntArray
     # totals of the interval
     delivered_bytes: int
     data_packets: int
-    acks: int
-    cnps: int
-    marks: int
-    drops: int
-    retransmitted_packets: int
-    pauses: int
-    resumes: int
-    packet_hops: int
-    rate_cuts: int
-    rate_increases: int
     active_flows: int
-    fsd: FlowSizeDistribution
-    finished: FinishedFlows
+    unlimited_flows: int = 0
+    """Flows without an end that exist at the end of the interval; they are nowhere else."""
     unknown: frozenset[str] = frozenset()
     """Fields that this backend cannot know (``"port_pause_ps"``, ``"fsd.kl"``); they hold zeros.
 
     A term of the utility that rests on one is 1, whatever the setting; the observation and every
     other figure show what the zeros say, as if nothing had been seen.
     """
-    scheme_counters: Mapping[str, int] = field(default_factory=dict)
-    """What the schemes of the NICs count beside cuts and increases, by name, over all schemes."""
-    unlimited_flows: int = 0
-    """Flows without an end that exist at the end of the interval; they are nowhere else."""
-
-    def __post_init__(self) -> None:
-        if self.unknown:
-            check_unknown(self.unknown)
 
     @property
     def duration_ps(self) -> int:
@@ -256,6 +223,63 @@ class IntervalReport(_ComparesArrays):
         """Length of the interval in seconds."""
         return self.duration_ps * 1e-12
 
+    @cached_property
+    def paused_ps(self) -> FloatArray:
+        """The paused time per device (hosts, then switches): the mean over its ports."""
+        ports = np.maximum(np.bincount(self.port_node), 1)
+        return np.bincount(self.port_node, weights=self.port_pause_ps) / ports
+
+    @property
+    def idle(self) -> bool:
+        """True if no data packet was sent in the interval; what is unknown is no evidence."""
+        nothing = self.data_packets == 0 and "data_packets" not in self.unknown
+        if nothing or "host_tx_bytes" in self.unknown:
+            return nothing
+        return not bool(np.any(self.host_tx_bytes))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class IntervalReport(JudgedFigures):
+    """Everything a backend measured in one monitor interval.
+
+    :data:`REPORT_FIELDS` says of every figure what it means and its unit.
+    """
+
+    index: int
+    # round trips, one entry per (src, dst) pair that had a sample
+    rtt_src: IntArray
+    rtt_dst: IntArray
+    # ports, one entry each
+    port_rate_bps: FloatArray
+    port_tx_bytes: IntArray
+    port_tx_packets: IntArray
+    port_marked_packets: IntArray
+    port_marked_bytes: IntArray
+    port_queue_bytes: IntArray
+    port_max_queue_bytes: IntArray
+    port_dropped_packets: IntArray
+    port_pfc_sent: IntArray
+    port_pfc_received: IntArray
+    # totals of the interval
+    acks: int
+    cnps: int
+    marks: int
+    drops: int
+    retransmitted_packets: int
+    pauses: int
+    resumes: int
+    packet_hops: int
+    rate_cuts: int
+    rate_increases: int
+    fsd: FlowSizeDistribution
+    finished: FinishedFlows
+    scheme_counters: Mapping[str, int] = field(default_factory=dict)
+    """What the schemes of the NICs count beside cuts and increases, by name, over all schemes."""
+
+    def __post_init__(self) -> None:
+        if self.unknown:
+            check_unknown(self.unknown)
+
     def pause_ps_by_kind(self) -> tuple[float, float]:
         """Return the pause times of all host ports and of all switch ports, summed."""
         of_host = self.port_node < self.host_rate_bps.size
@@ -266,14 +290,6 @@ class IntervalReport(_ComparesArrays):
         of_host = self.port_node < self.host_rate_bps.size
         received = self.port_pfc_received
         return int(received[of_host].sum()), int(received[~of_host].sum())
-
-    @property
-    def idle(self) -> bool:
-        """True if no data packet was sent in the interval; what is unknown is no evidence."""
-        nothing = self.data_packets == 0 and "data_packets" not in self.unknown
-        if nothing or "host_tx_bytes" in self.unknown:
-            return nothing
-        return not bool(np.any(self.host_tx_bytes))
 
 
 def report_with(

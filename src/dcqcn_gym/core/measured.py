@@ -16,10 +16,10 @@ import numpy as np
 from dcqcn_gym.core.applications import Done
 from dcqcn_gym.core.collectives import CollectiveRound
 from dcqcn_gym.core.groups import DeviceSetting
-from dcqcn_gym.core.interval import IntervalReport, Observation
+from dcqcn_gym.core.interval import IntervalReport, JudgedFigures, Observation
 from dcqcn_gym.core.overhead import WireCost
 from dcqcn_gym.core.sums import mean
-from dcqcn_gym.core.utility import IDLE_TERMS, Rules, Terms, device_pause_ps, judge
+from dcqcn_gym.core.utility import IDLE_TERMS, Rules, Terms, judge
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,29 @@ class Figures:
     """Flows that finished."""
 
 
+def rtt_mean_ps(report: JudgedFigures) -> float | None:
+    """Return the mean over all RTT samples; None without one."""
+    samples = int(report.rtt_count.sum())
+    return int(report.rtt_sum_ps.sum()) / samples if samples else None
+
+
+def mean_device_pause_ps(report: JudgedFigures) -> float:
+    """Return the paused time of the mean device, in ps; 0 without devices."""
+    return float(report.paused_ps.mean()) if len(report.paused_ps) else 0.0
+
+
 def figures_of(report: IntervalReport) -> Figures:
     """Return what follows from a report alone; an unknown figure counts as nothing seen."""
     seconds = report.duration_s
-    pause = device_pause_ps(report)
     samples = int(report.rtt_count.sum())
     base_ps = float((report.rtt_count * report.rtt_base_ps).sum())
     sent_bits = 8.0 * float(report.host_tx_bytes.sum())
     return Figures(
         throughput_bps=report.delivered_bytes * 8 / seconds if seconds > 0 else 0.0,
         sent_bps=sent_bits / seconds if seconds > 0 else 0.0,
-        rtt_mean_ps=int(report.rtt_sum_ps.sum()) / samples if samples else None,
+        rtt_mean_ps=rtt_mean_ps(report),
         rtt_base_ps=base_ps / samples if samples else None,
-        device_pause_ps=float(pause.mean()) if len(pause) else 0.0,
+        device_pause_ps=mean_device_pause_ps(report),
         max_queue_bytes=int(report.port_max_queue_bytes.max(initial=0)),
         finished_flows=len(report.finished.src),
     )
