@@ -16,7 +16,7 @@ constexpr unsigned kServer = of(Pattern::kParameterServer);
 constexpr unsigned kJob = of(Pattern::kJob);
 constexpr unsigned kTimed = kAll & ~kStreams & ~of(Pattern::kFlows);
 constexpr unsigned kRounds = kTimed & ~kOpen & ~kStorage;
-constexpr int kMostHost = 65534;
+constexpr int kMostHost = 65535;
 constexpr int kMostDepth = 4096;
 constexpr Bytes kMostBlock = Bytes{1} << 40;
 
