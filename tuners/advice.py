@@ -33,7 +33,7 @@ class RuleTerms(StrictModel):
     """The numbers of the rule."""
 
     floor_share: float = Field(gt=0, le=1, description="of the line rate: rp_min_rate")
-    step_share: float = Field(gt=0, description="of the line rate: rp_ai_rate")
+    step_mbps: float = Field(gt=0, description="rp_ai_rate, at any line rate")
     fan_in_power: float = Field(ge=1, description="of the usual fan-in over this: floor and step")
     time_reset_us: float = Field(gt=0, description="rp_time_reset")
     g: float = Field(ge=0, le=1023, description="rp_dce_tcp_g")
@@ -137,7 +137,7 @@ def _floor(facts: FabricFacts, terms: RuleTerms, *, careful: bool) -> Changes:
 def _recovery(facts: FabricFacts, default: Setting, terms: RuleTerms) -> Changes:
     """Return how soon a flow that was cut has its rate back."""
     line, meeting = facts.line_rate_gbps * 1e3, facts.meeting_hosts
-    step = max(default["rp_ai_rate"], float(round(terms.step_share * line * _fewer(facts, terms))))
+    step = max(default["rp_ai_rate"], float(round(terms.step_mbps * _fewer(facts, terms))))
     period = float(round(terms.time_reset_us))
     why = (
         f"{meeting} hosts that rise at once add {100 * step * meeting / line:.0f} % of a port "

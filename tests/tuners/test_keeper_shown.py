@@ -50,13 +50,13 @@ def test_the_shipped_file_is_what_the_fit_writes() -> None:
 def test_the_fit_goes_where_the_worth_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """From a step so small that it is the default's, on one scenario."""
     others = {name: (first, first * 1.001, first) for name, (_, _, first) in fit.RANGES.items()}
-    ranges = {**others, "step_share": (0.0001, 0.02, 0.0002)}
+    ranges = {**others, "step_mbps": (5, 500, 6)}
     monkeypatch.setattr(fit, "RANGES", ranges)
     ground = fit.Ground([MINI.model_copy(update={"intervals": 10})], (1,))
     start = {name: first for name, (_, _, first) in ranges.items()}
     found = fit.found_terms(ground, generations=4)
     assert all(found[name] == pytest.approx(first, 0.01) for name, first in start.items()
-               if name != "step_share")  # fmt: skip
+               if name != "step_mbps")  # fmt: skip
     assert ground.worth(found).value > ground.worth(start).value
 
 
