@@ -1,8 +1,9 @@
 """DCQCN tuning as a Gymnasium environment over an exact packet engine.
 
-Importing this package registers ``dcqcn/Dcqcn-v0`` (any scenario) and one environment id per scenario
-that comes with it, so ``gymnasium.make("dcqcn_gym:dcqcn/FBHadoop-v0")`` works; as long as nobody imports
-Gymnasium, it waits with that. Nothing heavy is imported before an environment is made.
+Importing this package registers ``dcqcn/Dcqcn-v0`` (any scenario) and one environment id per
+scenario that comes with it, so ``gymnasium.make("dcqcn_gym:dcqcn/FBHadoop-v0")`` works; as long as
+nobody imports Gymnasium, it waits with that. Nothing heavy is imported before an environment is
+made.
 """
 
 from __future__ import annotations
