@@ -1,6 +1,7 @@
 # what nanobind's stub generator cannot know: the element types of tuples and dicts
 
 dcqcn_gym._core.__prefix__:
+    from collections.abc import Sequence
     from typing import Any
 
 dcqcn_gym._core.knob_tables:

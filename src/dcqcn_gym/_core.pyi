@@ -5,6 +5,7 @@ from typing import Annotated
 import numpy
 from numpy.typing import NDArray
 
+from collections.abc import Sequence
 from typing import Any
 
 def knob_tables() -> dict[str, Any]:
