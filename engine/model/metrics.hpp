@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/units.hpp"
 
 namespace dcqcn {
@@ -105,6 +106,8 @@ class IntervalLog {
     finished.clear();
     rtts.clear();
   }
+
+  void visit(Archive& a) { a.all<IntervalLog>(totals, finished, rtts); }
 };
 
 }  // namespace dcqcn

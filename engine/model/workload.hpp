@@ -7,6 +7,7 @@
 #include <queue>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/flow_start.hpp"
 #include "model/random_stream.hpp"
 #include "model/reacting.hpp"
@@ -37,6 +38,14 @@ class FlowSource {
 
   // no more flow will ever start, unless an unfinished one makes it
   bool exhausted() const { return lanes_.empty(); }
+
+  void visit(Archive& a) {
+    a.all<FlowSource>(built(scenario_), built(smallest_delay_), lanes_, draws_, rounds_, begun_,
+                      received_, built(lists_), built(reacting_));
+    for (const auto& workload : reacting_) {
+      if (workload) workload->visit(a);
+    }
+  }
 
  private:
   // a lane is one source of one Poisson workload, one host of a workload that reacts, or one whole

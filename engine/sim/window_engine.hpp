@@ -6,6 +6,7 @@
 //   window_host.cpp      NICs: round robin over QPs, arrivals, flow starts
 //   window_fast.cpp      switches while PFC provably cannot fire: one egress port at a time
 //   window_ordered.cpp   switches otherwise: everything in strict time order
+//   window_state.cpp     what of all this is state, for snapshots
 #pragma once
 
 #include <memory>
@@ -30,6 +31,7 @@ class WindowEngine final : public Engine {
   void set_ecn(const std::vector<EcnSetting>& per_port) override;
   void report_ports(Time now, std::vector<PortReport>& out) override;
   PortSample sample_port(int port, Time now) const override;
+  void visit(Archive& a) override;
 
  private:
   // One egress port of a switch or NIC. Every window looks at all ports, so what tells whether one
@@ -53,6 +55,7 @@ class WindowEngine final : public Engine {
     RandomStream draws;
     PortCounters counters;
 
+    void visit(Archive& a);
     unsigned ready() const { return backlog & static_cast<std::uint8_t>(~pause.bits()); }
     bool eligible() const { return (backlog && ready()) || !control.empty() || !pfc.empty(); }
   };
@@ -66,6 +69,8 @@ class WindowEngine final : public Engine {
     std::uint32_t paused_ingresses = 0;
     std::uint32_t paused_egresses = 0;
     std::vector<Bytes> window_bytes;  // what one window can bring, by in-port
+
+    void visit(Archive& a);
   };
 
   struct Due {  // a QP that waits for its pacing, or a retransmission timer
@@ -88,6 +93,8 @@ class WindowEngine final : public Engine {
     Ring<FlowStart> starts;
     Ring<FlowStart> chained;
     Ring<Packet> delayed_cnps;  // `arrival` is when they enter the queue
+
+    void visit(Archive& a);
   };
 
   // ---- window_engine.cpp ----
