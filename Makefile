@@ -58,9 +58,11 @@ rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv; export its t
 	$(BIN)/python engine/export_tables.py
 	@touch $(CORE)
 
-tune: $(CORE)  ## the main job: PARALEON tunes DCQCN for FB_Hadoop; writes $(OUT)/report.html
+tune: $(CORE)  ## the main job: PARALEON, then keeper, tune DCQCN for FB_Hadoop; writes $(OUT)/report.html
 	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner paraleon --seed $(SEED) \
 	  --intervals $(INTERVALS) --out $(OUT) --force
+	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner keeper --seed $(SEED) \
+	  --intervals $(INTERVALS) --out $(OUT)-keeper --force
 
 demo: $(CORE)  ## two settings judged for 16 hosts: one to deploy, one not
 	$(BIN)/dcqcn-gym tune --scenario mini-fb-hadoop --tuner paraleon --seed 1 \

@@ -16,7 +16,7 @@ assert not leaked, leaked
 configs = resources.files("dcqcn_gym") / "configs"
 assert (configs / "scenarios" / "fb-hadoop.toml").is_file(), "configs are not in the wheel"
 ids = [i for i, s in gymnasium.registry.items() if "dcqcn_gym" in str(s.entry_point)]
-env = gymnasium.make("MiniFBHadoop-v0")
+env = gymnasium.make("dcqcn/MiniFBHadoop-v0")
 env.reset(seed=1)
 for _ in range(3):
     env.step(env.action_space.sample())
@@ -51,7 +51,7 @@ assert all(folder.is_relative_to(package / "_sources") for folder in source_dirs
 rewards = {}
 for backend in ("ns3", "native"):
     with gymnasium.make(
-        "dcqcn_gym:Dcqcn-v0", scenario="mini-fb-hadoop", backend=backend
+        "dcqcn_gym:dcqcn/Dcqcn-v0", scenario="mini-fb-hadoop", backend=backend
     ) as env:
         env.reset(seed=1)
         action = np.zeros(env.action_space.shape, np.float32)

@@ -7,7 +7,17 @@ import sys
 import typer
 
 from dcqcn_gym.benchmarks.commands.directions import directions
-from dcqcn_gym.benchmarks.commands.leaderboard import commit, keep, rerun, reveal, withdraw
+from dcqcn_gym.benchmarks.commands.leaderboard import (
+    commit,
+    freeze,
+    keep,
+    operating,
+    pick,
+    rerun,
+    reveal,
+    season,
+    withdraw,
+)
 from dcqcn_gym.benchmarks.commands.leaderboard import cost as leaderboard_cost
 from dcqcn_gym.benchmarks.commands.monitor import monitor
 from dcqcn_gym.benchmarks.commands.papers import confirm, pages
@@ -24,10 +34,12 @@ for one in (papers_rerun, pages, confirm):
 app.add_typer(papers)
 leaderboard = typer.Typer(
     name="leaderboard",
-    help="The committed leaderboard, entries taken back, the final draw.",
+    help="Seasons, the committed leaderboard, entries taken back, the final draw.",
     no_args_is_help=True,
 )
-for each in (keep, rerun, leaderboard_cost, withdraw, commit, reveal):
+for each in (
+    freeze, season, keep, rerun, leaderboard_cost, withdraw, commit, reveal, pick, operating,
+):  # fmt: skip
     leaderboard.command()(each)
 app.add_typer(leaderboard)
 

@@ -57,6 +57,20 @@ void add_columns(nb::dict& d, const Fields& fields, const std::vector<Row>& rows
   });
 }
 
+// the same as rows of whole numbers
+template <class Fields, class Row>
+nb::object rows_of(const Fields& fields, const std::vector<Row>& rows) {
+  constexpr std::size_t kWidth = std::tuple_size_v<Fields>;
+  auto* data = new std::int64_t[rows.size() * kWidth];
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+  std::int64_t* at = data;
+  for (const Row& row : rows) {
+    for_each_field(fields, [&](const auto& field) { *at++ = field.get(row); });
+  }
+  return nb::cast(
+      nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>(data, {rows.size(), kWidth}, owner));
+}
+
 inline nb::dict fsd_of(const FsdReport& f) {
   nb::dict d;
   for_each_field(kFsdFields, [&](const auto& field) {
@@ -90,6 +104,9 @@ inline nb::dict report_of(Simulation& sim) {
     d["scheme_counters"] = counters;
   }
   if (r.unlimited_flows > 0) d["unlimited_flows"] = r.unlimited_flows;
+  if (!r.log.job_spans.empty()) {
+    d["job_spans"] = rows_of(kJobSpanFields, r.log.job_spans);
+  }
   d["fsd"] = fsd_of(r.fsd);
   nb::dict finished;
   add_columns(finished, kFinishedFields, r.log.finished);
@@ -251,6 +268,12 @@ inline void bind_methods(nb::class_<Simulation>& simulation) {
           nb::arg("snapshot"),
           "Take the state that a simulation of the same scenario, seed and engine was in; only "
           "before anything else is called.")
+      .def(
+          "fresh",
+          [](const Simulation& s, std::uint64_t seed) {
+            return std::make_unique<Simulation>(s, seed);
+          },
+          nb::arg("seed"), "Another one of the same scenario at time 0; both share the network.")
       .def("clone", &Simulation::clone,
            "Another one in this state: both go on with the same bytes, and share the network.")
       .def("port_table", &port_table, "Node, peer node, index and rate of every egress port.")

@@ -257,7 +257,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             self.scenario,
             number=episode.interval,
             setting=episode.setting,
-            rounds=episode.collectives.add(report.finished),
+            rounds=episode.collectives.add(report.finished, report.job_spans),
             applications=episode.applications.add(report.finished),
             cost=wire_cost([report], [needed], dispatched=dispatched, table=self.space.table),
             observe=self._observe,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gymnasium
 
-env = gymnasium.make("dcqcn_gym:MiniFBHadoop-v0")
+env = gymnasium.make("dcqcn_gym:dcqcn/MiniFBHadoop-v0")
 env.action_space.seed(1)
 observation, info = env.reset(seed=1)
 print(f"{observation.size} numbers observed, {env.action_space.shape} knobs to set")

@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 
 envs = gymnasium.make_vec(
-    "dcqcn_gym:MiniFBHadoop-v0", num_envs=4, vectorization_mode="vector_entry_point"
+    "dcqcn_gym:dcqcn/MiniFBHadoop-v0", num_envs=4, vectorization_mode="vector_entry_point"
 )
 envs.action_space.seed(1)
 envs.reset(seed=1)

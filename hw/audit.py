@@ -79,10 +79,11 @@ class Expected:
 
         What was confirmed from elsewhere, of which this log knows nothing, is passed over.
         """
+        known = set(self.begun)
         return {
             device: self.of(device) or "what was before"
             for device, name in confirmed.items()
-            if name != self.of(device) and (name in self.begun or self.of(device))
+            if name != self.of(device) and (name in known or self.of(device))
         }
 
 
@@ -141,6 +142,13 @@ class AuditLog:
     def trial_of(self, name: str) -> float:
         """Return how long a transaction was put on trial for, in seconds."""
         return float(self._applied(name).get("trial_s", math.inf))
+
+    def begun_run(self) -> str:
+        """Return the run that began last, if nothing was done in it, nor afterwards; or empty."""
+        last: dict[str, Any] = {}
+        for record in self._records():
+            last = record
+        return str(last["run"]) if last.get("event") == "run" else ""
 
     def _applied(self, name: str) -> dict[str, Any]:
         own = (r for r in self._records() if r["event"] == "apply")

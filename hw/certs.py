@@ -26,13 +26,17 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 class Authority:
     """The authority of one fleet, in a folder: ``ca.pem`` for everybody, ``ca.key`` for nobody."""
 
-    def __init__(self, folder: Path, days: int = 365) -> None:
-        """Open the authority in ``folder``, or make one there; certificates last for ``days``."""
+    def __init__(self, folder: Path, days: int = 365, passphrase: bytes | None = None) -> None:
+        """Open the authority in ``folder``, or make one there; certificates last for ``days``.
+
+        Its key is encrypted with ``passphrase``, if there is one. Raises ConfigError if that is not
+        the one that the key has.
+        """
         try:
             from cryptography import x509  # noqa: F401
         except ImportError:
             raise MissingExtraError("making certificates", "hw") from None
-        self._folder, self._days = folder, days
+        self._folder, self._days, self._passphrase = folder, days, passphrase
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "ca.key").exists():
             self._key, self._cert = self._load()
@@ -81,10 +85,15 @@ class Authority:
                     f"{file} belongs to the account {owner}, not to yours: whoever wrote it could "
                     "sign for this fleet; choose another folder"
                 )
-            key = load_pem_private_key(file.read_bytes(), None)
+            key = load_pem_private_key(file.read_bytes(), self._passphrase)
             cert = x509.load_pem_x509_certificate((self._folder / "ca.pem").read_bytes())
+        except TypeError:  # encrypted, and no passphrase; or the other way round
+            word = "is not" if self._passphrase else "is"
+            raise ConfigError(f"{file} {word} encrypted; see --passphrase-file") from None
         except (ValueError, OSError) as error:
-            raise ConfigError(f"{self._folder}: not an authority ({error})") from None
+            raise ConfigError(
+                f"{self._folder}: not an authority, or not its passphrase ({error})"
+            ) from None
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise ConfigError(f"{self._folder}/ca.key: expected a key on an elliptic curve")
         return key, cert
@@ -147,7 +156,9 @@ class Authority:
         private = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
+            serialization.BestAvailableEncryption(self._passphrase)
+            if name == "ca" and self._passphrase
+            else serialization.NoEncryption(),
         )
         _keep(self._folder / f"{name}.key", private, 0o600)
         _keep(self._folder / f"{name}.pem", cert.public_bytes(serialization.Encoding.PEM), 0o644)
@@ -169,10 +180,14 @@ def _keep(path: Path, data: bytes, mode: int) -> None:
 
 
 def write_all(
-    folder: Path, agents: Sequence[str], controllers: Sequence[str], days: int = 365
+    folder: Path,
+    agents: Sequence[str],
+    controllers: Sequence[str],
+    days: int = 365,
+    passphrase: bytes | None = None,
 ) -> None:
     """Write the certificates of a whole fleet into ``folder``, with its authority if need be."""
-    authority = Authority(folder, days)
+    authority = Authority(folder, days, passphrase)
     for name in agents:
         authority.agent(name)
     for name in controllers:

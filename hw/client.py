@@ -21,43 +21,58 @@ class UnreachableError(DeviceError):
 class Call:
     """A call that is under way; :meth:`result` waits, and repeats it if no answer came."""
 
-    def __init__(self, client: AgentClient, method: str, request: Any) -> None:
-        self._client, self._method, self._request = client, method, request
+    def __init__(
+        self,
+        client: AgentClient,
+        method: str,
+        request: Any,
+        done: Callable[[Call], None] = lambda call: None,
+    ) -> None:
+        """``done`` is told whenever an answer came, or none is to come; by any thread."""
+        self._client, self._method, self._request, self._done = client, method, request, done
         self.asked_s = self.answered_s = 0.0
         """By the controller's clock: when it was sent, the last time, and its answer arrived."""
+        self._left = client.attempts
         self._future: Any = None
         self._send()
 
     def _send(self) -> None:
+        self._left -= 1
         self.asked_s, self.answered_s = self._client.clock(), 0.0
         self._future = self._client.send(self._method, self._request)
         self._future.add_done_callback(self._arrived)
 
     def _arrived(self, future: Any) -> None:
         """Note the time, for whoever waits for other calls first."""
-        if future is self._future and not self.answered_s:
+        if not self.answered_s:
             self.answered_s = self._client.clock()
+        self._done(self)
+
+    def repeated(self) -> bool:
+        """Send it again, once it is done, if no answer came and there are attempts left."""
+        grpc = require_grpc()
+        try:
+            self._future.result()
+        except grpc.RpcError as error:
+            codes = grpc.StatusCode
+            again = error.code() in (codes.UNAVAILABLE, codes.DEADLINE_EXCEEDED) and self._left > 0
+            if again:
+                self._send()
+            return again
+        return False
 
     def result(self) -> Any:
         """Return the answer; raise what the agent raised, or UnreachableError."""
-        grpc = require_grpc()
-        for left in reversed(range(self._client.attempts)):
-            try:
-                answer = self._future.result()
-            except grpc.RpcError as error:
-                repeat = error.code() in (
-                    grpc.StatusCode.UNAVAILABLE,
-                    grpc.StatusCode.DEADLINE_EXCEEDED,
-                )
-                if not (repeat and left):
-                    raise self._client.meaning(error) from None
-                self._send()
-            else:
-                self._arrived(self._future)
-                self._client.learn(self._future.trailing_metadata())
-                self._client.received += answer.ByteSize()
-                return answer
-        raise AssertionError  # attempts is at least 1
+        while self.repeated():
+            continue
+        try:
+            answer = self._future.result()
+        except require_grpc().RpcError as error:
+            raise self._client.meaning(error) from None
+        self.answered_s = self.answered_s or self._client.clock()
+        self._client.learn(self._future.trailing_metadata())
+        self._client.received += answer.ByteSize()
+        return answer
 
 
 class AgentClient:
@@ -103,9 +118,11 @@ class AgentClient:
             for name, (takes, gives) in methods.items()
         }
 
-    def call(self, method: str, request: Any) -> Call:
-        """Begin a call."""
-        return Call(self, method, request)
+    def call(
+        self, method: str, request: Any, done: Callable[[Call], None] = lambda call: None
+    ) -> Call:
+        """Begin a call; ``done`` as :class:`Call` has it."""
+        return Call(self, method, request, done)
 
     def ask(self, method: str, request: Any) -> Any:
         """Make a call and return its answer; raises as :meth:`Call.result`."""

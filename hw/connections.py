@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
@@ -18,6 +21,8 @@ from dcqcn_gym.hw.unbroken import unbroken
 
 AT_ONCE = 128
 """Calls that are under way at a time; every one has threads of its own."""
+OTHER_FILES = 100
+"""Files of a controller beside one connection per agent."""
 
 
 class Connections:
@@ -80,7 +85,11 @@ class Connections:
         return {name: (c.sent, c.received) for name, c in self._clients.items()}
 
     def connect(self) -> None:
-        """Prepare the connections to all agents; nothing is asked yet."""
+        """Prepare the connections to all agents; nothing is asked yet.
+
+        Raises ConfigError if this process may not open so many files.
+        """
+        _allow_files(len(self._fleet.nics) + len(self._fleet.switches) + OTHER_FILES)
         credentials = channel_credentials(self._fleet.tls, self._folder)
         for member in (*self._fleet.nics, *self._fleet.switches):
             self._clients[member.name] = self._connect(
@@ -113,10 +122,11 @@ class Connections:
         self.left_out = away
 
     def _check(self, name: str, found: Any, kind: str) -> None:
-        if found.protocol != PROTOCOL:
+        if abs(found.protocol - PROTOCOL) > 1:
             raise ConfigError(
                 f"agent {name} speaks version {found.protocol} of the protocol (package "
-                f"{found.version}), this controller version {PROTOCOL}; install the same package"
+                f"{found.version}), this controller {PROTOCOL - 1} to {PROTOCOL + 1}; install "
+                "packages of one version"
             )
         if found.dscp in self._fleet.lossless_dscp:
             raise ConfigError(
@@ -163,16 +173,22 @@ class Connections:
         self._clients, self.left_out = {}, {}
 
     def _begin(self, method: str, requests: Mapping[str, Any]) -> Iterator[tuple[str, Call]]:
-        """Yield every device and its call, :data:`AT_ONCE` of them under way at a time.
+        """Yield every device and its call, in order, once all are done.
 
-        Whoever takes one waits for its answer before the next.
+        :data:`AT_ONCE` are under way at a time; one that gets no answer keeps no other waiting.
         """
-        names = list(requests)
-        begun: list[Call] = []
-        for i, name in enumerate(names):
-            for ahead in names[len(begun) : i + AT_ONCE]:
-                begun.append(self._clients[ahead].call(method, requests[ahead]))
-            yield name, begun[i]
+        done: SimpleQueue[Call] = SimpleQueue()
+        waiting, calls = iter(requests), dict[str, Call]()
+        under_way = 0
+        while True:
+            for name in islice(waiting, AT_ONCE - under_way):
+                calls[name] = self._clients[name].call(method, requests[name], done.put)
+                under_way += 1
+            if not under_way:
+                break
+            if not done.get().repeated():
+                under_way -= 1
+        yield from calls.items()
 
 
 def all_of(calls: Iterable[tuple[str, Call]]) -> dict[str, Any]:
@@ -194,3 +210,15 @@ def each_of(calls: Iterable[tuple[str, Call]]) -> tuple[dict[str, Any], dict[str
             except DcqcnGymError as error:
                 failed[name] = error
     return found, failed
+
+
+def _allow_files(wanted: int) -> None:
+    """Raise this process's own limit of open files; ConfigError if its system's is lower."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise ConfigError(
+            f"this fleet needs {wanted} open files, one per agent and some more, and this process "
+            f"may have {hard}; raise the hard limit (ulimit -Hn, LimitNOFILE)"
+        )
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

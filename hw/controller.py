@@ -20,6 +20,7 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
+from dcqcn_gym.hw.completion import Completion
 from dcqcn_gym.hw.connections import all_of
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
@@ -31,6 +32,10 @@ from dcqcn_gym.hw.waves import Watch, waves_of
 
 MARGIN_S = 1.0
 """A change is decided so long before its first timer ends; a fifth of a trial below 5 s."""
+
+WRITE_SHARE = 1.2
+"""How much longer than to stage it takes a fleet at least to write a change, read it back and keep
+it in journals."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,9 @@ class Controller(Sides):
         )
         changing: list[str] = []
         try:
+            begun_s = self._clock()
             staged = all_of(self._begin("Stage", self._wanted(name, targets, why)))
+            self._refuse_too_slow(self._clock() - begun_s, seconds, len(staged))
             changing = [device for device, plan in staged.items() if plan.lines]
             changes = {d: {x.place: x.after for x in staged[d].lines} for d in changing}
             self._audit.write({"event": "apply", "transaction": name, "changes": changes,
@@ -118,7 +125,8 @@ class Controller(Sides):
         """Return how long all gates take at most; raise if no trial lasts so long."""
         if waves == 1:
             return 0.0
-        found = (waves + 1) * (self._fleet.gate.seconds + self._fleet.timeout_s)
+        watched = self._fleet.gate.seconds * (1 if self._fleet.gate.probe is None else 2)
+        found = (waves + 1) * (watched + self._fleet.timeout_s)
         if found > MOST_TRIAL_S / 2:
             raise ConfigError(
                 f"{waves} waves are watched for {found:g} s in all; expected at most "
@@ -131,7 +139,7 @@ class Controller(Sides):
 
         def apply(names: list[str], trial: Any) -> float:
             parts = waves_of(names, self.nics, waves)
-            watch = Watch(self._fleet.gate, self.gather, self._sleep)
+            watch = Watch(self._fleet.gate, self.gather, self._sleep, self._completion())
             skews = []
             for i, wave in enumerate(parts, 1):
                 skews.append(self._apply(wave, trial))
@@ -139,6 +147,15 @@ class Controller(Sides):
             return max(skews, default=0.0)
 
         return apply
+
+    def _completion(self) -> Completion | None:
+        """Return the probe of the gate; None if the fleet's file has none."""
+        gate = self._fleet.gate
+        if gate.probe is None:
+            return None
+        peer = gate.probe.address or self.addresses[gate.probe.server].rpartition(":")[0]
+        ask = lambda name, method, request: self._clients[name].ask(method, request)  # noqa: E731
+        return Completion(gate.probe, peer.strip("[]"), gate.seconds, ask, self._sleep)
 
     def step(self, run: str, number: int, targets: Mapping[str, Targets], lease_s: float) -> str:
         """Put the next setting of a run in force on all devices; return the step's name.
@@ -150,8 +167,10 @@ class Controller(Sides):
         name = f"{run}:{number}"
         try:
             self._refuse_in_a_freeze()
-            why = f"step {number} of run {run}"
+            why, begun_s = f"step {number} of run {run}", self._clock()
             staged = all_of(self._begin("Stage", self._wanted(name, targets, why)))
+            if number == 1:
+                self._refuse_too_slow(self._clock() - begun_s, lease_s / 2.0, len(staged))
             changes = {d: {x.place: x.after for x in plan.lines} for d, plan in staged.items()}
             self._audit.write({"event": "step", "transaction": name, "changes": changes})
             self._apply(list(targets), pb.Trial(transaction=name, revert_after_s=lease_s))
@@ -177,6 +196,12 @@ class Controller(Sides):
             raise StateError(
                 f"the fleet is frozen ({window} UTC, freeze_utc of its file): nothing may change; "
                 "what was changed before may still be taken back"
+            )
+        maintenance = self._fleet.change_utc
+        if maintenance and not frozen_by(maintenance, self._now()):
+            raise StateError(
+                f"nothing may change outside of {', '.join(maintenance)} UTC (change_utc of the "
+                "fleet's file); what was changed before may still be taken back"
             )
 
     def confirm(
@@ -204,6 +229,19 @@ class Controller(Sides):
             self.take_back(name, chosen, _reason(error), confirmed=perhaps)
             raise
         self._note({"event": "confirmed", **decided})
+
+    def _refuse_too_slow(self, staged_s: float, seconds: float, devices: int) -> None:
+        """Refuse what cannot be written and decided in so many seconds, before it is written.
+
+        To write takes longer than to stage, which took ``staged_s``.
+        """
+        needed = WRITE_SHARE * staged_s + min(MARGIN_S, seconds / 5.0)
+        if needed > seconds:
+            raise StateError(
+                f"{devices} devices were staged in {staged_s:.3g} s, so they cannot be changed and "
+                f"decided in a trial of {seconds:g} s; nothing was changed: give the fleet's file "
+                f"trial_s = {math.ceil(2.0 * needed)} or more"
+            )
 
     def _refuse_too_late(self, name: str, left_s: float) -> None:
         if left_s >= MARGIN_S:

@@ -1,4 +1,4 @@
-"""A setting as an operator's own commands: mlxconfig, the kernel's debugfs files, SONiC."""
+"""A setting as an operator's own commands: mlxconfig, debugfs files, SONiC, Arista EOS."""
 
 from __future__ import annotations
 
@@ -111,26 +111,13 @@ def _buffer_profile(alpha: float) -> list[str]:
 
 def _wred(setting: Setting, chosen: Container[str]) -> list[str]:
     """Return the commands for the marking curve."""
-    low, high = (round(setting.table[name].to_si(setting[name])) for name in ("kmin", "kmax"))
-    pmax = setting["pmax"]
-    percent = round(pmax * 100)
-    if pmax > 0:
-        percent = max(percent, 1)
-    held = {
-        "kmin": ("min_threshold", low, _WRED_BYTES),
-        "kmax": ("max_threshold", high, _WRED_BYTES),
-        "pmax": ("drop_probability", percent, _PERCENT),
-    }
-    outside, comments = _too_large(held, "sonic")
-    if outside:  # the three make one profile
-        raise ConfigError(f"SONiC cannot hold this setting: {' '.join(comments)}")
+    low, high, percent = _curve(setting, "sonic", _PERCENT)
     lines = [
         "# Switch part: run on every SONiC switch. PROFILE must be the one that the RoCE queues",
         "# use (the field wred_profile of QUEUE|<port>|3).",
         "KEY='WRED_PROFILE|'${PROFILE:-AZURE_LOSSLESS}",
     ]
-    if percent != pmax * 100:
-        lines.append(f"# Pmax {pmax:g} is rounded: SONiC takes whole percents.")
+    lines += _rounded(setting["pmax"], percent, "SONiC")
     whole = all(name in chosen for name in ECN_KNOBS)
     lines.append(f'sonic-db-cli CONFIG_DB hset "$KEY"{" ecn ecn_all" if whole else ""} \\')
     for colour in ("green", "yellow", "red"):
@@ -146,6 +133,52 @@ def _wred(setting: Setting, chosen: Container[str]) -> list[str]:
     return lines
 
 
+def _eos(setting: Setting, chosen: Container[str]) -> list[str]:
+    """Return configuration lines of Arista EOS, as Arista's AVD writes them; weight 0: no average.
+
+    A queue's line has all three values, so it is written whole.
+    """
+    low, high, percent = _curve(setting, "eos", (1, 100))
+    return [
+        "# Switch part: run in the bash of every EOS switch. INTERFACE is a range of its ports,",
+        "# QUEUE the unicast queue of the RoCE traffic.",
+        *_rounded(setting["pmax"], percent, "EOS"),
+        "FastCli -p 15 <<END",
+        "configure session dcqcn-gym",
+        "interface ${INTERFACE:?set INTERFACE, for example Ethernet1/1-32/1}",
+        "uc-tx-queue ${QUEUE:-3}",
+        f"random-detect ecn minimum-threshold {low} bytes maximum-threshold {high} bytes "
+        f"max-mark-probability {percent} weight 0",
+        "commit",
+        "END",
+        "# The NIC part belongs to the hosts: the forms mlxconfig and debugfs.",
+    ]
+
+
+def _curve(setting: Setting, form: str, percents: tuple[int, int]) -> tuple[int, int, int]:
+    """Return thresholds in bytes and a whole percent; ConfigError for what a switch cannot hold."""
+    low, high = (round(setting.table[name].to_si(setting[name])) for name in ("kmin", "kmax"))
+    percent = round(setting["pmax"] * 100)
+    if setting["pmax"] > 0:
+        percent = max(percent, 1)
+    held = {
+        "kmin": ("min_threshold", low, _WRED_BYTES),
+        "kmax": ("max_threshold", high, _WRED_BYTES),
+        "pmax": ("drop_probability", percent, percents),
+    }
+    outside, comments = _too_large(held, form)
+    if outside:  # the three make one profile
+        vendor = {"sonic": "SONiC", "eos": "EOS"}[form]
+        raise ConfigError(f"{vendor} cannot hold this setting: {' '.join(comments)}")
+    return low, high, percent
+
+
+def _rounded(pmax: float, percent: int, vendor: str) -> list[str]:
+    """Return a comment if a probability is no whole percent."""
+    said = f"# Pmax {pmax:g} is rounded: {vendor} takes whole percents."
+    return [said] if percent != pmax * 100 else []
+
+
 _NIC_GROUPS = ("cluster", "hosts", "nic")
 _SWITCH_GROUPS = ("cluster", "switches", "tor", "spine", "core", "switch", "port")
 
@@ -153,7 +186,9 @@ FORMS: Mapping[str, Callable[[Setting, Container[str]], list[str]]] = {
     "mlxconfig": _mlxconfig,
     "debugfs": _debugfs,
     "sonic": _sonic,
+    "eos": _eos,
 }
+_OF_SWITCHES = ("sonic", "eos")
 
 
 WORDS = (*FORMS, "all")
@@ -177,7 +212,7 @@ def emit(
         raise UnknownNameError("form", form, WORDS)
     if form == "all":
         return "\n".join(f"## {one}\n{_or_why(setting, one, before, said)}" for one in FORMS)
-    concerned = _SWITCH_GROUPS if form == "sonic" else _NIC_GROUPS
+    concerned = _SWITCH_GROUPS if form in _OF_SWITCHES else _NIC_GROUPS
     sections = {
         group: _section(values, form, before)
         for group, values in by_group(setting)
@@ -197,11 +232,11 @@ def _or_why(setting: DeviceSetting, form: str, before: Setting | None, said: str
 
 def _section(setting: Setting, form: str, before: Setting | None) -> list[str]:
     """Return the commands of one form for one group."""
-    own = setting.table.ecn if form == "sonic" else setting.table.nic
+    own = setting.table.ecn if form in _OF_SWITCHES else setting.table.nic
     was = {} if before is None else before
     chosen = frozenset(name for name in own if was.get(name) != setting[name])
     if own and not chosen:
-        return [f"# {'Switches' if form == 'sonic' else 'NICs'}: nothing to change.", ":"]
+        return [f"# {'Switches' if form in _OF_SWITCHES else 'NICs'}: nothing to change.", ":"]
     return FORMS[form](setting, chosen)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +10,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel, load_toml
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.hw.freeze import window_of
 from dcqcn_gym.hw.tls import Address, Dscp, Tls
 
@@ -29,6 +30,18 @@ class SwitchMember(Member):
     )
 
 
+class Probe(StrictModel):
+    """Two hosts whose agents may run ``ib_write_lat``: a transfer between them has to complete."""
+
+    client: str = Field(description="the NIC whose host asks")
+    server: str = Field(description="the NIC whose host waits")
+    address: str = Field(
+        default="", description="of the one that waits, unless it is that of its agent"
+    )
+    options: dict[str, str] = Field(default={}, description='of perftest, as device = "mlx5_0"')
+    slower: float = Field(default=2.0, gt=1, description="times longer than before at most")
+
+
 class Gate(StrictModel):
     """How long a wave is watched, and how much worse than before it no device may become."""
 
@@ -40,6 +53,7 @@ class Gate(StrictModel):
     )
     drops: int = Field(default=0, ge=0, description="more packets that a switch dropped")
     errors: int = Field(default=10, ge=0, description="more errors that a NIC counted")
+    probe: Probe | None = Field(default=None, description="a transfer that has to complete")
 
 
 class Fleet(StrictModel):
@@ -79,6 +93,9 @@ class Fleet(StrictModel):
         default=(), description="code points that switches put into a lossless queue"
     )
     gate: Gate = Field(default=Gate(), description="what ends a change that goes in waves")
+    change_utc: tuple[str, ...] = Field(
+        default=(), description="windows of maintenance: changes in these alone; none: at any time"
+    )
     freeze_utc: tuple[str, ...] = Field(
         default=(), description="windows without changes, as 'Mon-Fri 08:00-18:00'"
     )
@@ -99,7 +116,7 @@ class Fleet(StrictModel):
             ("name", [m.name for m in members]),
             ("address", [m.address for m in members]),
         ):
-            twice = sorted({v for v in values if values.count(v) > 1})
+            twice = sorted(value for value, n in Counter(values).items() if n > 1)
             if twice:
                 raise ConfigError(
                     f"{what} {twice[0]!r} stands for two devices; expected every one once"
@@ -108,7 +125,11 @@ class Fleet(StrictModel):
             raise ConfigError(
                 "fsd_file and fsd_from_pairs: flow sizes come from one of them; give one"
             )
-        for text in self.freeze_utc:
+        probe, nics = self.gate.probe, [m.name for m in self.nics]
+        for name in (probe.client, probe.server) if probe else ():
+            if name not in nics:
+                raise UnknownNameError("NIC of [gate.probe]", name, nics)
+        for text in (*self.freeze_utc, *self.change_utc):
             window_of(text)
         if self.dscp in self.lossless_dscp:
             raise ConfigError(

@@ -8,8 +8,8 @@ from typing import Protocol
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, in_one_line, quote
 
-PROGRAMS = ("ethtool", "mlxconfig", "mstconfig", "rdma")
-FOLDERS = "/usr/sbin:/usr/bin:/sbin:/bin"
+PROGRAMS = ("cma_roce_tos", "config", "ethtool", "mlxconfig", "mstconfig", "rdma")
+FOLDERS = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MOST_BYTES = 2**20
 
 

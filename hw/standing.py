@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from dcqcn_gym.core.errors import DcqcnGymError, StateError, in_one_line
 
 
 def run_of(name: str) -> str:
@@ -21,8 +23,25 @@ def follows(name: str, before: str = "") -> bool:
 
 
 State = Literal["idle", "staged", "applied", "broken", "stopped", "drifted"]
+STATES: tuple[State, ...] = get_args(State)
 Stopper = Literal["operator", "file"]
 """Who has stopped a device; each takes back only a stop of its own."""
+
+
+@dataclass
+class Stops:
+    """Who has stopped a device: while anybody has, nothing may change."""
+
+    by: set[Stopper] = field(default_factory=set)
+
+    def refuse(self) -> None:
+        """Raise StateError while there is anybody; it says what would end that."""
+        if "file" in self.by:
+            raise StateError(
+                "this device was stopped by hand: its stop file exists; delete the file first"
+            )
+        if self.by:
+            raise StateError("this device was stopped by hand; allow changes again first")
 
 
 @dataclass(frozen=True)
@@ -31,6 +50,18 @@ class Who:
 
     name: str
     why: str = ""
+    certificate: str = ""
+    """The name in the certificate of the call, which nobody else can give; empty: the agent."""
+
+    def record(self) -> dict[str, str]:
+        """Return it as fields of a journal's event."""
+        own = {"certificate": self.certificate} if self.certificate else {}
+        return {"who": self.name, "why": self.why, **own}
+
+
+def said(error: Exception) -> str:
+    """Return an error as a sentence; a plug-in's own with its type."""
+    return str(error) if isinstance(error, DcqcnGymError) else in_one_line(error)
 
 
 @dataclass(frozen=True)
@@ -55,9 +86,22 @@ class Open:
     name: str
     after: dict[str, str]
     who: Who
+    since: float
+    """When it was staged, by the guard's clock."""
     restores: str = ""
     """The transaction whose setting this is again, on the way back from a tuning run."""
+    again: bool = False
+    """True if the journal holds what that one confirmed."""
     deadline: float | None = None
     """None until it is applied."""
     next: tuple[str, dict[str, str]] | None = None
     """The step that follows in a run: its name and what it changes."""
+
+    def refuse_the_same(self, who: Who) -> None:
+        """Raise StateError if who confirms also staged this, unless it was confirmed before."""
+        if who.certificate == self.who.certificate and not self.again:
+            raise StateError(
+                f"{self.name} was staged by {who.certificate!r}, and this device wants a second "
+                "person (second_person of its agent's file): leave the change on trial (--hold), "
+                "and let another controller's certificate confirm it"
+            )

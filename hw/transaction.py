@@ -15,21 +15,33 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError, in_one_line
+from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
+from dcqcn_gym.hw.cadence import Cadence
+from dcqcn_gym.hw.drift import Drift
 from dcqcn_gym.hw.drivers.base import Driver, Line, Targets, Values
 from dcqcn_gym.hw.journal import Journal, Record, confirmed_before
-from dcqcn_gym.hw.standing import GuardStatus, Open, State, Stopper, Who, follows, run_of
+from dcqcn_gym.hw.standing import (
+    GuardStatus,
+    Open,
+    State,
+    Stopper,
+    Stops,
+    Who,
+    follows,
+    run_of,
+    said,
+)
 
 MOST_TRIAL_S = 3600.0
 
 Clock = Callable[[], float]
 """Seconds that never jump; ``time.monotonic`` but for tests."""
 
-DRIFT_S = 10.0
-"""How often a device that nobody changes is held against its confirmed setting."""
+STAGED_S = MOST_TRIAL_S
+"""How long a staged change is kept in mind that nobody applies; waves may be watched so long."""
 
 
 class Guard:
@@ -42,18 +54,22 @@ class Guard:
         clock: Clock = time.monotonic,
         room: Callable[[], AbstractContextManager[None]] = nullcontext,
         check: Callable[[Targets], None] = lambda targets: None,
+        second: bool = False,
     ) -> None:
-        """``room`` makes some for files of a way back; ``check`` raises for what may not be set."""
-        self._room, self._check = room, check
+        """``room`` makes some for files of a way back; ``check`` raises for what may not be set.
+
+        ``second``: a change is confirmed by another certificate than the one that staged it.
+        """
+        self._room, self._check, self._second = room, check, second
         self._driver = driver
         self._journal = journal
         self._clock = clock
         self._lock = threading.RLock()
+        self.cadence = Cadence(driver, journal, self._lock)
         self._open: Open | None = None
         self._problem = ""
-        self._drift = ""
-        self._looked = self._clock()
-        self._stoppers: set[Stopper] = set()
+        self._drift = Drift(driver, self._clock())
+        self._stops = Stops()
         self._confirmed: Record = {}
 
     def start(self) -> None:
@@ -74,10 +90,11 @@ class Guard:
                 return
             self._confirmed = found
             if self._journal.stopped_by_operator():
-                self._stoppers.add("operator")  # whether the file still exists, its reader tells
+                self._stops.by.add("operator")  # whether the file still exists, its reader tells
             if self._journal.bad_lines:
                 why = f"{self._journal.bad_lines} lines of the journal are damaged or missing"
                 self._note_or_go_on("damaged", "", Who("agent", why))
+            self.cadence.release()
             if not self._holds(found["values"]):
                 self._take_back("", Who("agent", "not at the confirmed setting when it started"))
 
@@ -89,11 +106,6 @@ class Guard:
             return False
 
     @property
-    def kind(self) -> str:
-        """``"nic"`` or ``"switch"``."""
-        return self._driver.kind
-
-    @property
     def status(self) -> GuardStatus:
         """The state of now."""
         with self._lock:
@@ -102,16 +114,18 @@ class Guard:
             state: State = "idle"
             if self._problem:
                 state = "broken"
-            elif self._stoppers:
+            elif self._stops.by:
                 state = "stopped"
-            elif self._drift:
+            elif self._drift.found:
                 state = "drifted"
             elif opened is not None:
                 state = "staged" if trial is None else "applied"
             left = max(trial - self._clock(), 0.0) if trial is not None else 0.0
             name = opened.name if opened is not None else ""
             confirmed = self._confirmed.get("restores") or self._confirmed.get("name")
-            return GuardStatus(state, name, left, str(confirmed), self._problem or self._drift)
+            return GuardStatus(
+                state, name, left, str(confirmed), self._problem or self._drift.found
+            )
 
     @property
     def history(self) -> list[Record]:
@@ -157,12 +171,14 @@ class Guard:
                 raise StateError(f"transaction {name} is over here; begin a new one")
             before = self._driver.read()
             self._refuse_a_hands_work(before, name)
-            after = self._journal.confirmed_as(restores, before) if restores else None
-            if after is None:
-                after = self._legal(targets)
+            again = self._journal.confirmed_as(restores, before) if restores else None
+            after = self._legal(targets) if again is None else again
             lines = self._driver.diff(before, after)
             # what changes nothing is not kept in mind, but for a run: later steps may
-            self._open = Open(name, after, who, restores) if lines or follows(name) else None
+            keep = lines or follows(name)
+            self._open = (
+                Open(name, after, who, self._clock(), restores, again is not None) if keep else None
+            )
             return lines
 
     def _legal(self, targets: Targets) -> dict[str, str]:
@@ -212,7 +228,7 @@ class Guard:
             self._driver.apply(values)
             wrong = self._driver.read_back(values)
         except Exception as error:  # a plug-in's too
-            self._take_back(name, Who("agent", f"a write failed: {_said(error)}"))
+            self._take_back(name, Who("agent", f"a write failed: {said(error)}"))
             raise
         if wrong:
             self._take_back(name, Who("agent", f"read back {wrong}"))
@@ -240,6 +256,8 @@ class Guard:
             opened = self._opened(name, "apply")
             if opened.deadline is None:
                 raise StateError(f"transaction {name} was not applied; apply it first")
+            if self._second:
+                opened.refuse_the_same(who)
             if self._clock() >= opened.deadline:
                 self._take_back(name, Who("agent", "its time ran out"))
                 raise StateError(f"the trial of {name} is over; the change was taken back")
@@ -250,7 +268,7 @@ class Guard:
                 values = {**self._confirmed["values"], **opened.after}
                 self._confirm(name, values, who, opened.restores)
             except Exception as error:  # a plug-in's too
-                self._take_back(name, Who("agent", _said(error)))
+                self._take_back(name, Who("agent", said(error)))
                 raise
             self._open = None
 
@@ -294,10 +312,10 @@ class Guard:
         """
         with self._lock:
             if on:
-                self._stoppers.add(by)
+                self._stops.by.add(by)
                 self._take_back(self._open.name if self._open else "", who)
             else:
-                self._stoppers.discard(by)
+                self._stops.by.discard(by)
             self._note_or_go_on("stopped", "", who, on=on, by=by)
 
     def tick(self) -> None:
@@ -312,30 +330,16 @@ class Guard:
             elif opened and opened.deadline is not None and self._clock() >= opened.deadline:
                 self._take_back(opened.name, Who("agent", "its time ran out"))
             elif opened is None or opened.deadline is None:
-                self._look_for_drift()
-
-    def _look_for_drift(self) -> None:
-        if self._clock() - self._looked < DRIFT_S and not self._drift:
-            return
-        self._looked, before = self._clock(), self._drift
-        try:
-            wrong = self._driver.read_back(self._confirmed["values"])
-            self._drift = f"somebody else changed it: it holds {wrong}" if wrong else ""
-        except Exception as error:  # a plug-in's too
-            self._drift = f"it cannot be read: {_said(error)}"
-        if bool(self._drift) != bool(before):
-            event = "drifted" if self._drift else "as confirmed again"
-            self._note_or_go_on(event, "", Who("agent", self._drift[:400]))
+                if opened and self._clock() > opened.since + STAGED_S:
+                    self._open = None  # whoever staged it does not come back
+                event = self._drift.look(self._confirmed["values"], self._clock())
+                if event:
+                    self._note_or_go_on(event, "", Who("agent", self._drift.found[:400]))
 
     def refuse_if_stopped(self) -> None:
         """Raise StateError while the device is stopped; it says what would end that."""
         with self._lock:
-            if "file" in self._stoppers:
-                raise StateError(
-                    "this device was stopped by hand: its stop file exists; delete the file first"
-                )
-            if self._stoppers:
-                raise StateError("this device was stopped by hand; allow changes again first")
+            self._stops.refuse()
 
     def _ready(self) -> None:
         self.refuse_if_stopped()
@@ -350,6 +354,10 @@ class Guard:
     def _confirm(self, name: str, values: dict[str, str], who: Who, restores: str = "") -> None:
         more = {"restores": restores} if restores else {}
         self._confirmed = self._note("confirmed", name, who, values=values, **more)
+        try:
+            self._driver.keep()
+        except Exception as error:  # a plug-in's too; after a reboot the agent restores it
+            self._note_or_go_on("not saved", name, Who("agent", said(error)[:400]))
 
     def _take_back(self, name: str, who: Who) -> None:
         """Put the device at the confirmed setting; the device comes first, the journal after.
@@ -364,25 +372,23 @@ class Guard:
     def _put_back(self, name: str, who: Who) -> None:
         again = self._problem
         if run_of(name):
-            with suppress(Exception):  # of figures alone: what is in force comes first
-                self._driver.release()
+            self.cadence.release()
         try:
             self._driver.revert(self._confirmed["values"])
             wrong = self._driver.read_back(self._confirmed["values"])
             self._problem = f"holds {wrong}" if wrong else ""
         except Exception as error:  # a plug-in's too
-            self._problem = _said(error)
+            self._problem = said(error)
         if not self._problem:
-            self._open, self._drift = None, ""
+            self._open, self._drift.found = None, ""
         elif again:
             return  # said already
         event = "broken" if self._problem else "reverted"
         self._note_or_go_on(event, name, who, problem=self._problem)
 
     def _note(self, event: str, name: str, who: Who, **more: Any) -> Record:
-        record = {"event": event, "name": name, "who": who.name, "why": who.why, **more}
-        record["unix_s"] = time.time()  # for people; nothing depends on it
-        return self._journal.append(record)
+        record = {"event": event, "name": name, **who.record(), **more}
+        return self._journal.append({**record, "unix_s": time.time()})  # for people alone
 
     def _note_or_go_on(self, event: str, name: str, who: Who, **more: Any) -> None:
         """Write an event that must not depend on the disk: the device is safe, which counts."""
@@ -390,8 +396,3 @@ class Guard:
             self._note(event, name, who, **more)
         except DeviceError:
             return
-
-
-def _said(error: Exception) -> str:
-    """Return an error as a sentence; a plug-in's own with its type."""
-    return str(error) if isinstance(error, DcqcnGymError) else in_one_line(error)

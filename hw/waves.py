@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.hw.completion import Completion
 from dcqcn_gym.hw.drivers.mlx5_counters import ERRORS
 from dcqcn_gym.hw.fleet import Gate
 from dcqcn_gym.hw.gather import Gathered
@@ -13,7 +14,8 @@ from dcqcn_gym.hw.gather import Gathered
 
 def waves_of(devices: Sequence[str], nics: Sequence[str], waves: int) -> list[list[str]]:
     """Return the devices in so many parts, NICs and switches alike; none is empty."""
-    kinds = [[d for d in devices if d in nics], [d for d in devices if d not in nics]]
+    hosts = set(nics)
+    kinds = [[d for d in devices if d in hosts], [d for d in devices if d not in hosts]]
     found = []
     for i in range(waves):
         parts = (own[len(own) * i // waves : len(own) * (i + 1) // waves] for own in kinds)
@@ -29,14 +31,21 @@ class Watch:
     """What every device counts while a wave is watched, against what it counted before."""
 
     def __init__(
-        self, gate: Gate, gather: Callable[[], Gathered], sleep: Callable[[float], None]
+        self,
+        gate: Gate,
+        gather: Callable[[], Gathered],
+        sleep: Callable[[float], None],
+        completion: Completion | None = None,
     ) -> None:
         """Watch the fleet once, for what is usual; raise DeviceError if a device does not tell."""
         self._gate, self._gather, self._sleep = gate, gather, sleep
+        self._completion = completion
         self._usual = self._figures()
 
     def judge(self, wave: str) -> None:
         """Watch the fleet again; raise DeviceError if a device of it does worse than before."""
+        if self._completion is not None:
+            self._completion.judge(wave)
         words = ("was paused for {:.3g} more of the time", "dropped {:g} packets more",
                  "counted {:g} errors more")  # fmt: skip
         limits = (self._gate.paused, self._gate.drops, self._gate.errors)

@@ -216,6 +216,10 @@ class WaysBack(Connections):
         self._audit.write(record)
         return began
 
+    def begun_run(self) -> str:
+        """Return the run that :meth:`begin_run` began last and that no step is of yet; or empty."""
+        return self._audit.begun_run()
+
     def put_back(self, began: Began, why: str) -> Left:
         """Give devices their setting before a run, all at once; return those that did not take it.
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <type_traits>
 
+#include "sim/report_fields.hpp"
+
 namespace ns3 {
 
 /// An object that is open from construction to End().
@@ -31,6 +33,24 @@ class JsonLine {
       m_out << before;
       Write(get(row));
       before = ",";
+    }
+    m_out << (before[0] == '[' ? "[]" : "]");
+  }
+
+  /// An array of rows, each an array of what the fields say of it.
+  template <typename Table, typename Fields>
+  void Rows(const char* name, const Table& rows, const Fields& fields) {
+    Name(name);
+    const char* before = "[";
+    for (const auto& row : rows) {
+      m_out << before;
+      before = "[";
+      ::dcqcn::for_each_field(fields, [&](const auto& field) {
+        m_out << before;
+        Write(field.get(row));
+        before = ",";
+      });
+      m_out << ']';
     }
     m_out << (before[0] == '[' ? "[]" : "]");
   }

@@ -49,12 +49,14 @@ Ns3Engine::~Ns3Engine() {
 void Ns3Engine::Build() {
   const ::dcqcn::Topology& t = m_world.topology;
   const ::dcqcn::TransportLayer& transport = m_world.transport;
-  const bool collect = transport.lossy() || transport.cnp_delay() > 0 || transport.ticks();
+  const bool collect = transport.lossy() || transport.cnp_delay() > 0 || transport.ticks() ||
+                       m_world.source.jobs().any();
   std::vector<Ptr<DcqcnNode>> nodes;
   for (int n = 0; n < t.nodes(); ++n) {
     if (n < t.hosts()) {
       m_hosts.push_back(CreateObject<RdmaHost>());
       m_hosts.back()->SetFinishedCallback([this] { ArmFlows(); });
+      m_hosts.back()->SetWokenCallback([this] { ArmJobs(); });
       nodes.push_back(m_hosts.back());
     } else {
       m_switches.push_back(CreateObject<PfcSwitch>());
@@ -77,6 +79,7 @@ void Ns3Engine::Build() {
   JoinPorts();
   SetBuffers();
   for (const Ptr<RdmaHost>& host : m_hosts) host->ArmTick();
+  ArmJobs();
 }
 
 void Ns3Engine::JoinPorts() {
@@ -127,6 +130,12 @@ void Ns3Engine::ArmFlows() {
   m_flowDue = next;
   const int64_t now = Simulator::Now().GetTimeStep();
   Simulator::Schedule(TimeStep(static_cast<uint64_t>(next - now)), &Ns3Engine::OnFlows, this);
+}
+
+void Ns3Engine::ArmJobs() {
+  std::vector<int>& woken = m_world.source.jobs().woken();
+  for (const int host : woken) m_hosts[static_cast<std::size_t>(host)]->ArmJobs();
+  woken.clear();
 }
 
 void Ns3Engine::OnFlows() {

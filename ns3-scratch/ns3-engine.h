@@ -46,6 +46,7 @@ class Ns3Engine : public ::dcqcn::Engine {
   double KnobOf(std::size_t host, const ::dcqcn::KnobRow& knob,
                 const std::map<std::string, double>& more) const;
   void ArmFlows();
+  void ArmJobs();
   void OnFlows();
 
   ::dcqcn::World m_world;

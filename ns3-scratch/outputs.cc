@@ -162,6 +162,9 @@ void Outputs::Add(const ::dcqcn::IntervalData& data) {
   AddColumns(line, ::dcqcn::kRttFields, data.log.rtts);
   AddCounters(line, data);
   if (data.unlimited_flows > 0) line.Add("unlimited_flows", data.unlimited_flows);
+  if (!data.log.job_spans.empty()) {
+    line.Rows("job_spans", data.log.job_spans, ::dcqcn::kJobSpanFields);
+  }
   AddSizes(line, data.fsd);
   line.Open("finished");
   AddColumns(line, ::dcqcn::kFinishedFields, data.log.finished);

@@ -89,9 +89,31 @@ void RdmaHost::StartFlow(const ::dcqcn::FlowStart& flow, int64_t now) {
 
 void RdmaHost::HandleFlows(int64_t now) {
   for (std::size_t i = 0; i < m_chained.size(); ++i) StartFlow(m_chained[i], now);
+  const int host = static_cast<int>(GetId());
+  ::dcqcn::Jobs& jobs = World().source.jobs();
+  while (jobs.due(host) == now) {
+    m_fromJobs.clear();
+    jobs.happen(host, m_fromJobs);
+    for (const ::dcqcn::FlowStart& flow : m_fromJobs) StartFlow(flow, now);
+  }
   for (std::size_t i = 0; i < m_flows.size(); ++i) StartFlow(m_flows[i], now);
   m_chained.clear();
   m_flows.clear();
+  if (!jobs.any()) return;
+  m_onWoken();
+  ArmJobs();
+}
+
+void RdmaHost::ArmJobs() {
+  const int64_t next = World().source.jobs().due(static_cast<int>(GetId()));
+  if (next >= m_jobDue) return;
+  m_jobDue = next;
+  Simulator::Schedule(TimeStep(next - Simulator::Now().GetTimeStep()), &RdmaHost::OnJob, this);
+}
+
+void RdmaHost::OnJob() {
+  if (m_jobDue == Simulator::Now().GetTimeStep()) m_jobDue = kNever;
+  Collect();
 }
 
 // ---- receiving ----

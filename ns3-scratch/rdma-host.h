@@ -24,6 +24,10 @@ class RdmaHost : public DcqcnNode {
   void OnFlow(const ::dcqcn::FlowStart& flow);
   /// Called after flows of this host have completed: closed loops may go on.
   void SetFinishedCallback(std::function<void()> callback) { m_onFinished = std::move(callback); }
+  /// Called when jobs have made something due at hosts.
+  void SetWokenCallback(std::function<void()> callback) { m_onWoken = std::move(callback); }
+  /// The first event of a job at this host, as it stands.
+  void ArmJobs();
   /// Looks again at what may be sent (a setting has changed).
   void SettingsChanged(int64_t now) { m_ports[0]->Wake(now); }
   /// The attributes, in the order of the knob table.
@@ -49,10 +53,11 @@ class RdmaHost : public DcqcnNode {
   void OnRto(uint32_t ref);
   void HandleRto(uint32_t ref, int64_t now);
   void OnTick();
+  void OnJob();
   void OnDelayedCnp();
   void ReportFinished(std::size_t before);
 
-  std::function<void()> m_onFinished;
+  std::function<void()> m_onFinished, m_onWoken;
   KnobValues m_knobs{};
   std::vector<uint32_t> m_slots;  // QP slot or kNone: the places of the round robin
   uint32_t m_lastServed = 0;
@@ -60,7 +65,8 @@ class RdmaHost : public DcqcnNode {
   std::vector<uint32_t> m_expired;
   uint32_t m_cnpsDue = 0;
   int64_t m_tickDue = ::dcqcn::kNever;  // of the pending event
-  std::vector<::dcqcn::FlowStart> m_chained, m_flows;
+  int64_t m_jobDue = ::dcqcn::kNever;   // likewise
+  std::vector<::dcqcn::FlowStart> m_chained, m_flows, m_fromJobs;
 
   TracedCallback<uint32_t, uint32_t, uint64_t> m_flowStart;
   TracedCallback<uint32_t, uint32_t, uint64_t, Time> m_flowEnd;

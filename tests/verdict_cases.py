@@ -51,6 +51,8 @@ class Case:
     word: str
     deploy: str
     title: str
+    said: str
+    """How the recommendation begins."""
     found: Shape = field(default_factory=Shape)
     default: Shape = field(default_factory=Shape)
     expert: Shape | None = None
@@ -62,28 +64,31 @@ DEAD = Shape(nothing_finishes=True)
 
 CASES: Mapping[str, Case] = {
     "clear-gain": Case(
-        "better", "yes", "Better: slowdowns are ",
+        "better", "yes", "Better: slowdowns are ", "Deploy the setting that was found: slowdowns",
         Shape(slow=(0.7, 0.6, 0.6), goodput=1.02, rtt=0.8, pause=0.5),
     ),
     "starved-elephants": Case(
-        "starves", "no", "Better for mice, worse for elephants",
+        "starves", "no", "Better for mice, worse for elephants", "Keep NVIDIA's default: none",
         Shape(slow=(0.6, 1.0, 3.0), rtt=0.6, pause=0.2, starved=0.1),
     ),
     "expert-better": Case(
-        "worse", "no", "Worse: ", Shape(slow=(1.5, 1.6, 1.6)),
+        "worse", "no", "Worse: ", "Deploy the experts' setting: slowdowns are ",
+        Shape(slow=(1.5, 1.6, 1.6)),
         expert=Shape(slow=(0.7, 0.6, 0.6)),
     ),
     "nothing-gained": Case(
-        "nothing gained", "no", "No measurable gain", Shape(wobble=0.03),
+        "nothing gained", "no", "No measurable gain", "Keep NVIDIA's default", Shape(wobble=0.03),
     ),
     "one-trace": Case(
-        "one trace", "unknown", "Better: slowdowns are ",
+        "one trace", "unknown", "Better: slowdowns are ", "Search more: the traffic is the same",
         Shape(slow=(0.7, 0.6, 0.6), rtt=0.8), workload="flows",
     ),
     "nothing-finished": Case(
-        "no evidence", "unknown", "No flow finished in these runs", DEAD, DEAD,
+        "no evidence", "unknown", "No flow finished in these runs", "Search more: no flow",
+        DEAD, DEAD,
     ),
     "aborted": Case("not judged", "unknown", "Not judged: the run ends early, after 4 of 10",
+                    "Search more: the run has not reached its end",
                     aborted=True),
 }  # fmt: skip
 

@@ -19,16 +19,29 @@ from dcqcn_gym.core.knobs import Setting
 
 Range = tuple[float, float]
 
+USUAL_RTT_US = 40.0
+"""Base round trip at which thresholds are those of the terms: a path of eight links of 5 us."""
+
+USUAL_FAN_IN = 16
+"""Hosts that can meet at a port up to which floor and step are those of the terms."""
+
+MOST_FILLED = 0.9
+"""Of a port, by all hosts that can meet there at their floor: the rest drains their queue."""
+
 
 class RuleTerms(StrictModel):
     """The numbers of the rule."""
 
-    floor_share: float = Field(gt=0, le=1, description="of the line rate, shared by all who meet")
-    floor_cap: float = Field(gt=0, le=1, description="most of the line rate that is a floor")
+    floor_share: float = Field(gt=0, le=1, description="of the line rate: rp_min_rate")
+    step_mbps: float = Field(gt=0, description="rp_ai_rate, at any line rate")
+    fan_in_power: float = Field(ge=1, description="of the usual fan-in over this: floor and step")
     time_reset_us: float = Field(gt=0, description="rp_time_reset")
     g: float = Field(ge=0, le=1023, description="rp_dce_tcp_g")
-    ecn: float = Field(gt=0, description="kmin and kmax over the default's")
+    kmin: float = Field(gt=0, description="kmin over the default's")
+    kmax: float = Field(gt=0, description="kmax over the default's")
     pmax: float = Field(gt=0, le=1, description="pmax")
+    rtt_power: float = Field(ge=0, description="of the round trip over the usual: kmin and kmax")
+    buffer_share: float = Field(gt=0, description="of the shared buffer: kmax at most")
 
 
 class Territory(StrictModel):
@@ -76,7 +89,10 @@ def advise(facts: FabricFacts | None, default: Setting, file: RuleFile | None = 
     untried = _untried(facts, given.territory)
     if facts.scheme not in given.territory.schemes or facts.reaction_point != "nic":
         return Advice(default, {}, untried)
-    changes = _changes(facts, default, given.terms, careful=bool(untried))
+    changes = _floor(facts, given.terms, careful=bool(untried))
+    if not untried:
+        changes |= _recovery(facts, default, given.terms) | _marking(facts, default, given.terms)
+    changes = {name: (v, why) for name, (v, why) in changes.items() if v != default[name]}
     reasons = {name: why for name, (_, why) in changes.items()}
     setting = default.replace({name: value for name, (value, _) in changes.items()})
     return Advice(setting, reasons, untried)
@@ -97,33 +113,61 @@ def _untried(facts: FabricFacts, territory: Territory) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _changes(
-    facts: FabricFacts, default: Setting, terms: RuleTerms, *, careful: bool
-) -> dict[str, tuple[float, str]]:
-    """Return the value (NVIDIA's units) and the reason of each knob that is turned."""
-    line = facts.line_rate_gbps * 1e3
-    share = terms.floor_share / (2 if careful else 1)
-    meeting = share * line / facts.meeting_hosts
-    floor = max(1, round(min(meeting, terms.floor_cap * line)))
-    found = {
-        "rp_min_rate": (
-            float(floor),
-            f"{facts.meeting_hosts} hosts at this floor fill "
-            f"{100 * floor * facts.meeting_hosts / line:.0f} % of a port of {line:g} Mb/s: none of "
-            "them can crawl at 1 Mb/s, and a queue of all of them still drains",
-        )
-    }
-    if careful:
-        return found
-    found["rp_time_reset"] = (
-        terms.time_reset_us,
-        "the time between two increases: how soon a cut flow has its rate back",
+Changes = dict[str, tuple[float, str]]
+"""The value (NVIDIA's units) and the reason of each knob that is turned."""
+
+
+def _fewer(facts: FabricFacts, terms: RuleTerms) -> float:
+    """Return by what factor floor and step are smaller where more hosts than usual can meet."""
+    return float(min(1.0, USUAL_FAN_IN / facts.meeting_hosts) ** terms.fan_in_power)
+
+
+def _floor(facts: FabricFacts, terms: RuleTerms, *, careful: bool) -> Changes:
+    """Return the lowest rate: what hosts that meet at a port may always send."""
+    line, meeting = facts.line_rate_gbps * 1e3, facts.meeting_hosts
+    share = terms.floor_share / (2 if careful else 1) * _fewer(facts, terms)
+    floor = max(1, int(line * min(share, MOST_FILLED / meeting)))
+    why = (
+        f"{meeting} hosts at this floor fill {100 * floor * meeting / line:.0f} % of a port of "
+        f"{line:g} Mb/s: none of them can crawl at 1 Mb/s, and a queue of all of them still drains"
     )
-    found["rp_dce_tcp_g"] = (terms.g, "how quickly alpha follows the CNPs")
-    for name in ("kmin", "kmax"):
-        found[name] = (
-            default[name] * terms.ecn,
-            f"{terms.ecn:g} times the default: packets are marked before queues are long",
-        )
-    found["pmax"] = (terms.pmax, "how sharply marking rises between kmin and kmax")
-    return {name: (value, why) for name, (value, why) in found.items() if value != default[name]}
+    return {"rp_min_rate": (float(floor), why)}
+
+
+def _recovery(facts: FabricFacts, default: Setting, terms: RuleTerms) -> Changes:
+    """Return how soon a flow that was cut has its rate back."""
+    line, meeting = facts.line_rate_gbps * 1e3, facts.meeting_hosts
+    step = max(default["rp_ai_rate"], float(round(terms.step_mbps * _fewer(facts, terms))))
+    period = float(round(terms.time_reset_us))
+    why = (
+        f"{meeting} hosts that rise at once add {100 * step * meeting / line:.0f} % of a port "
+        f"every {period:g} us"
+    )
+    return {
+        "rp_time_reset": (
+            period,
+            "the time between two increases: how soon a cut flow has its rate back",
+        ),
+        "rp_ai_rate": (step, why),
+        "rp_hai_rate": (max(default["rp_hai_rate"], step), "no smaller than rp_ai_rate"),
+        "rp_dce_tcp_g": (
+            float(round(terms.g)),
+            "how quickly alpha, and with it a cut, follows the CNPs",
+        ),
+    }
+
+
+def _marking(facts: FabricFacts, default: Setting, terms: RuleTerms) -> Changes:
+    """Return where switches mark: by line rate as the default, by round trip and buffer."""
+    trips = (facts.base_rtt_us / USUAL_RTT_US) ** terms.rtt_power
+    most = terms.buffer_share * facts.shared_bytes / 1e3
+    kmax = min(default["kmax"] * terms.kmax * trips, most)
+    kmin = min(default["kmin"] * terms.kmin * trips, kmax / 2)
+    of = (
+        f"for a round trip of {facts.base_rtt_us:g} us and {facts.shared_bytes / 1e6:.1f} MB shared"
+    )
+    return {
+        "kmin": (float(max(1, round(kmin))), f"marking begins while queues are short, {of}"),
+        "kmax": (float(max(2, round(kmax))), f"every packet is marked before ports pause, {of}"),
+        "pmax": (terms.pmax, "how sharply marking rises between kmin and kmax"),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -105,6 +106,83 @@ def cost(
         typer.echo(f"parallel efficiency: {efficiency(board, serial):.2f}")
 
 
+def freeze(
+    suite: Annotated[str, typer.Argument(help="A suite of protocol 2, by name or folder.")],
+    tuners: Annotated[str, typer.Option(help="Built-in entries, separated by commas.")],
+    salt_file: _SaltFile,
+    out: OutOption,
+    submission: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="An entry of others; repeatable.")
+    ] = None,
+    slow: Annotated[str, typer.Option(help="Entries that run less often, without a rank.")] = "",
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Default: the suite's.")] = None,
+) -> None:
+    """Freeze the entries of a season; draw its salt and write the SHA-256, to be published."""
+    from dcqcn_gym.benchmarks.leaderboard.season import SEASON_FILE, freeze
+
+    def words(text: str) -> list[str]:
+        return [word.strip() for word in text.split(",") if word.strip()]
+
+    found = freeze(suite, words(tuners), submission or [], out, salt_file, slow=words(slow),
+                   repetitions=repetitions)  # fmt: skip
+    typer.echo(f"salt, secret: {salt_file}", err=True)
+    typer.echo(f"to be published: {out / SEASON_FILE} (SHA-256 {found.salt_sha256})", err=True)
+
+
+def season(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A frozen season.")],
+    salt_file: _SaltFile,
+    jobs: JobsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Open a season: run every entry on the traffic of its salt, rank them, tell the salt.
+
+    The same command goes on after an interruption.
+    """
+    from dcqcn_gym.benchmarks.leaderboard.ranking import need_scipy
+    from dcqcn_gym.benchmarks.leaderboard.season import run_season
+    from dcqcn_gym.runs.claim import claim
+    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.table import print_tables
+
+    need_scipy()
+    with (
+        claim(folder, "season"),
+        interruptible("finished runs are stored: the same command goes on"),
+        open_progress(quiet=quiet) as progress,
+    ):
+        tables, remarks = run_season(folder, salt_file, jobs, progress=progress)
+    print_tables(tables)
+    for remark in remarks:
+        typer.echo(remark, err=True)
+
+
+def pick(
+    suite: Annotated[str, typer.Argument(help="The suite, whose name is its salt.")],
+    candidates: Annotated[int, typer.Option(min=1, help="Scenarios that are drawn.")],
+    count: Annotated[int, typer.Option(min=1, help="Scenarios that are kept.")],
+    jobs: JobsOption = None,
+) -> None:
+    """Keep, of many drawn scenarios, those on which settings differ; the code has the rule."""
+    from dcqcn_gym.benchmarks.leaderboard.picked import PICKED_FILE, write_picked
+    from dcqcn_gym.runs.pool import worker_pool
+
+    with worker_pool(jobs) as pool:
+        found = write_picked(suite, candidates, count, pool)
+    typer.echo(f"{found}\nwritten: {PICKED_FILE}")
+
+
+def operating(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A leaderboard's results.")],
+    draws: Annotated[int, typer.Option(min=10, help="Simulated leaderboards of each kind.")] = 400,
+) -> None:
+    """Print what ranks and tiers find, and how often they err, simulated from real runs."""
+    from dcqcn_gym.benchmarks.leaderboard.operating import operating_tables
+    from dcqcn_gym.runs.table import print_tables
+
+    print_tables(operating_tables(folder, draws))
+
+
 def withdraw(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a submission.")],
     date: Annotated[str, typer.Option(metavar="YYYY-MM-DD", help="Date of the verdict.")],
@@ -130,11 +208,22 @@ def commit(salt_file: _SaltFile, out: OutFileOption) -> None:
 
 
 def reveal(
-    commitment: Annotated[Path, typer.Argument(help="The published file.")],
+    commitment: Annotated[
+        str, typer.Argument(help="The published file, or the SHA-256 of the salt alone.")
+    ],
     salt_file: _SaltFile,
     out: OutOption,
 ) -> None:
-    """Check a salt against its commitment and write the suite of the final draw."""
-    from dcqcn_gym.benchmarks.leaderboard.final import reveal
+    """Check a salt against its commitment and write the suite of the final draw.
 
-    typer.echo(f"suite: {reveal(commitment, salt_file, out)}", err=True)
+    Of a SHA-256 alone: 24 scenarios of the second generation, none without differences.
+    """
+    from dcqcn_gym.benchmarks.leaderboard.final import reveal, reveal_by_digest
+
+    alone = re.fullmatch("[0-9a-f]{64}", commitment) is not None
+    made = (
+        reveal_by_digest(commitment, salt_file, out)
+        if alone
+        else reveal(Path(commitment), salt_file, out)
+    )
+    typer.echo(f"suite: {made}", err=True)

@@ -1,6 +1,6 @@
 """The bank: fabrics and traffic far wider than the suites', to fit rules on and to validate them.
 
-16 to 1,024 hosts, 10 to 400 Gb/s, fan-in to 255, oversubscription to 8, buffers from a quarter to
+12 to 1,024 hosts, 10 to 400 Gb/s, fan-in to 255, oversubscription to 8, buffers from a quarter to
 four times the usual, round trips of 5 to 100 us, incasts beside mice of every strength, mixed
 classes and closed loops. What is fitted sees :data:`TRAINING` kinds alone, what is validated
 :data:`VALIDATION` kinds; no fabric of either is one of a suite. All follows from the salt.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dcqcn_gym.benchmarks.leaderboard import generator
 from dcqcn_gym.benchmarks.leaderboard.draw import choose, number
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -90,6 +91,22 @@ def _dumbbell(case: _Case) -> _Net:
                  "bottleneck_delay_us": delay}, 2 * side, gbps)  # fmt: skip
 
 
+def _small(case: _Case) -> _Net:
+    gbps, delay = case.pick((10, 25, 25, 50, 100), "rate"), case.pick((1.5, 3.0, 6.0, 8.0), "delay")
+    kind = case.pick(("single-switch", "leaf-spine", "dumbbell"), "kind")
+    half = case.pick((6, 7, 8, 10), "half")
+    if kind == "single-switch":
+        table: Table = {"hosts": 2 * half, "gbps": gbps, "delay_us": 2 * delay}
+    elif kind == "leaf-spine":
+        table = {"tors": 2, "hosts_per_tor": half, "host_gbps": gbps, "uplink_gbps": gbps,
+                 "spines": case.pick((1, 2, 4), "spines"), "host_delay_us": delay,
+                 "uplink_delay_us": delay}  # fmt: skip
+    else:
+        table = {"left": half, "right": half, "host_gbps": gbps, "host_delay_us": delay,
+                 "bottleneck_gbps": 2 * gbps, "bottleneck_delay_us": delay}  # fmt: skip
+    return _Net({"kind": kind, **table}, 2 * half, gbps)
+
+
 def _per_ms(net: _Net, share: float) -> float:
     """Return packets a millisecond of so many host links."""
     return share * net.gbps * 1e6 / 8 / 1062
@@ -144,10 +161,20 @@ def _ring(case: _Case, net: _Net) -> list[Table]:
             _poisson(case, net, (0.05, 0.1))]  # fmt: skip
 
 
+def _drawn(case: _Case, net: _Net) -> list[Table]:
+    """Return traffic of the kinds that suites have, on a fabric that they have not."""
+    thirds = tuple(generator.THIRDS.values())
+    makers = thirds[(case.index // 2) % len(thirds)]
+    maker = makers[(case.index // (2 * len(thirds))) % len(makers)]
+    drawn = generator.Case(case.salt, case.index, SMALL_INTERVALS, net.hosts, net.gbps)
+    return maker(drawn)[1]
+
+
 Fabric = Callable[[_Case], _Net]
 Traffic = Callable[[_Case, _Net], list[Table]]
 TRAINING: tuple[tuple[Fabric, Traffic], ...] = (
-    (_star, _incast), (_racks, _steady), (_racks, _incast), (_star, _steady), (_racks, _exchange),
+    (_star, _incast), (_small, _drawn), (_racks, _steady), (_small, _drawn), (_racks, _incast),
+    (_small, _drawn), (_star, _steady), (_small, _drawn), (_racks, _exchange), (_small, _drawn),
 )  # fmt: skip
 VALIDATION: tuple[tuple[Fabric, Traffic], ...] = (
     (_fat_tree, _incast), (_dumbbell, _steady), (_racks, _two_incasts), (_fat_tree, _steady),
@@ -155,7 +182,7 @@ VALIDATION: tuple[tuple[Fabric, Traffic], ...] = (
 )  # fmt: skip
 """Kinds (fabric, traffic) in turn; the two parts have none in common."""
 
-INTERVALS = 20
+INTERVALS, SMALL_INTERVALS = 10, 24
 
 
 def bank(salt: str, count: int, part: Part = "training") -> list[Scenario]:
@@ -169,7 +196,7 @@ def _scenario(case: _Case, fabric: Fabric, traffic: Traffic) -> Scenario:
     name = f"{case.index:03d}{fabric.__name__}{traffic.__name__}".replace("_", "-")
     table: Table = {
         "name": name,
-        "intervals": INTERVALS,
+        "intervals": SMALL_INTERVALS if fabric is _small else INTERVALS,
         "warmup_us": 2_000,
         "topology": net.table,
         "monitor": {"kind": "none"},

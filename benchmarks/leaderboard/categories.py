@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, get_args
 
 from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.acc import AccTuner
 from dcqcn_gym.tuners.fixed import StaticTuner
@@ -17,10 +18,16 @@ from dcqcn_gym.tuners.keeping import AdviseTuner
 from dcqcn_gym.tuners.policy import PolicyTuner
 from dcqcn_gym.tuners.pretrained import PretrainedTuner
 
-Category: TypeAlias = Literal["static", "online", "pre-trained", "oracle"]
+Category: TypeAlias = Literal["static", "online", "pre-trained", "scheme", "oracle"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 """static: a setting that a person wrote down; online: learns only in the run; pre-trained: was
-trained or searched for before; oracle: knows what no tuner can know, and has no rank."""
+trained or searched for before; scheme: other hardware, ranked apart (protocol 2); oracle: knows
+what no tuner can know, and has no rank."""
+
+
+def category_of_entry(entry: Row, protocol: int) -> Category:
+    """Return the category of an entry: on another scheme it competes with schemes."""
+    return "scheme" if protocol > 1 and entry.changes else category_of(entry.tuner)
 
 
 def category_of(tuner: str) -> Category:

@@ -23,6 +23,11 @@ def seed(*words: str | int) -> int:
     return 1 + number("seed", *words) % (2**31 - 1)
 
 
+def wide_seed(*words: str | int) -> int:
+    """Return a seed in 0..2**63-1, too many to try."""
+    return number("wide-seed", *words) >> 1
+
+
 def choose(options: Sequence[T], *words: str | int) -> T:
     """Return one of ``options``."""
     return options[number(*words) % len(options)]

@@ -18,7 +18,9 @@ from pydantic import Field
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.blind import blind_scenarios
-from dcqcn_gym.benchmarks.leaderboard.make_suites import final_recipe, write_suite
+from dcqcn_gym.benchmarks.leaderboard.generator import Drawn
+from dcqcn_gym.benchmarks.leaderboard.kinds import INTERVALS, draw
+from dcqcn_gym.benchmarks.leaderboard.make_suites import final_recipe, second_recipe, write_suite
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.core.config import StrictModel, load_json
 from dcqcn_gym.core.errors import ConfigError, RunError
@@ -27,6 +29,8 @@ from dcqcn_gym.runs.log import write_json
 
 SCHEMA = 1
 SALT_FILE = "salt.txt"
+BLIND_SCENARIOS = 24
+"""Scenarios drawn from a salt of which only the SHA-256 is known."""
 MOST_SALTS = 300
 """Salts that are tried: about one in twelve draws no scenario that tells no settings apart."""
 
@@ -96,6 +100,31 @@ def reveal(commitment: Path, salt_file: Path, out: Path) -> Path:
     write_suite(final_recipe(salt), out)
     (out / SALT_FILE).write_text(salt + "\n")
     return out
+
+
+def reveal_by_digest(digest: str, salt_file: Path, out: Path) -> Path:
+    """Draw 24 scenarios from a salt of which only the SHA-256 was published; see ``reveal``.
+
+    Nobody chose the salt by what it draws: a scenario on which no setting can win or lose is drawn
+    again in its place, :func:`~.kinds.draw` with the next ``attempt``.
+    """
+    salt = read_text(salt_file, 2**12).strip()
+    if hashlib.sha256(salt.encode()).hexdigest() != digest:
+        raise ConfigError(f"{salt_file}: is not the salt whose SHA-256 begins with {digest[:12]}")
+    if out.exists():
+        raise RunError(f"{out} is there already; give another --out")
+    drawn = tuple(_alive(salt, index) for index in range(BLIND_SCENARIOS))
+    write_suite(second_recipe("final-v2", "drawn from a salt that was secret", drawn), out)
+    (out / SALT_FILE).write_text(salt + "\n")
+    return out
+
+
+def _alive(salt: str, index: int) -> Drawn:
+    for attempt in range(MOST_SALTS):
+        drawn = draw(salt, index, INTERVALS, attempt)
+        if not blind_scenarios([drawn]):
+            return drawn
+    raise RunError(f"{MOST_SALTS} draws of scenario {index} tell no settings apart")
 
 
 def _suite_digest(salt: str) -> str:

@@ -64,7 +64,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class _Case:
+class Case:
     """What the traffic of a scenario is drawn from."""
 
     salt: str
@@ -74,9 +74,11 @@ class _Case:
     host_gbps: int
 
     def choose(self, options: Sequence[Any], what: str) -> Any:
+        """Return one of ``options``, which follows from salt, index and ``what``."""
         return choose(options, self.salt, self.index, what)
 
     def poisson(self, what: str = "", cdf: str | None = None, **more: Any) -> Table:
+        """Return a table of open-loop traffic; sizes and load are drawn."""
         return {
             "kind": "poisson",
             "cdf": cdf or self.choose(SIZES, "cdf" + what),
@@ -86,6 +88,7 @@ class _Case:
         }
 
     def microseconds(self, interval: int) -> int:
+        """Return when an interval of the run begins."""
         return WARMUP_US + interval * INTERVAL_US
 
 
@@ -93,12 +96,12 @@ Traffic = tuple[str, list[Table], tuple[int, ...]]
 """What it is in a sentence, its workloads, its phases."""
 
 
-def _steady(case: _Case) -> Traffic:
+def _steady(case: Case) -> Traffic:
     flow = case.poisson()
     return f"{flow['cdf']} at {100 * flow['load']:g} % of the host links", [flow], ()
 
 
-def _influx(case: _Case) -> Traffic:
+def _influx(case: Case) -> Traffic:
     first = case.intervals // 3
     last = first + case.intervals // 4
     base = case.poisson("base", cdf="WebSearch", load=0.15)
@@ -110,7 +113,7 @@ def _influx(case: _Case) -> Traffic:
     return words, [base, flood], (0, first, last)
 
 
-def _swap(case: _Case) -> Traffic:
+def _swap(case: Case) -> Traffic:
     at = case.intervals // 2
     before, after = shuffled(SIZES, case.salt, case.index, "swap")[:2]
     flows = [
@@ -120,7 +123,7 @@ def _swap(case: _Case) -> Traffic:
     return f"{before}, from interval {at} on {after}", flows, (0, at)
 
 
-def _steps(case: _Case) -> Traffic:
+def _steps(case: Case) -> Traffic:
     cdf = case.choose(SIZES, "cdf")
     steps = shuffled((0.1, 0.2, 0.3, 0.4), case.salt, case.index, "steps")
     each = case.intervals // len(steps)
@@ -136,7 +139,7 @@ def _steps(case: _Case) -> Traffic:
     return f"{cdf} at {', '.join(f'{100 * s:g} %' for s in steps)} in turn", flows, starts
 
 
-def _flips(case: _Case) -> Traffic:
+def _flips(case: Case) -> Traffic:
     each = case.choose(FLIPS_US, "each")
     first, second = shuffled(SIZES, case.salt, case.index, "flips")[:2]
     flows = []
@@ -150,7 +153,7 @@ def _flips(case: _Case) -> Traffic:
     return f"{first} and {second} in turns of {each // 1000} ms", flows, phases
 
 
-def _bursts(case: _Case) -> Traffic:
+def _bursts(case: Case) -> Traffic:
     burst_us = case.choose(BURSTS_US, "burst")
     senders = min(8, case.hosts - 1)
     size = burst_us * case.host_gbps * 125 // senders
@@ -161,7 +164,7 @@ def _bursts(case: _Case) -> Traffic:
     return words, [base, burst], ()
 
 
-def _alltoall(case: _Case) -> Traffic:
+def _alltoall(case: Case) -> Traffic:
     workers = case.choose((6, 8, 10), "workers")
     size = case.choose((250_000, 500_000, 1_000_000), "bytes")
     off = case.choose((500, 1_000, 2_000), "off")
@@ -169,7 +172,7 @@ def _alltoall(case: _Case) -> Traffic:
     return f"all-to-all of {workers} workers, {size // 1000} KB per pair", [flow], ()
 
 
-def _ring(case: _Case) -> Traffic:
+def _ring(case: Case) -> Traffic:
     workers = case.choose((6, 8, 10), "workers")
     size = case.choose((4_000_000, 8_000_000), "bytes")
     ring = {"kind": "ring", "hosts": workers, "bytes": size, "off_us": 1_000}
@@ -178,7 +181,7 @@ def _ring(case: _Case) -> Traffic:
     return words, [ring, noise], ()
 
 
-def _incast(case: _Case) -> Traffic:
+def _incast(case: Case) -> Traffic:
     senders = min(case.hosts - 1, case.choose((7, 9, 11), "senders"))
     size = case.choose((200_000, 500_000, 1_000_000), "bytes")
     flow = {"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)), "bytes": size,
@@ -186,13 +189,13 @@ def _incast(case: _Case) -> Traffic:
     return f"{senders}:1 incast of {size // 1000} KB", [flow], ()
 
 
-def _permutation(case: _Case) -> Traffic:
+def _permutation(case: Case) -> Traffic:
     size = case.choose((500_000, 1_000_000, 2_000_000), "bytes")
     flow = {"kind": "permutation", "hosts": "all", "bytes": size, "off_us": 200}
     return f"permutation of {size // 1000} KB, drawn anew each round", [flow], ()
 
 
-Maker = Callable[[_Case], Traffic]
+Maker = Callable[[Case], Traffic]
 THIRDS: dict[str, tuple[Maker, ...]] = {
     "steady": (_steady,),
     "shifting": (_influx, _swap, _steps, _flips, _bursts),
@@ -213,7 +216,7 @@ def _drawn(salt: str, index: int, intervals: int) -> Drawn:
     fabrics = shuffled(tuple(FABRICS), salt, third, "fabrics")
     fabric = fabrics[turn % len(fabrics)]
     maker = makers[turn % len(makers)]
-    case = _Case(salt, index, intervals, *_hosts(FABRICS[fabric]))
+    case = Case(salt, index, intervals, *_hosts(FABRICS[fabric]))
     words, workloads, phases = maker(case)
     table = {
         "description": f"{fabric}: {words}",

@@ -17,6 +17,9 @@ from typing import Any
 from dcqcn_gym.benchmarks.keeper.stress import INTERVALS, STRESS
 from dcqcn_gym.benchmarks.leaderboard.blind import blind_scenarios
 from dcqcn_gym.benchmarks.leaderboard.generator import Drawn, draw_scenarios
+from dcqcn_gym.benchmarks.leaderboard.kinds import INTERVALS as INTERVALS_2
+from dcqcn_gym.benchmarks.leaderboard.kinds import draw
+from dcqcn_gym.benchmarks.leaderboard.picked import picked
 from dcqcn_gym.benchmarks.leaderboard.suite import suite_names
 from dcqcn_gym.core.config import CONFIGS, read_toml
 from dcqcn_gym.core.errors import ConfigError
@@ -47,11 +50,14 @@ class Recipe:
     shared: Sequence[str] = ()
     listed: Sequence[Drawn] = ()
     seen_by: str = POLICIES
+    protocol: int = 1
 
     def scenarios(self) -> list[Drawn]:
         """Return the scenarios of the suite."""
         if self.listed:
             return list(self.listed)
+        if self.protocol > 1:
+            return [draw(self.salt, index, self.intervals) for index in picked(self.salt)]
         if not self.shared:
             return draw_scenarios(self.salt, self.count, self.intervals)
         return [_shared(name, self.intervals) for name in self.shared]
@@ -77,6 +83,14 @@ PUBLIC = (
     ),
 )  # fmt: skip
 """The suites that come with the package."""
+
+
+def second_recipe(name: str, description: str, listed: Sequence[Drawn]) -> Recipe:
+    """Return the recipe of a suite of the second generation, with these scenarios."""
+    return Recipe(
+        name, description, intervals=INTERVALS_2, repetitions=5, slow_repetitions=2,
+        final_intervals=INTERVALS_2, listed=listed, seen_by="none", protocol=2,
+    )  # fmt: skip
 
 
 def final_recipe(salt: str) -> Recipe:
@@ -111,6 +125,7 @@ def write_suite(recipe: Recipe, folder: Path) -> None:
         "slow_repetitions": recipe.slow_repetitions,
         "final_intervals": recipe.final_intervals,
         "seen_by": recipe.seen_by,
+        **({"protocol": recipe.protocol} if recipe.protocol > 1 else {}),
         "scenarios": listed,
     }
     write_atomically(folder / "suite.toml", "".join(_toml(head)).encode())

@@ -3,6 +3,9 @@
 Every entry meets the same traffic: the seed of a run follows from suite, scenario and repetition. A
 tuner's own draws come from another seed, so that it cannot know the traffic. After its online run
 the setting that it recommends runs on fresh traffic, which is again the same for all entries.
+
+With a salt, and in protocol 2, seeds have 63 bits and the tuner's holds no name: neither can be
+tried out, and another name draws nothing anew.
 """
 
 from __future__ import annotations
@@ -10,14 +13,14 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled
+from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled, wide_seed
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import LeaderboardFile
 from dcqcn_gym.benchmarks.leaderboard.suite import Suite, SuiteScenario, load_suite
@@ -33,7 +36,7 @@ from dcqcn_gym.runs.pool import cpu_count
 from dcqcn_gym.runs.recorded import Ran, RunJob
 from dcqcn_gym.runs.rows import Row, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.trials import carry_out_all
-from dcqcn_gym.runs.tuner_host import Hosting
+from dcqcn_gym.runs.tuner_host import Enclosure, Hosting
 from dcqcn_gym.runs.whole_file import write_atomically
 
 BASELINE = "default"
@@ -68,20 +71,20 @@ class Attempt:
     @property
     def tuned(self) -> RunJob:
         """The run in which the entry tunes."""
-        words = self._words
         spec = self.entry.spec(
             self.suite.scenarios[self.scenario.name],
-            seed(*words),
+            self._seed("online"),
             self.suite.file.intervals,
             "native",
         )
-        spec = replace(spec, tuner_seed=seed(*words, self.entry.name), hosting=self.hosting)
+        spec = replace(spec, tuner_seed=self._seed("tuner"), hosting=self.hosting)
         return RunJob(spec, self._log("online"), self.title, self._log("timing"))
 
     def final(self, setting: DeviceSetting) -> RunJob:
         """Return the run of what the online run recommends, on fresh traffic."""
-        fresh = seed(*self._words, "final")
-        spec = self.tuned.spec.with_setting(setting, fresh, self.suite.file.final_intervals)
+        spec = self.tuned.spec.with_setting(
+            setting, self._seed("final"), self.suite.file.final_intervals
+        )
         return RunJob(spec, self._log("final"), f"{self.title}, final", self._log("timing-final"))
 
     def judged(self, setting: DeviceSetting) -> list[RunJob]:
@@ -103,15 +106,29 @@ class Attempt:
         """The logs of the online run and of the final one."""
         return self._log("online"), self._log("final")
 
-    @property
-    def _words(self) -> tuple[str | int, ...]:
-        """What the seeds follow from."""
+    def _seed(self, what: Literal["online", "final", "tuner"]) -> int:
+        """Return the seed of one use; the tuner's is of another stream than the traffic's."""
         words = (self.suite.file.name, self.scenario.name, self.repetition)
-        return (*words, self.salt) if self.salt else words
+        if self.salt or self.suite.file.protocol > 1:
+            return wide_seed(what, *words, self.salt)
+        more = {"online": (), "final": ("final",), "tuner": (self.entry.name,)}
+        return seed(*words, *more[what])
 
     def _log(self, what: str) -> Path:
         kind = "json" if what.startswith("timing") else "jsonl"
         return self.folder / f"{what}-{self.repetition:02d}.{kind}"
+
+
+@dataclass(frozen=True)
+class Guest:
+    """An entry of others in a season: its frozen code, and what its authors say of it."""
+
+    enclosure: Enclosure
+    category: str
+    authors: str
+    licence: str
+    link: str
+    files_sha256: str
 
 
 @dataclass(frozen=True)
@@ -131,6 +148,8 @@ class Leaderboard:
     hosting: Hosting = field(default_factory=Hosting)
     share: tuple[int, int] = (0, 1)
     """(i, n): of the runs only every n-th, from the i-th on, is made here."""
+    guests: Mapping[str, Guest] = field(default_factory=dict)
+    """Entries of others by name: each runs in a sandbox of its own."""
 
     @property
     def has_logs(self) -> bool:
@@ -151,13 +170,17 @@ class Leaderboard:
         return [
             Attempt(
                 self.suite, scenario, entry, repetition, runs / entry.name / scenario.name,
-                self.salt, self.hosting,
+                self.salt, self._hosting(entry),
             )
             for repetition in range(self.repetitions)
             for scenario in self.suite.file.scenarios
             for entry in entries or self.entries
             if repetition < self.repeated(entry.name)
         ]  # fmt: skip
+
+    def _hosting(self, entry: Row) -> Hosting:
+        guest = self.guests.get(entry.name)
+        return self.hosting if guest is None else replace(self.hosting, enclosure=guest.enclosure)
 
     @property
     def identity(self) -> tuple[str, int, tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.score import CLASSES, ClassFigures
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.core.verdict import Summary, summary
+from dcqcn_gym.core.verdict import Measured, Summary, summary
 from dcqcn_gym.report.judged import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
@@ -33,6 +34,7 @@ class Reading:
     Rounds of collectives that were under way count at their age at the end only. ``utility`` has a
     value per interval, 1 where idle. ``wire_bytes`` are those of an interval, for measuring and
     tuning. ``recommended`` is the setting in NVIDIA's units, or one per group of devices.
+    ``beside`` holds the figures of :func:`_beside`.
     """
 
     whole: Summary
@@ -40,6 +42,7 @@ class Reading:
     utility: FloatArray
     wire_bytes: float
     recommended: Mapping[str, Any]
+    beside: Mapping[str, float]
 
 
 def read_stage(path: Path, *, curve: bool) -> Reading | None:
@@ -53,7 +56,8 @@ def read_stage(path: Path, *, curve: bool) -> Reading | None:
         return None
     if series.end is None:
         return None
-    whole = summary(measured(series))
+    seen = measured(series)
+    whole = summary(seen)
     size = len(series)
     stops = [round(share * size) for share in CHECKPOINTS] if curve else []
     sent = [r.get("wire", {}).get(name, 0) for r in series.records for name in WIRE_FIELDS]
@@ -63,7 +67,27 @@ def read_stage(path: Path, *, curve: bool) -> Reading | None:
         utility=series.utility,
         wire_bytes=count(sent) / size if size else 0.0,
         recommended=series.end.get("recommended") or {},
+        beside=_beside(seen, series),
     )
+
+
+def _beside(seen: Measured, series: Series) -> dict[str, float]:
+    """Return figures that decide nothing: p99.9, fairness, and how often the setting changed.
+
+    ``p999`` is that of all slowdowns. ``fairness`` is Jain's index of 1 / slowdown over flows of
+    1 MB and more: 1 if all are slowed down alike. ``setting_changes`` are those per 100 intervals.
+    """
+    slowdown = seen.flows.slowdown
+    rates = 1 / slowdown[seen.flows.bytes >= CLASSES[-1].low]
+    settings = [record["setting"] for record in series.records]
+    moved = count(a != b for a, b in pairwise(settings))
+    return {
+        "p999": float(np.percentile(slowdown, 99.9)) if slowdown.size else math.nan,
+        "fairness": float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
+        if rates.size
+        else math.nan,
+        "setting_changes": 100 * moved / max(1, len(settings) - 1),
+    }
 
 
 def table_of(reading: Reading) -> dict[str, Any]:
@@ -74,6 +98,7 @@ def table_of(reading: Reading) -> dict[str, Any]:
         "utility": reading.utility.tolist(),
         "wire_bytes": reading.wire_bytes,
         "recommended": dict(reading.recommended),
+        "beside": {name: _known(value) for name, value in reading.beside.items()},
     }
 
 
@@ -85,6 +110,7 @@ def reading_of(table: Mapping[str, Any]) -> Reading:
         utility=np.array(table["utility"], dtype=np.float64),
         wire_bytes=float(table["wire_bytes"]),
         recommended=dict(table["recommended"]),
+        beside={name: _float(value) for name, value in table["beside"].items()},
     )
 
 

@@ -6,7 +6,7 @@ A submission's may be read by the site before anybody has verified it, so every 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -30,8 +30,23 @@ class Score(StrictModel):
         return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
 
 
+class HarmLine(StrictModel):
+    """Harm as an amount (protocol 2): :class:`~.harm.Harm`, ``beyond`` by scenario and figure."""
+
+    tier: Literal["none", "mild", "severe"]
+    share: float = Field(ge=0, le=1)
+    worst: float = Field(ge=0, le=20)
+    worst_run: float = Field(ge=0, le=20)
+    open_cells: int = Field(ge=0, le=1_000_000)
+    without_limit: int = Field(ge=0, le=1_000_000)
+    beyond: dict[str, dict[str, float]]
+
+
 class Stage(StrictModel):
-    """Online runs, or final ones; ``scores`` by scenario, one a repetition."""
+    """Online runs, or final ones; ``scores`` by scenario, one a repetition.
+
+    In protocol 2 there is ``harm``, the rank within its tier and the figures ``beside`` the score.
+    """
 
     score: Score
     utility: _Figure
@@ -39,6 +54,9 @@ class Stage(StrictModel):
     flags: dict[str, int]
     scores: dict[str, list[_S]]
     flags_by_scenario: dict[str, list[str]]
+    harm: HarmLine | None = None
+    rank: int | None = None
+    beside: dict[str, float | None] | None = None
 
 
 class _Anytime(StrictModel):

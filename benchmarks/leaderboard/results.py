@@ -10,14 +10,24 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import open_readings
-from dcqcn_gym.benchmarks.leaderboard.categories import category_of
 from dcqcn_gym.benchmarks.leaderboard.compared import best_known, p_values
 from dcqcn_gym.benchmarks.leaderboard.details import curve_details, entry_details, suite_details
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.ranking import aggregate, improvement, iqm, rank_groups
+from dcqcn_gym.benchmarks.leaderboard.ranking import improvement, iqm, rank_groups
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS
+from dcqcn_gym.benchmarks.leaderboard.resampled import figured
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_entries
+from dcqcn_gym.benchmarks.leaderboard.tiers import (
+    amounts,
+    category_in,
+    harm_fields,
+    limits_details,
+    places_in_tiers,
+    tier_order,
+    tier_tables,
+    write_csv,
+)
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.core.sums import count, mean
@@ -45,23 +55,35 @@ def ranked(entries: Sequence[EntryScores]) -> dict[str, int]:
 
 
 def write_results(
-    board: Leaderboard, workers: int | None = None, out: Path | None = None
-) -> tuple[list[Table], list[str]]:
+    board: Leaderboard, workers: int | None = None, out: Path | None = None,
+    figures: Mapping[str, Any] | None = None,
+) -> tuple[list[Table], list[str]]:  # fmt: skip
     """Write ``results.json`` and ``leaderboard.md``; return the tables and remarks for a terminal.
 
-    With pyarrow also ``runs.parquet``, a line for every run. Many new logs are read by ``workers``
-    processes, by default one per CPU. Files go into ``out``, by default the leaderboard's folder.
+    With pyarrow also ``runs.parquet``, a line for every run; in protocol 2 ``runs.csv`` has the
+    same. Many new logs are read by ``workers`` processes, by default one per CPU. Files go into
+    ``out``, by default the leaderboard's folder; ``figures`` are further ones for results.json.
     """
     folder = board.out if out is None else out
     with open_readings(board, workers) as readings:
         entries = score_entries(board, readings)
-    place = ranked(entries)
-    entries = sorted(entries, key=lambda entry: _order(entry, list(place)))
+    two = board.suite.file.protocol > 1
+    place = {} if two else ranked(entries)
+    places = places_in_tiers(board, entries) if two else {}
+    entries = sorted(
+        entries,
+        key=(lambda entry: tier_order(entry, places["final"])) if two
+        else (lambda entry: _order(entry, list(place))),
+    )  # fmt: skip
     known = best_known(entries, list(board.suite.scenarios))
-    lines = [entry_line(board, entry, place.get(entry.name)) for entry in entries]
+    lines = [
+        entry_line(board, entry, place.get(entry.name),
+                   {stage: ranks.get(entry.name) for stage, ranks in places.items()})
+        for entry in entries
+    ]  # fmt: skip
     curves = {line.entry: line.data()["learning_curve"] for line in lines if line.learning_curve}
     details = entry_details(board, entries, known, curves)
-    lines = _against_others(lines, entries, details)
+    lines = _against_others(lines, entries, details, two)
     write_json_results(
         folder,
         "leaderboard",
@@ -69,10 +91,12 @@ def write_results(
         scenarios=board.suite.scenarios.values(),
         tuners={entry.name: (entry.tuner, entry.tuner_args) for entry in board.entries},
         seeds={"repetitions": list(range(board.repetitions))},
-        figures={**suite_details(board, known), "entries": details},
-    )
+        figures={**suite_details(board, known), **(figures or {}), "entries": details,
+                 **(limits_details(board, entries) if two else {})},
+    )  # fmt: skip
     _write_runs(board, entries, folder)
-    tables = [_ranking(board, lines), _columns(lines, details), _flags(lines)]
+    first = tier_tables(board, lines) if two else [_ranking(board, lines)]
+    tables = [*first, _columns(lines, details), _flags(lines)]
     text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables if t.rows)
     write_atomically(folder / "leaderboard.md", (text + "\n").encode())
     remarks = [
@@ -85,11 +109,12 @@ def write_results(
 
 
 def _against_others(
-    lines: Sequence[EntryLine], entries: Sequence[EntryScores], details: Mapping[str, Any]
-) -> list[EntryLine]:
+    lines: Sequence[EntryLine], entries: Sequence[EntryScores], details: Mapping[str, Any],
+    two: bool,
+) -> list[EntryLine]:  # fmt: skip
     """Return the lines of complete entries with what depends on the other ones."""
     others = [entry for entry in entries if entry.complete and entry.name != BASELINE]
-    chance = p_values({entry.name: entry.parts["final"].score for entry in others})
+    chance = {} if two else p_values({e.name: e.parts["final"].score for e in others})
     return [
         line.model_copy(update={"p_default": chance.get(line.entry),
                                 "regret": _mean(details[line.entry]["regret"]),
@@ -105,12 +130,15 @@ def _order(entry: EntryScores, by_rank: Sequence[str]) -> tuple[int, bool, float
     return place, not entry.complete, -iqm(entry.parts["final"].score) if entry.complete else 0.0
 
 
-def entry_line(board: Leaderboard, entry: EntryScores, rank_group: int | None) -> EntryLine:
-    """Return an entry's figures, which depend on no entry but the default."""
-    tuner = next(one.tuner for one in board.entries if one.name == entry.name)
+def entry_line(
+    board: Leaderboard, entry: EntryScores, rank_group: int | None,
+    ranks: Mapping[str, int | None] | None = None,
+) -> EntryLine:  # fmt: skip
+    """Return an entry's figures; but for ranks, and chance in harms, no other entry counts."""
+    protocol = board.suite.file.protocol
     line: dict[str, Any] = {
         "entry": entry.name,
-        "category": category_of(tuner),
+        "category": category_in(board, entry.name),
         "rank_group": rank_group,
         "missing": entry.missing,
         "repetitions": entry.repetitions,
@@ -118,18 +146,17 @@ def entry_line(board: Leaderboard, entry: EntryScores, rank_group: int | None) -
     for stage in STAGES if entry.complete else ():
         part = entry.parts[stage]
         line[stage] = {
-            "score": aggregate(part.score),
+            "score": figured(part.score, protocol),
             "utility": float(np.mean(part.utility)),
             "improvement": improvement(part.score, np.zeros_like(part.score)),
             "flags": part.flag_names,
             "scores": dict(zip(board.suite.scenarios, part.score.tolist(), strict=True)),
-            "flags_by_scenario": {
-                name: [flag.name for flag in found] for name, found in part.raised.items()
-            },
+            "flags_by_scenario": {name: list(found) for name, found in part.raised.items()},
+            **harm_fields(board, part, (ranks or {}).get(stage)),
         }
     if entry.curve is not None:
         line["wire_bytes"] = float(np.mean(entry.curve.wire_bytes))
-        line["learning_curve"] = curve_details(entry.curve)
+        line["learning_curve"] = curve_details(entry.curve, protocol)
     return validate(plain(line), EntryLine, source=f"{board.out}, entry {entry.name!r}")
 
 
@@ -137,6 +164,8 @@ def _write_runs(board: Leaderboard, entries: Sequence[EntryScores], out: Path) -
     """Write ``runs.parquet`` where pyarrow is installed; incomplete entries are left out."""
     lines = [plain(line) for entry in entries for line in _runs(board, entry)]
     write_parquet(out / "runs.parquet", lines)
+    if board.suite.file.protocol > 1:
+        write_csv(out / "runs.csv", lines)
 
 
 def _runs(board: Leaderboard, entry: EntryScores) -> Iterator[dict[str, Any]]:
@@ -163,7 +192,8 @@ def _runs(board: Leaderboard, entry: EntryScores) -> Iterator[dict[str, Any]]:
                     for share, value in zip(CHECKPOINTS, so_far, strict=True)
                 },
                 "wire_bytes": entry.curve.wire_bytes[at],
-                "flags_of_scenario": ", ".join(f.name for f in final.raised.get(scenario.name, ())),
+                "flags_of_scenario": ", ".join(final.raised.get(scenario.name, ())),
+                **(amounts(entry, at) if board.suite.file.protocol > 1 else {}),
                 "recommended": entry.curve.recommended[scenario.name][repetition],
             }
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard.cached_readings import Readings
+from dcqcn_gym.benchmarks.leaderboard.harm import Harm, changes, harms_of
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS, Reading
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.core.verdict import Flag, Summary, flags, scores
+from dcqcn_gym.core.verdict import Summary, flags, scores
 from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.tuners import TUNERS
 
 FloatArray = npt.NDArray[np.float64]
 Stage: TypeAlias = Literal["online", "final"]
@@ -25,20 +27,26 @@ STAGES: tuple[Stage, ...] = ("online", "final")
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One stage of an entry: arrays of shape (scenarios, repetitions), and the flags that are up.
+    """One stage of an entry: arrays of shape (scenarios, repetitions), and the limits it crosses.
 
     ``score`` is S against the default on the same traffic, ``utility`` PARALEON's. ``raised`` holds
-    by scenario the flags whose 95 % bound over the repetitions crosses its limit.
+    by scenario the names of the flags that are up: in protocol 1 those whose 95 % bound over the
+    repetitions crosses its limit, in protocol 2 those with an exceedance in ``harm``. ``changes``
+    are those of :func:`~.harm.changes`, of shape (scenarios, figures, repetitions), ``beside`` the
+    figures beside the score by name.
     """
 
     score: FloatArray
     utility: FloatArray
-    raised: Mapping[str, Sequence[Flag]]
+    raised: Mapping[str, Sequence[str]]
+    changes: FloatArray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    beside: Mapping[str, FloatArray] = field(default_factory=dict)
+    harm: Harm | None = None
 
     @property
     def flag_names(self) -> dict[str, int]:
         """On how many scenarios each flag is up, by the flag's name."""
-        names = [flag.name for found in self.raised.values() for flag in found]
+        names = [name for found in self.raised.values() for name in found]
         return {name: names.count(name) for name in dict.fromkeys(names)}
 
 
@@ -96,7 +104,34 @@ def score_entries(board: Leaderboard, readings: Readings | None = None) -> list[
         parts = {s: _part(_pairs(runs[s], baseline[s])) for s in STAGES} if whole else {}
         curve = _curve(_pairs(runs["online"], baseline["online"])) if whole else None
         found.append(EntryScores(entry.name, parts, missing, board.repeated(entry.name), curve))
-    return found
+    return found if board.suite.file.protocol == 1 else _with_harm(board, found)
+
+
+def references_of(board: Leaderboard) -> list[str]:
+    """Return the entries that tell what chance does: built in, and as often run as any."""
+    return [
+        entry.name
+        for entry in board.entries
+        if entry.tuner in TUNERS.builtin and board.repeated(entry.name) == board.repetitions
+    ]
+
+
+def _with_harm(board: Leaderboard, entries: Sequence[EntryScores]) -> list[EntryScores]:
+    """Return the entries with their harm as an amount, and no flags but what is beyond a limit."""
+    names, known = list(board.suite.scenarios), references_of(board)
+    whole = [entry for entry in entries if entry.complete]
+    harms = {
+        stage: harms_of({one.name: one.parts[stage].changes for one in whole}, known)
+        for stage in STAGES
+    }
+    return [
+        replace(entry, parts={
+            stage: replace(part, harm=(harm := harms[stage][entry.name]),
+                           raised={k: list(v) for k, v in harm.names(names).items()})
+            for stage, part in entry.parts.items()
+        })
+        for entry in entries
+    ]  # fmt: skip
 
 
 def _missing(runs: Mapping[Stage, Runs]) -> int:
@@ -125,15 +160,24 @@ def _pairs(runs: Runs, baseline: Runs) -> Pairs:
 
 
 def _part(pairs: Pairs) -> Part:
-    score, utility, raised = [], [], {}
+    score, utility, raised, changed = [], [], {}, []
     for name, both in pairs.items():
         score.append([_score(a.whole, b.whole) for a, b in both])
         utility.append([a.whole.utility for a, _ in both])
         found = flags([a.whole for a, _ in both], [b.whole for _, b in both])
-        up = [flag for flag in found if flag.state == "up"]
+        up = [flag.name for flag in found if flag.state == "up"]
         if up:
             raised[name] = up
-    return Part(np.array(score), np.array(utility), raised)
+        changed.append(changes([(a.whole, b.whole) for a, b in both]))
+    return Part(np.array(score), np.array(utility), raised, np.array(changed), _beside(pairs))
+
+
+def _beside(pairs: Pairs) -> dict[str, FloatArray]:
+    first = next(iter(pairs.values()))[0][0]
+    return {
+        name: np.array([[a.beside[name] for a, _ in both] for both in pairs.values()])
+        for name in first.beside
+    }
 
 
 def _curve(pairs: Pairs) -> LearningCurve:

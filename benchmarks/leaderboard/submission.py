@@ -20,6 +20,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dcqcn_gym.benchmarks.leaderboard.entry_text import check_asked
+from dcqcn_gym.benchmarks.leaderboard.names import Line
 from dcqcn_gym.benchmarks.leaderboard.verification import FILES, VERIFICATION_FILE
 from dcqcn_gym.core.config import StrictModel, load_json, validate
 from dcqcn_gym.core.errors import ConfigError, quote
@@ -54,7 +55,7 @@ class Training(StrictModel):
     """What a policy learned on before it was submitted."""
 
     intervals: int = Field(0, ge=0, description="monitor intervals of training, 0 for none")
-    data: str = Field("none", description="scenarios or traces that it learned from")
+    data: Line = Field("none", description="scenarios or traces that it learned from")
 
 
 class About(StrictModel):
@@ -62,16 +63,16 @@ class About(StrictModel):
 
     schema_version: int = Field(SCHEMA, alias="schema")
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$", max_length=80)
-    tuner: str = Field(description="as its logs name it")
+    tuner: Line = Field(description="as its logs name it")
     tuner_args: dict[str, Any] = Field(default_factory=dict)
     changes: dict[str, Any] = Field(
         default_factory=dict,
         description="fields of scenarios that the entry replaces: its scheme or nothing",
     )
-    authors: list[str] = Field(min_length=1)
-    licence: str = Field(min_length=1)
+    authors: list[Line] = Field(min_length=1, max_length=50)
+    licence: Line = Field(min_length=1)
     category: Literal["static", "online", "pre-trained", "oracle"]
-    link: str = Field(
+    link: Line = Field(
         "", description="where its code lives, https://...", pattern="^(https://.*)?$"
     )
     version: str = Field(description="version of dcqcn-gym that made the logs")

@@ -8,14 +8,14 @@ on.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml, validate
+from dcqcn_gym.core.config import CONFIGS, ShortDumpModel, StrictModel, load_toml, validate
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.files import read_text
 from dcqcn_gym.core.toml_text import parse_toml
@@ -36,8 +36,10 @@ class SuiteScenario(StrictModel):
     phases: Sequence[int] = Field((), description="intervals at which the traffic changes")
 
 
-class SuiteFile(StrictModel):
+class SuiteFile(ShortDumpModel):
     """``suite.toml``: scenarios and protocol; docs/leaderboard.md explains both."""
+
+    later: ClassVar[Collection[str]] = ("protocol",)
 
     name: str
     description: str
@@ -47,6 +49,9 @@ class SuiteFile(StrictModel):
     slow_ms: float = Field(20.0, gt=0, description="milliseconds per decision")
     final_intervals: Count = Field(description="intervals of a fresh run of what is recommended")
     seen_by: str = Field(description="which shipped policies were trained on these scenarios")
+    protocol: Literal[1, 2] = Field(
+        1, description="2: wide seeds, harm as an amount, one question for order and intervals"
+    )
     scenarios: Sequence[SuiteScenario] = Field(min_length=1)
 
 
@@ -60,7 +65,8 @@ class Suite:
     @property
     def given(self) -> str:
         """What :func:`load_suite` takes for this suite: its name, or its folder's path."""
-        return self.file.name if self.folder.parent == SUITES else str(self.folder)
+        own = self.folder.parent == SUITES
+        return self.file.name if own else str(self.folder.absolute())
 
     @cached_property
     def scenarios(self) -> dict[str, Scenario]:

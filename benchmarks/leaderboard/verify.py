@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.draw import number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Attempt, Leaderboard
-from dcqcn_gym.benchmarks.leaderboard.ranking import aggregate, lower_elsewhere, lower_on_same
+from dcqcn_gym.benchmarks.leaderboard.ranking import lower_elsewhere, lower_on_same
 from dcqcn_gym.benchmarks.leaderboard.repetitions import check_repetitions, check_slow
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
+from dcqcn_gym.benchmarks.leaderboard.resampled import figured
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, score_entries
 from dcqcn_gym.benchmarks.leaderboard.submission import (
     ABOUT,
@@ -239,7 +240,7 @@ class _Case:
             platform={"system": sys.platform, "machine": platform.machine(),
                       "libc": " ".join(platform.libc_ver())},
             checked=self.checked,
-            scores={name: _aggregate(scores) for name, scores in self.scores.items()},
+            scores={name: self._figure(found) for name, found in self.scores.items()},
             flags={name: _flags(self.scores[name]) for name in ELSEWHERE if name in self.scores},
             findings=tuple(self.findings),
         )  # fmt: skip
@@ -323,29 +324,28 @@ class _Case:
                 self._note(f"harm-on-{where.replace(' ', '-')}", _harm(up))
         score = {name: found.parts["final"].score for name, found in self.scores.items()}
         if "fresh" in score and lower_on_same(score["reported"], score["fresh"]):
-            self._note("below-on-fresh-seeds", _fell("fresh seeds", score["fresh"], score))
+            self._note("below-on-fresh-seeds", self._fell("fresh", "fresh seeds"))
         if "final" in score and lower_elsewhere(score["reported"], score["final"]):
-            self._note("below-on-final", _fell("the final draw", score["final"], score))
+            self._note("below-on-final", self._fell("final", "the final draw"))
+
+    def _figure(self, entry: EntryScores) -> dict[str, float]:
+        return asdict(figured(entry.parts["final"].score, self.suite.file.protocol))
+
+    def _fell(self, name: str, where: str) -> str:
+        then, now = (self._figure(self.scores[one])["value"] for one in ("reported", name))
+        return (
+            f"S is {then:+.3f} as reported, {now:+.3f} on {where}: lower by more than its interval"
+        )
 
 
 def _flags(entry: EntryScores) -> dict[str, list[str]]:
     """Return the safety flags that are up, by scenario."""
-    return {name: [flag.name for flag in up] for name, up in entry.parts["final"].raised.items()}
+    return {name: list(up) for name, up in entry.parts["final"].raised.items()}
 
 
 def _harm(up: dict[str, list[str]]) -> str:
     words = "; ".join(f"{scenario}: {', '.join(flags)}" for scenario, flags in up.items())
     return f"safety flags are up on {len(up)} scenarios: {words}"
-
-
-def _fell(where: str, now: Any, score: dict[str, Any]) -> str:
-    then, fresh = (aggregate(one).value for one in (score["reported"], now))
-    return f"S is {then:+.3f} as reported, {fresh:+.3f} on {where}: lower by more than its interval"
-
-
-def _aggregate(entry: EntryScores) -> dict[str, float]:
-    found = aggregate(entry.parts["final"].score)
-    return {"value": found.value, "low": found.low, "high": found.high}
 
 
 def _verdict_on(submission: Submission, verdicts: Path) -> Path:

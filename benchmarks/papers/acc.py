@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Direction, Sign
+from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction
 from dcqcn_gym.benchmarks.papers.figure import Cell, Measure, Measured, Place, Size
 from dcqcn_gym.benchmarks.papers.tuned import Tuned, tuned
 from dcqcn_gym.core.agents import agents_of
@@ -61,12 +61,21 @@ REWARD = Measure("reward", "reward of a port", 1, ".4f")
 TAIL = Measure("p99", "p99, us", 1e6, ".0f")
 """Of all flows."""
 
+OTHER_NICS = (
+    "it ran over the reaction point of ConnectX cards, which the paper's simulator does not have, "
+    "with networks whose weight of throughput was chosen by another metric and trained for two "
+    "simulated seconds. Under the published reaction point even the order of SECN1 and SECN2 is "
+    "another (measured on 16 hosts)"
+)
+"""Why what was measured decides nothing about ACC's completion times."""
+
 OURS = (
     "SECN1 (5 / 200 KB, 1 %) and SECN2 (100 / 400 KB at 25 Gb/s, 20 %) are second-hand values, so "
     "direction is the best verdict",
     "ACC's networks are those of the package, trained on 16 hosts with FB_Hadoop and an "
     "all-to-all unless a series says otherwise; state, templates and reward are ours",
     "flows that do not end within the run are left out, under every series",
+    "NICs have ConnectX's default reaction point",
 )
 
 
@@ -132,18 +141,8 @@ def faster(
     row: str,
     against: str,
     x: Place,
-    cause: Cause | None = None,
+    no_test: str = "",
 ) -> Claim:
     """Return the claim that a row has smaller completion times than another, of any amount."""
     finding = Change(measure, row, against, x)
-    return Claim(text, place, finding, Direction(-1), 100, " %", "+.1f", cause)
-
-
-def short_queues(measure: str, against: str, x: Place) -> Cause:
-    """Return the cause that the best by our reward falls behind another row as well."""
-    return Cause(
-        "the reward, whose weights and D(L) are not public: by ours ACC does better than "
-        f"{against}, and the curve of {SHORTEST}, which does best (a series), falls behind "
-        f"{against} in this figure as well. Short queues are paid for with throughput",
-        Change(measure, SHORTEST, against, x), Sign(1),
-    )  # fmt: skip
+    return Claim(text, place, finding, Direction(-1), 100, " %", "+.1f", no_test=no_test)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Judged, Level, Verdict, judge
+from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Finding, Judged, Level, Verdict, judge
 from dcqcn_gym.benchmarks.papers.figure import DATA_ACKS, Figure, Size
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.errors import ConfigError
@@ -74,18 +74,25 @@ def what_changed(pairs: Sequence[tuple[Judged, Judged]]) -> str:
 
 def _side(one: Judged) -> int:
     """Return 1 for a claim that came out, at least its direction, -1 for one that did not."""
-    return {Verdict.OPEN: 0, Verdict.NOT: -1}.get(one.verdict, 1)
+    return {Verdict.OPEN: 0, Verdict.NO_TEST: 0, Verdict.NOT: -1}.get(one.verdict, 1)
 
 
 def _claims(figure: Figure) -> Sequence[Claim]:
-    """Return the claims about the rows in ``data_acks``, without the causes, which need others."""
-    return [
-        replace(claim, cause=None)
+    """Return the claims about the rows in ``data_acks``, with those of their cells that are.
+
+    Without causes and readings, which need other rows.
+    """
+    rows = set(figure.data_acks)
+    kept = [
+        (claim, {name: one for name, one in claim.cells.items() if _is_about(one, rows)})
         for claim in figure.claims
-        if isinstance(claim.finding, Change | Level)
-        and _rows_of(claim.finding) <= set(figure.data_acks)
+    ]
+    return [
+        replace(claim, finding=cells, cause=None, readings=()) for claim, cells in kept if cells
     ]
 
 
-def _rows_of(finding: Change | Level) -> set[str]:
-    return {finding.row, finding.against} if isinstance(finding, Change) else {finding.row}
+def _is_about(finding: Finding, rows: set[str]) -> bool:
+    if isinstance(finding, Change):
+        return {finding.row, finding.against} <= rows
+    return isinstance(finding, Level) and finding.row in rows

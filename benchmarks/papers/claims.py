@@ -1,20 +1,27 @@
 """What a paper claims, as data, and the rule that says whether it came out.
 
-A claim names a figure of the results (:data:`Finding`) and a rule. The verdicts:
+A claim names a figure of the results (:data:`Finding`) and a rule. One claim has one verdict:
 
 - **reproduced**: the sign is right, the paired 95 % interval over the seeds is clear of 0, and the
-  effect is at least half of the claimed one; a bound is held by the whole interval.
-- **direction only**: the sign is right and clear, the effect smaller; a bound is missed, but the
-  value lies within what the rule calls near.
-- **not reproduced**: otherwise. If the claim has a cause whose own rule other rows meet, it says
-  so.
+  effect is at least half of the claimed one; a bound, which is not halved, is held by the whole
+  interval. Where the paper gives no number the sign alone is judged, and the pages say so.
+- **direction**: the sign is right and clear, the effect smaller; a bound is missed, but the value
+  lies within what the rule calls near; or the other side is a rival that we rebuilt.
+- **another reading**: it does not come out as it was judged, and comes out in a series that differs
+  by a value which the paper leaves open; the pages name both.
 - **not conclusive**: the interval holds both answers; more seeds would decide.
+- **not reproduced**: otherwise. If the claim has a cause whose own rule other series meet, it says
+  so.
+- **no test**: what was run cannot decide it, and why.
+
+A claim about several places (loads, rivals, seeds) has a cell for each, and the verdict of the
+worst.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,12 +33,14 @@ if TYPE_CHECKING:
 
 
 class Verdict(Enum):
-    """What became of a claim, from best to worst."""
+    """What became of a claim, from best to worst; the last says nothing of the paper."""
 
     REPRODUCED = "reproduced"
-    DIRECTION = "direction only"
+    DIRECTION = "direction"
+    READING = "another reading"
     OPEN = "not conclusive"
     NOT = "not reproduced"
+    NO_TEST = "no test"
 
 
 # --- findings: one value per seed, or a change per pair of seeds
@@ -149,9 +158,9 @@ def AtLeast(bound: float, near: float | None = None) -> Between:  # noqa: N802
 
 @dataclass(frozen=True)
 class SecondHand:
-    """Another rule where the other side is second-hand: direction is the best verdict."""
+    """Another rule where the other side is second-hand or rebuilt: at best it is direction."""
 
-    rule: Sign | Between
+    rule: Effect | Sign | Between
 
     def verdict(self, low: float, mean: float, high: float) -> Verdict:
         """Judge an interval and its mean."""
@@ -177,44 +186,89 @@ class Cause:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A series that differs by a value which the paper leaves open: ``text`` names both.
+
+    ``rule``: the claim's own if None.
+    """
+
+    text: str
+    finding: Finding
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
 class Claim:
     """What the paper says (``text``), where (``place``), and how it is judged.
 
-    ``scale``, ``unit`` and ``form`` write the finding: 100 and " %" for a change.
+    ``finding``: one, or one for each cell of the claim by its name. ``scale``, ``unit`` and
+    ``form`` write it: 100 and " %" for a change. ``no_test``: why what was run cannot decide it.
     """
 
     text: str
     place: str
-    finding: Finding
+    finding: Finding | Mapping[str, Finding]
     rule: Rule
     scale: float = 1.0
     unit: str = ""
     form: str = ".3g"
     cause: Cause | None = None
+    readings: Sequence[Reading] = ()
+    no_test: str = ""
+
+    @property
+    def cells(self) -> Mapping[str, Finding]:
+        """The findings by name; one without a name where the claim is about one place."""
+        return self.finding if isinstance(self.finding, Mapping) else {"": self.finding}
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with what was found; ``cause`` is given if its experiment shows it."""
+    """A claim with what was found in its worst cell.
+
+    ``cause`` is given if its experiment shows it, and is the reading under which the claim comes
+    out, or why there is no test, where that is the verdict.
+    """
 
     claim: Claim
     found: Estimate
     verdict: Verdict
     cause: str | None = None
+    cell: str = ""
+
+    @property
+    def by_sign(self) -> bool:
+        """Whether it is reproduced by its sign alone, since the paper gives no number."""
+        return self.verdict is Verdict.REPRODUCED and isinstance(self.claim.rule, Sign)
 
 
 def judge(claims: Sequence[Claim], results: Results) -> list[Judged]:
     """Return the verdict of every claim."""
-    judged = []
-    for claim in claims:
-        found = claim.finding.of(results)
-        verdict = _verdict(claim.rule, found)
-        cause = None
-        if claim.cause is not None and verdict in (Verdict.NOT, Verdict.DIRECTION):
-            shown = _verdict(claim.cause.rule, claim.cause.finding.of(results))
-            cause = claim.cause.text if shown is Verdict.REPRODUCED else None
-        judged.append(Judged(claim, found, verdict, cause))
-    return judged
+    return [_judged(claim, results) for claim in claims]
+
+
+def _judged(claim: Claim, results: Results) -> Judged:
+    found, verdict, cell = _worst_cell(claim, results)
+    if claim.no_test:
+        return Judged(claim, found, Verdict.NO_TEST, claim.no_test, cell)
+    if verdict is Verdict.NOT:
+        for reading in claim.readings:
+            there = _verdict(reading.rule or claim.rule, reading.finding.of(results))
+            if there in (Verdict.REPRODUCED, Verdict.DIRECTION):
+                return Judged(claim, found, Verdict.READING, reading.text, cell)
+    cause = None
+    if claim.cause is not None and verdict in (Verdict.NOT, Verdict.DIRECTION):
+        shown = _verdict(claim.cause.rule, claim.cause.finding.of(results))
+        cause = claim.cause.text if shown is Verdict.REPRODUCED else None
+    return Judged(claim, found, verdict, cause, cell)
+
+
+def _worst_cell(claim: Claim, results: Results) -> tuple[Estimate, Verdict, str]:
+    """Return what was found in the cell with the worst verdict, the verdict and the cell's name."""
+    order = list(Verdict)
+    cells = [(one.of(results), name) for name, one in claim.cells.items()]
+    judged = [(found, _verdict(claim.rule, found), name) for found, name in cells]
+    return max(judged, key=lambda one: order.index(one[1]))
 
 
 def _verdict(rule: Rule, found: Estimate) -> Verdict:

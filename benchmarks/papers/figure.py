@@ -138,5 +138,7 @@ class Figure:
     ours: Sequence[str] = ()
     """What the paper leaves open, and what is done here."""
     revision: int = 1
+    judged_in: str = ""
+    """The figure that the same claims are counted in, if they are measured twice."""
     data_acks: Sequence[str] = ()
     """Rows that are also measured with ACKs and CNPs in the class of their data (``acks.py``)."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 from typing import TypeAlias
@@ -50,8 +51,7 @@ def size_and_cost(results: Results, cpu_s: float | None) -> str:
 
 def claims_by_verdict(found: Found) -> str:
     """Return how many claims of all papers have which verdict, in a sentence."""
-    judged = [one for results, _ in found.values() for one in judge_all(results)]
-    return f"In all, {overall(judged)}."
+    return f"In all, {overall(_counted(found, found))}."
 
 
 def by_paper(found: Found, pages: str) -> Table:
@@ -63,13 +63,22 @@ def by_paper(found: Found, pages: str) -> Table:
     for paper in PAPERS:
         rows = [row for row in ROWS if row.paper == paper.name]
         of_paper = {of.name for of in figures_of(paper.name)}
-        judged = [one for name in found if name in of_paper for one in judge_all(found[name][0])]
+        judged = _counted(found, of_paper)
         counts = [len([one for one in judged if one.verdict is verdict]) for verdict in Verdict]
+        signs = len([one for one in judged if one.by_sign])
         measured = len([row for row in rows if row.state == "built"])
         link = Marked(f"[{paper.title}]({pages}/{paper.name}.md)")
-        lines.append([link, f"{measured} of {len(rows)}", *map(str, counts)])
-    columns = ("paper", "figures and tables", *(verdict.value for verdict in Verdict))
+        shown = [f"{counts[0]} ({signs})", *map(str, counts[1:])]
+        lines.append([link, f"{measured} of {len(rows)}", *shown])
+    first, *others = (verdict.value for verdict in Verdict)
+    columns = ("paper", "figures and tables", f"{first} (by sign)", *others)
     return Table(columns, lines, words=1)
+
+
+def _counted(found: Found, names: Iterable[str]) -> list[Judged]:
+    """Return the claims of figures by name, each once."""
+    there = [name for name in names if name in found and not figure(name).judged_in]
+    return [one for name in there for one in judge_all(found[name][0])]
 
 
 def judge_all(results: Results) -> list[Judged]:
@@ -81,15 +90,15 @@ def overall(judged: list[Judged]) -> str:
     """Return the verdicts of a figure in a phrase: how many claims have which, best first."""
     counts = {v: len([one for one in judged if one.verdict is v]) for v in Verdict}
     said = [f"{n} {v.value}" for v, n in counts.items() if n]
+    if signs := len([one for one in judged if one.by_sign]):
+        said[0] += f" ({signs} by sign)"
     return f"{count_of(len(judged), 'claim')}: {', '.join(said)}"
 
 
 def claims_table(judged: list[Judged]) -> Table:
     """Return claims and verdicts by number, for a terminal, where sentences take much space."""
     columns = ["#", "the paper says", "verdict", "found"]
-    rows = [
-        [f"{n}", one.claim.text, one.verdict.value, _found(one)] for n, one in enumerate(judged, 1)
-    ]
+    rows = [[f"{n}", one.claim.text, _verdict(one), _found(one)] for n, one in enumerate(judged, 1)]
     causes = [one.cause or ("open" if one.verdict is Verdict.NOT else "") for one in judged]
     if any(causes):
         columns.append("cause")
@@ -98,8 +107,13 @@ def claims_table(judged: list[Judged]) -> Table:
 
 
 def _found(one: Judged) -> str:
-    claim = one.claim
-    return with_interval(one.found, claim.form, claim.scale, unit=claim.unit, style="brackets")
+    claim, cells = one.claim, len(one.claim.cells)
+    found = with_interval(one.found, claim.form, claim.scale, unit=claim.unit, style="brackets")
+    return found if cells == 1 else f"{found} ({one.cell}, of {cells})"
+
+
+def _verdict(one: Judged) -> str:
+    return f"{one.verdict.value} by sign" if one.by_sign else one.verdict.value
 
 
 def verdict_text(judged: list[Judged]) -> str:
@@ -109,7 +123,7 @@ def verdict_text(judged: list[Judged]) -> str:
     rows = []
     before = ""
     for one in judged:
-        said, place, verdict = plain(_after(before, one)), one.claim.place, one.verdict.value
+        said, place, verdict = plain(_after(before, one)), one.claim.place, _verdict(one)
         before = one.claim.text
         if one.cause is not None:
             verdict += f" ({ascii_lowercase[causes.index(one.cause)]})"
@@ -184,6 +198,8 @@ def figure_text(
     ``said`` holds the choices of the sections above; those of this one join it.
     """
     parts = [f"## {of.name}: {of.title}", verdict_text(judge(of.claims, results))]
+    if of.judged_in:
+        parts.append(f"The same claims are counted in {of.judged_in}, at the paper's time.")
     parts += [f"![{p.title}]({name})" for p, name in zip(of.plots, pictures, strict=True)]
     if not of.plots and len(results.places) <= SHORT:
         parts.append(table_of(of, results).markdown())
@@ -223,6 +239,7 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
         "[rules](ten-minutes.md) give the verdicts. Brackets: 95 % intervals over the seeds "
         f"(Student's t, from {BOOTSTRAP_FROM} seeds on BCa bootstrap), changes paired by seed.",
         Table(columns, lines, words=2).markdown(),
+        *_readings(found, [of for of in of_paper if of.name in found]),
     ]
     said: Said = {}
     for of in of_paper:
@@ -237,6 +254,18 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
     if paper.name in checks.confirmed:
         parts.append(confirmed_text(checks.confirmed[paper.name]))
     return "\n\n".join(parts) + "\n"
+
+
+def _readings(found: Found, figures: Sequence[Figure]) -> list[str]:
+    """Return the claims that come out under another reading, as a table; nothing without one."""
+    rows = [
+        [of.name, Marked(plain(one.claim.text)), plain(re.split(r"[;.] ", one.cause or "")[0])]
+        for of in figures
+        for one in judge(of.claims, found[of.name][0])
+        if one.verdict is Verdict.READING
+    ]
+    columns = ("figure", "the paper says", "it comes out")
+    return [Table(columns, rows, words=2).markdown()] if rows else []
 
 
 def _overview(row: Row, found: Found) -> list[str]:

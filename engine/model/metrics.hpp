@@ -46,6 +46,16 @@ struct FinishedFlow {
   Time ideal = 0;
 };
 
+// a label of a job at a host: from the start of its first node there to the end of its last one;
+// without a label and a host, a round of the job
+struct JobSpan {
+  Time begin = 0;
+  Time end = 0;
+  std::uint32_t workload = 0;
+  std::uint32_t label = 0;
+  int host = -1;
+};
+
 // round-trip samples of one ordered host pair
 struct RttSum {
   std::uint64_t pair = 0;  // src << 32 | dst
@@ -70,6 +80,7 @@ class IntervalLog {
  public:
   Totals totals;
   std::vector<FinishedFlow> finished;
+  std::vector<JobSpan> job_spans;
   std::vector<RttSum> rtts;  // several entries per pair until sorted()
 
   void rtt(int src, int dst, Time base, Time sum, std::uint64_t count) {
@@ -104,10 +115,11 @@ class IntervalLog {
   void clear() {
     totals = {};
     finished.clear();
+    job_spans.clear();
     rtts.clear();
   }
 
-  void visit(Archive& a) { a.all<IntervalLog>(totals, finished, rtts); }
+  void visit(Archive& a) { a.all<IntervalLog>(totals, finished, job_spans, rtts); }
 };
 
 }  // namespace dcqcn

@@ -13,7 +13,7 @@ NextHops::NextHops(const std::vector<NextHopRow>& rows) {
       bits->second = free_bits(to, flow_entropy(row.src, row.dst, row.ordinal, row.acks));
       taken_.insert(key(0, to, bits->second));
     }
-    ports_[key(row.node, to, bits->second)] = row.port;
+    ports_[place(row.node, to, bits->second)] = row.port;
   }
 }
 

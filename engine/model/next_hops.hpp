@@ -44,13 +44,16 @@ class NextHops {
 
   /// The port of a row, or -1. `bits` are those of entropy().
   int port(int node, std::uint16_t dst, std::uint16_t bits) const {
-    const auto row = ports_.find(key(node, dst, bits));
+    const auto row = ports_.find(place(node, dst, bits));
     return row == ports_.end() ? -1 : row->second;
   }
 
  private:
-  static std::uint64_t key(int high, std::uint16_t dst, std::uint32_t low) {
-    return static_cast<std::uint64_t>(high) << 48 | static_cast<std::uint64_t>(dst) << 32 | low;
+  static std::uint64_t key(int src, std::uint16_t dst, std::uint32_t low) {
+    return static_cast<std::uint64_t>(src) << 48 | static_cast<std::uint64_t>(dst) << 32 | low;
+  }
+  static std::uint64_t place(int node, std::uint16_t dst, std::uint16_t bits) {
+    return static_cast<std::uint64_t>(node) << 32 | static_cast<std::uint64_t>(dst) << 16 | bits;
   }
   std::uint16_t free_bits(std::uint16_t dst, std::uint16_t bits) const {
     while (taken_.contains(key(0, dst, bits))) ++bits;

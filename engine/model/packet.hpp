@@ -1,6 +1,8 @@
 // One packet, by value. Switches need nothing else: no flow table is touched on the way.
 #pragma once
 
+#include <cstring>
+
 #include "model/units.hpp"
 
 namespace dcqcn {
@@ -31,5 +33,32 @@ struct Packet {
   bool is_data() const { return kind == static_cast<std::uint64_t>(Kind::kData); }
 };
 static_assert(sizeof(Packet) == 32);
+
+// the single bits and small fields of a packet, beside `sent`
+struct PacketFlags {
+  Kind kind = Kind::kData;
+  unsigned priority = 0;
+  bool last = false;
+  bool cnp = false;
+  bool retransmit = false;
+};
+
+// A fresh packet, written as two wide words: what was written field by field cannot be copied on
+// before all its stores are done.
+inline void write_packet(Packet& packet, std::uint64_t sent, const PacketFlags& flags,
+                         std::uint32_t qp, std::uint32_t seq, std::uint64_t address) {
+  using Wide = std::uint64_t __attribute__((vector_size(16)));
+  const std::uint64_t word = sent | std::uint64_t{flags.last} << kSentBits |
+                             static_cast<std::uint64_t>(flags.kind) << (kSentBits + 1) |
+                             std::uint64_t{flags.cnp} << (kSentBits + 4) |
+                             std::uint64_t{flags.priority} << (kSentBits + 5) |
+                             std::uint64_t{flags.retransmit} << (kSentBits + 8);
+  const Wide wide[2] = {{0, word}, {qp | std::uint64_t{seq} << 32, address}};
+  std::memcpy(static_cast<void*>(&packet), wide, sizeof packet);
+}
+// the last word of a packet: where it goes, how large it is, what ECMP hashes
+constexpr std::uint64_t packet_address(std::uint16_t dst, Bytes bytes, std::uint16_t entropy) {
+  return dst | static_cast<std::uint64_t>(bytes) << 16 | std::uint64_t{entropy} << 32;
+}
 
 }  // namespace dcqcn

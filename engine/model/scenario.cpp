@@ -26,10 +26,11 @@ struct Kind {
   Times times;
 };
 
-constexpr std::array<Kind, 13> kKinds = {{{"nodes", read_nodes, Times::kOnce},
+constexpr std::array<Kind, 16> kKinds = {{{"nodes", read_nodes, Times::kOnce},
                                           {"switch", read_switch, Times::kAny},
                                           {"link", read_link, Times::kAny},
                                           {"next_hop", read_next_hop, Times::kAny},
+                                          {"servers", read_servers, Times::kAny},
                                           {"wire", read_wire, Times::kOnce},
                                           {"pfc", read_pfc, Times::kOnce},
                                           {"scheme", read_scheme, Times::kSome},
@@ -38,7 +39,9 @@ constexpr std::array<Kind, 13> kKinds = {{{"nodes", read_nodes, Times::kOnce},
                                           {"monitor", read_monitor, Times::kOnce},
                                           {"cdf", read_cdf, Times::kAny},
                                           {"workload", read_workload, Times::kAny},
-                                          {"flow", read_flow, Times::kAny}}};
+                                          {"flow", read_flow, Times::kAny},
+                                          {"graph", read_graph, Times::kAny},
+                                          {"node", read_node, Times::kAny}}};
 
 class Parser {
  public:

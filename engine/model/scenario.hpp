@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/job_graph.hpp"
 #include "model/monitor_config.hpp"
 #include "model/next_hops.hpp"
 #include "model/schemes/scheme.hpp"
@@ -91,12 +92,16 @@ enum class Pattern : std::uint8_t {
   kStreams,
   kStorage,
   kParameterServer,
+  kJob,
 };
 
 // does what arrives at a host make it send? Then connections are the workload's own.
 constexpr bool reacts(Pattern p) {
-  return p == Pattern::kRing || p == Pattern::kStorage || p == Pattern::kParameterServer;
+  return p == Pattern::kRing || p == Pattern::kStorage || p == Pattern::kParameterServer ||
+         p == Pattern::kJob;
 }
+// so many workloads at most, if one of them does
+inline constexpr std::size_t kMostReacting = 4096;
 
 struct WorkloadSpec {
   Pattern pattern = Pattern::kPoisson;
@@ -122,8 +127,23 @@ struct WorkloadSpec {
   int connections = 1;  // of each pair of hosts, used in turn
   unsigned priority = 3;
   std::vector<Transfer> transfers;  // pairs and flows
+  std::string graph;                // job: bytes of JobGraph::read, else `nodes` are the graph
+  std::vector<JobLine> nodes;
+  int qps = 1;         // job: queue pairs of a connection
+  bool split = false;  // job: over all of them, else in turn
+  int admission = 0;   // job: transfers that a receiver lets in at a time; 0: all
 
   bool operator==(const WorkloadSpec&) const = default;
+};
+
+// hosts 0 to gpus - 1 are a server, and so on; a link of each leads to the others
+struct Servers {
+  int gpus = 0;  // 0: no servers
+  Rate rate = 0;
+  Time delay = 0;
+
+  bool same(int a, int b) const { return gpus > 0 && a / gpus == b / gpus; }
+  bool operator==(const Servers&) const = default;
 };
 
 struct Scenario {
@@ -131,6 +151,7 @@ struct Scenario {
   std::vector<SwitchSpec> switches;  // node number - hosts
   std::vector<LinkSpec> links;
   std::vector<NextHopRow> next_hops;
+  Servers servers;
   Wire wire;
   PfcConfig pfc;
   Transport transport;

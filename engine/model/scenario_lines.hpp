@@ -12,6 +12,7 @@ void read_nodes(const Line& line, Scenario& scenario);
 void read_switch(const Line& line, Scenario& scenario);
 void read_link(const Line& line, Scenario& scenario);
 void read_next_hop(const Line& line, Scenario& scenario);
+void read_servers(const Line& line, Scenario& scenario);
 void read_wire(const Line& line, Scenario& scenario);
 void read_pfc(const Line& line, Scenario& scenario);
 void read_scheme(const Line& line, Scenario& scenario);
@@ -21,6 +22,8 @@ void read_monitor(const Line& line, Scenario& scenario);
 void read_cdf(const Line& line, Scenario& scenario);
 void read_workload(const Line& line, Scenario& scenario);
 void read_flow(const Line& line, Scenario& scenario);
+void read_graph(const Line& line, Scenario& scenario);
+void read_node(const Line& line, Scenario& scenario);
 
 /// A node or a host of the scenario, by number.
 int node_of(const Line& line, const Scenario& scenario, const Value& value);

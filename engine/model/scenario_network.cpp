@@ -5,7 +5,7 @@ namespace dcqcn {
 
 namespace {
 
-constexpr int kMostHosts = 65535;
+constexpr int kMostHosts = 65'536;  // a packet's destination has 16 bits
 constexpr int kMostSwitches = 1'000'000;
 
 struct NodeCounts {

@@ -8,14 +8,15 @@ namespace dcqcn {
 namespace {
 
 constexpr unsigned of(Pattern pattern) { return 1u << static_cast<unsigned>(pattern); }
-constexpr unsigned kAll = (1u << 10) - 1;
+constexpr unsigned kAll = (1u << 11) - 1;
 constexpr unsigned kOpen = of(Pattern::kPoisson);
 constexpr unsigned kStreams = of(Pattern::kStreams);
 constexpr unsigned kStorage = of(Pattern::kStorage);
 constexpr unsigned kServer = of(Pattern::kParameterServer);
+constexpr unsigned kJob = of(Pattern::kJob);
 constexpr unsigned kTimed = kAll & ~kStreams & ~of(Pattern::kFlows);
 constexpr unsigned kRounds = kTimed & ~kOpen & ~kStorage;
-constexpr int kMostHost = 65534;
+constexpr int kMostHost = 65535;
 constexpr int kMostDepth = 4096;
 constexpr Bytes kMostBlock = Bytes{1} << 40;
 
@@ -61,7 +62,7 @@ const WorkloadField kWorkload[] = {
         for (const Value& pair : v.parts(',')) w.transfers.push_back(pair_of(pair));
       },
       Absent::kNever}},
-    {(kRounds & ~of(Pattern::kPairs)) | kStorage,
+    {(kRounds & ~of(Pattern::kPairs) & ~kJob) | kStorage,
      {"bytes", [](WorkloadSpec& w, const Value& v) { w.bytes = v.whole(1, kMostBytes); },
       Absent::kNever}},
     {kStreams,
@@ -92,10 +93,16 @@ const WorkloadField kWorkload[] = {
     {kStorage,
      {"block_max", [](WorkloadSpec& w, const Value& v) { w.block_max = v.whole(1, kMostBlock); },
       Absent::kNever}},
-    {kRounds & ~kServer,
+    {kJob,
+     {"qps", [](WorkloadSpec& w, const Value& v) { w.qps = static_cast<int>(v.whole(1, 1024)); }}},
+    {kJob, {"split", [](WorkloadSpec& w, const Value& v) { w.split = v.flag(); }}},
+    {kJob,
+     {"admission", [](WorkloadSpec& w,
+                      const Value& v) { w.admission = static_cast<int>(v.whole(0, 1 << 30)); }}},
+    {kRounds & ~kServer & ~kJob,
      {"messages",
       [](WorkloadSpec& w, const Value& v) { w.messages = static_cast<int>(v.whole(1, 1 << 30)); }}},
-    {(kOpen | kRounds) & ~of(Pattern::kRing),
+    {(kOpen | kRounds) & ~of(Pattern::kRing) & ~kJob,
      {"connections",
       [](WorkloadSpec& w, const Value& v) { w.connections = static_cast<int>(v.whole(1, 65536)); },
       Absent::kAlways}},
@@ -183,6 +190,9 @@ void check(const Line& line, const Scenario& scenario, const WorkloadSpec& w) {
   if (w.pattern == Pattern::kRing && w.hosts.size() < 2) line.fail("a ring needs at least 2 hosts");
   if (w.pattern == Pattern::kParameterServer) check_apart(line, w);
   if (w.pattern == Pattern::kStorage) check_storage(line, w);
+  if (reacts(w.pattern) && scenario.workloads.size() >= kMostReacting) {
+    line.fail("comes after " + std::to_string(kMostReacting) + " workloads; expected fewer");
+  }
 }
 
 }  // namespace
@@ -236,7 +246,8 @@ void read_workload(const Line& line, Scenario& scenario) {
                                     {"ring", Pattern::kRing},
                                     {"streams", Pattern::kStreams},
                                     {"storage", Pattern::kStorage},
-                                    {"parameter-server", Pattern::kParameterServer}});
+                                    {"parameter-server", Pattern::kParameterServer},
+                                    {"job", Pattern::kJob}});
   read_keys<WorkloadSpec>(line, fields_of(w.pattern), w);
   check(line, scenario, w);
   scenario.workloads.push_back(std::move(w));

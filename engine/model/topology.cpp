@@ -20,6 +20,9 @@ Topology::Topology(const Scenario& scenario) : hosts_(scenario.hosts) {
     ends.emplace_back(ia, ib);
     smallest_delay_ = std::min(smallest_delay_, link.delay);
   }
+  if (scenario.servers.gpus > 0) {
+    smallest_delay_ = std::min(smallest_delay_, scenario.servers.delay);
+  }
   first_port_.assign(nodes + 1, 0);
   for (std::size_t n = 0; n < nodes; ++n) {
     first_port_[n + 1] = first_port_[n] + static_cast<int>(of_node[n].size());
@@ -36,31 +39,39 @@ Topology::Topology(const Scenario& scenario) : hosts_(scenario.hosts) {
   list_next_hops(scenario.next_hops);
 }
 
-// A host has one link and does not forward, so that hosts of one switch share their routes from
-// everywhere else: the walk is made once per such switch, not once per host.
-void Topology::build_routes(const Scenario& scenario) {
-  const std::size_t switches = scenario.switches.size();
-  const auto route = [&](std::size_t s, int dst) -> std::uint32_t& {
-    return routes_[s * static_cast<std::size_t>(hosts_) + static_cast<std::size_t>(dst)];
-  };
-  routes_.assign(switches * static_cast<std::size_t>(hosts_), 0);
-  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
-  std::vector<int> first_host(switches, -1);
-  require_reach();
-  for (int dst = 0; dst < hosts_; ++dst) {
-    const int near = peer_node(first_port(dst));
-    if (near < hosts_) continue;  // two hosts on one link
-    const std::size_t tor = static_cast<std::size_t>(near - hosts_);
-    if (first_host[tor] < 0) {
-      first_host[tor] = dst;
-      const std::vector<int> distance = distances_to(near);
-      for (std::size_t s = 0; s < switches; ++s) {
-        route(s, dst) = route_entry(hosts_ + static_cast<int>(s), distance, known);
-      }
-    } else {
-      for (std::size_t s = 0; s < switches; ++s) route(s, dst) = route(s, first_host[tor]);
+// Numbers the switches that have hosts, in the order of their first host, and returns them.
+std::vector<int> Topology::number_racks() {
+  std::vector<int> rack_of_switch(salts_.size(), -1);
+  std::vector<int> switches;
+  rack_of_.assign(static_cast<std::size_t>(hosts_), 0);
+  last_port_.assign(static_cast<std::size_t>(hosts_), 0);
+  for (int host = 0; host < hosts_; ++host) {
+    const PortSpec& near = port(port(first_port(host)).peer_port);
+    if (near.node < hosts_) continue;  // two hosts on one link
+    int& rack = rack_of_switch[static_cast<std::size_t>(near.node - hosts_)];
+    if (rack < 0) {
+      rack = static_cast<int>(switches.size());
+      switches.push_back(near.node);
     }
-    route(tor, dst) = static_cast<std::uint32_t>(port(port(first_port(dst)).peer_port).index);
+    rack_of_[static_cast<std::size_t>(host)] = static_cast<std::uint16_t>(rack);
+    last_port_[static_cast<std::size_t>(host)] = static_cast<std::uint16_t>(near.index);
+  }
+  return switches;
+}
+
+// a host has one link and does not forward, so that one walk is enough for all hosts of a switch
+void Topology::build_routes(const Scenario& scenario) {
+  require_reach();
+  const std::vector<int> racks = number_racks();
+  racks_ = racks.size();
+  routes_.assign(scenario.switches.size() * racks_, 0);
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+  for (std::size_t rack = 0; rack < racks_; ++rack) {
+    const std::vector<int> distance = distances_to(racks[rack]);
+    for (std::size_t s = 0; s < scenario.switches.size(); ++s) {
+      const int node = hosts_ + static_cast<int>(s);
+      routes_[s * racks_ + rack] = node == racks[rack] ? kHere : route_entry(node, distance, known);
+    }
   }
 }
 
@@ -114,10 +125,9 @@ std::uint32_t Topology::route_entry(int node, const std::vector<int>& distance,
 void Topology::list_next_hops(const std::vector<NextHopRow>& rows) {
   next_hops_ = NextHops(rows);
   for (const NextHopRow& row : rows) {
-    std::uint32_t& entry =
-        routes_[static_cast<std::size_t>(row.node - hosts_) * static_cast<std::size_t>(hosts_) +
-                static_cast<std::size_t>(row.target())];
-    std::span<const std::uint32_t> ports(&entry, 1);
+    std::uint32_t& entry = route_entry_of(row.node, row.target());
+    const std::uint32_t last = last_port_[static_cast<std::size_t>(row.target())];
+    std::span<const std::uint32_t> ports(entry == kHere ? &last : &entry, 1);
     if (entry & kMany) {
       const std::uint32_t* set = &sets_[entry & ~(kMany | kListed)];
       ports = {set + 1, set[0]};

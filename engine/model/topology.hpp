@@ -38,8 +38,9 @@ class Topology {
   // egress port (index within the node) of a switch for a packet: ECMP by flow hash
   unsigned route(int node, std::uint16_t dst, std::uint16_t entropy) const {
     const std::size_t s = static_cast<std::size_t>(node - hosts_);
-    const std::uint32_t entry = routes_[s * static_cast<std::size_t>(hosts_) + dst];
-    if (!(entry & kMany)) return entry;
+    const std::uint32_t entry = routes_[s * racks_ + rack_of_[dst]];
+    if (entry < kHere) return entry;
+    if (entry == kHere) return last_port_[dst];
     if (entry & kListed) [[unlikely]] {
       const int port = next_hops_.port(node, dst, entropy);
       if (port >= 0) return static_cast<unsigned>(port);
@@ -66,7 +67,13 @@ class Topology {
  private:
   static constexpr std::uint32_t kMany = 1u << 31;
   static constexpr std::uint32_t kListed = 1u << 30;  // with kMany: next_hops_ has a row
+  static constexpr std::uint32_t kHere = 1u << 29;    // alone: the host hangs on this switch
+  std::vector<int> number_racks();
   void build_routes(const Scenario& scenario);
+  std::uint32_t& route_entry_of(int node, int dst) {
+    return routes_[static_cast<std::size_t>(node - hosts_) * racks_ +
+                   rack_of_[static_cast<std::size_t>(dst)]];
+  }
   void list_next_hops(const std::vector<NextHopRow>& rows);
   std::vector<int> distances_to(int to) const;
   void require_reach() const;
@@ -78,7 +85,12 @@ class Topology {
   std::vector<PortSpec> ports_;
   std::vector<int> first_port_;
   std::vector<std::uint32_t> salts_;
-  std::vector<std::uint32_t> routes_;  // [switch][host]: a port, or kMany | offset into sets_
+  // Hosts of one switch, a rack, share their routes everywhere else: [switch][rack] is a port, or
+  // kMany | offset into sets_, or kHere.
+  std::vector<std::uint32_t> routes_;
+  std::size_t racks_ = 0;
+  std::vector<std::uint16_t> rack_of_;    // by host
+  std::vector<std::uint16_t> last_port_;  // by host: to it, at its switch
   std::vector<std::uint32_t> sets_;    // count, then ports
   NextHops next_hops_;
 };

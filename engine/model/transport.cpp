@@ -158,7 +158,7 @@ bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
 void TransportLayer::complete(Qp& q, Message& m, Time now) {
   log_.finished.push_back(
       {q.src, q.dst, m.ordinal, m.workload, m.bytes, m.start, now - m.start, m.ideal});
-  source_.finished(m.workload, now);
+  source_.finished(m.workload, m.tag, q.src, now);
   if (hears_acks_) {
     q.resting = false;
     set_pace(q, schemes_.of(q.src).on_message(slot_of(q.ref), {m.bytes, m.start, m.ideal}, now));
@@ -217,24 +217,17 @@ inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Tim
   }
 }
 
-// a reply of `bytes` to what the queue pair sent, written in its place: a copy would wait for the
-// stores of all its fields, which is seen in every job
-inline Packet& TransportLayer::add_reply(const QpReceiver& r, Kind kind, Bytes bytes,
-                                         std::uint64_t sent, Replies& replies) const {
-  Packet& reply = replies.packets[replies.count++];
-  reply = Packet{};
-  reply.sent = sent;
-  reply.kind = static_cast<std::uint64_t>(kind);
-  reply.priority = r.priority;
-  reply.qp = r.ref;
-  reply.dst = r.src;
-  reply.bytes = static_cast<std::uint16_t>(bytes);
-  reply.entropy = r.entropy;
-  return reply;
+inline void TransportLayer::add_reply(const QpReceiver& r, const Reply& reply, Replies& replies) {
+  PacketFlags flags;
+  flags.kind = reply.kind;
+  flags.priority = r.priority & 7u;
+  flags.cnp = reply.cnp;
+  write_packet(replies.packets[replies.count++], reply.sent, flags, r.ref, reply.seq,
+               packet_address(r.src, reply.bytes, r.entropy));
 }
 
 void TransportLayer::add_cnp(const QpReceiver& r, Time now, Replies& replies) {
-  add_reply(r, Kind::kCnp, wire_.cnp, static_cast<std::uint64_t>(now), replies);
+  add_reply(r, {Kind::kCnp, wire_.cnp, static_cast<std::uint64_t>(now)}, replies);
   replies.cnp_delayed = transport_.cnp_delay > 0;
 }
 
@@ -273,9 +266,7 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
         p.last || !in_order || transport_.ack_every == 1 || r.expected % transport_.ack_every == 0;
     if (!due && !rides) return;
   }
-  Packet& reply = add_reply(r, ahead ? Kind::kNack : Kind::kAck, wire_.ack, p.sent, replies);
-  reply.cnp = rides;
-  reply.seq = r.expected;
+  add_reply(r, {ahead ? Kind::kNack : Kind::kAck, wire_.ack, p.sent, r.expected, rides}, replies);
   if (writes_acks_) schemes_.of(host).on_reply(slot_of(p.qp), static_cast<Time>(p.sent), now);
   ++log_.totals.acks;
 }

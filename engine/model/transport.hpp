@@ -37,6 +37,15 @@ struct Replies {
   }
 };
 
+// one of them, besides what all to one queue pair share
+struct Reply {
+  Kind kind = Kind::kAck;
+  Bytes bytes = 0;
+  std::uint64_t sent = 0;
+  std::uint32_t seq = 0;
+  bool cnp = false;
+};
+
 // what the engine has to do with a queue pair after a control packet or a timer
 enum class Then : std::uint8_t {
   kNothing,
@@ -185,8 +194,7 @@ class TransportLayer {
   void accept(QpReceiver& r, const Packet& p, int host, Time now);
   bool wants_cnp(QpReceiver& r, const Packet& p, int host, bool in_order, bool may_answer,
                  Time now);
-  Packet& add_reply(const QpReceiver& r, Kind kind, Bytes bytes, std::uint64_t sent,
-                    Replies& replies) const;
+  static void add_reply(const QpReceiver& r, const Reply& reply, Replies& replies);
   void add_cnp(const QpReceiver& r, Time now, Replies& replies);
   Bytes payload_of(const Packet& p) const { return p.bytes - wire_.data_overhead; }
 
@@ -242,24 +250,18 @@ template <class Ask>
 
   if (lossy_ && q.next_seq == q.unacked) q.rto_at = now + transport_.rto;
 
-  Packet p{};
-  p.sent = static_cast<std::uint64_t>(now);
-  p.kind = static_cast<std::uint64_t>(Kind::kData);
-  p.priority = q.priority & 7u;
-  p.qp = q.ref;
-  p.seq = q.next_seq++;
-  if (q.next_seq - q.sent_seq == 1) {
-    q.sent_seq = q.next_seq;
-  } else {
-    p.retransmit = 1;
-  }
-  p.dst = q.dst;
-  p.bytes = static_cast<std::uint16_t>(bytes);
-  p.entropy = q.entropy;
+  PacketFlags flags;
+  flags.priority = q.priority & 7u;
+  const std::uint32_t seq = q.next_seq++;
+  flags.retransmit = q.next_seq - q.sent_seq != 1;
+  if (!flags.retransmit) q.sent_seq = q.next_seq;
   if (q.next_seq == m.end_seq) {
-    p.last = 1;
+    flags.last = true;
     q.send_message = m.next;
   }
+  Packet p;
+  write_packet(p, static_cast<std::uint64_t>(now), flags, q.ref, seq,
+               packet_address(q.dst, bytes, q.entropy));
   ++log_.totals.data_packets;
   return p;
 }

@@ -12,8 +12,8 @@ std::uint32_t TransportLayer::start_flow(const FlowStart& flow, Time now) {
     const bool own = reacts(scenario_.workloads[flow.workload].pattern);
     const std::uint64_t pair =
         static_cast<std::uint64_t>(flow.src) << 48 | static_cast<std::uint64_t>(flow.dst) << 32 |
-        static_cast<std::uint64_t>(own ? flow.workload << 1 | 1u : flow.connection << 1) << 8 |
-        flow.priority;
+        static_cast<std::uint64_t>(flow.connection) << 16 |
+        static_cast<std::uint64_t>(own ? flow.workload << 1 | 1u : 0u) << 3 | flow.priority;
     const auto [at, fresh] = pairs_.try_emplace(pair, kNone);
     if (fresh) at->second = open_qp(flow, ordinal, now);
     slot = at->second;

@@ -21,7 +21,8 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
       rounds_(scenario.workloads.size()),
       begun_(scenario.workloads.size()),
       received_(scenario.workloads.size()),
-      lists_(scenario.workloads.size()) {
+      lists_(scenario.workloads.size()),
+      jobs_(scenario, smallest_delay) {
   for (std::uint32_t w = 0; w < scenario.workloads.size(); ++w) {
     const WorkloadSpec& spec = scenario.workloads[w];
     const std::uint64_t id = static_cast<std::uint64_t>(w) << 32;
@@ -38,6 +39,8 @@ FlowSource::FlowSource(const Scenario& scenario, Time smallest_delay, std::uint6
       for (std::uint32_t lane = 0; lane < reacting_[w]->lanes() && spec.start < spec.stop; ++lane) {
         lanes_.push({spec.start, w, lane});
       }
+    } else if (spec.pattern == Pattern::kJob) {
+      continue;
     } else if (known_in_advance(spec.pattern)) {
       lists_[w] = spec.pattern == Pattern::kFlows ? spec.transfers : draw_streams(spec, seed, id);
       std::stable_sort(lists_[w].begin(), lists_[w].end(),
@@ -198,8 +201,9 @@ void FlowSource::take_until(Time until, std::vector<FlowStart>& out) {
   }
 }
 
-void FlowSource::finished(std::uint32_t workload, Time when) {
+void FlowSource::finished(std::uint32_t workload, std::uint32_t tag, int host, Time when) {
   const WorkloadSpec& w = scenario_->workloads[workload];
+  if (w.pattern == Pattern::kJob) return jobs_.acked(workload, tag, host, when);
   if (w.pattern == Pattern::kPoisson || known_in_advance(w.pattern) || reacting_[workload]) return;
   Rounds& state = rounds_[workload];
   state.last_finish = std::max(state.last_finish, when);
@@ -222,6 +226,9 @@ void FlowSource::pass_on(std::uint32_t workload, int host, Time when, std::vecto
 
 void FlowSource::arrived(std::uint32_t workload, std::uint32_t tag, int host, Time when,
                          std::vector<FlowStart>& out) {
+  if (scenario_->workloads[workload].pattern == Pattern::kJob) {
+    return jobs_.arrived(workload, tag, host, when);
+  }
   if (!reacting_[workload]) return pass_on(workload, host, when, out);
   const Reacting::Wake wake = reacting_[workload]->arrived(tag, host, when, out);
   if (wake.time == kNever) return;

@@ -9,6 +9,7 @@
 
 #include "model/archive.hpp"
 #include "model/flow_start.hpp"
+#include "model/job.hpp"
 #include "model/random_stream.hpp"
 #include "model/reacting.hpp"
 #include "model/scenario.hpp"
@@ -26,9 +27,9 @@ class FlowSource {
   // append every flow that starts before `until`, ordered by (time, workload, lane)
   void take_until(Time until, std::vector<FlowStart>& out);
 
-  // a flow of this workload completed; the caller reports all completions before `until` before
-  // it asks for starts at or after until + smallest_delay
-  void finished(std::uint32_t workload, Time when);
+  // a flow of this workload completed, at `host` came its last ACK; the caller reports all
+  // completions before `until` before it asks for starts at or after until + smallest_delay
+  void finished(std::uint32_t workload, std::uint32_t tag, int host, Time when);
 
   // the last byte of a message of a workload that reacts has come to `host`: what it makes this
   // host send at the same instant is appended to `out`, what it makes it send later starts at
@@ -37,11 +38,14 @@ class FlowSource {
                std::vector<FlowStart>& out);
 
   // no more flow will ever start, unless an unfinished one makes it
-  bool exhausted() const { return lanes_.empty(); }
+  bool exhausted() const { return lanes_.empty() && jobs_.idle(); }
+
+  // what happens at hosts because of jobs, beside what `arrived` and `finished` say
+  Jobs& jobs() { return jobs_; }
 
   void visit(Archive& a) {
     a.all<FlowSource>(built(scenario_), built(smallest_delay_), lanes_, draws_, rounds_, begun_,
-                      received_, built(lists_), built(reacting_));
+                      received_, built(lists_), built(reacting_), jobs_);
     for (const auto& workload : reacting_) {
       if (workload) workload->visit(a);
     }
@@ -85,6 +89,7 @@ class FlowSource {
   std::vector<std::vector<std::uint32_t>> received_;  // [workload][place]: transfers of a ring
   std::vector<std::vector<Transfer>> lists_;          // flow lists and streams, by start
   std::vector<std::unique_ptr<Reacting>> reacting_;   // null for others
+  Jobs jobs_;
 };
 
 }  // namespace dcqcn

@@ -24,6 +24,7 @@ EventEngine::EventEngine(const World& world)
                           headrooms);
   }
   for (int h = 0; h < t.hosts(); ++h) arm_tick(h);
+  arm_jobs();
 }
 
 void EventEngine::schedule(What what, std::uint64_t id, Time when) {
@@ -75,6 +76,9 @@ void EventEngine::handle(const Event& e) {
       break;
     case What::kFlow:
       start_flow(chained_.pop(), e.when);
+      break;
+    case What::kJob:
+      on_job(static_cast<int>(id), e.when);
       break;
   }
 }
@@ -258,6 +262,7 @@ void EventEngine::host_arrival(int host, const Packet& p, Time now) {
     take_chained();
     send_replies(host, replies, now);
     arm_tick(host);
+    arm_jobs();
     kick(port, now);
     return;
   }
@@ -265,6 +270,7 @@ void EventEngine::host_arrival(int host, const Packet& p, Time now) {
   if (!q) return;
   const Then then = transport.on_control(*q, p, now);
   arm_tick(host);
+  arm_jobs();
   if (then == Then::kGone) {
     nics_[static_cast<std::size_t>(host)].slots[q->nic_slot] = kNone;
   } else {
@@ -302,6 +308,31 @@ void EventEngine::on_tick(int host, Time now) {
     wake(port_of(host, 0), now);
   }
   arm_tick(host);
+}
+
+// ---- jobs ----
+
+void EventEngine::arm_jobs() {
+  Jobs& jobs = world_.source.jobs();
+  for (const int host : jobs.woken()) {
+    Time& pending = nics_[static_cast<std::size_t>(host)].job_due;
+    if (jobs.due(host) >= pending) continue;
+    pending = jobs.due(host);
+    schedule(What::kJob, static_cast<std::uint64_t>(host), pending);
+  }
+  jobs.woken().clear();
+}
+
+void EventEngine::on_job(int host, Time now) {
+  Jobs& jobs = world_.source.jobs();
+  Nic& nic = nics_[static_cast<std::size_t>(host)];
+  if (nic.job_due != now) return;  // an earlier one took its place
+  nic.job_due = kNever;
+  starts_.clear();
+  jobs.happen(host, starts_);
+  for (const FlowStart& f : starts_) start_flow(f, now);
+  jobs.woken().push_back(host);
+  arm_jobs();
 }
 
 // transfers of a ring that this arrival makes due: they start at the same instant, after arrivals

@@ -26,7 +26,16 @@ class EventEngine final : public Engine {
   }
 
  private:
-  enum class What : std::uint64_t { kPfc, kRto, kDelayedCnp, kTick, kDequeue, kArrival, kFlow };
+  enum class What : std::uint64_t {
+    kPfc,
+    kRto,
+    kDelayedCnp,
+    kTick,
+    kDequeue,
+    kArrival,
+    kFlow,
+    kJob
+  };
   struct Event {
     Time when;
     std::uint64_t order;  // what, then port, host or QP slot
@@ -61,8 +70,9 @@ class EventEngine final : public Engine {
     std::uint32_t last_served = 0;
     Ring<Packet> delayed_cnps;
     Time tick_due = kNever;  // of the pending tick event
+    Time job_due = kNever;   // of the pending event of a job
 
-    void visit(Archive& a) { a.all<Nic>(slots, last_served, delayed_cnps, tick_due); }
+    void visit(Archive& a) { a.all<Nic>(slots, last_served, delayed_cnps, tick_due, job_due); }
   };
 
   void handle(const Event& e);
@@ -85,6 +95,8 @@ class EventEngine final : public Engine {
   void on_rto(std::uint32_t ref, Time now);
   void arm_tick(int host);
   void on_tick(int host, Time now);
+  void arm_jobs();
+  void on_job(int host, Time now);
   void send_replies(int host, const Replies& replies, Time now);
 
   Port& port_of(int node, unsigned index) {

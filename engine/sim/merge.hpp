@@ -1,6 +1,7 @@
 // Merge of sorted runs of 64-bit keys: the window engine's replacement for an event queue.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -75,19 +76,35 @@ class RunList {
     keys_[count_++] = key;
   }
 
+  // From both ends at once: neither end can run out of either run before the shorter one would, and
+  // the two chains of comparisons do not wait for each other.
   static void merge(const std::uint64_t* x, const std::uint64_t* middle, const std::uint64_t* end,
                     std::uint64_t* out) {
     const std::uint64_t* y = middle;
-    while (x < middle && y < end) {  // branch-free choice
-      const std::uint64_t a = *x;
-      const std::uint64_t b = *y;
+    const std::uint64_t* x_last = middle - 1;
+    const std::uint64_t* y_last = end - 1;
+    std::uint64_t* out_last = out + (end - x) - 1;
+    for (auto steps = std::min(middle - x, end - middle); steps > 0; --steps) {
+      const std::uint64_t a = *x, b = *y;  // branch-free choices
+      const bool first = a < b;
+      *out++ = first ? a : b;
+      x += first;
+      y += !first;
+      const std::uint64_t c = *x_last, d = *y_last;
+      const bool last = c > d;
+      *out_last-- = last ? c : d;
+      x_last -= last;
+      y_last -= !last;
+    }
+    while (x <= x_last && y <= y_last) {
+      const std::uint64_t a = *x, b = *y;
       const bool first = a < b;
       *out++ = first ? a : b;
       x += first;
       y += !first;
     }
-    while (x < middle) *out++ = *x++;
-    while (y < end) *out++ = *y++;
+    while (x <= x_last) *out++ = *x++;
+    while (y <= y_last) *out++ = *y++;
   }
 
   std::vector<std::uint64_t> keys_;

@@ -183,6 +183,20 @@ inline constexpr std::tuple kFinishedFields{
                 [](const FinishedFlow& f) { return f.ideal; }, "log"},
 };
 
+// in reports of scenarios with jobs alone
+inline constexpr std::tuple kJobSpanFields{
+    ReportField{"job_spans.workload", "workload", "the job's number in the scenario",
+                [](const JobSpan& s) { return s.workload; }, "", false},
+    ReportField{"job_spans.label", "label", "a label of its graph; 0 and host -1: a round of it",
+                [](const JobSpan& s) { return s.label; }, "", false},
+    ReportField{"job_spans.host", "host", "where all nodes with the label are done",
+                [](const JobSpan& s) { return s.host; }, "", false},
+    ReportField{"job_spans.begin_ps", "ps", "when the first of them started",
+                [](const JobSpan& s) { return s.begin; }, "", false},
+    ReportField{"job_spans.end_ps", "ps", "when the last of them was done",
+                [](const JobSpan& s) { return s.end; }, "", false},
+};
+
 // the part of a name behind its table's: "kl" of "fsd.kl"
 constexpr const char* last_name(const char* name) {
   const std::string_view text(name);

@@ -131,6 +131,7 @@ const IntervalData& Simulation::report() {
   data_.end = now_;
   transport_.flush_rtts();
   log_.sort();
+  source_.jobs().take_spans(log_.job_spans);
   engine_->report_ports(now_, data_.ports);
   monitor_.end_interval(now_, data_.fsd);
   transport_.schemes().take_counters(data_.schemes);

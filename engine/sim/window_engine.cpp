@@ -36,6 +36,7 @@ WindowEngine::WindowEngine(const World& world, Time max_window)
   build_ports();
   build_nodes();
   for (std::uint32_t h = 0; h < nics_.size(); ++h) update_wake(h, host_wake(h, nics_[h]));
+  wake_for_jobs();
 }
 
 void WindowEngine::build_ports() {
@@ -93,6 +94,13 @@ void WindowEngine::hand_out_flows(Time end) {
   }
 }
 
+// what one host does may make others due, in later windows
+void WindowEngine::wake_for_jobs() {
+  Jobs& jobs = world_.source.jobs();
+  for (const int host : jobs.woken()) update_wake(static_cast<std::uint32_t>(host), jobs.due(host));
+  jobs.woken().clear();
+}
+
 void WindowEngine::run(Time until) {
   const std::uint32_t hosts = static_cast<std::uint32_t>(nics_.size());
   while (true) {
@@ -112,6 +120,7 @@ void WindowEngine::run(Time until) {
     for (std::uint32_t h = 0; h < hosts; ++h) {
       if (wakes_[h] < end) run_host(h, begin, end);
     }
+    wake_for_jobs();
     now_ = end;
   }
   now_ = until;

@@ -56,6 +56,11 @@ class WindowEngine final : public Engine {
     PortCounters counters;
 
     void visit(Archive& a);
+    // a PFC frame from the far end takes effect
+    void take(const PfcFrame& frame, Time now) {
+      ++counters.pfc_received;
+      pause.take(frame.priority, frame.pause, now);
+    }
     unsigned ready() const { return backlog & static_cast<std::uint8_t>(~pause.bits()); }
     bool eligible() const { return (backlog && ready()) || !control.empty() || !pfc.empty(); }
   };
@@ -67,7 +72,6 @@ class WindowEngine final : public Engine {
     std::vector<bool> from_host;
     SharedBuffer buffer;
     std::uint32_t paused_ingresses = 0;
-    std::uint32_t paused_egresses = 0;
     std::vector<Bytes> window_bytes;  // what one window can bring, by in-port
 
     void visit(Archive& a);
@@ -108,7 +112,7 @@ class WindowEngine final : public Engine {
 
   // ---- window_host.cpp ----
   void run_host(std::uint32_t host, Time begin, Time end);
-  template <bool ticking>  // does any scheme want NIC-wide ticks?
+  template <bool more>  // NIC-wide ticks of schemes, and events of jobs?
   void run_host(std::uint32_t host, Time begin, Time end);
   void run_nic(Nic& nic, Time from, Time last);
   bool take_ready(Nic& nic, std::uint32_t& place);
@@ -120,6 +124,8 @@ class WindowEngine final : public Engine {
   void reconsider_idle(Nic& nic);
   void host_packet(std::uint32_t host, Nic& nic, const Packet& p, Time now);
   void start_flow(Nic& nic, const FlowStart& flow, Time now);
+  void run_job(std::uint32_t host, Nic& nic, Time now);
+  void wake_for_jobs();
   void host_pfc(std::uint32_t host, Nic& nic, const PfcFrame& frame, Time now);
   void run_rto(Nic& nic, Time now);
   void run_tick(std::uint32_t host, Nic& nic, Time now);
@@ -140,6 +146,9 @@ class WindowEngine final : public Engine {
   // ---- window_fast.cpp ----
   bool pfc_cannot_fire(const Switch& sw, Time end) const;
   void run_switch_fast(std::uint32_t s, Time begin, Time end);
+  template <typename BytesOf>
+  bool stays_below(const Switch& sw, BytesOf&& bytes_of) const;
+  template <bool pausing>
   void run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin, Time end);
   template <typename Count>
   std::uint32_t sort_by_egress(const Switch& sw, int node, std::uint32_t in_port, Time begin,
@@ -160,7 +169,6 @@ class WindowEngine final : public Engine {
   void kick(OrderedWindow& w, Port& port, Time now);
   void transmit_data(OrderedWindow& w, Port& port, unsigned priority, Time now);
   void send_pfc(OrderedWindow& w, std::uint32_t in_port, unsigned priority, bool pause, Time now);
-  void switch_pfc(OrderedWindow& w, Port& port, const PfcFrame& frame, Time now);
 
   World world_;
   Time window_;

@@ -7,27 +7,39 @@
 
 namespace dcqcn {
 
-// No pause is in force or on its way, and even if every link brought all it can in this window,
-// no ingress would reach its threshold (which also rules out drops and headroom).
+// No ingress is paused, and even if every link brought all it can in this window and nothing left,
+// none would reach its threshold (which also rules out drops and headroom). First by what links can
+// carry; where that is too much, by what is on them.
 bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
   // the fast path keeps ACKs apart from data
-  if (sw.buffer.pfc().acks_as_data) return false;
-  if (!one_priority_ || sw.paused_ingresses || sw.paused_egresses) return false;
-  const PfcConfig& pfc = sw.buffer.pfc();
+  if (sw.buffer.pfc().acks_as_data || !one_priority_ || sw.paused_ingresses) return false;
+  return stays_below(sw, [&](std::uint32_t p) {
+           const Ring<Packet>& in = sw.from[p]->wire;
+           return std::min(sw.window_bytes[p], static_cast<Bytes>(in.size()) * max_packet_);
+         }) ||
+         stays_below(sw, [&](std::uint32_t p) {
+           const Ring<Packet>& in = sw.from[p]->wire;
+           Bytes bytes = 0;
+           for (std::uint32_t i = 0; i < in.size() && in[i].arrival < end; ++i) {
+             if (in[i].is_data()) bytes += in[i].bytes;
+           }
+           return bytes;
+         });
+}
+
+// does no ingress reach its threshold if port p brings bytes_of(p)?
+template <typename BytesOf>
+bool WindowEngine::stays_below(const Switch& sw, BytesOf&& bytes_of) const {
   Bytes coming = 0;
   Bytes most = 0;
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
-    const Port& from = *sw.from[p];
-    if (!from.pfc_wire.empty() && from.pfc_wire.front().arrival < end) return false;
-    if (!sw.ports[p].pfc.empty()) return false;
-    if (from.wire.empty()) continue;
-    const Bytes bytes =
-        std::min(sw.window_bytes[p], static_cast<Bytes>(from.wire.size()) * max_packet_);
+    if (sw.from[p]->wire.empty()) continue;
+    const Bytes bytes = bytes_of(p);
     coming += bytes;
     most = std::max(most, sw.buffer.ingress(p, priority_).used + bytes);
   }
   // with a threshold of 0 every arrival pauses, one within the reserve too
-  const Bytes over = std::max<Bytes>(0, most - pfc.reserve);
+  const Bytes over = std::max<Bytes>(0, most - sw.buffer.pfc().reserve);
   return over < sw.buffer.threshold_at(sw.buffer.shared_used() + coming);
 }
 
@@ -112,11 +124,18 @@ void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
   Time wake = kNever;
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     Port& port = sw.ports[p];
-    if (by_egress_[p].size() > 0 || port.backlog || !port.control.empty()) {
-      run_egress_fast(sw, port, by_egress_[p], begin, end);
-      if (port.backlog || !port.control.empty()) wake = std::min(wake, port.busy);
-      if (!port.wire.empty()) update_wake(port.peer_node, port.wire.front().arrival);
+    Ring<PfcFrame>& frames = sw.from[p]->pfc_wire;
+    if ((!frames.empty() && frames.front().arrival < end) || port.pause.any() ||
+        !port.pfc.empty()) {
+      run_egress_fast<true>(sw, port, by_egress_[p], begin, end);
+    } else if (by_egress_[p].size() > 0 || port.backlog || !port.control.empty()) {
+      run_egress_fast<false>(sw, port, by_egress_[p], begin, end);
+    } else {
+      continue;
     }
+    if (port.eligible()) wake = std::min(wake, port.busy);
+    if (!port.wire.empty()) update_wake(port.peer_node, port.wire.front().arrival);
+    if (!port.pfc_wire.empty()) update_wake(port.peer_node, port.pfc_wire.front().arrival);
   }
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     Ring<Packet>& in = sw.from[p]->wire;
@@ -131,7 +150,9 @@ void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
 }
 
 // One long function on purpose: what it counts stays in registers, and it is where time goes.
+// `pausing`: the port is paused, or may become so, or has a PFC frame to send.
 // NOLINTNEXTLINE(readability-function-size)
+template <bool pausing>
 void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin,
                                    Time end) {
   Ring<Packet>& data = port.data[priority_];
@@ -152,7 +173,23 @@ void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Ti
     w.arrival = busy + delay;
     return w;
   };
+  const auto waits = [&] {
+    if constexpr (pausing) {
+      return !control.empty() || !port.pfc.empty() ||
+             (!data.empty() && !port.pause.paused(priority_));
+    }
+    return !(data.empty() && control.empty());
+  };
   const auto dequeue = [&] {
+    if constexpr (pausing) {
+      if (!port.pfc.empty()) {
+        PfcFrame frame = port.pfc.pop();
+        busy += world_.scenario.wire.pfc * ps_per_byte;
+        frame.arrival = busy + delay;
+        port.pfc_wire.push(frame);
+        return;
+      }
+    }
     if (!control.empty()) {
       launch(control.front(), busy);
       control.drop();
@@ -166,15 +203,27 @@ void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Ti
     ++sent;
     if (queue > kmin) mark_departing(port, w, queue, world_.log.totals);
   };
+  // frames take effect before the dequeues of their instant
+  const auto take_frames = [&](Time until) {
+    Ring<PfcFrame>& frames = sw.from[&port - sw.ports]->pfc_wire;
+    while (!frames.empty() && frames.front().arrival < until) {
+      const PfcFrame frame = frames.pop();
+      while (busy < frame.arrival && waits()) dequeue();
+      const bool waited = waits();
+      port.take(frame, frame.arrival);
+      if (!waited && waits()) busy = std::max(busy, frame.arrival);
+    }
+  };
 
   const std::uint64_t* keys = arrivals.sorted(scratch_);
   for (std::uint32_t i = 0; i < arrivals.size(); ++i) {
     const Time now = begin + ArrivalKey::offset(keys[i]);
     const std::uint32_t in_port = ArrivalKey::port(keys[i]);
     const Packet& p = sw.from[in_port]->wire[ArrivalKey::place(keys[i])];
-    while (busy <= now && !(data.empty() && control.empty())) dequeue();
-    if (busy <= now) {  // idle: it starts at once
-      launch(p, now);
+    if constexpr (pausing) take_frames(now + 1);
+    while (busy <= now && waits()) dequeue();
+    if (busy <= now && !(pausing && p.is_data() && port.pause.paused(priority_))) {
+      launch(p, now);  // idle: it starts at once
       if (p.is_data()) {
         sent_bytes += p.bytes;
         ++sent;
@@ -190,7 +239,8 @@ void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Ti
       control.push(p);
     }
   }
-  while (busy < end && !(data.empty() && control.empty())) dequeue();
+  if constexpr (pausing) take_frames(end);
+  while (busy < end && waits()) dequeue();
 
   port.busy = busy;
   port.queued[priority_] = port.queued_total = queue;

@@ -222,9 +222,19 @@ void WindowEngine::start_flow(Nic& nic, const FlowStart& flow, Time now) {
   reconsider(nic, q);
 }
 
+void WindowEngine::run_job(std::uint32_t host, Nic& nic, Time now) {
+  flows_.clear();
+  world_.source.jobs().happen(static_cast<int>(host), flows_);
+  for (const FlowStart& f : flows_) {
+    start_flow(nic, f, now);
+    run_nic(nic, now, now);
+  }
+}
+
 Time WindowEngine::host_wake(std::uint32_t host, const Nic& nic) const {
   Time wake = world_.transport.next_tick(static_cast<int>(host));
   const auto at = [&](Time t) { wake = std::min(wake, t); };
+  at(world_.source.jobs().due(static_cast<int>(host)));
   if (!nic.from->wire.empty()) at(nic.from->wire.front().arrival);
   if (!nic.from->pfc_wire.empty()) at(nic.from->pfc_wire.front().arrival);
   if (!nic.starts.empty()) at(nic.starts.front().start);
@@ -245,12 +255,13 @@ inline void fetch_first(const TransportLayer& transport, const Ring<Packet>& in)
   for (std::uint32_t i = 0; i < std::min(in.size(), kAhead); ++i) transport.prefetch(in[i]);
 }
 
-template <bool ticking>
+template <bool more>
 void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
   Nic& nic = nics_[host];
   Ring<Packet>& in = nic.from->wire;
   Ring<PfcFrame>& pfc = nic.from->pfc_wire;
   const Time& tick = world_.transport.next_tick(static_cast<int>(host));
+  const Time& job = world_.source.jobs().due(static_cast<int>(host));
   Time changed = begin;
   const bool crowded = world_.transport.crowded();
   if (crowded) fetch_first(world_.transport, in);
@@ -261,8 +272,8 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
     const Time cnp = nic.delayed_cnps.empty() ? kNever : nic.delayed_cnps.front().arrival;
     const Time chained = nic.chained.empty() ? kNever : nic.chained.front().start;
     const Time start = nic.starts.empty() ? kNever : nic.starts.front().start;
-    const Time early = std::min({pause, rto, cnp, ticking ? tick : kNever});
-    const Time late = std::min({arrival, chained, start});
+    const Time early = std::min({pause, rto, cnp, more ? tick : kNever});
+    const Time late = std::min({arrival, chained, start, more ? job : kNever});
     if (std::min(early, late) >= end) break;
     if (early <= late) {  // before the dequeues of its instant: PFC, then timers
       run_nic(nic, changed, early - 1);
@@ -277,6 +288,8 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
       if (crowded && in.size() > kAhead) world_.transport.prefetch(in[kAhead]);
       host_packet(host, nic, in.front(), late);
       in.drop();
+    } else if (more && job == late && chained != late) {
+      run_job(host, nic, late);
     } else {
       start_flow(nic, (chained == late ? nic.chained : nic.starts).pop(), late);
     }
@@ -289,7 +302,7 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
 }
 
 void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
-  if (world_.transport.ticks()) {
+  if (world_.transport.ticks() || world_.source.jobs().any()) {
     run_host<true>(host, begin, end);
   } else {
     run_host<false>(host, begin, end);

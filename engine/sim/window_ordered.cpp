@@ -132,7 +132,9 @@ Time WindowEngine::take_pauses(OrderedWindow& w, Time now) {
   for (std::uint32_t p = 0; p < w.sw.degree; ++p) {
     Ring<PfcFrame>& frames = w.sw.from[p]->pfc_wire;
     if (!frames.empty() && frames.front().arrival == now) {
-      switch_pfc(w, w.sw.ports[p], frames.pop(), now);
+      Port& port = w.sw.ports[p];
+      port.take(frames.pop(), now);
+      if (port.eligible()) w.schedule(port, now);
     }
     if (!frames.empty()) next = std::min(next, frames.front().arrival);
   }
@@ -243,17 +245,6 @@ inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned p
   ++back.counters.pfc_sent;
   ++(pause ? world_.log.totals.pauses : world_.log.totals.resumes);
   kick(w, back, now);
-}
-
-void WindowEngine::switch_pfc(OrderedWindow& w, Port& port, const PfcFrame& frame, Time now) {
-  ++port.counters.pfc_received;
-  if (!port.pause.take(frame.priority, frame.pause, now)) return;
-  if (frame.pause) {
-    ++w.sw.paused_egresses;
-  } else {
-    --w.sw.paused_egresses;
-    if (port.eligible()) w.schedule(port, now);
-  }
 }
 
 }  // namespace dcqcn

@@ -11,7 +11,7 @@ void WindowEngine::Port::visit(Archive& a) {
 
 void WindowEngine::Switch::visit(Archive& a) {
   a.all<Switch>(built(ports), built(degree), built(from), built(from_host), buffer,
-                paused_ingresses, paused_egresses, built(window_bytes));
+                paused_ingresses, built(window_bytes));
 }
 
 void WindowEngine::Nic::visit(Archive& a) {

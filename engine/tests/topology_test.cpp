@@ -290,6 +290,23 @@ void test_anchor() {
   CHECK_EQ(t.ideal_fct(s.wire, t.path(0, 1, 0), t.path(1, 0, 0), 1'000'000), 103'933'440);
 }
 
+// as many hosts as a packet can name; switches have numbers beyond 16 bits, also in next-hop rows
+void test_most_hosts() {
+  constexpr int kLast = 65535;
+  Scenario s = leaf_spine(32, 2048, 2);
+  CHECK_EQ(s.hosts, kLast + 1);
+  const std::uint16_t bits = Topology(s).entropy(0, kLast, 7, false);
+  for (int spine = 0; spine < 2; ++spine) {
+    s.next_hops = {{.node = s.hosts, .src = 0, .dst = kLast, .ordinal = 7, .port = 2048 + spine}};
+    const Topology t(s);
+    const auto path = t.path(0, kLast, bits);
+    CHECK_EQ(path.size(), 4);
+    CHECK_EQ(t.peer_node(path[1]), s.hosts + 32 + spine);
+    CHECK_EQ(t.peer_node(path.back()), kLast);
+    CHECK_EQ(t.peer_node(t.path(kLast, 0, bits).back()), 0);
+  }
+}
+
 }  // namespace
 }  // namespace dcqcn
 
@@ -307,5 +324,6 @@ int main() {
   test_unreachable();
   test_ideal_fct();
   test_anchor();
+  test_most_hosts();
   return check::result("topology");
 }

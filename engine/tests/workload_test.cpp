@@ -137,7 +137,7 @@ void test_windows() {
 
 // report every flow of a round as complete, one after another from `at` on
 void finish(FlowSource& source, const std::vector<FlowStart>& flows, Time at) {
-  for (const FlowStart& f : flows) source.finished(f.workload, at++);
+  for (const FlowStart& f : flows) source.finished(f.workload, f.tag, f.src, at++);
 }
 
 void test_rounds() {

@@ -71,11 +71,12 @@ class _Open:
     before: Reading
     ports: dict[str, list[str]]
     """Switch -> names of its ports, in the order of the scenario's."""
+    run: str
+    """Its name in journals and the audit log."""
     now_ps: int = 0
     index: int = 0
     lease_s: float = 0.0
     """An agent that hears nothing for so long goes back to before the run."""
-    run: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
     steps: int = 0
     step: str = ""
     """The step in force; empty before the first."""
@@ -167,6 +168,7 @@ class HardwareBackend(Opens[_Open]):
         table = scenario.initial_setting().table
         self._open = _Open(
             controller, fabric, shape, table, scenario.monitor_interval_ps, before, ports,
+            controller.begun_run() or uuid.uuid4().hex[:16],
             read_s=first.instant_s, lease_s=self._lease_s(scenario.monitor_interval_ps),
         )  # fmt: skip
         self._open.fsd_sequence = self._sequence()

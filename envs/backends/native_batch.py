@@ -13,7 +13,7 @@ import numpy as np
 from dcqcn_gym import _core
 from dcqcn_gym.core.errors import BackendError, ConfigError
 from dcqcn_gym.core.groups import DeviceSetting, resolve
-from dcqcn_gym.core.interval import FinishedFlows, FloatArray, JudgedFigures, LiveFlows
+from dcqcn_gym.core.interval import FinishedFlows, FloatArray, JobSpans, JudgedFigures, LiveFlows
 from dcqcn_gym.envs.backends.native import SEED_LIMIT, by_source
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -72,20 +72,24 @@ class Stretch:
     port_node: Any
     finished: FinishedFlows
     """The flows that finished in any of them."""
+    job_spans: JobSpans
+    """What jobs got done in any of them."""
 
-    def intervals(self) -> Iterator[tuple[JudgedFigures, FinishedFlows]]:
-        """Yield the figures and the finished flows of one interval after the other."""
+    def intervals(self) -> Iterator[tuple[JudgedFigures, FinishedFlows, JobSpans]]:
+        """Yield the figures, the finished flows and jobs' spans of one interval after the other."""
         rtts = _pieces({n: self.figures[n] for n in _RTT}, self.figures["rtt_rows"])
         flows = _pieces(vars(self.finished), self.figures["finished_rows"])
+        spans = _pieces(vars(self.job_spans), self.figures["job_span_rows"])
         columns = {n: self.figures[n].tolist() for n in _NUMBERS}
         columns |= {n: self.figures[n] for n in ("host_tx_bytes", "port_pause_ps")}
-        for i, (of_rtt, of_flows) in enumerate(zip(rtts, flows, strict=True)):
+        for i, (of_rtt, of_flows, of_spans) in enumerate(zip(rtts, flows, spans, strict=True)):
             row = {name: column[i] for name, column in columns.items()}
             yield (
                 JudgedFigures(
                     host_rate_bps=self.host_rate_bps, port_node=self.port_node, **row, **of_rtt
                 ),
                 FinishedFlows(**of_flows),
+                JobSpans(**of_spans),
             )
 
 
@@ -129,4 +133,5 @@ def _stretch(run: LiveRun, figures: dict[str, Any]) -> Stretch:
     ports = run.simulation.port_table()
     finished = FinishedFlows(**figures.pop("finished"))
     hosts = run.ground.scenario.n_hosts
-    return Stretch(figures, ports["rate_bps"][:hosts], ports["node"], finished)
+    spans = JobSpans.of_rows(figures["job_spans"])
+    return Stretch(figures, ports["rate_bps"][:hosts], ports["node"], finished, spans)

@@ -23,6 +23,7 @@ from dcqcn_gym.core.interval import (
     FinishedFlows,
     FlowSizeDistribution,
     IntervalReport,
+    JobSpans,
     check_unknown,
 )
 
@@ -43,6 +44,7 @@ def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
     unlimited = _whole(flat.pop("unlimited_flows", 0))
     if unlimited is None or unlimited < 0:
         raise ConfigError("report field 'unlimited_flows': expected a whole number at or above 0")
+    spans = _spans(flat.pop("job_spans", ()))
     _check_names(flat, unknown)
     read = {path: _value(path, REPORT_FIELDS[path].kind, value) for path, value in flat.items()}
     lengths = _lengths(read)
@@ -50,7 +52,8 @@ def report_from_dict(values: Mapping[str, Any]) -> IntervalReport:
         if path in read and np.any(read[path]):
             raise ConfigError(f"report field {path!r} is named in 'unknown' but holds a figure")
         read[path] = _nothing(path, lengths)
-    return replace(_report(read, unknown, counters), unlimited_flows=unlimited)
+    found = _report(read, unknown, counters)
+    return replace(found, unlimited_flows=unlimited, job_spans=spans)
 
 
 def fsd_from_dict(values: Mapping[str, Any]) -> FlowSizeDistribution:
@@ -82,6 +85,8 @@ def report_to_dict(report: IntervalReport) -> dict[str, Any]:
         plain["scheme_counters"] = dict(report.scheme_counters)
     if report.unlimited_flows:
         plain["unlimited_flows"] = int(report.unlimited_flows)
+    if len(report.job_spans):
+        plain["job_spans"] = report.job_spans.rows()
     return {**plain, "unknown": sorted(report.unknown)} if report.unknown else plain
 
 
@@ -101,7 +106,7 @@ class ReportReader:
         if not isinstance(fsd, Mapping) or not isinstance(finished, Mapping):
             return report_from_dict(values)  # which says what is wrong
         keys = (tuple(values), tuple(fsd), tuple(finished))
-        if keys != self._keys:
+        if keys != self._keys or "job_spans" in values:
             report = report_from_dict(values)
             self._keys = keys
             return report
@@ -171,6 +176,17 @@ def _counters(value: object) -> dict[str, int]:
             f"above 0; got {_shown(value)}"
         )
     return {name: n for name, n in counts.items() if n is not None}
+
+
+def _spans(value: object) -> JobSpans:
+    """Return what jobs got done, or raise."""
+    try:
+        return JobSpans.of_rows(value)  # type: ignore[arg-type]
+    except (ValueError, TypeError, OverflowError):
+        raise ConfigError(
+            "report field 'job_spans': expected rows of workload, label, host, begin and end; got "
+            f"{_shown(value)}"
+        ) from None
 
 
 def _check_names(flat: Mapping[str, Any], unknown: frozenset[str]) -> None:

@@ -8,6 +8,7 @@ a reader refuses a text that lost a word.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.rates import us_to_ps
@@ -45,15 +46,19 @@ def _mixed(x: int) -> int:
 def _network(scenario: Network) -> Iterator[str]:
     net = scenario.fabric
     yield f"nodes hosts={net.n_hosts} switches={len(net.tiers)}"
+    buffer = scenario.buffer_bytes
     for node in range(net.n_hosts, net.n_nodes):
         salt = _salt(node, scenario.switch.ecmp_salt)
-        yield f"switch {node} tier={net.tier(node)} buffer={scenario.buffer_bytes} salt={salt}"
+        yield f"switch {node} tier={net.tier(node)} buffer={buffer} salt={salt}"
+    headroom_bytes = cache(scenario.headroom_bytes)  # many links, few kinds of them
     for link in net.links:
-        headroom = scenario.headroom_bytes(link.ps_per_byte, link.delay_ps)
+        headroom = headroom_bytes(link.ps_per_byte, link.delay_ps)
         yield (
             f"link {link.a} {link.b} ps_per_byte={link.ps_per_byte} "
             f"delay_ps={link.delay_ps} headroom={headroom}"
         )
+    if scenario.servers is not None:
+        yield scenario.servers.line()
 
 
 def _next_hops(scenario: Network) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """How large a scenario may be: sizes are checked before anything of that size is built.
 
 The estimate is of the memory of one environment, in Python and in the engine: links and their
-ports, the routes (4 bytes per switch and host), and the sketches of the monitor at every ToR.
+ports, the routes (4 bytes per switch and ToR), and the sketches of the monitor at every ToR.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError
 
-MAX_HOSTS = 65_535
+MAX_HOSTS = 65_536
 MAX_LINKS = 1_000_000
 MAX_PORTS = 4096
 """Of a switch: the engine numbers them with 12 bits."""
@@ -29,8 +29,8 @@ _NODE_BYTES = 400
 
 def check_size(hosts: int, switches: int, links: int) -> None:
     """Raise :class:`ConfigError` for a topology that is too large, from its numbers alone."""
-    need = hosts * (_NODE_BYTES + _ROUTE_BYTES * switches)
-    need += switches * _NODE_BYTES + links * _LINK_BYTES
+    need = (hosts + switches) * _NODE_BYTES + links * _LINK_BYTES
+    need += min(hosts, switches) * switches * _ROUTE_BYTES  # ToRs are not counted yet
     size = f"{hosts} hosts, {switches} switches and {links} links need about {_gigabytes(need)}"
     if hosts > MAX_HOSTS:
         raise ConfigError(f"{size} of memory; expected at most {MAX_HOSTS} hosts")

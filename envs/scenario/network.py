@@ -13,11 +13,13 @@ from dcqcn_gym.core.config import ShortDumpModel, StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knobs import KnobTable
 from dcqcn_gym.envs.scenario.fabric import Fabric
+from dcqcn_gym.envs.scenario.job import Job
 from dcqcn_gym.envs.scenario.limits import check_flow, check_sketches
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, MonitorField
 from dcqcn_gym.envs.scenario.next_hops import NextHopsField, check_next_hops
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.scheme import Dcqcn, Scheme
+from dcqcn_gym.envs.scenario.servers import Servers
 from dcqcn_gym.envs.scenario.topology import Topology, fabric
 from dcqcn_gym.envs.scenario.workloads import Workload
 
@@ -180,12 +182,15 @@ class Cnp(StrictModel):
         return us_to_ps(CNP_DELAYS_US[us] if isinstance(us, str) else us)
 
 
-class Network(StrictModel):
+class Network(ShortDumpModel):
     """A network and its traffic, without the task; a backend builds it."""
+
+    later: ClassVar[Collection[str]] = ("servers",)
 
     scheme: Scheme = Dcqcn()
     qp: Literal["flow", "pair"] = "flow"
     topology: Topology
+    servers: Servers | None = None
     wire: Wire = Wire()
     switch: Switch = Switch()
     transport: Transport = Transport()
@@ -210,6 +215,8 @@ class Network(StrictModel):
         for i, workload in enumerate(self.workloads):
             try:
                 workload.check(net)
+                if isinstance(workload, Job):
+                    workload.check_servers(net, self.servers)
                 check_flow(*workload.largest_flow(net), self.wire.payload_bytes)
             except ConfigError as error:
                 raise ConfigError(f"workloads[{i}]: {error}") from None

@@ -24,7 +24,7 @@ from dcqcn_gym.envs.scenario.tables import Cdf
 from dcqcn_gym.envs.scenario.workload import items, listed, stop_ps
 
 
-class _Closed(Timed):
+class Closed(Timed):
     """Closed loop: the next round starts ``off_us`` after the last flow of a round finished.
 
     ``rounds = 0`` repeats for ever.
@@ -56,7 +56,7 @@ class _Closed(Timed):
         return Collective(number, kind, len(self.resolve(net)), size, flows, pause)
 
 
-class _Rounds(_Closed):
+class _Rounds(Closed):
     """Rounds of transfers that start together.
 
     Every transfer is ``messages`` messages of ``bytes`` each, posted at once on one queue pair:
@@ -122,7 +122,7 @@ class Permutation(AllToAll):
         return len(self.resolve(net)) * self.messages
 
 
-class Ring(_Closed):
+class Ring(Closed):
     """A ring collective of ``bytes`` per rank: chunks of bytes/n travel from rank to rank.
 
     The order of the ranks is that of ``hosts``. In each step a rank sends a chunk to its

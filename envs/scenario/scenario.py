@@ -7,9 +7,9 @@ docs/scenarios.md explains every key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import model_validator
 from typing_extensions import Self
@@ -54,6 +54,8 @@ class Scenario(Task, Network):
 
     :attr:`task` and :attr:`network` are the two halves; what needs one of them alone asks for that.
     """
+
+    later: ClassVar[Collection[str]] = (*Task.later, *Network.later)
 
     name: Name = "scenario"
     description: str = ""

@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.errors import QUOTED, ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.files import read_text
 
 CDF_HEADER = "bytes,cumulative_probability"
@@ -150,6 +150,8 @@ def numbers_of(
     """
     cells = [cell.strip() for cell in text.split(",")]
     if len(cells) != len(whole):
+        if len(cells) == 1:  # perhaps another file altogether, whose text is nobody's business
+            raise ConfigError(f"{path} line {line} has no comma; expected {header}")
         raise ConfigError(
             f"{path} line {line}: {quote(text)} has {len(cells)} columns; expected {header}"
         )
@@ -232,7 +234,7 @@ def _to_cdf(value: Any, info: ValidationInfo) -> Any:
     if value in cdf_names():
         return read_cdf(_FOLDER / f"{value}.csv")
     path = path_of(value, info)
-    if path.suffix or "/" in value or path.exists():
+    if path.suffix or "/" in value or (len(value) < QUOTED and path.exists()):
         return read_cdf(path)
     raise UnknownNameError("CDF", value, cdf_names())
 

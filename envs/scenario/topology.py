@@ -25,6 +25,7 @@ from dcqcn_gym.envs.scenario.rates import (
     Rated,
     us_to_ps,
 )
+from dcqcn_gym.envs.scenario.servers import ServerFabric
 
 MAX_SWITCHES = 65536
 Count = Annotated[int, Field(ge=1, le=MAX_SWITCHES)]
@@ -286,7 +287,8 @@ class Graph(StrictModel):
 
 
 Topology = Annotated[
-    SingleSwitch | LeafSpine | Dumbbell | FatTree | Graph, Field(discriminator="kind")
+    SingleSwitch | LeafSpine | Dumbbell | FatTree | ServerFabric | Graph,
+    Field(discriminator="kind"),
 ]
 
 

@@ -26,6 +26,7 @@ from dcqcn_gym.envs.scenario.hosts import (
     TimeUs,
     select_hosts,
 )
+from dcqcn_gym.envs.scenario.job import Job
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.rounds import AllToAll, Incast, Pairs, Permutation, Ring
 from dcqcn_gym.envs.scenario.tables import (
@@ -273,7 +274,8 @@ Workload = Annotated[
     | Flows
     | Streams
     | Storage
-    | ParameterServer,
+    | ParameterServer
+    | Job,
     Field(discriminator="kind"),
 ]
 

@@ -42,6 +42,9 @@ class AgentConfig(StrictModel):
         default=(), description="names that may read, stop, and take back what is on trial"
     )
     readers: tuple[str, ...] = Field(default=(), description="names that may only read")
+    second_person: bool = Field(
+        default=False, description="true: another controller confirms than the one that changes"
+    )
     revoked: Path | None = Field(
         default=None, description="the authority's list of revoked certificates, revoked.pem"
     )
@@ -63,6 +66,9 @@ class AgentConfig(StrictModel):
     )
     capabilities: tuple[str, ...] = Field(
         default=(), description="of the kernel that this agent keeps beside those of its kind"
+    )
+    metrics: Path | None = Field(
+        default=None, description="a file for node_exporter's textfile collector, NAME.prom"
     )
     reflection: bool = Field(default=False, description="tell anybody's tools the protocol")
     dscp: Dscp = 0

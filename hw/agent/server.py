@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +18,7 @@ from dcqcn_gym.core.errors import (
     in_one_line,
 )
 from dcqcn_gym.hw.agent.config import RELEASE, AgentConfig, Rights
-from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
+from dcqcn_gym.hw.agent.service import CALLER, METHODS, SERVICE, AgentService
 from dcqcn_gym.hw.agent.spare import SPARE
 from dcqcn_gym.hw.agent.ticker import Ticker
 from dcqcn_gym.hw.drivers import Driver, Targets
@@ -25,6 +26,7 @@ from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.limits import check_limits
 from dcqcn_gym.hw.load.jobs import LoadJobs
+from dcqcn_gym.hw.metrics import TextFile, of_agent
 from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.tls import ENDS, MOST_REPLY, MOST_REQUEST, TlsFiles, channel_options
 from dcqcn_gym.hw.transaction import Clock, Guard
@@ -91,6 +93,7 @@ def handlers(
 def _permit(refuse: Refuse, method: str, context: Any) -> None:
     shown = context.auth_context()
     names = [name.decode("utf-8", "replace") for name in shown.get("x509_common_name", [])]
+    CALLER.set(next(iter(names), ""))
     reason = refuse(method, names, next(iter(shown.get("x509_pem_cert", [])), b""))
     if reason:
         raise _DeniedError(reason)
@@ -174,12 +177,23 @@ class Agent:
         self.journal = Journal(folder / config.journal)
         self._clocks = {} if clock is None else {"clock": clock}
         self.guard = Guard(
-            self._driver, self.journal, room=SPARE.given, check=self._check, **self._clocks
+            self._driver,
+            self.journal,
+            room=SPARE.given,
+            check=self._check,
+            second=config.second_person,
+            **self._clocks,
         )
         self.loads = LoadJobs(config.loads)
         self._server: Any = None
         self._held = False
+        self._shown: Callable[[], None] = lambda: None
         self.address = config.listen
+
+    @property
+    def kind(self) -> str:
+        """``"nic"`` or ``"switch"``."""
+        return self._driver.kind
 
     def _check(self, targets: Targets) -> None:
         """Raise ConfigError for what this agent's file does not let the device be given."""
@@ -203,6 +217,20 @@ class Agent:
         if keep_time:
             _TICKER.add(self.guard.tick)  # first, and whatever becomes of the other
             _TICKER.add(self.look_for_stop_file)
+            self._show()
+
+    @property
+    def certificate_ends_s(self) -> float:
+        """When the agent's certificate ends, in Unix time."""
+        return self._tls.ends_s
+
+    def _show(self) -> None:
+        """Have the file of metrics written from now on, if the agent's file names one."""
+        if self._config.metrics is not None:
+            fill = of_agent(self, self._config.device)
+            file = TextFile(self._folder / self._config.metrics, fill, time.monotonic)
+            self._shown = file.write_if_due
+            _TICKER.add(self._shown)
 
     def _add_services(self, server: Any) -> None:
         """Add the own service, the usual one for health, and reflection if the file says so."""
@@ -250,11 +278,11 @@ class Agent:
         """Stop listening. A change on trial is left to the next start, which takes it back."""
         if self._server is not None:
             self._server.stop(0.1).wait()
+        _TICKER.remove(self._shown)
         _TICKER.remove(self.look_for_stop_file)
         _TICKER.remove(self.guard.tick)
         self.loads.stop()
-        with suppress(Exception):  # a device that is away; nothing that is in force hangs on it
-            self._driver.release()
+        self.guard.cadence.release()
 
 
 def load_agent(
@@ -266,7 +294,7 @@ def load_agent(
     """
     config = load_toml(path, AgentConfig)
     agent = Agent(config, path.parent, str(path), clock, wrap)
-    found = agent.guard.kind
+    found = agent.kind
     if kind is not None and kind != found:
         raise ConfigError(f"{path}: the driver {config.driver!r} is for a {found}, not a {kind}")
     return agent

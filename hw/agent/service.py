@@ -7,6 +7,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import asdict
 from typing import Any
 
@@ -19,8 +20,12 @@ from dcqcn_gym.hw.standing import Who
 from dcqcn_gym.hw.transaction import Clock, Guard
 
 PROTOCOL = 3
+"""A controller goes with agents of one version less or more, so that fleets are updated in parts: a
+version adds calls and fields and takes none away; what an agent does not know, it leaves out."""
 SERVICE = "dcqcn_gym.hw.v1.Agent"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
+CALLER = ContextVar("CALLER", default="")
+"""The name in the certificate of the call that is answered."""
 
 METHODS: Mapping[str, tuple[Any, Any]] = {
     "Describe": (pb.Nothing, pb.Description),
@@ -81,7 +86,7 @@ class AgentService:
         """Get ready to report counters so often."""
         if not (math.isfinite(request.ms) and request.ms > 0):
             raise ConfigError(f"an interval of {request.ms:g} ms: expected above 0")
-        self._driver.prepare(request.ms)
+        self._guard.cadence.prepare(request.ms)
         return pb.Nothing()
 
     def Plan(self, request: pb.Wanted) -> pb.Plan_:  # noqa: N802
@@ -205,4 +210,4 @@ def _named(text: str) -> str:
 def _who(name: str, why: str) -> Who:
     if not name or len(name) > 100 or len(why) > 500:
         raise ConfigError("a change names who wants it (1 to 100 characters) and why (to 500)")
-    return Who(name, why)
+    return Who(name, why, CALLER.get())

@@ -26,10 +26,13 @@ __all__ = [
 ]
 
 BUILTIN = {
+    "bnxt": "dcqcn_gym.hw.drivers.bnxt:BnxtDriver",
     "gnmi": "dcqcn_gym.hw.drivers.gnmi:GnmiDriver",
     "mlx5": "dcqcn_gym.hw.drivers.mlx5:Mlx5Driver",
     "mlxconfig": "dcqcn_gym.hw.drivers.mlxconfig:MlxconfigDriver",
+    "ofed": "dcqcn_gym.hw.drivers.ofed:OfedDriver",
     "sonic": "dcqcn_gym.hw.drivers.sonic:SonicDriver",
+    "sonic-asics": "dcqcn_gym.hw.drivers.sonic_asics:SonicAsicsDriver",
 }
 
 DRIVERS: Registry[Driver] = Registry(

@@ -131,8 +131,15 @@ class Driver(ABC):
     def prepare(self, interval_ms: float) -> None:  # noqa: B027  (most need nothing)
         """Get ready to report counters every ``interval_ms``; raise if they are slower."""
 
-    def release(self) -> None:  # noqa: B027  (most need nothing)
-        """Undo what :meth:`prepare` did to the device: nobody reads counters so often any more."""
+    def cadence(self) -> str:
+        """Return what :meth:`prepare` may change of the device, as text; empty: nothing."""
+        return ""
+
+    def release(self, before: str) -> None:  # noqa: B027  (most need nothing)
+        """Undo what :meth:`prepare` did: ``before`` is what :meth:`cadence` gave before it."""
+
+    def keep(self) -> None:  # noqa: B027  (most need nothing)
+        """Have the device itself remember what was confirmed, where its settings say so."""
 
     @abstractmethod
     def counters(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ read, so every file is read back after it was written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -30,10 +30,6 @@ from dcqcn_gym.hw.drivers.base import (
 from dcqcn_gym.hw.drivers.mlxconfig import programmable
 from dcqcn_gym.hw.root import Root
 from dcqcn_gym.hw.runner import Runner
-
-_FILES: Mapping[str, Knob] = {
-    row.debugfs: row for row in DCQCN.rows if row.debugfs and not row.is_ecn
-}
 
 
 class Mlx5Settings(DriverSettings):
@@ -76,17 +72,25 @@ class Mlx5Driver(Driver):
     kind = "nic"
     Settings = Mlx5Settings
 
+    files: ClassVar[Mapping[str, Knob]] = {
+        row.debugfs: row for row in DCQCN.rows if row.debugfs and not row.is_ecn
+    }
+    """Below the folder: file -> knob, in the order of the table."""
+
     def __init__(self, settings: Mlx5Settings, around: Surroundings) -> None:
         self._settings = settings
-        self._folder = f"sys/kernel/debug/mlx5/{settings.pci}/cc_params"
+        self._folder = self._folder_of(settings)
+        self._place = {row.name: file for file, row in self.files.items()}
         self._source = mlx5_counters.Source(
             settings.netdev, settings.ibdev, settings.port, settings.priority, settings.rtt_file
         )
-        writable = {f"{self._folder}/{file}" for file in _FILES} | {self._source.lifespan}
+        writable = {f"{self._folder}/{file}" for file in self.files} | {self._source.lifespan}
         self._root = Root(around.root, writable)
         self._runner: Runner = around.runner
         self._dcqcn = settings.assume_dcqcn
-        self._lifespan = ""
+
+    def _folder_of(self, settings: Mlx5Settings) -> str:
+        return f"sys/kernel/debug/mlx5/{settings.pci}/cc_params"
 
     def knobs(self) -> tuple[str, ...]:
         """Return the knobs whose files this kernel has."""
@@ -97,7 +101,7 @@ class Mlx5Driver(Driver):
                 f"/{self._folder} is not there: the kernel lacks it, debugfs is not mounted, the "
                 "agent may not read it, or the firmware does not let the host set DCQCN"
             )
-        return tuple(row.name for file, row in _FILES.items() if file in found)
+        return tuple(row.name for file, row in self.files.items() if file in found)
 
     def _require_dcqcn(self) -> None:
         """Refuse a card whose firmware runs a programmable algorithm: DCQCN's knobs would lie."""
@@ -113,10 +117,10 @@ class Mlx5Driver(Driver):
 
     def read(self) -> dict[str, str]:
         """Return every knob's file, in decimal."""
-        return {DCQCN[name].debugfs or "": str(self._number(name)) for name in self.knobs()}
+        return {self._place[name]: str(self._number(name)) for name in self.knobs()}
 
     def _number(self, name: str) -> int:
-        path = f"{self._folder}/{DCQCN[name].debugfs}"
+        path = f"{self._folder}/{self._place[name]}"
         text = self._root.read(path)
         if text is None:
             raise DeviceError(f"/{path} has gone; the kernel's driver may have been loaded again")
@@ -130,7 +134,7 @@ class Mlx5Driver(Driver):
         own = {name: DCQCN[name] for name in self.knobs()}
         raw = raw_values(targets[""], own, DCQCN, self._settings.skip)
         return {
-            own[name].debugfs or "": str(value)
+            self._place[name]: str(value)
             for name, value in raw.items()
             if value != self._number(name)
         }
@@ -139,17 +143,17 @@ class Mlx5Driver(Driver):
         """Return one line per file, in the order of the knob table."""
         return [
             Line(file, row.name, device_unit(row), before.get(file, ""), after[file])
-            for file, row in _FILES.items()
+            for file, row in self.files.items()
             if file in after and after[file] != before.get(file)
         ]
 
     def apply(self, values: Values) -> None:
         """Write file by file, in the order of the knob table, and read back each."""
-        for file in (f for f in _FILES if f in values):
+        for file in (f for f in self.files if f in values):
             path = f"{self._folder}/{file}"
             wanted = int(values[file])
             self._root.write(path, self._text(wanted))
-            held = self._number(_FILES[file].name)
+            held = self._number(self.files[file].name)
             if held != wanted:
                 raise DeviceError(f"/{path} holds {held} after {wanted} was written")
 
@@ -174,13 +178,15 @@ class Mlx5Driver(Driver):
         wanted = max(int(interval_ms) - 1, 0)
         if number(text, f"/{self._source.lifespan}") > wanted:
             self._root.write(self._source.lifespan, str(wanted))
-            self._lifespan = self._lifespan or text.strip()
 
-    def release(self) -> None:
+    def cadence(self) -> str:
+        """Return the lifespan of the driver's cache; empty where the kernel has none."""
+        return self._root.read(self._source.lifespan) or ""
+
+    def release(self, before: str) -> None:
         """Give the cache the lifespan that it had before :meth:`prepare`."""
-        before, self._lifespan = self._lifespan, ""
-        if before:
-            self._root.write(self._source.lifespan, before)
+        number(before, f"/{self._source.lifespan}")
+        self._root.write(self._source.lifespan, before)
 
     def counters(self) -> dict[str, int]:
         """Return what the NIC has counted: bytes, pauses, CNPs, marks, round trips."""

@@ -80,6 +80,9 @@ class SonicSettings(SwitchSettings):
     host: str = Field(default="127.0.0.1", description="the address, if socket is not used")
     port: int = Field(default=6379, ge=1, le=65535, description="the TCP port of Redis")
     queue: int = Field(default=3, ge=0, le=15, description="the queue of the lossless traffic")
+    save: bool = Field(
+        default=False, description="true: `config save -y` after each change that was confirmed"
+    )
     asic_wait_s: float = Field(
         default=1.5, ge=0, le=60, description="how long the ASIC may take to follow; 0: not looked"
     )
@@ -96,6 +99,7 @@ class SonicDriver(SwitchDriver):
     def __init__(self, settings: SonicSettings, around: Surroundings) -> None:
         self._settings = settings
         self._db = Databases(settings.socket, settings.host, settings.port)
+        self._runner = around.runner
 
     def knobs(self) -> tuple[str, ...]:
         """Return kmin, kmax and pmax, once every port's profile is found fit to mark."""
@@ -246,6 +250,11 @@ class SonicDriver(SwitchDriver):
         """Put back everything in one Redis transaction."""
         wrong = self.read_back(values)
         self.apply({place: values[place] for place in wrong})
+
+    def keep(self) -> None:
+        """Save all of CONFIG_DB, what others changed in it included, if the settings say so."""
+        if self._settings.save:
+            self._runner.run("config", "save", "-y")
 
     def setting(self) -> dict[str, dict[str, float]]:
         """Return port -> knobs, of the first colour that is on."""

@@ -1,8 +1,9 @@
 """DCQCN tuning as a Gymnasium environment over an exact packet engine.
 
-Importing this package registers ``Dcqcn-v0`` (any scenario) and one environment id per scenario
-that comes with it, so ``gymnasium.make("dcqcn_gym:FBHadoop-v0")`` works; as long as nobody imports
-Gymnasium, it waits with that. Nothing heavy is imported before an environment is made.
+Importing this package registers ``dcqcn/Dcqcn-v0`` (any scenario) and one environment id per
+scenario that comes with it, so ``gymnasium.make("dcqcn_gym:dcqcn/FBHadoop-v0")`` works; as long as
+nobody imports Gymnasium, it waits with that. Nothing heavy is imported before an environment is
+made.
 """
 
 from __future__ import annotations
@@ -47,14 +48,15 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
+_NAMESPACE = "dcqcn"
 _UPPER = {"fb": "FB", "llm": "LLM"}
 _SCENARIOS = Path(__file__).parent / "configs" / "scenarios"
 
 
 def env_id(scenario: str) -> str:
-    """Return the environment id of a scenario: ``"fb-hadoop"`` is ``"FBHadoop-v0"``."""
+    """Return the environment id of a scenario: ``"fb-hadoop"`` is ``"dcqcn/FBHadoop-v0"``."""
     words = (_UPPER.get(word, word[:1].upper() + word[1:]) for word in scenario.split("-"))
-    return f"{''.join(words)}-v{ENV_VERSION}"
+    return f"{_NAMESPACE}/{''.join(words)}-v{ENV_VERSION}"
 
 
 def env_ids() -> list[str]:
@@ -83,7 +85,7 @@ def _register() -> None:
     """Register the ids by name only; classes are loaded by ``gymnasium.make``."""
     import gymnasium
 
-    ids: dict[str, dict[str, str]] = {f"Dcqcn-v{ENV_VERSION}": {}}
+    ids: dict[str, dict[str, str]] = {env_id("dcqcn"): {}}
     ids |= {env_id(p.stem): {"scenario": p.stem} for p in sorted(_SCENARIOS.glob("*.toml"))}
     for name, arguments in ids.items():
         if name not in gymnasium.registry:

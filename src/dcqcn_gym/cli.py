@@ -14,6 +14,7 @@ from dcqcn_gym.commands.bench import app as bench
 from dcqcn_gym.commands.compare import compare
 from dcqcn_gym.commands.emit import emit
 from dcqcn_gym.commands.hw import app as hw
+from dcqcn_gym.commands.jobs import app as jobs
 from dcqcn_gym.commands.ns3 import app as ns3
 from dcqcn_gym.commands.paper import app as paper
 from dcqcn_gym.commands.report import report
@@ -61,6 +62,7 @@ app.add_typer(scenarios, name="scenarios")
 app.command()(tuners)
 app.command()(knobs)
 app.add_typer(traffic, name="traffic")
+app.add_typer(jobs, name="jobs")
 app.add_typer(config, name="config")
 app.add_typer(ns3, name="ns3")
 app.add_typer(hw, name="hw")

@@ -82,6 +82,17 @@ def three_scenarios(folder: Path) -> str:
     return str(folder)
 
 
+def second_suite(folder: Path, scenarios: int = 1, repetitions: int = 1) -> str:
+    """Write a suite of protocol 2 with six intervals; return its path."""
+    listed = tuple(draw_scenarios("smoke", scenarios, 6))
+    write_suite(
+        Recipe("tiny-v2", "for tests", intervals=6, repetitions=repetitions, slow_repetitions=1,
+               final_intervals=6, listed=listed, protocol=2),
+        folder,
+    )  # fmt: skip
+    return str(folder)
+
+
 class _Steady(Recipe):
     """One steady scenario of each salt."""
 

@@ -21,7 +21,7 @@ def test_parts_share_no_kind() -> None:
 def test_it_is_wide() -> None:
     scenarios = bank("wide", 60) + bank("wide", 60, "validation")
     hosts = {s.n_hosts for s in scenarios}
-    assert min(hosts) == 16
+    assert min(hosts) == 12
     assert max(hosts) == 1024
     assert {s.line_rate_bps for s in scenarios} == {1e10, 2.5e10, 5e10, 1e11, 2e11, 4e11}
     incasts = [w for s in scenarios for w in s.workloads if isinstance(w, Incast)]

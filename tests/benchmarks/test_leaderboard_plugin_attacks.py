@@ -379,7 +379,7 @@ def test_without_a_sandbox_an_entry_stays_self_reported(suite: str, tmp_path: Pa
     [
         (None, "bubblewrap is not installed"),
         ("#!/bin/sh\necho No permissions >&2; exit 1\n", r"cannot make one .*\(No permissions\)"),
-        ("no program", "does not start"),
+        ("no program", "cannot make one.*not found"),
     ],
 )
 def test_why_there_is_no_sandbox(

@@ -127,7 +127,7 @@ def test_one_figure_of_each_paper_was_measured_in_both_ways() -> None:
         for line in data.lines:
             assert line["revision"] == figure.revision
             assert (line["length_ms"], line["more"]) == (size.length_ms, dict(size.more))
-        assert len(figure.claims) >= 4
+        assert sum(len(claim.cells) for claim in figure.claims) >= 4
 
 
 def quick(name: str, folder: Path, *, data: bool) -> Results:
@@ -176,7 +176,7 @@ def test_a_figure_without_such_rows_is_refused() -> None:
     [
         ("P-fig8", "PARALEON against ACC", -0.1),  # "by more than 15 %"
         ("P-fig9", "than Pretrained 2", -0.3),  # "two fifths are missing"
-        ("P-fig10b", "elephants against NetFlow", -0.3),  # "several times as quick"
+        ("P-fig10b", "completion times: elephants", -0.3),  # "several times as quick"
         ("D-fig4", "40 Gb/s: likewise", 5.0),  # "ten times as long"
         ("C-fig2", "25.1 % larger than the expert", -0.15),  # "as far as the experts' setting"
     ],

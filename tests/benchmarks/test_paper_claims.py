@@ -18,6 +18,7 @@ from dcqcn_gym.benchmarks.papers.claims import (
     Direction,
     Effect,
     Level,
+    Reading,
     Rule,
     SecondHand,
     Sign,
@@ -26,7 +27,7 @@ from dcqcn_gym.benchmarks.papers.claims import (
 )
 from dcqcn_gym.benchmarks.papers.results import Results
 
-REPRODUCED, DIRECTION, OPEN, NOT = Verdict
+REPRODUCED, DIRECTION, READING, OPEN, NOT, NO_TEST = Verdict
 
 
 def results(**rows: Sequence[float]) -> Results:
@@ -71,6 +72,9 @@ def verdict(rule: Rule, *values: float) -> Verdict:
         (SecondHand(AtLeast(0.9)), (0.95, 0.96, 0.97), DIRECTION),
         (SecondHand(AtLeast(0.9)), (0.85, 0.9, 0.95), OPEN),
         (SecondHand(AtLeast(0.9)), (0.74, 0.75, 0.76), NOT),
+        (SecondHand(Effect(-10)), (-9, -10, -11), DIRECTION),
+        (AtMost(-3.8, near=0), (-3.9, -3.8, -3.7), OPEN),  # a bound is not halved
+        (AtMost(-3.8, near=0), (-3.1, -3.0, -2.9), DIRECTION),
         (AtMost(250), (240, 241, 242), REPRODUCED),
         (AtMost(250), (248, 249, 250), OPEN),
         (AtMost(250), (251, 252, 253), OPEN),
@@ -140,3 +144,50 @@ def test_a_cause_counts_if_its_own_rule_is_met(shown: Sequence[float], said: str
     (one,) = judge([claim], results(a=(300, 301, 302), b=shown))
     assert one.verdict is NOT
     assert one.cause == said
+
+
+def test_a_claim_has_the_verdict_of_its_worst_cell() -> None:
+    cells = {name: Level("m", name, 1) for name in "abc"}
+    claim = Claim("", "", cells, Effect(10))
+    (one,) = judge([claim], results(a=(9, 10, 11), b=(2, 3, 4), c=(9, 10, 11)))
+    assert (one.verdict, one.cell) == (DIRECTION, "b")
+    assert one.found.mean == pytest.approx(3)
+    (one,) = judge([claim], results(a=(9, 10, 11), b=(9, 9, 9.1), c=(9, 10, 11)))
+    assert one.verdict is REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict", "said"),
+    [((240, 241, 242), READING, "b has 3"), ((300, 301, 302), NOT, "because")],
+)
+def test_another_reading_is_named_where_the_claim_comes_out_under_it(
+    other: Sequence[float], verdict: Verdict, said: str
+) -> None:
+    claim = Claim(
+        "", "", Level("m", "a", 1), AtMost(250),
+        cause=Cause("because", Level("m", "a", 1), AtLeast(250)),
+        readings=(Reading("b has 3", Level("m", "b", 1)),),
+    )  # fmt: skip
+    (one,) = judge([claim], results(a=(300, 301, 302), b=other))
+    assert (one.verdict, one.cause) == (verdict, said)
+
+
+def test_a_reading_does_not_touch_what_comes_out_or_is_open() -> None:
+    readings = (Reading("b", Level("m", "b", 1)),)
+    claim = Claim("", "", Level("m", "a", 1), AtMost(250), readings=readings)
+    for values, verdict in (((240, 241, 242), REPRODUCED), ((249, 250, 251), OPEN)):
+        (one,) = judge([claim], results(a=values, b=(1, 2, 3)))
+        assert one.verdict is verdict
+
+
+def test_what_cannot_decide_is_no_test_whatever_was_found() -> None:
+    for values in ((240, 241, 242), (300, 301, 302)):
+        claim = Claim("", "", Level("m", "a", 1), AtMost(250), no_test="too short")
+        (one,) = judge([claim], results(a=values))
+        assert (one.verdict, one.cause) == (NO_TEST, "too short")
+
+
+def test_a_claim_without_a_number_is_reproduced_by_sign() -> None:
+    signs = [Claim("", "", Level("m", "a", 1), rule) for rule in (Sign(1), Effect(1))]
+    assert [one.by_sign for one in judge(signs, results(a=(9, 10, 11)))] == [True, False]
+    assert not judge(signs, results(a=(-1, -2, -3)))[0].by_sign

@@ -32,7 +32,7 @@ def test_no_sentence_says_what_the_results_do_not() -> None:
 def test_it_is_a_page_for_ten_minutes_and_every_paper_has_its_part() -> None:
     text = fill(template(), FOUND, CHECKS).text
     prose = [line for line in text.splitlines() if not line.startswith("|")]
-    assert 1500 <= len(" ".join(prose).split()) <= 2000
+    assert 1400 <= len(" ".join(prose).split()) <= 2000
     assert "{{" not in text
     assert by_paper(FOUND, ".").markdown().rstrip() in text
     for paper in catalog.PAPERS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -165,3 +166,25 @@ def test_what_is_quoted_is_short_and_printable() -> None:
 def test_unknown_names() -> None:
     assert len(str(UnknownNameError("tuner", "y" * 10**6, ["paraleon"]))) < 200
     assert did_you_mean("x", []) == "; there is none"
+
+
+def test_what_is_no_table_shows_nothing_of_it(tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text("root:*:20228:0:99999:7:::\n")
+    with pytest.raises(ConfigError, match=r"other\.csv line 1 has no comma; expected") as error:
+        read_cdf(other)
+    assert "20228" not in str(error.value)
+
+
+def test_a_packed_table_says_to_unpack_it(tmp_path: Path) -> None:
+    packed = tmp_path / "flows.csv.gz"
+    packed.write_bytes(gzip.compress(b"src,dst,bytes,start_ns\n0,1,1000,0\n"))
+    with pytest.raises(ConfigError, match=r"compressed \(gzip\); expected text, so unpack it"):
+        read_flows(packed)
+
+
+def test_a_name_that_is_too_long_for_a_file_is_an_unknown_one(tmp_path: Path) -> None:
+    file = tmp_path / "long.toml"
+    file.write_text(MINI.replace('"FB_Hadoop"', f'"{"x" * 300}"'))
+    with pytest.raises(ConfigError, match=r"long\.toml: .*unknown CDF 'xxx"):
+        load_scenario(file)

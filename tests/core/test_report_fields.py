@@ -19,7 +19,7 @@ from dcqcn_gym.simulate.run import INTERVAL_COLUMNS
 from hand_made import blank_report
 
 PARTS = {"": IntervalReport, "fsd": FlowSizeDistribution, "finished": FinishedFlows}
-BESIDE = {"fsd", "finished", "unknown", "scheme_counters", "unlimited_flows"}
+BESIDE = {"fsd", "finished", "unknown", "scheme_counters", "unlimited_flows", "job_spans"}
 """What a report has beside figures."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -196,3 +197,9 @@ def test_equality() -> None:
     assert KnobSpace() == KnobSpace()
     assert KnobSpace(line_rate_bps=25e9) != KnobSpace()
     assert len({KnobSpace(), KnobSpace(("kmin",))}) == 2
+
+
+@pytest.mark.parametrize("odd", ["x", b"x", [1, [2]], iter([1]), 10**400, [10**400], {1, 2}])
+def test_what_is_no_action_is_a_sentence(odd: Any) -> None:
+    with pytest.raises(ConfigError, match=r"an action (is|has shape) .*; expected"):
+        KnobSpace(["kmin", "kmax"], 100e9).decode(odd)

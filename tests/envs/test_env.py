@@ -63,15 +63,15 @@ class TestFake(EnvCase):
     """The same on the fake backend, with the scenario as it is."""
 
     def new_env(self, **arguments: Any) -> gymnasium.Env[Any, Any]:
-        return gymnasium.make("MiniFBHadoop-v0", backend="fake", **arguments)
+        return gymnasium.make("dcqcn/MiniFBHadoop-v0", backend="fake", **arguments)
 
 
 def test_every_scenario_has_an_id() -> None:
     assert {dcqcn_gym.env_id(n) for n in scenario_names()} == set(dcqcn_gym.env_ids()) - {
-        "Dcqcn-v0"
+        "dcqcn/Dcqcn-v0"
     }
-    assert dcqcn_gym.env_id("mini-llm-alltoall") == "MiniLLMAlltoall-v0"
-    assert dcqcn_gym.env_id("fb-hadoop-uplink30") == "FBHadoopUplink30-v0"
+    assert dcqcn_gym.env_id("mini-llm-alltoall") == "dcqcn/MiniLLMAlltoall-v0"
+    assert dcqcn_gym.env_id("fb-hadoop-uplink30") == "dcqcn/FBHadoopUplink30-v0"
 
 
 @pytest.mark.parametrize("env_id", dcqcn_gym.env_ids())
@@ -276,7 +276,7 @@ def test_render_before_reset_names_reset() -> None:
 def test_nothing_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        env = gymnasium.make("MiniFBHadoop-v0", backend="fake")
+        env = gymnasium.make("dcqcn/MiniFBHadoop-v0", backend="fake")
         env.reset(seed=0)
         env.step(env.action_space.sample())
 

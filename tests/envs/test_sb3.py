@@ -27,5 +27,5 @@ def test_check_env(env_id: str) -> None:
 
 def test_ppo_runs() -> None:
     sb3 = pytest.importorskip("stable_baselines3")
-    env = gymnasium.make("MiniFBHadoop-v0", backend="fake", intervals=32)
+    env = gymnasium.make("dcqcn/MiniFBHadoop-v0", backend="fake", intervals=32)
     sb3.PPO("MlpPolicy", env, n_steps=32, batch_size=32, seed=0, device="cpu").learn(64)

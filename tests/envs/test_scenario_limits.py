@@ -30,7 +30,7 @@ def leaf_spine(tors: int, hosts: int, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("topology", "says"),
     [
-        (leaf_spine(65536, 65536, spines=1), "4294967296 hosts.* GB of memory.*most 65535 hosts"),
+        (leaf_spine(65536, 65536, spines=1), "4294967296 hosts.* GB of memory.*most 65536 hosts"),
         (leaf_spine(30000, 1, spines=65536), "1966110000 links.* GB of memory.*1000000 links"),
         (leaf_spine(1000, 1, spines=1000, links_per_spine=64), "64001000 links.*51.2 GB"),
         (leaf_spine(65000, 1, spines=1), r"17.*GB of memory; expected at most 4 GB"),
@@ -173,3 +173,18 @@ def test_nvidia_names_in_a_scenario_file() -> None:
         validate(
             {**MINI, "initial": {"rp_ai_rate": 5, "RPG_AI_RATE": 50}}, Scenario, source="mine.toml"
         )
+
+
+@pytest.mark.slow
+def test_the_largest_fat_tree_runs() -> None:
+    """65,536 hosts: every destination of 16 bits is a host."""
+    traffic = [{"kind": "permutation", "bytes": 30_000, "rounds": 1}]
+    plain = {"monitor": {"kind": "none"}, "workloads": traffic}
+    backend = NativeBackend()
+    backend.open(scenario({"kind": "fat-tree", "k": 64}, **plain), seed=1)
+    setting = load_scenario("mini-fb-hadoop").default_setting()
+    backend.apply(setting)
+    report = backend.advance(10_000_000)
+    assert report.host_tx_bytes.shape == (65_536,)
+    assert (report.host_tx_bytes > 0).all()
+    backend.close()

@@ -131,7 +131,7 @@ def test_copies_that_are_reset_apart_see_different_traffic_too(scenario: Scenari
 
 def test_make_vec_takes_this_face_and_passes_on_its_arguments() -> None:
     vector = gymnasium.make_vec(
-        "dcqcn_gym:MiniFBHadoop-v0", num_envs=2, backend="fake", autoreset_mode="SameStep"
+        "dcqcn_gym:dcqcn/MiniFBHadoop-v0", num_envs=2, backend="fake", autoreset_mode="SameStep"
     )
     assert isinstance(vector, DcqcnVectorEnv)
     assert vector.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
@@ -148,7 +148,7 @@ def test_make_vec_takes_this_face_and_passes_on_its_arguments() -> None:
 def test_gymnasium_s_vectorisers_agree(mode: str) -> None:
     def first(vectorization_mode: str | None) -> Any:
         vector = gymnasium.make_vec(
-            "dcqcn_gym:MiniFBHadoop-v0",
+            "dcqcn_gym:dcqcn/MiniFBHadoop-v0",
             num_envs=2,
             backend="fake",
             vectorization_mode=vectorization_mode,

@@ -45,7 +45,7 @@ def new_env(**arguments: Any) -> DcqcnEnv:
 
 
 def made() -> gymnasium.Env[Any, Any]:
-    return gymnasium.make("MiniFBHadoop-v0", backend="fake")
+    return gymnasium.make("dcqcn/MiniFBHadoop-v0", backend="fake")
 
 
 @pytest.mark.parametrize("wrap", ALL)

@@ -22,7 +22,7 @@ from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.config import AgentConfig
 from dcqcn_gym.hw.agent.server import Agent, load_agent
-from dcqcn_gym.hw.agent.service import METHODS, SERVICE
+from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
 from dcqcn_gym.hw.certs import Authority, write_all
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Controller
@@ -384,17 +384,62 @@ def test_windows_of_the_day(text: str, inside: str, outside: str) -> None:
     assert not window.holds(datetime.fromisoformat(f"{outside}:00+00:00"))
 
 
+def test_with_windows_of_maintenance_changes_are_for_these_alone(
+    running: tuple[Path, dict[str, Agent]],
+) -> None:
+    folder, agents = running
+    now = [datetime(2026, 11, 22, 5, 59, tzinfo=timezone.utc)]
+    fleet = fleet_of(agents, change_utc=["Sat 22:00-06:00"])
+    controller = Controller(fleet, folder, now=lambda: now[0])
+    controller.open()
+    wanted = {name: {"": {"rp_ai_rate": 60.0}} for name in agents}
+    done = controller.carry_out(wanted, "in the night")
+    now[0] += timedelta(minutes=1)
+    with pytest.raises(StateError, match=r"nothing may change outside of Sat 22:00-06:00 UTC"):
+        controller.carry_out({n: {"": {"rp_ai_rate": 61.0}} for n in agents}, "by day")
+    assert controller.undo(done.transaction, "it may always go back")[0] == list(agents)
+    controller.close()
+
+
 def test_an_agent_of_another_version_is_named_and_nothing_changes(
     running: tuple[Path, dict[str, Agent]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, agents = running
     before = held(folder, "nic-0")
-    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", 4)
+    for version in (1, 5):
+        monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", version)
+        controller = Controller(fleet_of(agents), folder)
+        said = rf"agent nic-0 speaks version {version} .*, this controller 2 to 4"
+        with pytest.raises(ConfigError, match=said):
+            controller.open()
+        controller.close()
+        assert held(folder, "nic-0") == before
+
+
+@pytest.mark.parametrize("version", [2, 4])
+def test_a_fleet_is_updated_in_parts(
+    running: tuple[Path, dict[str, Agent]], monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    folder, agents = running
+    answer, before = AgentService._status, agents["nic-0"].guard.status.confirmed
+
+    def status(self: AgentService) -> Any:
+        found = answer(self)
+        if version == 2:
+            found.ClearField("bad_lines")  # it did not have that yet
+            return found
+        newer = found.SerializeToString() + b"\x9a\x06\x05later"  # a field 99 that nobody knows
+        return pb.Status_.FromString(newer)
+
+    monkeypatch.setattr("dcqcn_gym.hw.agent.service.PROTOCOL", version)
+    monkeypatch.setattr(AgentService, "_status", status)
     controller = Controller(fleet_of(agents), folder)
-    with pytest.raises(ConfigError, match=r"agent nic-0 speaks version 4 .*, this controller ver"):
-        controller.open()
+    controller.open()
+    done = controller.carry_out({n: {"": {"rp_ai_rate": 50.0}} for n in agents}, "in parts")
+    assert controller.states()[0]["nic-0"].confirmed == done.transaction
+    assert controller.undo(done.transaction, "back")[0] == list(agents)
     controller.close()
-    assert held(folder, "nic-0") == before
+    assert agents["nic-0"].guard.status.confirmed == before
 
 
 @pytest.mark.parametrize("ms", [0.0, -1.0, float("nan"), float("inf")])

@@ -66,9 +66,47 @@ def redis_socket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield socket
 
 
+@pytest.fixture(scope="module")
+def second_socket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as socket:
+        yield socket
+
+
 def sonic(socket: str, asic_wait_s: float = 0.0) -> Driver:
     settings = {"socket": socket, "ports": PORTS, "asic_wait_s": asic_wait_s}
     return make_driver("sonic", settings, Surroundings(), "test")
+
+
+class TestSonicAsics(DriverCase):
+    """Two ASICs: a Redis server, and ports, of their own each."""
+
+    @pytest.fixture(autouse=True)
+    def _images(self, redis_socket: str, second_socket: str) -> None:
+        self.sockets = (redis_socket, second_socket)
+        load_sonic(redis_socket, "sonic-older")
+        load_sonic(second_socket, "sonic-newer")
+
+    def new_driver(self) -> Driver:
+        more = {"asic_wait_s": 0.0}
+        asics = {
+            "asic0": {"socket": self.sockets[0], "ports": PORTS[:2], **more},
+            "asic1": {"socket": self.sockets[1], "ports": PORTS[2:], **more},
+        }
+        return make_driver("sonic-asics", {"asics": asics}, Surroundings(), "test")
+
+    def targets(self) -> Targets:
+        return {"": {name: EXPERT[name] for name in ECN_KNOBS}}
+
+    def test_a_port_is_that_of_its_asic(self, driver: Driver) -> None:
+        assert driver.ports == tuple(PORTS)
+        staged = driver.stage({"Ethernet8": {"kmin": 30.0}})
+        assert staged
+        assert all(place.startswith("asic1/WRED_PROFILE|") for place in staged)
+        with pytest.raises(DeviceError, match="port 'Ethernet12' is not one of Ethernet0, "):
+            driver.stage({"Ethernet12": {"kmin": 30.0}})
+        asic = {"socket": self.sockets[0], "ports": PORTS}
+        with pytest.raises(ConfigError, match="port 'Ethernet0' is of two"):
+            make_driver("sonic-asics", {"asics": {"a": asic, "b": asic}}, Surroundings(), "test")
 
 
 class TestSonic(DriverCase):
@@ -85,7 +123,8 @@ class TestSonic(DriverCase):
 
 
 def test_every_built_in_driver_is_tested_here() -> None:
-    assert {"mlx5", "mlxconfig", "sonic"} == set(DRIVERS.builtin) - {"gnmi"}  # in test_gnmi.py
+    elsewhere = {"gnmi", "ofed", "bnxt"}  # test_gnmi.py, test_nic_trees.py
+    assert {"mlx5", "mlxconfig", "sonic", "sonic-asics"} == set(DRIVERS.builtin) - elsewhere
 
 
 def test_files_hold_the_bytes_that_the_kernel_takes(tmp_path: Path) -> None:

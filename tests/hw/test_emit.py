@@ -68,8 +68,22 @@ def test_sonic_sets_bytes_and_whole_percents(tmp_path: Path) -> None:
     assert "Pmax 0.1875 is rounded" in emit(SETTING, "sonic")
 
 
+def test_eos_gets_one_line_per_queue_range_in_a_session(tmp_path: Path) -> None:
+    (tmp_path / "FastCli").write_text('#!/bin/sh\necho "$@"; cat\n')
+    (tmp_path / "FastCli").chmod(0o755)
+    lines = run("eos", tmp_path, INTERFACE="Ethernet1-4").splitlines()
+    assert lines[:4] == ["-p 15", "configure session dcqcn-gym", "interface Ethernet1-4",
+                         "uc-tx-queue 3"]  # fmt: skip
+    assert lines[4] == (
+        "random-detect ecn minimum-threshold 631500 bytes maximum-threshold 2000000 bytes "
+        "max-mark-probability 19 weight 0"
+    )
+    assert lines[5] == "commit"
+    assert "Pmax 0.1875 is rounded: EOS" in emit(SETTING, "eos")
+
+
 def test_a_device_that_is_not_named_stops_the_script() -> None:
-    for form, name in (("mlxconfig", "DEV"), ("debugfs", "BDF")):
+    for form, name in (("mlxconfig", "DEV"), ("debugfs", "BDF"), ("eos", "INTERFACE")):
         done = subprocess.run(
             ["sh", "-c", emit(SETTING, form)], capture_output=True, text=True, env={}, check=False
         )
@@ -131,10 +145,12 @@ def test_every_form_checks_every_value(form: str) -> None:
         "mlxconfig": {"rp_ai_rate": 1e6},
         "debugfs": {"rp_ai_rate": 1e6},
         "sonic": {"pmax": 1.5},
+        "eos": {"pmax": 0.0},
     }
     odd = SETTING.replace(changes[form])
-    if form == "sonic":
-        with pytest.raises(ConfigError, match=r"SONiC cannot hold .*drop_probability = 150"):
+    words = {"sonic": r"SONiC cannot .*_probability = 150", "eos": r"EOS .*_probability = 0; it ho"}
+    if form in words:
+        with pytest.raises(ConfigError, match=words[form]):
             emit(odd, form)
     else:
         assert f"out of range for {form}" in emit(odd, form)

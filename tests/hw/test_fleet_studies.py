@@ -11,7 +11,8 @@ import fleet_same
 import pytest
 from fabrics import SMALL
 from fleet_same import compare_logs
-from scale import COLUMNS, measure, nic_agents
+from fleets import fleet_of, nic_fleet
+from scale import COLUMNS, measure
 from tcp_bytes import Carried, carried, read_ss
 
 from dcqcn_gym.core.errors import BackendError
@@ -107,8 +108,8 @@ def test_recorded_output_of_ss() -> None:
 
 
 def test_a_change_of_a_fleet_is_timed(tmp_path: Path) -> None:
-    with nic_agents(tmp_path, 3) as fleet:
-        controller = Controller(fleet, tmp_path)
+    with nic_fleet(tmp_path, 3) as agents:
+        controller = Controller(fleet_of(agents), tmp_path)
         controller.open()
         try:
             took = measure(controller, 2)

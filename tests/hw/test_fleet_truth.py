@@ -15,7 +15,7 @@ from dcqcn_gym.core.errors import DcqcnGymError, DeviceError
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Controller
-from dcqcn_gym.hw.transaction import DRIFT_S
+from dcqcn_gym.hw.drift import DRIFT_S
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_status_exits_non_zero_for_a_device_that_drifted(
     fleet = fleet_file(tmp_path, agents)
     place = next((tmp_path / "nic-2").glob("root/sys/kernel/debug/mlx5/*/cc_params/rp_ai_rate"))
     place.write_text("77\n")
-    agents["nic-2"].guard._looked -= DRIFT_S
+    agents["nic-2"].guard._drift._looked_s -= DRIFT_S
     agents["nic-2"].guard.tick()
     code, said = typed("status", "--fleet", fleet)
     assert code == 1

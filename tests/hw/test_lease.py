@@ -17,7 +17,7 @@ from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.agent import agent_pb2 as pb
-from dcqcn_gym.hw.agent.server import Agent
+from dcqcn_gym.hw.agent.server import Agent, load_agent
 
 
 @pytest.fixture
@@ -158,6 +158,20 @@ def test_a_run_over_the_backend_is_one_trial_until_it_is_closed(
         assert rates(folder) == before
         audit = [json.loads(x) for x in (folder / "audit.jsonl").read_text().splitlines()]
         assert [x["event"] for x in audit] == ["step", "step", "rollback"]
+
+
+def test_an_agent_that_was_killed_in_a_run_gives_the_cache_of_counters_back(
+    tmp_path: Path, agents: dict[str, Agent]
+) -> None:
+    (file,) = (tmp_path / "nic-0/root").glob("sys/class/infiniband/*/ports/1/hw_counters/lifespan")
+    for _ in range(2):  # of the second interval nothing is remembered but the first one's
+        agents["nic-0"].guard.cadence.prepare(2.0)
+    assert file.read_text().strip() == "1"
+    killed = load_agent(tmp_path / "nic-0" / "agent.toml")  # it begins with the journal alone
+    killed.guard.start()
+    assert file.read_text().strip() == "10"
+    events = [r["event"] for r in killed.journal.records]
+    assert [e for e in events if "re" in e] == ["prepared", "released"]
 
 
 def test_the_cache_of_counters_lasts_as_long_as_before_once_a_run_or_the_agent_ends(

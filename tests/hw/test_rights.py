@@ -55,6 +55,46 @@ def test_a_role_reaches_as_far_as_its_certificate(tmp_path: Path, agents: dict[s
     )
 
 
+def test_two_persons_make_a_change_and_one_may_undo_it(tmp_path: Path) -> None:
+    write_all(tmp_path / "certs", [], ["controller", "guard", "second"])
+    more = 'controllers = ["controller", "second"]\nsecond_person = true\n'
+    with nic_fleet(tmp_path, 2, more=more) as agents:
+        first, second = (file_of(tmp_path, agents, who) for who in ("controller", "second"))
+        code, said = typed("apply", "--fleet", first, "--set", "rp_ai_rate=50")
+        assert code != 0
+        assert "'controller', and this device wants a second person" in said
+        assert rates(tmp_path) == [5, 5]
+        trial = ("apply", "--fleet", first, "--set", "rp_ai_rate=50", "--hold", "600")
+        assert typed(*trial)[0] == 0
+        assert typed("confirm", "--fleet", second)[0] == 0
+        assert rates(tmp_path) == [50, 50]
+        confirmed = agents["nic-0"].journal.last("confirmed")
+        assert confirmed is not None
+        assert confirmed["certificate"] == "second"
+        assert typed("rollback", "--fleet", first)[0] == 0
+        assert rates(tmp_path) == [5, 5]
+
+
+def test_the_authoritys_key_is_encrypted_and_nobody_signs_without_its_passphrase(
+    tmp_path: Path,
+) -> None:
+    folder, secret = str(tmp_path / "certs"), tmp_path / "secret"
+    secret.write_text("open sesame\n")
+    words = ["certs", folder, "--agent", "nic-0", "--passphrase-file", str(secret)]
+    assert typed(*words)[0] == 0
+    assert "ENCRYPTED" in (tmp_path / "certs" / "ca.key").read_text()
+    assert "ENCRYPTED" not in (tmp_path / "certs" / "nic-0.key").read_text()
+    assert typed(*words)[0] == 0
+    code, said = typed("certs", folder, "--agent", "nic-1")
+    assert code != 0
+    assert "ca.key is encrypted; see --passphrase-file" in said
+    secret.write_text("another\n")
+    assert "or not its passphrase" in typed(*words)[1]
+    secret.write_text("\n")
+    assert "its first line is empty" in typed(*words)[1]
+    assert not (tmp_path / "certs" / "nic-1.pem").exists()
+
+
 def test_every_call_is_of_a_role() -> None:
     assert READ < STOP < {*METHODS}
     assert RELEASE not in METHODS

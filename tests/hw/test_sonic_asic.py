@@ -135,6 +135,34 @@ def test_what_the_asic_lost_since_is_not_confirmed(switch: str, tmp_path: Path) 
         assert guard.status.confirmed == "start"
 
 
+def test_config_save_follows_each_confirmation_where_it_is_wanted(
+    switch: str, tmp_path: Path
+) -> None:
+    calls: list[tuple[str, ...]] = []
+
+    class Told:
+        def run(self, *words: str) -> str:
+            calls.append(words)
+            if len(calls) == 3:
+                raise DeviceError("`config save -y` ended with 1")
+            return ""
+
+    settings = {"socket": switch, "ports": PORTS, "asic_wait_s": 0.0}
+    for save, names in ((False, ("t1",)), (True, ("t2", "t3"))):
+        around = Surroundings(runner=Told())
+        driver = make_driver("sonic", {**settings, "save": save}, around, "test")
+        guard = Guard(driver, Journal(tmp_path / f"journal-{save}"))
+        guard.start()
+        for i, name in enumerate(names):
+            guard.stage(name, {"": {"kmin": 30.0 + i}} if save else WANTED, WHO)
+            guard.apply(name, 60.0)
+            assert len(calls) == (1 + i if save else 0)  # a trial is never saved
+            guard.confirm(name, WHO)
+    assert calls == [("config", "save", "-y")] * 3  # what it started with, too
+    assert guard.status.confirmed == "t3"  # that it was not saved is noted, no more
+    assert [r["name"] for r in guard.history if r["event"] == "not saved"] == ["t3"]
+
+
 def test_a_queue_that_the_asic_does_not_know_is_named(switch: str) -> None:
     with orchagent(switch):
         client_of(switch, COUNTERS_DB).hdel("COUNTERS_QUEUE_NAME_MAP", "Ethernet4:3")

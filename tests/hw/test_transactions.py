@@ -12,6 +12,7 @@ from guarded import OTHER, WANTED, WHO, Device, Failing, on_trial
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.standing import Who
+from dcqcn_gym.hw.transaction import STAGED_S
 
 
 @pytest.fixture
@@ -45,6 +46,18 @@ def test_without_a_word_it_goes_back(device: Device) -> None:
     with pytest.raises(StateError, match="t1 is not open"):
         device.guard.confirm("t1", WHO)
     assert device.guard.history[-1]["event"] == "reverted"
+
+
+def test_what_was_staged_and_never_applied_is_forgotten(device: Device) -> None:
+    device.guard.stage("t1", WANTED, WHO)
+    device.clock.now += STAGED_S
+    device.guard.tick()
+    assert device.guard.status.state == "staged"
+    device.clock.now += 0.1
+    device.guard.tick()
+    assert device.guard.status.state == "idle"
+    with pytest.raises(StateError, match="t1 is not open here; stage it first"):
+        device.guard.apply("t1", 5.0)
 
 
 def test_a_confirmation_after_the_time_is_no_confirmation(device: Device) -> None:

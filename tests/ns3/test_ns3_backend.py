@@ -108,7 +108,7 @@ def test_environment_steps_are_those_of_the_native_engine() -> None:
     outcomes = []
     for backend in ("native", "ns3"):
         with gymnasium.make(
-            "dcqcn_gym:Dcqcn-v0", scenario="mini-llm-alltoall", backend=backend
+            "dcqcn_gym:dcqcn/Dcqcn-v0", scenario="mini-llm-alltoall", backend=backend
         ) as env:
             observation, _ = env.reset(seed=11)
             steps = [observation]

@@ -55,7 +55,7 @@ def test_tune_writes_its_files(session: tuple[Path, str, str]) -> None:
     files = sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file())
     fresh = [
         f"evaluation/{name}-seed{seed}.jsonl"
-        for name in ("default", "expert", "recommended")
+        for name in ("advise", "default", "expert", "recommended")
         for seed in (1001000, 1001001)
     ]
     same = ["reference/default.jsonl", "reference/expert.jsonl"]
@@ -104,8 +104,7 @@ def test_progress_is_plain_and_emit_is_alone_on_stdout(session: tuple[Path, str,
     for part in ("interval 1/6", "t=6.0 ms", "U=0.", "best=0.", "default=", "throughput=", "RTT="):
         assert part in lines[0]
     assert "\x1b" not in said
-    assert "found, not recommended:" in said
-    assert "does not recommend what was found" in said
+    assert "recommends no setting (Search more: " in said
 
 
 def test_timings_stay_outside_the_log(session: tuple[Path, str, str]) -> None:
@@ -210,3 +209,13 @@ def test_viewers_show_the_same_figures(tmp_path: Path) -> None:
             assert part in text
     assert "temperature" in screen.getvalue()
     assert len(plain.getvalue().splitlines()) == 1 + 5
+
+
+def test_a_path_of_thousands_of_characters_is_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["report"], ["emit"], ["config", "validate"]):
+        assert call(monkeypatch, *words, "x" * 5000) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("error: xxx")
+        assert len(said) < 400

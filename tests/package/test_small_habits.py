@@ -60,7 +60,7 @@ import sys
 import dcqcn_gym.cli
 assert not {"gymnasium", "numpy", "pydantic", "rich.console"} & set(sys.modules), "too early"
 import gymnasium
-assert "FBHadoop-v0" in gymnasium.registry
+assert "dcqcn/FBHadoop-v0" in gymnasium.registry
 assert gymnasium.__spec__.loader is gymnasium.__loader__
 import importlib
 importlib.reload(gymnasium)

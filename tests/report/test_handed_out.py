@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 from dcqcn_gym.cli import app
 from dcqcn_gym.commands.hw_fleet import _setting_in
 from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.core.knobs import default_setting
+from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.hw.emit import emit as emit_setting
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.progress import open_viewer
 from dcqcn_gym.runs.session import Evaluation, tune
@@ -20,7 +21,7 @@ from dcqcn_gym.runs.spec import RunSpec
 from verdict_cases import CASES, write_case
 
 MINI = load_scenario("mini-fb-hadoop")
-FORMS = ("mlxconfig", "debugfs", "sonic")
+FORMS = ("mlxconfig", "debugfs", "sonic", "eos")
 
 
 def a_case(name: str, root: Path) -> Path:
@@ -46,26 +47,23 @@ def test_emit_refuses_what_is_not_recommended(name: str, tmp_path: Path) -> None
     run = str(a_case(name, tmp_path / "run"))
     code, said = emit(run)
     assert (code, said.count("\n")) == (2, 0)
-    title = CASES[name].title
-    assert title[0].lower() + title[1:] in said
+    assert CASES[name].said in said
     assert "--force" in said
     assert emit(run, "--rollback")[0] == 0
 
 
-@pytest.mark.parametrize(("name", "answer"), [("starved-elephants", "No: "), ("clear-gain", "Yes")])
+@pytest.mark.parametrize("name", ["starved-elephants", "clear-gain"])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_script_begins_with_the_verdict(
-    name: str, answer: str, form: str, tmp_path: Path
-) -> None:
+def test_a_script_begins_with_the_recommendation(name: str, form: str, tmp_path: Path) -> None:
     run = str(a_case(name, tmp_path / "run"))
     force = [] if name == "clear-gain" else ["--force"]
     code, script = emit(run, "--format", form, *force)
     assert code == 0
-    assert script.startswith(f"# {CASES[name].title}")
-    assert f"Would you deploy it? {answer}" in script.splitlines()[0]
+    refused = "" if name == "clear-gain" else "NOT RECOMMENDED. "
+    assert script.startswith(f"# {refused}{CASES[name].said}")
     code, every = emit(run, *force)
     heads = [part.splitlines()[1] for part in every.split("## ")[1:]]
-    assert heads == [script.splitlines()[0]] * 3
+    assert heads == [script.splitlines()[0]] * len(FORMS)
 
 
 def tuned(scenario: Scenario, out: Path) -> dict[str, object]:
@@ -76,11 +74,20 @@ def tuned(scenario: Scenario, out: Path) -> dict[str, object]:
 
 def test_best_json_does_not_say_recommended_after_a_no(tmp_path: Path) -> None:
     tuned(MINI, tmp_path / "run")
-    text = (tmp_path / "run" / "best.json").read_text()
-    best = json.loads(text)
+    best = json.loads((tmp_path / "run" / "best.json").read_text())
     assert best["verdict"]["deploy"] != "yes"
     assert best["found"]["kmin"] == MINI.default_setting()["kmin"]
-    assert "recommended" not in text
+    assert "recommended" not in best
+
+
+def test_the_script_holds_the_best_of_what_was_tried(tmp_path: Path) -> None:
+    """What was found is worse and the experts' setting better: its commands need no --force."""
+    code, script = emit(str(a_case("expert-better", tmp_path / "run")), "--format", "mlxconfig")
+    assert code == 0
+    assert script == emit_setting(
+        expert_setting(), "mlxconfig", said=script.splitlines()[0].removeprefix("# ")
+    )
+    assert script.startswith("# Deploy the experts' setting: ")
 
 
 def test_a_fleet_takes_what_is_not_recommended_with_force_alone(tmp_path: Path) -> None:

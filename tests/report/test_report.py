@@ -19,6 +19,7 @@ from dcqcn_gym.report import build_report
 from dcqcn_gym.report.collectives import collective_tables
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.headline import headline, judged_run
+from dcqcn_gym.report.recommended import recommended
 from dcqcn_gym.report.verdict_block import VerdictBlock
 from dcqcn_gym.runs.log import RunDir
 from synthetic_run import write_log, write_run
@@ -50,7 +51,7 @@ def test_whole_run_gives_a_self_contained_page(tmp_path: Path) -> None:
     parser = Nesting()
     parser.feed(page)
     assert parser.open == []
-    assert page.count("<figure") == page.count('class="chart') == 5
+    assert page.count("<figure") == page.count('class="chart') == 6
     links = set(re.findall(r"""(?:src|href)\s*=\s*["']([^"']*)""", page)) - {"data:,"}
     assert {link for link in links if not (tmp_path / "run" / link).is_file()} == set()
     assert len(links) == 3 + 9  # the run, its references, three settings on three fresh seeds
@@ -76,6 +77,7 @@ def test_unfinished_flows_are_told(tmp_path: Path) -> None:
 
 def test_changed_knobs_are_marked(tmp_path: Path) -> None:
     page = text_of(write_run(tmp_path / "run", intervals=5))
+    page = page.partition('class="setting')[2]
     changed = re.findall(r'class="changed".*?<th scope="row">(\w+)</th>', page, flags=re.DOTALL)
     assert changed == ["rp_ai_rate", "kmin"]
     assert "631.5" in page
@@ -109,7 +111,7 @@ def test_run_without_flows_or_references(tmp_path: Path) -> None:
 
 def block(root: Path) -> VerdictBlock:
     data = load_report_data(root)
-    return headline(data, judged_run(data))
+    return headline(data, judged_run(data), recommended(data))
 
 
 def test_headline_claims_only_what_the_seeds_show(tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_page_is_the_same_without_the_report_extra(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
     bare = (run / "report.html").read_text(encoding="utf-8")
     assert bare == text_of(run)
-    assert bare.count("<figure") == 5
+    assert bare.count("<figure") == 6
 
 
 def test_collectives_are_compared_round_by_round(tmp_path: Path) -> None:

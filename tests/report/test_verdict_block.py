@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from dcqcn_gym.core.knobs import expert_setting
 from dcqcn_gym.core.verdict import LIMITS
 from dcqcn_gym.report import build_report
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.headline import headline, judged_run
+from dcqcn_gym.report.recommended import recommended
 from dcqcn_gym.report.verdict_block import VerdictBlock
 from dcqcn_gym.runs.log import RunDir
 from verdict_cases import CASES, write_case
@@ -21,7 +23,7 @@ from verdict_cases import CASES, write_case
 
 def of(root: Path) -> VerdictBlock:
     data = load_report_data(root)
-    return headline(data, judged_run(data))
+    return headline(data, judged_run(data), recommended(data))
 
 
 def page_of(root: Path) -> str:
@@ -43,9 +45,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_the_page_begins_with_the_verdict(pages: dict[str, str], name: str) -> None:
     case, page = CASES[name], pages[name]
     assert f'data-word="{case.word}" data-deploy="{case.deploy}"' in page
-    (title,) = re.findall(r"<h1[^>]*>(.*?)</h1>", page, flags=re.DOTALL)
-    assert unescape(title).startswith(case.title)
-    assert page.index("<h1") < page.index('<dl class="answers">') < page.index("<h2")
+    ((badge, said),) = re.findall(r"<h1[^>]*><span[^>]*>(.*?)</span> (.*?)</h1>", page)
+    assert case.said.startswith(badge)
+    assert unescape(said).lower().startswith(case.said[len(badge) :].strip(": ").lower())
+    found = re.findall(r"<h2[^>]*>What the search found: (.*?)</h2>", page, flags=re.DOTALL)
+    assert unescape(found[0]).lower().startswith(case.title.lower())
+    assert page.index("<h1") < page.index("<h2") < page.index('<dl class="answers">')
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -152,11 +157,35 @@ def test_after_a_no_the_page_folds_the_commands_away(pages: dict[str, str]) -> N
     assert "not recommended" not in pages["clear-gain"]
 
 
-def test_what_is_better_than_the_found_setting_is_said_in_one_sentence(tmp_path: Path) -> None:
-    def better(name: str) -> str | None:
-        return dict(of(write_case(name, tmp_path / name)).answers).get("Better than what was found")
+def test_the_best_of_what_was_tried_is_recommended_everywhere(tmp_path: Path) -> None:
+    """The experts' setting is better than what was found: page, file and badge say so."""
+    root = write_case("expert-better", tmp_path / "run")
+    best = recommended(load_report_data(root))
+    assert (best.found.action, best.found.name) == ("deploy", "expert")
+    assert best.setting == dict(expert_setting())
+    assert best.found.verdicts["found"].harms
+    page = page_of(root)
+    assert 'data-action="deploy" data-setting="expert"' in page
+    assert page.index(">Deploy</span>") < page.index('<table class="tried">') < page.index("<h2")
+    written = json.loads((root / "results.json").read_text())["figures"]["recommendation"]
+    assert (written["action"], written["setting"], written["in_force"]) == (
+        "deploy", "expert", "default",
+    )  # fmt: skip
+    assert written["tried"]["found"]["deploy"] == "no"
 
-    assert better("expert-better") is not None
-    assert str(better("expert-better")).startswith("The experts' setting: S = +0.")
-    assert str(better("starved-elephants")).startswith("NVIDIA's default: keep it")
-    assert better("clear-gain") is None
+
+def test_a_setting_of_yours_is_what_others_are_judged_against(tmp_path: Path) -> None:
+    """The found setting beats the default, but not the one in force, which is as good."""
+    root = write_case("clear-gain", tmp_path / "run")
+    for path in (root / "evaluation").glob("recommended-*.jsonl"):
+        (path.parent / path.name.replace("recommended", "yours")).write_bytes(path.read_bytes())
+    best = recommended(load_report_data(root))
+    assert (best.found.action, best.found.name, best.found.in_force) == ("keep", "yours", "yours")
+    assert best.found.title.startswith("Keep your setting: none of 3 other settings")
+
+
+def test_the_figure_shows_what_was_tried_and_costs_against_limits(pages: dict[str, str]) -> None:
+    figure = pages["starved-elephants"].partition("<figure")[2].partition("</figure>")[0]
+    assert figure.count('class="rule"') == 3  # no change; no cost, the limit
+    for tip in ("the setting that was found: ", "the experts&#39; setting: ", "goodput: "):
+        assert f'data-tip="{tip}' in figure

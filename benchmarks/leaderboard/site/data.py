@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES, category_of
 from dcqcn_gym.benchmarks.leaderboard.compared import p_values, regret
 from dcqcn_gym.benchmarks.leaderboard.cost import cost_entries
+from dcqcn_gym.benchmarks.leaderboard.harm import TIERS
+from dcqcn_gym.benchmarks.leaderboard.names import refuse_look_alikes
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.ranking import rank_groups
-from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, check_fits, read_result
+from dcqcn_gym.benchmarks.leaderboard.resampled import ranked_in_tiers
+from dcqcn_gym.benchmarks.leaderboard.result_file import (
+    EntryLine,
+    check_fits,
+    read_result,
+)
+from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.benchmarks.leaderboard.submission import ABOUT, CODE, RESULT, open_submission
+from dcqcn_gym.benchmarks.leaderboard.tiers import UNRANKED
 from dcqcn_gym.benchmarks.leaderboard.verification import (
-    STATUSES,
-    Verification,
     files_digest,
     read_verification,
     verdict_file,
@@ -30,121 +36,6 @@ from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, quote
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.tuners import TUNERS
-
-FloatArray = npt.NDArray[np.float64]
-
-HERE = "measured here"
-SHOWN_STATUSES: Mapping[str, str] = {
-    HERE: "run by whoever made this site, as part of a leaderboard",
-    **STATUSES,
-}
-"""What each status on the pages means."""
-
-
-@dataclass(frozen=True)
-class SiteEntry:
-    """One entry of one suite. ``line`` and ``details`` are those of ``results.json``.
-
-    ``tuner`` holds its name, arguments and digest, ``versions`` what it ran with, ``cost`` its
-    seconds where they are known, ``folder`` where it comes from. ``asked`` is how often it has to
-    run for a rank: as often as the other entries of its leaderboard, or as the suite says.
-    """
-
-    name: str
-    line: EntryLine
-    details: Mapping[str, Any]
-    tuner: Mapping[str, Any]
-    versions: Mapping[str, Any]
-    verification: Verification
-    folder: Path
-    cost: Mapping[str, float] = field(default_factory=dict)
-    submitted: bool = False
-    asked: int = 1
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    link: str = ""
-    code: Mapping[str, bytes] = field(default_factory=dict)
-    """What a submission replaces of the scenarios, where its code lives, and its files."""
-
-    @property
-    def complete(self) -> bool:
-        """True if every run of the entry is there."""
-        return self.line.final is not None
-
-    @property
-    def category(self) -> str:
-        """One of the categories."""
-        return self.line.category
-
-    @property
-    def flags(self) -> Mapping[str, int]:
-        """On how many scenarios each flag of the final stage is up."""
-        return self.line.final.flags if self.line.final else {}
-
-    def scores(self, stage: str) -> FloatArray:
-        """Return S of a stage, of shape (scenarios, repetitions)."""
-        return np.array(list(self.line.stage(stage).scores.values()), dtype=np.float64)
-
-    @property
-    def runs(self) -> object:
-        """What its runs gave, whatever other entries gave: S and utility of both stages."""
-        stages = [self.line.online, self.line.final]
-        return [(stage.scores, stage.utility) for stage in stages if stage]
-
-    @property
-    def too_few(self) -> bool:
-        """True if the entry ran too seldom for a rank: its flags' bounds are too wide."""
-        return self.line.repetitions < self.asked
-
-    @property
-    def status(self) -> str:
-        """One of :data:`SHOWN_STATUSES`."""
-        return self.verification.status if self.submitted else HERE
-
-    @property
-    def of_maintainers(self) -> bool:
-        """True if it was submitted, but its tuner comes with the package: it is nobody else's."""
-        return self.submitted and self.tuner["tuner"] in TUNERS.builtin
-
-    @property
-    def believed(self) -> bool:
-        """True if its figures count for others: measured here, or verified without conviction."""
-        checked = self.status == "verified" and not self.verification.convicted
-        return not self.submitted or (checked and not self.of_maintainers)
-
-    @property
-    def ranked(self) -> bool:
-        """True if the entry can have a rank."""
-        out = self.category == "oracle" or self.too_few or not self.believed
-        return self.complete and not self.flags and not out
-
-
-@dataclass(frozen=True)
-class SiteSuite:
-    """A suite with all its entries, best first; rank groups overall and within a category."""
-
-    name: str
-    digest: str
-    protocol: Mapping[str, Any]
-    files: Mapping[str, str]
-    best_known: Mapping[str, Mapping[str, Any]]
-    checkpoints: Sequence[float]
-    entries: Sequence[SiteEntry]
-    ranks: Mapping[str, int] = field(default_factory=dict)
-    in_category: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def scenarios(self) -> list[str]:
-        """The names of its scenarios."""
-        return [scenario["name"] for scenario in self.protocol["scenarios"]]
-
-    @property
-    def made(self) -> int:
-        """The most repetitions that a complete entry has: fewer than the protocol's on a part."""
-        return max((r.line.repetitions for r in self.entries if r.complete), default=0)
-
-    def entry(self, name: str) -> SiteEntry | None:
-        """Return an entry by its name."""
-        return next((entry for entry in self.entries if entry.name == name), None)
 
 
 def load_suites(
@@ -191,9 +82,10 @@ def _with_submission(
         )
     suite = found[name]
     check_fits(str(folder / RESULT), entry.line, suite.scenarios, suite.checkpoints)
+    others = [one.name for one in suite.entries if one.name != entry.name]
+    refuse_look_alikes([*others, entry.name])
     entry = replace(entry, asked=int(suite.protocol["repetitions"]))
-    best = _best_of(suite, entry) if entry.believed else {}
-    return _joined(suite, replace(suite, entries=[entry], best_known=best), folder)
+    return _with_entry(suite, entry, folder)
 
 
 def submitted_entry(folder: Path, verdicts: Path | None) -> tuple[str, str, SiteEntry]:
@@ -231,17 +123,6 @@ def submitted_entry(folder: Path, verdicts: Path | None) -> tuple[str, str, Site
     )  # fmt: skip
 
 
-def _best_of(suite: SiteSuite, entry: SiteEntry) -> dict[str, dict[str, Any]]:
-    """Return what a submission reached where it raises no flag; its settings lie in its logs."""
-    raised = entry.line.stage("final").flags_by_scenario
-    return {
-        name: {"entry": entry.name, "score": float(np.mean(scores)), "repetition": best, "setting":
-        {}, "setting_score": float(scores[best])} for name, scores in zip(suite.scenarios,
-        entry.scores("final"), strict=True) if name not in raised for best in
-        (int(np.argmax(scores)),)
-    }  # fmt: skip
-
-
 def _read(folder: Path) -> SiteSuite:
     path = folder / "results.json"
     anew = f"dcqcn-gym bench report {folder} makes it anew from the logs"
@@ -253,11 +134,19 @@ def _read(folder: Path) -> SiteSuite:
         figures, costs = data.figures, cost_entries(folder)
         lines = [validate(line, EntryLine, source="rows") for line in data.rows]
         asked = max(line.repetitions for line in lines)
+        season = figures.get("season", {})
+        whose = {
+            name: f"by {one['authors']} ({one['licence']})"
+            for name, one in season.get("entries", {}).items()
+        }
         entries = [
             SiteEntry(
                 name=line.entry,
                 line=line,
-                details=figures["entries"].get(line.entry, {}),
+                details={
+                    **figures["entries"].get(line.entry, {}),
+                    **({"summary": whose[line.entry]} if line.entry in whose else {}),
+                },
                 tuner=data.tuners[line.entry].model_dump(),
                 versions=data.versions,
                 verification=verdict_of("self-reported"),
@@ -269,7 +158,8 @@ def _read(folder: Path) -> SiteSuite:
         ]
         return SiteSuite(
             figures["suite"], figures["suite_digest"], figures["protocol"], figures["files"],
-            figures["best_known"], figures["checkpoints"], entries,
+            figures["best_known"], figures["checkpoints"], entries, season,
+            figures.get("limits", ()),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
@@ -277,7 +167,37 @@ def _read(folder: Path) -> SiteSuite:
         ) from None
 
 
+def _with_entry(suite: SiteSuite, entry: SiteEntry, folder: Path) -> SiteSuite:
+    """Return a suite with a submission: listed by itself, or its verdict beside its own season's.
+
+    A verdict goes to an entry that is measured here if its code is the same, by the season's list
+    or by figures, and nobody else's.
+    """
+    same = suite.entry(entry.name)
+    if same is None:
+        return replace(suite, entries=[*suite.entries, entry])
+    listed = suite.season.get("entries", {}).get(entry.name, {}).get("files_sha256")
+    own = listed == entry.tuner["sha256"] if suite.season else same.runs == entry.runs
+    if not own:
+        raise RunError(
+            f"entry {entry.name!r} stands in {same.folder} and in {folder} with other figures; "
+            "give one of them"
+        )
+    if entry.of_maintainers or entry.status != "verified":
+        return suite
+    details = {**same.details, "summary": entry.details["summary"]}
+    judged = replace(same, verification=entry.verification, link=entry.link, code=entry.code,
+                     details=details)  # fmt: skip
+    entries = [judged if one is same else one for one in suite.entries]
+    return replace(suite, entries=entries)
+
+
 def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
+    if old.season != new.season:
+        raise RunError(
+            f"{folder}: its {new.name!r} is of another season than that of the folders before; "
+            "each season has traffic of its own: give one of them"
+        )
     if old.digest != new.digest:
         raise RunError(
             f"{folder}: its {new.name!r} is another suite (digest {new.digest[:12]}) than that of "
@@ -288,17 +208,7 @@ def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
         same = old.entry(entry.name)
         if same is None:
             entries.append(entry)
-        elif same.runs == entry.runs:
-            own = same.submitted or not (entry.of_maintainers or entry.status == "self-reported")
-            if (
-                entry.submitted and own
-            ):  # what was submitted and verified stands for what was run here
-                line = entry.line.model_copy(update={"recovery": same.line.recovery})
-                details = {**entry.details, "recovery": same.details.get("recovery", {})}
-                entries[entries.index(same)] = replace(
-                    entry, line=line, details=details, cost=same.cost
-                )
-        else:
+        elif same.runs != entry.runs:
             raise RunError(
                 f"entry {entry.name!r} stands in {same.folder} and in {folder} with other figures; "
                 "give one of them"
@@ -313,30 +223,57 @@ def _joined(old: SiteSuite, new: SiteSuite, folder: Path) -> SiteSuite:
 def _finished(suite: SiteSuite) -> SiteSuite:
     """Return the suite with its ranks, entries in order, and what depends on all of them."""
     clean = {entry.name: entry for entry in suite.entries if entry.ranked}
-    ranks = rank_groups({name: entry.scores("final") for name, entry in clean.items()})
-    in_category: dict[str, int] = {}
-    for category in CATEGORIES:
-        some = {
-            n: entry.scores("final") for n, entry in clean.items() if entry.category == category
-        }
-        in_category |= rank_groups(some)
+    ranks, in_category = (_ranks if suite.version == 1 else _season_ranks)(suite, clean)
     given = {
         r.name: r.scores("final")
         for r in suite.entries
         if r.complete and r.believed and r.name != BASELINE
     }
-    chance = p_values(given)
+    chance = p_values(given) if suite.version == 1 else {}
     place = {name: i for i, name in enumerate(ranks)}
     entries = sorted(
         (_against_all(suite, entry, chance) for entry in suite.entries),
         key=lambda entry: (
-            place.get(entry.name, len(place)),
+            0 if suite.version > 1 else place.get(entry.name, len(place)),
             not entry.believed,
+            TIERS.index(entry.harm.tier) if entry.harm else 0,
+            suite.version > 1 and entry.name not in place,
             -entry.line.final.score.value if entry.line.final else math.inf,
             entry.name,
         ),
     )
     return replace(suite, entries=entries, ranks=ranks, in_category=in_category)
+
+
+Ranks: TypeAlias = tuple[dict[str, int], dict[str, int]]
+"""Of all entries, and within a category."""
+
+
+def _ranks(suite: SiteSuite, clean: Mapping[str, SiteEntry]) -> Ranks:
+    within: dict[str, int] = {}
+    for category in CATEGORIES:
+        within |= rank_groups(
+            {n: e.scores("final") for n, e in clean.items() if e.category == category}
+        )
+    return rank_groups({n: e.scores("final") for n, e in clean.items()}), within
+
+
+def _season_ranks(suite: SiteSuite, clean: Mapping[str, SiteEntry]) -> Ranks:
+    """Return ranks within tiers of harm; none where the traffic was known before the entries."""
+    if not suite.season:
+        return {}, {}
+    ranks = {
+        name: entry.line.stage("final").rank for name, entry in clean.items()
+        if entry.category not in UNRANKED
+    }  # fmt: skip
+    within: dict[str, int] = {}
+    for category in CATEGORIES:
+        some = {n: e for n, e in clean.items() if e.category == category and e.harm}
+        within |= ranked_in_tiers(
+            {n: e.scores("final") for n, e in some.items()},
+            {n: e.harm.tier for n, e in some.items() if e.harm},
+        )
+    return {name: rank for name, rank in ranks.items() if rank is not None}, within
 
 
 def _against_all(suite: SiteSuite, entry: SiteEntry, chance: Mapping[str, float]) -> SiteEntry:

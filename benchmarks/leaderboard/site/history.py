@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.benchmarks.leaderboard.site.data import SiteEntry, SiteSuite
+from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.runs.log import write_json

@@ -13,13 +13,9 @@ import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.site import figures, tables
-from dcqcn_gym.benchmarks.leaderboard.site.data import (
-    SHOWN_STATUSES,
-    SiteEntry,
-    SiteSuite,
-    load_suites,
-)
+from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.site.history import update_history
+from dcqcn_gym.benchmarks.leaderboard.site.model import SHOWN_STATUSES, SiteEntry, SiteSuite
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
 from dcqcn_gym.core.verdict import LIMITS
 from dcqcn_gym.report.render import page_name, render

@@ -12,8 +12,8 @@ import numpy as np
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.result_file import Stage
 from dcqcn_gym.benchmarks.leaderboard.results import TOO_FEW
-from dcqcn_gym.benchmarks.leaderboard.site.data import SiteEntry, SiteSuite
 from dcqcn_gym.benchmarks.leaderboard.site.figures import scenario_estimate
+from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.core.toml_text import parse_toml
 from dcqcn_gym.runs.table import MISSING, Table, number, with_interval

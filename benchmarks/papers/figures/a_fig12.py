@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from dcqcn_gym.benchmarks.papers.acc import (
     BY_SIZE,
+    OTHER_NICS,
     OURS,
     REWARD,
     SHORTEST,
     faster,
     points,
-    short_queues,
     websearch,
 )
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Sign
+from dcqcn_gym.benchmarks.papers.claims import Claim
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Place, Size
 from dcqcn_gym.envs.scenario.acc_loads import LOADS
 
@@ -29,16 +29,9 @@ def measure(cell: Cell, size: Size) -> Measured:
     return websearch(cell, size, rewarded=True)
 
 
-BLIND = Cause(
-    "the reward, whose weights and D(L) are not public: by ours ACC does better than SECN1; what "
-    "small flows take is not in it",
-    Change("reward", "ACC", "SECN1", 0.9), Sign(1),
-)  # fmt: skip
-
-
-def _faster(text: str, measure: str, against: str, cause: Cause | None = None) -> Claim:
-    cause = cause or short_queues(measure, against, 0.9)
-    return faster(f"{text} than {against} at 90 % load", PLACE, measure, "ACC", against, 0.9, cause)
+def _faster(text: str, measure: str, against: str) -> Claim:
+    said = f"{text} than {against} at 90 % load"
+    return faster(said, PLACE, measure, "ACC", against, 0.9, OTHER_NICS)
 
 
 def _points(loads: Sequence[float]) -> dict[str, Sequence[Place]]:
@@ -61,10 +54,11 @@ FIGURE = Figure(
     claims=(
         _faster("5.8 % lower mean of all flows", "mean", "SECN1"),
         _faster("16.6 % lower mean of all flows", "mean", "SECN2"),
-        _faster("5.7 % lower mean of mice", "mice", "SECN1", BLIND),
+        _faster("5.7 % lower mean of mice", "mice", "SECN1"),
         _faster("15.8 % lower 99th percentile of mice", "mice p99", "SECN1"),
         _faster("17.3 % lower mean of mice", "mice", "SECN2"),
         _faster("47.5 % lower 99th percentile of mice", "mice p99", "SECN2"),
+        _faster("lower mean of elephants", "elephants", "SECN1"),
         _faster("4.4 % lower mean of elephants", "elephants", "SECN2"),
     ),
     plots=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, REWARD, TAIL, faster, points, websearch
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Sign
+from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Size
 
 PLACE = "section 5.3, Fig. 14"
@@ -18,15 +18,10 @@ def measure(cell: Cell, size: Size) -> Measured:
     return websearch(cell, size, rewarded=True, tail=True)
 
 
-def _reward(against: str, measure: str = "mean") -> Cause:
-    return Cause(
-        "the reward, whose weights and D(L) are not public: ours is highest for the shortest "
-        f"queues, and the curve of 20 / 80 KB, the best by it, has a longer {measure} than "
-        f"{against} as well. The agent does not come near it: trained on 16 hosts with other "
-        "traffic, it gets less reward than every curve that is held",
-        Change(measure, MORE[0], against, 0.7), Sign(1),
-    )  # fmt: skip
-
+UNLEARNT = (
+    "C-ACC has 216 actions and took 2,000 decisions in its training: it gets less reward than "
+    "every curve that is held, so that this is not the paper's agent"
+)
 
 FIGURE = Figure(
     name="A-fig14",
@@ -42,17 +37,19 @@ FIGURE = Figure(
     measures=(*BY_SIZE, TAIL, REWARD),
     claims=(
         faster("16 % lower mean of all flows under C-ACC than SECN1",
-               PLACE, "mean", "C-ACC", "SECN1", 0.7, _reward("SECN1")),
+               PLACE, "mean", "C-ACC", "SECN1", 0.7, UNLEARNT),
         faster("25 % lower 99th percentile of all flows under C-ACC than SECN1",
-               PLACE, "p99", "C-ACC", "SECN1", 0.7, _reward("SECN1", "p99")),
+               PLACE, "p99", "C-ACC", "SECN1", 0.7, UNLEARNT),
         faster("52 % lower mean of all flows under C-ACC than SECN2",
-               PLACE, "mean", "C-ACC", "SECN2", 0.7, _reward("SECN2")),
+               PLACE, "mean", "C-ACC", "SECN2", 0.7, UNLEARNT),
         faster("70 % lower 99th percentile of all flows under C-ACC than SECN2",
-               PLACE, "p99", "C-ACC", "SECN2", 0.7, _reward("SECN2", "p99")),
+               PLACE, "p99", "C-ACC", "SECN2", 0.7, UNLEARNT),
         Claim("C-ACC has a higher mean of all flows than D-ACC",
-              PLACE, Change("mean", "C-ACC", "ACC", 0.7), Sign(1), 100, " %", "+.1f"),
+              PLACE, Change("mean", "C-ACC", "ACC", 0.7), Sign(1), 100, " %", "+.1f",
+              no_test=UNLEARNT),
         Claim("C-ACC has a higher mean of mice than D-ACC",
-              PLACE, Change("mice", "C-ACC", "ACC", 0.7), Sign(1), 100, " %", "+.1f"),
+              PLACE, Change("mice", "C-ACC", "ACC", 0.7), Sign(1), 100, " %", "+.1f",
+              no_test=UNLEARNT),
     ),
     ours=(
         *OURS,

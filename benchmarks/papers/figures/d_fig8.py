@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import (
-    AtMost,
-    Between,
-    Cause,
-    Change,
-    Claim,
-    Level,
-    Sign,
-)
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Between, Cause, Change, Claim, Level, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import ROWS, SINK, network
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned

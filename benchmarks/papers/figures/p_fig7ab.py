@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Derived, Effect, Sign
+from dcqcn_gym.benchmarks.papers.claims import (
+    AtMost,
+    Cause,
+    Change,
+    Claim,
+    Derived,
+    Effect,
+    Reading,
+    SecondHand,
+    Sign,
+)
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     ELEPHANTS,
@@ -15,7 +25,6 @@ from dcqcn_gym.benchmarks.papers.paraleon import (
     by_size,
     hadoop,
     hops,
-    lower,
     ran,
 )
 from dcqcn_gym.benchmarks.papers.results import Results
@@ -52,35 +61,36 @@ def against_worst(measure: str, x: str, results: Results, seed: int) -> float:
     return results.value(measure, PARALEON, x, seed) / max(others) - 1
 
 
-def _elephants(x: str) -> Claim:
-    return Claim(
-        f"flows above 1 MB, {x}: up to 61.4 % lower mean slowdown than the others", PLACE,
-        Derived(partial(against_worst, ELEPHANTS, x)), Effect(-0.614), 100, " %", "+.1f", CAUSE[x],
-    )  # fmt: skip
+def ranges_against_worst(results: Results, seed: int) -> float:
+    """Return the same for PARALEON within its successor's ranges, at 30 % of uplinks."""
+    others = [results.value(ELEPHANTS, row, UPLINK, seed) for row in OTHERS]
+    return results.value(ELEPHANTS, RANGES.name, UPLINK, seed) / max(others) - 1
 
 
-CAUSE = {
-    x: Cause(
-        "the ranges of the authors' first prototype: within its successor's the same search "
-        "leaves large flows far less behind",
-        Change(ELEPHANTS, RANGES.name, PARALEON, x), Effect(-0.5),
-    )
-    for x in LOADS
-}  # fmt: skip
+RIVALS = ("default", "expert", "DCQCN+")
+"""Whom PARALEON is compared with but ACC, which we rebuilt."""
 
 
-def _small(x: str, row: str) -> Cause:
-    if x == HOST:
-        return Cause(
-            "30 % of the hosts' links overload the uplinks (106 %), and a backlog grows; at 30 % "
-            "of the uplinks it comes out",
-            Change(MICE, PARALEON, row, UPLINK), Sign(-1),
-        )  # fmt: skip
-    return Cause(
-        "the ranges again: within those of the successor small flows are the fastest of all series",
-        Change(MICE, RANGES.name, PARALEON, x), Sign(-1),
-    )  # fmt: skip
+def _against(measure: str, row: str = PARALEON, x: str = UPLINK) -> dict[str, Change]:
+    return {other: Change(measure, row, other, x) for other in RIVALS}
 
+
+OVERLOAD = (
+    "at 30 % of the hosts' links, the other load that the words allow, the uplinks are overloaded "
+    "(106 %), a backlog grows that no setting clears, and small flows take longer than under three "
+    "of the four"
+)
+SUCCESSOR = Reading(
+    "within the ranges of the authors' successor (series). The paper prints no ranges; the judged "
+    "ones are of its first prototype, in which five of the fourteen knobs never acted. The slowest "
+    "of the others is our ACC; without it PARALEON is level with the rest",
+    Derived(ranges_against_worst),
+)  # fmt: skip
+LARGE = Cause(
+    "the ranges of the authors' first prototype: within its successor's the same search leaves "
+    "large flows far less behind",
+    Change(ELEPHANTS, RANGES.name, PARALEON, UPLINK), Effect(-0.5),
+)  # fmt: skip
 
 FIGURE = Figure(
     name="P-fig7ab",
@@ -102,13 +112,17 @@ FIGURE = Figure(
         Measure("unfinished", "unfinished", 1, ".0f"),
     ),
     claims=(
-        *(
-            lower(f"flows below 120 KB, {x}: at least 3.8 % lower mean slowdown than {row}",
-                  PLACE, MICE, PARALEON, row, x, 0.038, _small(x, row))
-            for x in LOADS
-            for row in OTHERS
-        ),
-        *(_elephants(x) for x in LOADS),
+        Claim("flows below 120 KB: at least 3.8 % lower mean slowdown than the others", PLACE,
+              _against(MICE), AtMost(-0.038, 0), 100, " %", "+.1f"),
+        Claim("the same against ACC", PLACE, Change(MICE, PARALEON, "ACC", UPLINK),
+              SecondHand(AtMost(-0.038, 0)), 100, " %", "+.1f"),
+        Claim("flows above 1 MB: up to 61.4 % lower mean slowdown than the others", PLACE,
+              Derived(partial(against_worst, ELEPHANTS, UPLINK)), SecondHand(Effect(-0.614)), 100,
+              " %", "+.1f", readings=(SUCCESSOR,)),
+        Claim("flows below 120 KB: a lower 99.9th percentile than the others", PLACE,
+              _against(f"{MICE} p99.9"), Sign(-1), 100, " %", "+.1f"),
+        Claim("flows above 1 MB: a lower 99.9th percentile than the others", PLACE,
+              _against(f"{ELEPHANTS} p99.9"), Sign(-1), 100, " %", "+.1f", LARGE),
     ),
     plots=(
         Against(MICE, "Mean slowdown below 120 KB", "load", log_y=True),
@@ -116,7 +130,8 @@ FIGURE = Figure(
     ),
     ours=(
         "quick: 16 hosts at 25 Gb/s and 120 of the search's 280 intervals, full: the paper's "
-        "fabric; the paper does not say what 30 % refers to, so both loads are measured",
+        "fabric; the paper does not say what 30 % refers to: the uplinks count. "
+        + OVERLOAD,
         "slowdowns count every flow that started in the first 80 %, unfinished ones at their age;"
         " the paper plots finished ones",
         "the last five series are ours. By type: the utility's weights are .5/.2/.3 while "

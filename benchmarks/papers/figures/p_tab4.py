@@ -47,10 +47,17 @@ def measure(cell: Cell, size: Size) -> Measured:
     )
 
 
+OURS = (
+    "these are the sizes of this program's own messages and tables. They lie within the paper's, "
+    "which shows that so little is enough, and says nothing of what the paper's prototype needs"
+)
+
+
 def _claim(text: str, name: str, most: float, near: float, form: str = ".0f") -> Claim:
     scale, unit = (1e-6, " MB") if most > 1e6 else (1.0, " B")
     return Claim(
-        text, PLACE, Level(name, PARALEON, 30), AtMost(most, near), scale, unit, form
+        text, PLACE, Level(name, PARALEON, 30), AtMost(most, near), scale, unit, form,
+        no_test=OURS,
     )  # fmt: skip
 
 

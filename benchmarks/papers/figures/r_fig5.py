@@ -7,16 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import (
-    AtMost,
-    Cause,
-    Change,
-    Claim,
-    Effect,
-    Sign,
-)
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Derived, Effect, Sign
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.probe import probe
+from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.rows import changed_scenario
@@ -99,13 +93,21 @@ def _change(processes: int, size: int) -> Change:
     return Change("latency", f"{NEW}, PPN {processes}", f"{OLD}, PPN {processes}", size)
 
 
-CAUSE = Cause(
+def growth(results: Results, seed: int) -> float:
+    """Return by how much more of the latency Dolce-RC takes off with 40 processes than with 16."""
+    of = {
+        (name, n): results.value("latency", f"{name}, PPN {n}", 65536, seed)
+        for name in SCHEMES for n in (16, 40)
+    }  # fmt: skip
+    return of[NEW, 40] / of[OLD, 40] - of[NEW, 16] / of[OLD, 16]
+
+
+NOTHING_MEETS = (
     "the proxy has no congestion: a NIC sends to all servers in turn, and hardly a packet is "
-    "marked. The gain is there where messages meet: 160 messages of seven servers each to the "
-    "eighth take twice the time of the link under DCQCN and half of that under Dolce-RC (series)."
-    " The MPI library's order is not known",
-    Change("latency", _burst(NEW, 160), _burst(OLD, 160), 65536), Effect(-0.68),
-)  # fmt: skip
+    "marked. The MPI library's order is not known. Where messages meet the gain is there: 160 "
+    "messages of seven servers each to the eighth take twice the time of the link under DCQCN and "
+    "half of that under Dolce-RC (series)"
+)
 
 
 FIGURE = Figure(
@@ -136,11 +138,11 @@ FIGURE = Figure(
     ),
     claims=(
         Claim("PPN 40, 64 KB: Dolce-RC's latency is 68 % lower", PLACE,
-              _change(40, 65536), Effect(-0.68), 100, " %", "+.1f", CAUSE),
+              _change(40, 65536), Effect(-0.68), 100, " %", "+.1f", no_test=NOTHING_MEETS),
         Claim("PPN 40, 1 to 128 KB: much lower (at 8 KB; half of 68 % counts)", PLACE,
-              _change(40, 8192), AtMost(-0.34, -0.05), 100, " %", "+.1f", CAUSE),
-        Claim("PPN 16: lower, by less (at 64 KB; the sign counts)", PLACE,
-              _change(16, 65536), Sign(-1), 100, " %", "+.1f", CAUSE),
+              _change(40, 8192), AtMost(-0.34, -0.05), 100, " %", "+.1f", no_test=NOTHING_MEETS),
+        Claim("the gain grows from PPN 16 to PPN 40 (at 64 KB)", PLACE,
+              Derived(growth), Sign(-1), 100, " points", "+.1f", no_test=NOTHING_MEETS),
     ),
     plots=(
         Against("of ideal", "Time of an all-to-all, or a burst, over the link's", "message, B",

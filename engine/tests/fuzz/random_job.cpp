@@ -405,6 +405,7 @@ Job random_job(std::uint64_t seed, std::uint64_t number, int generation) {
   if (generation >= 3) add_traffic(job, seed, number);
   if (generation >= 4) add_probes(job, seed, number);
   if (generation >= 5) change_buffers(job, seed, number);
+  if (generation >= 6) add_graphs(job, seed, number);
   return job;
 }
 

@@ -20,4 +20,7 @@ void add_probes(Job& job, std::uint64_t seed, std::uint64_t number);
 // and alphas of single ports that change in mid-run.
 void change_buffers(Job& job, std::uint64_t seed, std::uint64_t number);
 
+// The same of the sixth: graphs of jobs, and servers.
+void add_graphs(Job& job, std::uint64_t seed, std::uint64_t number);
+
 }  // namespace dcqcn::fuzz

@@ -43,6 +43,10 @@ class Fields {
     }
     each(kFsdFields, 0, data.fsd);
     add("unlimited_flows", 0, data.unlimited_flows, false);
+    add("job_spans", 0, data.log.job_spans.size(), false);
+    for (std::size_t i = 0; i < data.log.job_spans.size(); ++i) {
+      each(kJobSpanFields, i, data.log.job_spans[i]);
+    }
     for (std::size_t s = 0, at = 0; s < data.schemes.size(); ++s) {
       for (const std::uint64_t n : data.schemes[s].counters) add("scheme_counter", at++, n, false);
     }

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.core.errors import quote
-from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport
+from dcqcn_gym.core.interval import FinishedFlows, FlowSizeDistribution, IntervalReport, JobSpans
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.backends.ns3_bridge.codec import encode
@@ -91,32 +91,34 @@ def decode_report(state: pb.EnvStateMsg) -> IntervalReport:
         raise ProtocolError(f"report field {wrong!r} holds a value that is not finite")
     for name in _BOOLS:
         values[name] = bool(values[name])
-    counters = _counters(state.info)
-    unlimited = counters.pop(_UNLIMITED, 0)
+    beside = _beside(state.info)
     return IntervalReport(
         **{name: values[name] for name in _OWN},
         fsd=FlowSizeDistribution(**{n[len("fsd.") :]: values[n] for n in _FSD}),
         finished=FinishedFlows(**{n[len("finished.") :]: values[n] for n in _FINISHED}),
-        scheme_counters=counters,
-        unlimited_flows=unlimited,
+        **beside,
     )
 
 
-_UNLIMITED = "unlimited_flows"
+_UNLIMITED, _SPANS = "unlimited_flows", "job_spans"
 
 
 def encode_counts(report: IntervalReport) -> str:
     """Return what not every report has, as JSON for ``info``; "" if there is nothing."""
     unlimited = {_UNLIMITED: int(report.unlimited_flows)} if report.unlimited_flows else {}
-    counts = {**report.scheme_counters, **unlimited}
+    spans = {_SPANS: report.job_spans.rows()} if len(report.job_spans) else {}
+    counts = {**report.scheme_counters, **unlimited, **spans}
     return json.dumps(counts) if counts else ""
 
 
-def _counters(text: str) -> dict[str, int]:
-    """Read the counters of schemes, which stand in ``info`` where there are some."""
+def _beside(text: str) -> dict[str, Any]:
+    """Read what stands in ``info`` where there is some: counters of schemes, spans of jobs."""
     try:
-        counters = json.loads(text) if text else {}
-        return {str(name): int(n) for name, n in counters.items()}
+        values = json.loads(text) if text else {}
+        spans = JobSpans.of_rows(values.pop(_SPANS, ()))
+        counters = {str(name): int(n) for name, n in values.items()}
+        unlimited = counters.pop(_UNLIMITED, 0)
+        return {"scheme_counters": counters, _UNLIMITED: unlimited, _SPANS: spans}
     except (ValueError, TypeError, AttributeError):
         raise ProtocolError(f"info {quote(text)}: expected counters of schemes as JSON") from None
 

@@ -1,4 +1,4 @@
-"""``dcqcn-gym advise``: a setting from facts of the fabric alone; nothing is simulated."""
+"""``dcqcn-gym advise`` and ``hw advise``: a setting from facts of the fabric; no simulation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, targets_of_setting
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.options import ScenarioOption
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from dcqcn_gym.core.fabric_facts import FabricFacts
     from dcqcn_gym.core.knobs import Setting
+    from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.tuners.advice import Advice
 
 
@@ -20,14 +23,49 @@ def advise(
     scenario: ScenarioOption,
 ) -> None:
     """Print what to set on a network, why, and where the rule was tried; simulates nothing."""
-    from dcqcn_gym.envs.scenario.facts import facts_of
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.tuners import advice
+
+    _said(load_scenario(scenario))
+
+
+def advise_fleet(fleet: FleetOption, scenario: ScenarioOption) -> None:
+    """Print the same for a fleet, and place by place what its devices hold instead.
+
+    The scenario file tells line rate, round trip and buffers; a fleet of another number of devices
+    is refused. Nothing changes: `hw apply`, or `hw tune` with its default tuner, puts it in force.
+    """
+    from dcqcn_gym.commands.hw_show import PLACES, output
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     chosen = load_scenario(scenario)
+    found = _said(chosen)
+    with open_fleet(fleet) as controller, output(as_json=False) as out:
+        network = chosen.fabric
+        for what, here, expected in (
+            ("NICs", len(controller.nics), network.n_hosts),
+            ("switches", len(controller.switches), network.n_nodes - network.n_hosts),
+        ):
+            if here != expected:
+                raise ConfigError(
+                    f"the fleet has {here} {what}, the scenario {expected}; expected as many: what "
+                    "is advised depends on it"
+                )
+        wanted = {name: found.setting[name] for name in found.reasons}
+        plans = controller.plan(targets_of_setting(controller, wanted))
+        places = {name: plan.lines for name, plan in plans.items()}
+        out.plans(places, PLACES, "every device holds it already")
+
+
+def _said(chosen: Scenario) -> Advice:
+    """Print the advice for a network, and return it."""
+    from dcqcn_gym.envs.scenario.facts import facts_of
+    from dcqcn_gym.tuners import advice
+
     facts, default = facts_of(chosen), chosen.default_setting()
-    for line in _lines(facts, default, advice.advise(facts, default)):
+    found = advice.advise(facts, default)
+    for line in _lines(facts, default, found):
         typer.echo(line)
+    return found
 
 
 def _lines(facts: FabricFacts, default: Setting, found: Advice) -> Iterator[str]:

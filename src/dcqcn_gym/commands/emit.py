@@ -14,7 +14,8 @@ from dcqcn_gym.runs.options import DeployOption
 def emit(
     directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],
     form: Annotated[
-        str, typer.Option("--format", metavar="FORM", help="mlxconfig, debugfs, sonic, or all.")
+        str,
+        typer.Option("--format", metavar="FORM", help="mlxconfig, debugfs, sonic, eos, or all."),
     ] = "all",
     changed_only: Annotated[
         bool,
@@ -28,10 +29,11 @@ def emit(
 ) -> None:
     """Print the recommended setting of DIR as shell commands; nothing runs again.
 
-    A setting whose verdict is not to deploy it is printed with --force alone.
+    That is the best of everything tried. Where none is to be deployed, --force prints what the
+    search found.
     """
     from dcqcn_gym.report.data import load_report_data
-    from dcqcn_gym.report.headline import headline, judged_run
+    from dcqcn_gym.report.recommended import recommended
     from dcqcn_gym.runs.commands import commands
     from dcqcn_gym.runs.log import RunDir, read_run
 
@@ -40,15 +42,15 @@ def emit(
         raise RunError(f"{directory} holds no run: expected the event log {log}")
     run, said = read_run(log), ""
     commands(run, form, changed_only=changed_only, rollback=rollback)  # or why there are none
+    best = recommended(load_report_data(directory))
     if not rollback:
-        data = load_report_data(directory)
-        verdict = headline(data, judged_run(data))
-        if not verdict.recommended and not force:
-            title = verdict.title[0].lower() + verdict.title[1:]
+        if not best.deploys and not force:
             raise RunError(
-                f"{directory} does not recommend what was found ({title}); --force prints its "
-                "commands all the same"
+                f"{directory} recommends no setting ({best.found.title}); --force prints the one "
+                "that was found all the same"
             )
-        said = verdict.advice
-    text = commands(run, form, changed_only=changed_only, rollback=rollback, said=said)
+        said = best.found.title if best.deploys else f"NOT RECOMMENDED. {best.found.title}"
+    text = commands(
+        run, form, of=best.setting, changed_only=changed_only, rollback=rollback, said=said
+    )
     typer.echo(text, nl=False)

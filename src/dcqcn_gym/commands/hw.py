@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from dcqcn_gym.commands.advise import advise_fleet
 from dcqcn_gym.commands.hw_back import reconcile, rollback, stop
 from dcqcn_gym.commands.hw_collect import collect
 from dcqcn_gym.commands.hw_fleet import (
@@ -23,10 +24,11 @@ from dcqcn_gym.commands.hw_fleet import (
 )
 from dcqcn_gym.commands.hw_load import app as load_app
 from dcqcn_gym.commands.hw_load import probe
+from dcqcn_gym.commands.hw_metrics import metrics
 from dcqcn_gym.commands.hw_show import PLACES, JsonOption, Output, output, show_differences
 from dcqcn_gym.commands.hw_tune import tune
-from dcqcn_gym.core.errors import UnknownNameError, quote
-from dcqcn_gym.core.files import parse_json
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.interrupt import undisturbed
 from dcqcn_gym.runs.options import DeployOption, OutOption, ScenarioOption
@@ -41,12 +43,14 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(load_app, name="load")
+app.command(name="advise")(advise_fleet)
 app.command()(tune)
 app.command()(collect)
 app.command()(probe)
 app.command()(rollback)
 app.command()(reconcile)
 app.command()(stop)
+app.command()(metrics)
 
 _Set = Annotated[
     list[str] | None,
@@ -74,6 +78,9 @@ def certs(
     revoke: Annotated[
         list[str] | None, typer.Option(help="Whose certificate no longer counts; repeatable.")
     ] = None,
+    passphrase_file: Annotated[
+        Path | None, typer.Option(help="Its first line encrypts ca.key, and opens it again.")
+    ] = None,
 ) -> None:
     """Make the certificates of a fleet; ca.key signs them and stays in FOLDER.
 
@@ -81,10 +88,14 @@ def certs(
     """
     from dcqcn_gym.hw.certs import Authority, write_all
 
+    lines = read_file(passphrase_file, 4096).splitlines() if passphrase_file else [b""]
+    passphrase = (lines or [b""])[0] or None
+    if passphrase_file and passphrase is None:
+        raise ConfigError(f"{passphrase_file}: its first line is empty; expected a passphrase")
     if revoke:
-        found = Authority(folder, days).revoke(revoke)
+        found = Authority(folder, days, passphrase).revoke(revoke)
         typer.echo(f"{found}: for the agents, whose files name it as revoked")
-    write_all(folder, agent or [], controller or [], days)
+    write_all(folder, agent or [], controller or [], days, passphrase)
     names = [*(agent or []), *(controller or [])]
     typer.echo(f"{folder}: ca.pem for everybody, ca.key for nobody")
     for name in names:

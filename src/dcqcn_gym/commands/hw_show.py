@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, device by device.")]
 PLACES = ("device", "place", "now", "then", "unit", "note")
+_REASON = re.compile(r"\S+:\d+|[0-9a-f]{16}")
+"""Addresses and transactions, which differ in reasons that are the same."""
 APART = 4
 """Devices that are alike, up to which each has a row of its own."""
 
@@ -101,9 +104,15 @@ def _row(line: Any) -> tuple[str, ...]:
 
 
 def show_left(left: Mapping[str, Exception], what: str) -> None:
-    """Say device by device what was not done, and why."""
+    """Say device by device what was not done, and why; many with the same reason in one line."""
+    alike: dict[str, list[str]] = {}
     for device, error in left.items():
-        typer.echo(f"{device} {what}: {error}", err=True)
+        alike.setdefault(_REASON.sub("...", str(error).replace(device, "...")), []).append(device)
+    for devices in alike.values():
+        for device in devices if len(devices) <= APART else devices[:1]:
+            typer.echo(f"{device} {what}: {left[device]}", err=True)
+        if len(devices) > APART:
+            typer.echo(f"and so {len(devices) - 1} more: {', '.join(devices[1:])}", err=True)
 
 
 def show_differences(
@@ -118,5 +127,6 @@ def show_differences(
     plans, left = controller.ask_each("Diff", dict.fromkeys(devices, pb.Nothing()))
     found = {device: plan.lines for device, plan in plans.items()}
     columns = ("device", "place", *words, "unit", "note")
-    whole = "every device that answered" if left else "every device"
+    silent = left or len(plans) < len(controller.addresses)
+    whole = "every device that answered" if silent else "every device"
     return out.plans(found, columns, f"{whole} holds its confirmed setting"), left

@@ -18,7 +18,7 @@ from dcqcn_gym.commands.tune import (
     safely,
     tuner_arguments,
 )
-from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.extra import require_grpc
 from dcqcn_gym.runs.claim import claim
@@ -37,7 +37,7 @@ def tune(
     fleet: FleetOption,
     scenario: ScenarioOption,
     out: OutOption,
-    tuner: TunerOption = "paraleon",
+    tuner: TunerOption = "keeper",
     seed: SeedOption = 1,
     intervals: IntervalsOption = None,
     tuner_arg: TunerArgOption = None,
@@ -45,6 +45,10 @@ def tune(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the fleet at what the tuner found.")
     ] = False,
+    hold: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Leave that on trial for S seconds; `hw confirm` keeps it."),
+    ] = None,
     max_paused: Annotated[
         float, typer.Option(min=0, max=1, help="End if devices are paused for a larger share.")
     ] = 0.5,
@@ -70,6 +74,8 @@ def tune(
     OUT/run.jsonl (every interval) and OUT/best.json, which `hw apply --best` takes with --force.
     """
     require_grpc()
+    if keep and hold is not None:
+        raise ConfigError("--keep confirms what was found and --hold leaves that to you: give one")
     from dcqcn_gym.envs.scenario.scenario import load_scenario
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.spec import RunSpec
@@ -83,31 +89,31 @@ def tune(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too
     with claim(out, "tune"):
         run_dir.check(resume=False, force=False)
-        best = _carry_out(spec, run_dir, fleet, rules, keep)
+        best = _carry_out(spec, run_dir, fleet, rules)
+        if keep or hold is not None:
+            _leave(spec, fleet, best, hold)
     word = "the setting that was found" if keep else "its setting before"
+    if hold is not None:
+        word = (
+            f"the setting that was found on trial for {hold:g} s: `dcqcn-gym hw confirm` keeps it"
+        )
     mean = best["mean_utility"]  # None if nothing was sent
     said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
     typer.echo(f"{run_dir.best}; {said}; {JUDGED}; the fleet has {word}")
 
 
-def _carry_out(
-    spec: RunSpec, run_dir: RunDir, fleet: Path, rules: AbortRules, keep: bool
-) -> dict[str, Any]:
-    """Run, and put the fleet back whatever happens; return what best.json holds.
-
-    With ``keep`` the fleet gets what was found after the way back, as a change of its own, so that
-    its undo leads to the setting before the run and not to the last one that the tuner tried.
-    """
+def _carry_out(spec: RunSpec, run_dir: RunDir, fleet: Path, rules: AbortRules) -> dict[str, Any]:
+    """Run, and put the fleet back whatever happens; return what best.json holds."""
     from dcqcn_gym.runs.log import write_json
     from dcqcn_gym.runs.loop import run
     from dcqcn_gym.runs.recorded import end_of
 
     with open_fleet(fleet) as controller:
-        began = controller.begin_run(f"tuned by {spec.tuner}")
+        began = controller.begin_run(f"tuned by {spec.tuner} into {run_dir.log.parent}")
     run_dir.create(fresh=True)
     try:
         run(spec, run_dir.log, watch=lambda line, state, _: _judge(line, state, rules))
-        best = _best(spec, end_of(run_dir.log))
+        best = {**_best(spec, end_of(run_dir.log)), "run": began.run}
         write_json(run_dir.best, best)
     except BaseException:
         _put_back(fleet, began)
@@ -115,8 +121,6 @@ def _carry_out(
     left = _put_back(fleet, began)
     if left:
         raise DeviceError(f"{left} devices are not at their setting before the run; see above")
-    if keep:
-        _keep(spec, fleet, best)
     return best
 
 
@@ -140,15 +144,22 @@ def _put_back(fleet: Path, began: Began) -> int:
     return len(left)
 
 
-def _keep(spec: RunSpec, fleet: Path, best: dict[str, Any]) -> None:
-    """Give every device what the tuner recommends for its group."""
+def _leave(spec: RunSpec, fleet: Path, best: dict[str, Any], hold: float | None) -> None:
+    """Give every device what the tuner recommends for its group; with ``hold`` on trial alone.
+
+    It comes after the way back, as a change of its own: its undo, and the end of its trial, lead to
+    the setting before the run and not to the last one that the tuner tried.
+    """
     from dcqcn_gym.core.groups import setting_of
     from dcqcn_gym.envs.backends.shape import shape_of
 
     setting, devices = setting_of(best["found"]), shape_of(spec.scenario).devices
     with open_fleet(fleet) as controller:
         targets = targets_of_groups(controller, setting, devices)
-        controller.carry_out(targets, f"found by {spec.tuner}")
+        if hold is None:
+            controller.carry_out(targets, f"found by {spec.tuner}")
+        else:
+            controller.try_out(targets, f"found by {spec.tuner}", hold)
 
 
 def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:

@@ -208,6 +208,8 @@ def evaluate(
     names, others = (
         [name.strip() for name in text.split(",") if name.strip()] for text in (scenario, beside)
     )
+    if beside.strip() and not others:
+        raise ConfigError(f"--beside {beside}; expected names of tuners, or nothing")
     study = evaluation(
         policy, names, others, seeds=seeds, intervals=intervals, seed=seed, backend=backend
     )

@@ -216,15 +216,14 @@ def _summary(best: dict[str, Any], out: RunDir, page: Path | None) -> None:
         "setting", f"while tuning ({best['intervals']} intervals)",
         f"with other seeds ({len(fresh['seeds'])})",
     )  # fmt: skip
-    name = "recommended" if "recommended" in best else "found"
     rows = [
         (f"{best['tuner']}, as it searched", _figure(tuning["tuned"]), ""),
-        (name, "", _figure(fresh["mean"][name])),
+        ("found", "", _figure(fresh["mean"]["found"])),
         *((n, _figure(tuning[n]), _figure(fresh["mean"][n])) for n in ("default", "expert")),
     ]
     print_tables([Table(columns, rows, f"{best['scenario']}: mean utility")], err=True)
     console = Console(stderr=True)
-    _say(console, f"{name}{', not recommended' if name == 'found' else ''}: {out.best}")
+    _say(console, f"settings: {out.best}")
     if page is not None:
         _say(console, f"report: {page}")
 
@@ -235,14 +234,19 @@ def _verdict(out: Path) -> None:
 
     from dcqcn_gym.report.data import load_report_data
     from dcqcn_gym.report.headline import headline, judged_run
+    from dcqcn_gym.report.recommended import recommended
     from dcqcn_gym.runs.table import print_tables
 
     data = load_report_data(out)
-    found = headline(data, judged_run(data))
+    best = recommended(data)
+    found = headline(data, judged_run(data), best)
     console = Console(stderr=True)
+    _say(console, f"{best.found.title}.")
+    if best.rows:
+        print_tables([best.table()], err=True)
     if found.rows:
         print_tables([found.table()], err=True)
-    _say(console, f"{found.title}.")
+    _say(console, f"What was found: {found.title}.")
     for question, answer in found.answers:
         _say(console, f"  {question}: {answer}")
     for note in found.notes:

@@ -1,7 +1,8 @@
-"""Collective operations: how long each round took, algbw and busbw as nccl-tests define them.
+"""Collective operations and iterations of jobs: how long each took, algbw and busbw (nccl-tests).
 
 A round is every transfer of one collective; the next one starts a pause after the last transfer of
-the round before, so rounds never overlap and time alone distinguishes them.
+the round before, so rounds never overlap and time alone distinguishes them. An iteration of a job
+is one as well, which the engine reports.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.core.interval import FinishedFlows, LiveFlows
+from dcqcn_gym.core.interval import FinishedFlows, JobSpans, LiveFlows
 from dcqcn_gym.core.sums import count
 
 BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
@@ -21,6 +22,7 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
     "reduce-scatter": lambda n: (n - 1) / n,
     "all-gather": lambda n: (n - 1) / n,
     "all-to-all": lambda n: (n - 1) / n,
+    "iteration": lambda n: 1.0,
 }
 """busbw / algbw by the number of ranks (nccl-tests, doc/PERFORMANCE.md)."""
 
@@ -30,7 +32,9 @@ class Collective:
     """One workload that repeats a collective operation.
 
     ``workload`` is its index in the scenario, ``bytes`` the buffer of one rank (S of nccl-tests),
-    ``flows`` the number of flows of a round, ``pause_ps`` the time between two rounds.
+    ``flows`` the number of flows of a round, ``pause_ps`` the time between two rounds. Of a job
+    (kind ``iteration``) ``bytes`` are what a rank sends over the fabric, ``flows`` is 0, and
+    ``start_ps`` is when the first iteration starts.
     """
 
     workload: int
@@ -39,6 +43,7 @@ class Collective:
     bytes: int
     flows: int
     pause_ps: int
+    start_ps: int = 0
 
     @property
     def bus_factor(self) -> float:
@@ -110,8 +115,13 @@ class _Progress:
         self.end_ps = max(self.end_ps, end_ps)
         if self.flows < self.collective.flows:
             return None
-        done = CollectiveRound(self.collective, self.rounds, self.start_ps, self.end_ps)
         self.flows = 0
+        return self.over(self.start_ps, self.end_ps)
+
+    def over(self, start_ps: int, end_ps: int) -> CollectiveRound:
+        """Count a round and return it."""
+        done = CollectiveRound(self.collective, self.rounds, start_ps, end_ps)
+        self.end_ps = end_ps
         self.rounds += 1
         total, low, high = self.times_ps
         took = done.time_ps
@@ -120,7 +130,10 @@ class _Progress:
 
     def running_since(self, live: LiveFlows) -> int | None:
         """Return the start of the round that is under way; None between two rounds."""
-        starts = live.start_ps[live.workload == self.collective.workload].tolist()
+        c = self.collective
+        if not c.flows:
+            return self.end_ps + c.pause_ps if self.rounds else c.start_ps
+        starts = live.start_ps[live.workload == c.workload].tolist()
         starts += [self.start_ps] if self.flows else []
         return min(starts, default=None) if self.synced else None
 
@@ -194,9 +207,16 @@ class RoundTracker:
         """What is watched."""
         return [p.collective for p in self._progress.values()]
 
-    def add(self, finished: FinishedFlows) -> list[CollectiveRound]:
-        """Take the flows of an interval, ordered by completion; return the rounds they finish."""
-        return list(self._rounds(finished)) if self._progress else []
+    def add(self, finished: FinishedFlows, spans: JobSpans | None = None) -> list[CollectiveRound]:
+        """Take an interval's flows and jobs' spans by completion; return the rounds they finish."""
+        if not self._progress:
+            return []
+        return [*self._rounds(finished), *self._iterations(spans or JobSpans())]
+
+    def _iterations(self, spans: JobSpans) -> Iterator[CollectiveRound]:
+        for i in np.flatnonzero(spans.host < 0).tolist():
+            progress = self._progress[int(spans.workload[i])]
+            yield progress.over(int(spans.begin_ps[i]), int(spans.end_ps[i]))
 
     def _rounds(self, finished: FinishedFlows) -> Iterator[CollectiveRound]:
         for i in np.flatnonzero(np.isin(finished.workload, list(self._progress))).tolist():

@@ -12,6 +12,8 @@ from dcqcn_gym.core.errors import ConfigError, quote
 MOST_BYTES = 2**30
 """Larger files are refused: 1 GiB, a flow list of about 40 million lines."""
 
+_GZIP = b"\x1f\x8b"
+
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a pipe"),
@@ -57,8 +59,11 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
 
     Line ends become ``\\n``, as Python reads any text file.
     """
+    data = read_file(path, most)
+    if data.startswith(_GZIP):
+        raise ConfigError(f"{path}: is compressed (gzip); expected text, so unpack it first")
     try:
-        text = read_file(path, most).decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: cannot be read as a text file ({error})") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")

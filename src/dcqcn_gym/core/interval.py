@@ -47,6 +47,40 @@ class _ComparesArrays:
 
 
 @dataclass(frozen=True, eq=False)
+class JobSpans(_ComparesArrays):
+    """Labels of jobs that were done at a host in the interval, and rounds, ordered by end.
+
+    From the start of the first node with the label to the end of the last one; a transfer counts at
+    both its ends. Label 0 and host -1 are a round of the job. ``workload`` is the job's index in
+    the scenario, the name of a label stands in its graph.
+    """
+
+    workload: IntArray = field(default_factory=_ints)
+    label: IntArray = field(default_factory=_ints)
+    host: IntArray = field(default_factory=_ints)
+    begin_ps: IntArray = field(default_factory=_ints)
+    end_ps: IntArray = field(default_factory=_ints)
+
+    def __len__(self) -> int:
+        return len(self.end_ps)
+
+    def rows(self) -> list[list[int]]:
+        """Return workload, label, host, begin and end of each, as JSON has them."""
+        columns = (getattr(self, f.name).tolist() for f in fields(self))
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    @classmethod
+    def of_rows(cls, rows: npt.ArrayLike) -> JobSpans:
+        """The inverse of :meth:`rows`; raise ValueError for anything else."""
+        table = np.asarray(rows)
+        if not table.size:
+            return cls()
+        if table.ndim != 2 or table.shape[1] != len(fields(cls)) or table.dtype.kind != "i":
+            raise ValueError("expected rows of five whole numbers")
+        return cls(*np.ascontiguousarray(table.T, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
 class FinishedFlows(_ComparesArrays):
     """Flows whose last ACK reached the sender in this interval, ordered by (finish, src, ordinal).
 
@@ -275,6 +309,8 @@ class IntervalReport(JudgedFigures):
     finished: FinishedFlows
     scheme_counters: Mapping[str, int] = field(default_factory=dict)
     """What the schemes of the NICs count beside cuts and increases, by name, over all schemes."""
+    job_spans: JobSpans = field(default_factory=JobSpans)
+    """What jobs got done in the interval."""
 
     def __post_init__(self) -> None:
         if self.unknown:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import DCQCN, REFERENCE_RATE_BPS, Knob, KnobTable, Setting
 
@@ -227,7 +227,12 @@ class KnobSpace:
         return clipped
 
     def _checked(self, unit: npt.ArrayLike) -> FloatArray:
-        array = np.asarray(unit, dtype=np.float64)
+        try:
+            array = np.asarray(unit, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise ConfigError(
+                f"an action is {quote(unit)}; expected {self.n} numbers in -1..1"
+            ) from None
         if array.shape != (self.n,):
             raise ConfigError(
                 f"an action has shape {array.shape}; expected ({self.n},), one number per knob: "

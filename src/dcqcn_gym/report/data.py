@@ -40,6 +40,26 @@ class ReportData:
         return {k: [self.evaluation[name][s] for s in self.seeds] for k, name in names.items()}
 
     @property
+    def tried(self) -> Mapping[str, list[Series]]:
+        """The runs of every setting that ran on all fresh seeds: :attr:`fresh` and others."""
+        every = set(self.seeds)
+        more = {
+            name: [runs[seed] for seed in self.seeds]
+            for name, runs in self.evaluation.items()
+            if name not in ("recommended", *REFERENCES) and every <= set(runs)
+        }
+        return {**self.fresh, **more} if every else {}
+
+    def setting(self, name: str) -> Mapping[str, Any] | None:
+        """Return a setting of :attr:`tried` as logs hold it; None if no log says it."""
+        if name == "found":
+            end = self.run.end
+        else:
+            end = next((s.end for s in self.evaluation.get(name, {}).values()), None)
+        found = (end or {}).get("recommended")
+        return found if isinstance(found, Mapping) else None
+
+    @property
     def judged_on(self) -> str:
         """What tells the runs that judge apart: "fresh seeds", parts of a trace, or nothing."""
         runs = self.fresh.get("found", [])

@@ -78,12 +78,12 @@ class EvaluatedRun:
     def begin(self, warm_up: Stretch) -> None:
         """Take what the warm-up did; the setting comes into force."""
         self.begun = True
-        self._tracker.add(warm_up.finished)
+        self._tracker.add(warm_up.finished, warm_up.job_spans)
         self.run.apply(self._setting)
 
     def take(self, done: Stretch) -> None:
         """Take what further intervals did."""
-        for figures, finished in done.intervals():
+        for figures, finished, spans in done.intervals():
             judged = judge(figures, self._scenario)
             self._finished.append(finished)
             self._records.append(
@@ -96,7 +96,7 @@ class EvaluatedRun:
                     "rtt_mean_ps": rtt_mean_ps(figures),
                     "device_pause_ps": mean_device_pause_ps(figures),
                     "active_flows": figures.active_flows,
-                    "rounds": [r.as_dict() for r in self._tracker.add(finished)],
+                    "rounds": [r.as_dict() for r in self._tracker.add(finished, spans)],
                 }
             )
 

@@ -7,6 +7,7 @@ import numpy as np
 from dcqcn_gym.report.data import PARTS, ReportData
 from dcqcn_gym.report.judged import Judged, judge, measured, tells_unfinished
 from dcqcn_gym.report.metrics import mean_utility
+from dcqcn_gym.report.recommended import RecommendedBlock
 from dcqcn_gym.report.verdict_block import VerdictBlock, block, unjudged
 from dcqcn_gym.runs.table import count_of, number
 
@@ -22,11 +23,11 @@ def judged_run(data: ReportData) -> Judged | None:
     return judge(ours, figures, complete=complete)
 
 
-def headline(data: ReportData, judged: Judged | None) -> VerdictBlock:
+def headline(data: ReportData, judged: Judged | None, best: RecommendedBlock) -> VerdictBlock:
     """Say what the run gained over the default, what that costs, and whether to deploy it.
 
-    ``judged`` is what :func:`judged_run` gave. Only fresh seeds count; without those, the block
-    says why there is no verdict, and what is known of the search.
+    ``judged`` is what :func:`judged_run` gave, ``best`` what is recommended. Only fresh seeds
+    count; without those, the block says why there is no verdict, and what is known of the search.
     """
     tuner = str(data.run.header.get("tuner", "the tuner"))
     if judged is None:
@@ -39,7 +40,7 @@ def headline(data: ReportData, judged: Judged | None) -> VerdictBlock:
     elif not judged.drawn:
         runs = f"{count_of(judged.seeds, 'run')} of the traffic that it was tuned on,"
     what = f"on {runs} of {count_of(len(first), 'interval')}"
-    return block(judged, who=tuner, evidence=f"{what} ({length} ms)", on=data.judged_on)
+    return block(judged, best.found, who=tuner, evidence=f"{what} ({length} ms)", on=data.judged_on)
 
 
 def _unjudged_title(data: ReportData) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcqcn_gym.core.score import GUARD, Flows
-from dcqcn_gym.core.statistics import Estimate, estimate, statistic
+from dcqcn_gym.core.statistics import estimate, statistic
 from dcqcn_gym.core.verdict import Change, Measured, Verdict, changes, verdict
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.series import Series
@@ -31,8 +31,6 @@ class Judged:
     seeds: int
     drawn: bool = True
     """False if the traffic is the same on every seed."""
-    better: tuple[str, Estimate] | None = None
-    """The reference with the best S of those that cross no limit, where that is above ours."""
 
 
 def tells_unfinished(series: Series) -> bool:
@@ -87,20 +85,4 @@ def judge(
         found = Verdict("no evidence", UNTOLD, "unknown", estimate([]))
     drawn = all(m.drawn for m in ours)
     against = {name: changes(ours, theirs, drawn=drawn) for name, theirs in references.items()}
-    return Judged(found, against, len(ours), drawn, _better(found, references))
-
-
-def _better(
-    found: Verdict, references: Mapping[str, Sequence[Measured]]
-) -> tuple[str, Estimate] | None:
-    """Return the reference that is better than what was judged, with its S over the default."""
-    if not found.score.n:
-        return None
-    (default, base), *others = references.items()
-    verdicts = {name: verdict(theirs, base) for name, theirs in others}
-    scores = {default: Estimate(0.0, None, None, found.score.n)}
-    scores |= {name: v.score for name, v in verdicts.items() if v.score.n and not v.harms}
-    best = max(scores, key=lambda name: scores[name].mean)
-    if not found.harms and found.score.mean >= scores[best].mean:
-        return None
-    return best, scores[best]
+    return Judged(found, against, len(ours), drawn)

@@ -29,11 +29,11 @@ from dcqcn_gym.report.applications import application_tables, applications_of_ru
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables, unfinished_rounds
 from dcqcn_gym.report.command import command_again
-from dcqcn_gym.report.data import SAME, ReportData, load_report_data
+from dcqcn_gym.report.data import ReportData, load_report_data
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.report.judged import tells_unfinished
-from dcqcn_gym.report.metrics import mean_utility
+from dcqcn_gym.report.knob_figures import knobs_figure, tried_figure
 from dcqcn_gym.report.network import (
     CURVES_FILE,
     mean_figures,
@@ -42,6 +42,7 @@ from dcqcn_gym.report.network import (
     size_table,
     write_curves,
 )
+from dcqcn_gym.report.recommended import RecommendedBlock, recommended
 from dcqcn_gym.report.render import render
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
 from dcqcn_gym.report.tables import (
@@ -52,11 +53,10 @@ from dcqcn_gym.report.tables import (
     recorded_runs,
     write_run_results,
 )
-from dcqcn_gym.report.verdict_block import VerdictBlock
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.log import Run, RunDir
 from dcqcn_gym.runs.rows import REFERENCES
-from dcqcn_gym.runs.table import four, number
+from dcqcn_gym.runs.table import number
 from dcqcn_gym.runs.whole_file import write_atomically
 
 LABELS: Mapping[str, str] = {"default": "default", "expert": "expert"}
@@ -105,17 +105,18 @@ def build_report(run_dir: Path | str, *, bins: str | None = None, curves: bool =
 def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
     header = data.run.header
     judged = judged_run(data)
-    top = headline(data, judged)
+    best = recommended(data)
+    top = headline(data, judged, best)
     fresh = fresh_table(data)
     return {
         "scenario": _scenario(header),
         "tuner": header.get("tuner", "unknown"),
+        "best": best,
         "headline": top,
         "judged": judged,
         "notes": [*data.notes, *(f"{s[0].upper()}{s[1:]}." for s in unfinished_rounds(data))],
-        "tiles": _tiles(data),
         "figures": _figures(data, fresh) if len(data.run) else {},
-        "commands": _commands(data, top),
+        "commands": _commands(data, best),
         "runs": recorded_runs(data),
         "knob_groups": _knob_groups(data),
         "groups": group_table((data.run.end or {}).get("recommended", {})),
@@ -179,22 +180,6 @@ def _curves(data: ReportData) -> list[tuple[str, str, Series]]:
     return [*curves, ("tuned", str(data.run.header.get("tuner", "tuned")), data.run)]
 
 
-def _tiles(data: ReportData) -> list[dict[str, Any]]:
-    """Return what stands under the headline: per setting its utility, fresh seeds first."""
-    tiles = []
-    headed = "with other seeds" if data.judged_on == SAME else f"on {data.judged_on}"
-    for role, label, series in reversed(_curves(data)):
-        lines = []
-        if data.seeds:
-            runs = data.fresh["found" if role == "tuned" else role]
-            fresh = np.mean(list(map(mean_utility, runs)))
-            lines.append((four(float(fresh)), f"mean utility {headed}"))
-        during = "mean utility while tuning" if role == "tuned" else "on the traffic of the tuning"
-        lines.append((four(mean_utility(series)), during))
-        tiles.append({"role": role, "label": label, "lines": lines})
-    return tiles
-
-
 def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
     x_label = "simulated time since the first interval, ms"
     curves = _curves(data)
@@ -213,6 +198,9 @@ def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
             x_label,
         )
     }
+    if knobs := knobs_figure(data.run, x_label):
+        made["knobs"] = knobs
+        made["tried"] = tried_figure(data.run, data.recommended)
     made["utility"] = _utility_figure(data, lines("utility"), x_label)
     shares = _fsd_shares(data.run)
     if shares is not None:
@@ -288,17 +276,19 @@ def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
     return list(groups.items())
 
 
-def _commands(data: ReportData, verdict: VerdictBlock) -> dict[str, str]:
-    """Return what was found and the way back as commands; nothing where there is none."""
+def _commands(data: ReportData, best: RecommendedBlock) -> dict[str, str]:
+    """Return what is recommended, or was found, and the way back; nothing where there is none."""
     run = Run(RunDir(data.directory).log, dict(data.run.header), end=_line(data.run.end))
     try:
         forward, back = (
-            commands(run, "all", changed_only=True, rollback=back, said=verdict.advice)
+            commands(
+                run, "all", of=best.setting, changed_only=True, rollback=back, said=best.found.title
+            )
             for back in (False, True)
         )
     except DcqcnGymError:
         return {}
-    word = "recommended setting" if verdict.recommended else "setting that was found"
+    word = "recommended setting" if best.deploys else "setting that was found"
     return {f"Put the {word} in force": forward, "Roll back": back}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dcqcn_gym.core.recommendation import NAMES, Recommendation
 from dcqcn_gym.core.score import CLASSES, geometric_ratio
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.core.verdict import Change, Flag, Verdict
@@ -73,17 +74,6 @@ class VerdictBlock:
     traffic: str = "on fresh traffic"
 
     @property
-    def recommended(self) -> bool:
-        """True if the answer is yes: anything else was found, and is not recommended."""
-        return self.deploy == "yes"
-
-    @property
-    def advice(self) -> str:
-        """The verdict and the answer in one line."""
-        answer = dict(self.answers)["Would you deploy it?"]
-        return f"{self.title}. Would you deploy it? {answer}"
-
-    @property
     def settings(self) -> list[str]:
         """The settings of the table, references first."""
         return list(self.rows[0].values) if self.rows else []
@@ -98,19 +88,20 @@ class VerdictBlock:
         return Table(columns, rows)
 
 
-def block(judged: Judged, *, who: str, evidence: str, on: str = "fresh seeds") -> VerdictBlock:
+def block(
+    judged: Judged, best: Recommendation, *, who: str, evidence: str, on: str = "fresh seeds"
+) -> VerdictBlock:
     """Return the block of a judged setting; ``who`` found it, ``evidence`` says on what traffic.
 
-    ``on`` is what tells the runs apart.
+    ``best`` is what is recommended of everything tried, ``on`` what tells the runs apart.
     """
     v = judged.verdict
     title = v.text[0].upper() + v.text[1:]
     answers = [
-        ("Would you deploy it?", advice(v)),
+        ("Would you deploy it?", advice(v, best)),
         ("What was judged", f"the setting that {who} found, against NVIDIA's default, {evidence}"),
         ("Gained", _gained(judged)),
         ("Cost", _cost(judged)),
-        *_better(judged),
         ("Score", score_text(v.score, judged.seeds, "part" if "part" in on else "seed")),
     ]
     rows = _rows(judged)
@@ -125,8 +116,12 @@ def unjudged(title: str, why: str) -> VerdictBlock:
     return VerdictBlock("not judged", "unknown", "unknown", title, answers)
 
 
-def advice(v: Verdict) -> str:
-    """Return the answer to whether one should deploy the setting."""
+def advice(v: Verdict, best: Recommendation) -> str:
+    """Return the answer to whether one should deploy the setting that was found."""
+    if v.deploy == "yes" and best.name != "found":
+        if best.action == "deploy":
+            return f"No: it gains, but {NAMES.get(best.name, best.name)} is better."
+        return "Not yet: it gains, but a limit may be crossed."
     if v.deploy != "no":
         return ADVICE[v.deploy]
     if v.word == "nothing gained":
@@ -151,23 +146,6 @@ def flags_text(flags: Sequence[Flag]) -> str:
     """Return the limits that are crossed, for one cell."""
     up = [flag.name for flag in flags if flag.state == "up"]
     return ", ".join(up) if up else "none"
-
-
-def _better(judged: Judged) -> list[tuple[str, str]]:
-    """Return the sentence on a reference that is better than what was found; none if it is not."""
-    if judged.better is None:
-        return []
-    name, score = judged.better
-    if name == "default":
-        text = "NVIDIA's default: keep it, for what was found is worse or harms something."
-    else:
-        s = str(with_interval(score, "+.3f", style="brackets")).replace("-", "−")
-        own = f"{judged.verdict.score.mean:+.3f}".replace("-", "−")
-        text = (
-            f"The experts' setting: S = {s} over the default, no limit crossed, where what was "
-            f"found has {own}."
-        )
-    return [("Better than what was found", text)]
 
 
 def _gained(judged: Judged) -> str:
@@ -195,7 +173,7 @@ def _default_changes(judged: Judged) -> Sequence[Change]:
 
 def _phrase(change: Change) -> str:
     name = _name(change.key).split(",")[0]
-    return f"{name} {_change_text(change)}"
+    return f"{name} {change_text(change)}"
 
 
 def _name(key: str) -> str:
@@ -206,7 +184,8 @@ def _name(key: str) -> str:
     return f"{of}: {SLOWDOWN_NAMES[what]}"
 
 
-def _change_text(change: Change) -> str:
+def change_text(change: Change) -> str:
+    """Return a change with its interval in the unit of its figure."""
     unit = "\u00a0%" if change.relative else "\u00a0points"
     form, scale = ("+.1f", 100.0)
     if change.key == "utility":
@@ -238,7 +217,7 @@ def _rows(judged: Judged) -> list[BlockRow]:
                 change.key,
                 _name(change.key),
                 {**values, "found": _value(change.key, change.ours)},
-                {name: (_change_text(c), _mark(c)) for name, c in each.items()},
+                {name: (change_text(c), _mark(c)) for name, c in each.items()},
                 _judged_text(change, flag),
                 flag is not None and flag.state == "up",
             )

@@ -7,6 +7,7 @@ SIGTERM.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import traceback
@@ -29,11 +30,16 @@ def run_command(app: Callable[[Sequence[str]], Any], words: Sequence[str]) -> No
     except DcqcnGymError as error:
         if os.environ.get(DEBUG_VARIABLE):
             traceback.print_exception(error)
-        typer.echo(f"error: {printable(str(error))}", err=True)
+        typer.echo(f"error: {_short(printable(str(error)))}", err=True)
         sys.exit(2)
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"error: {name}{error.strerror or error}", err=True)
+        typer.echo(f"error: {_short(name)}{error.strerror or error}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _short(text: str) -> str:
+    """Return a message whose longest words, such as a path of thousands of characters, are cut."""
+    return re.sub(r"(\S{100})\S{300,}(\S{100})", r"\1...\2", text)

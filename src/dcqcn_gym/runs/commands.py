@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dcqcn_gym.core.errors import RunError, in_one_line
 from dcqcn_gym.core.groups import DeviceSetting, by_group, setting_of
@@ -13,9 +14,17 @@ from dcqcn_gym.runs.log import Run
 
 
 def commands(
-    run: Run, form: str, *, changed_only: bool = False, rollback: bool = False, said: str = ""
+    run: Run,
+    form: str,
+    *,
+    of: Mapping[str, Any] | None = None,
+    changed_only: bool = False,
+    rollback: bool = False,
+    said: str = "",
 ) -> str:
-    """Return shell commands for what ``run`` recommends; forms as :func:`dcqcn_gym.hw.emit.emit`.
+    """Return shell commands for a setting of a run; forms as :func:`dcqcn_gym.hw.emit.emit`.
+
+    ``of`` is the setting as logs hold it; None: the one that the run found.
 
     ``changed_only``: only knobs that differ from the setting in force before the run.
     ``rollback``: the commands that bring that one back instead. ``said``: the verdict, which stands
@@ -26,8 +35,9 @@ def commands(
         ConfigError: the recommendation is no legal setting.
         UnknownNameError: no such form.
     """
-    found = (run.end or {}).get("recommended")
-    if not isinstance(found, Mapping):
+    end = (run.end or {}).get("recommended")
+    found = end if of is None else of
+    if not isinstance(end, Mapping) or not isinstance(found, Mapping):
         raise RunError(
             f"{run.path} recommends no setting: the run has not reached its end; the command that "
             "made it continues it"

@@ -17,9 +17,11 @@ from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
+from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.monitor import shared_options
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.spec import RunSpec
+from dcqcn_gym.tuners.advice import advise
 
 REFERENCES = ("default", "expert")
 """The settings that every run is compared with."""
@@ -39,6 +41,20 @@ def reference_settings(scenario: Scenario) -> dict[str, Setting]:
     rate, base = scenario.line_rate_bps, scenario.initial_setting()
     found = {name: make(rate, base.table) for name, make in _REFERENCE_SETTINGS.items()}
     return {name: keeping_optional(setting, base) for name, setting in found.items()}
+
+
+def tried_settings(scenario: Scenario) -> dict[str, Setting]:
+    """Return what is judged on fresh seeds beside what a search finds.
+
+    The references, ``yours`` (the table ``[initial]``) and ``advise`` (what the rule says); not
+    one that equals an earlier one.
+    """
+    found, base = reference_settings(scenario), scenario.initial_setting()
+    rule = advise(facts_of(scenario), found["default"]).setting
+    for name, setting in (("yours", base), ("advise", keeping_optional(rule, base))):
+        if setting not in found.values():
+            found[name] = setting
+    return found
 
 
 _REFERENCE_SETTINGS = {"default": default_setting, "expert": expert_setting}

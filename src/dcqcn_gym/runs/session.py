@@ -18,14 +18,15 @@ from dcqcn_gym.core.sums import count, mean, total
 from dcqcn_gym.envs.scenario.parts import later_parts
 from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.headline import headline, judged_run
+from dcqcn_gym.report.recommended import recommended as choose
 from dcqcn_gym.runs.campaign import Campaign, raise_failures
 from dcqcn_gym.runs.log import Line, RunDir, write_json
 from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import worker_pool
 from dcqcn_gym.runs.recorded import RunJob, check_same, end_of, fresh_jobs
-from dcqcn_gym.runs.results import scenario_digest, tuner_digest
-from dcqcn_gym.runs.rows import REFERENCES, evaluation_seeds, reference_settings
+from dcqcn_gym.runs.results import plain, scenario_digest, tuner_digest
+from dcqcn_gym.runs.rows import REFERENCES, evaluation_seeds, reference_settings, tried_settings
 from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -105,7 +106,7 @@ def _simulate(spec: RunSpec, out: RunDir, evaluation: Evaluation, viewer: Viewer
 
 def _reference_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[RunJob]:
     """Return the references on the traffic of the tuned run, then on fresh seeds."""
-    settings = reference_settings(spec.scenario)
+    settings, judged = reference_settings(spec.scenario), tried_settings(spec.scenario)
     same = [
         RunJob(
             spec.with_setting(setting, spec.seed, spec.intervals),
@@ -114,7 +115,7 @@ def _reference_jobs(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> list[
         )
         for name, setting in settings.items()
     ]
-    fresh = [_judging_jobs(spec, out, evaluation, *named) for named in settings.items()]
+    fresh = [_judging_jobs(spec, out, evaluation, *named) for named in judged.items()]
     return [*same, *chain(*zip(*fresh, strict=True))]
 
 
@@ -143,7 +144,8 @@ def _judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
 def _remove_stale(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> None:
     """Remove logs of fresh seeds that this session does not use (after other options)."""
     seeds = _judged_on(spec, evaluation)
-    used = {out.evaluation(name, seed) for seed in seeds for name in ("recommended", *REFERENCES)}
+    names = ("recommended", *tried_settings(spec.scenario))
+    used = {out.evaluation(name, seed) for seed in seeds for name in names}
     for path in (out.root / "evaluation").glob("*.jsonl"):
         if path not in used:
             path.unlink()
@@ -152,38 +154,40 @@ def _remove_stale(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> None:
 def _best(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
     """Return the content of best.json, from the logs alone.
 
-    The setting is called ``recommended`` where the verdict on fresh traffic is to deploy it, else
-    ``found``.
+    ``found`` is what the search came to, ``recommended`` the best of everything that was tried, if
+    that is to be deployed; ``verdict`` is on what was found.
     """
     data = load_report_data(out.root)
-    verdict = headline(data, judged_run(data))
+    best = choose(data)
+    verdict = headline(data, judged_run(data), best)
     end = end_of(out.log)
     initial = reference_settings(spec.scenario)["default"]
     table, default = initial.table, setting_json(initial)
-    recommended = end["recommended"]
-    word = "recommended" if verdict.recommended else "found"
+    found = end["recommended"]
     return {
         "scenario": spec.scenario.name,
         "tuner": spec.tuner,
         "seed": spec.seed,
         "intervals": end["intervals"],
         "verdict": {"deploy": verdict.deploy, "text": verdict.title},
-        word: recommended,
-        "changed": _changed(recommended, default, table),
+        "recommendation": plain(best.data()),
+        **({} if best.setting is None else {"recommended": dict(best.setting)}),
+        "found": found,
+        "changed": _changed(found, default, table),
         "utility_while_tuning": {
             "tuned": end["mean_utility"],
             **{n: end_of(out.reference(n))["mean_utility"] for n in REFERENCES},
         },
-        "utility_on_fresh_seeds": _fresh(spec, out, evaluation, word),
+        "utility_on_fresh_seeds": _fresh(spec, out, evaluation),
         "scenario_sha256": scenario_digest(spec.scenario),
         "tuner_sha256": tuner_digest(spec.tuner, spec.tuner_args),
     }
 
 
-def _fresh(spec: RunSpec, out: RunDir, evaluation: Evaluation, word: str) -> dict[str, Any]:
-    """Return the utilities on fresh seeds; ``word`` names what the tuner came to."""
+def _fresh(spec: RunSpec, out: RunDir, evaluation: Evaluation) -> dict[str, Any]:
+    """Return the utilities on fresh seeds, of what was found and of the references."""
     seeds = list(_judged_on(spec, evaluation))
-    logs = {word: "recommended", **{name: name for name in REFERENCES}}
+    logs = {"found": "recommended", **{name: name for name in REFERENCES}}
     fresh = {
         shown: [end_of(out.evaluation(name, s))["mean_utility"] for s in seeds]
         for shown, name in logs.items()

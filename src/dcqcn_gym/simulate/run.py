@@ -269,7 +269,7 @@ class _Run:
             self.scenario,
             number=totals.intervals + 1,
             setting=self.setting,
-            rounds=totals.rounds.add(report.finished),
+            rounds=totals.rounds.add(report.finished, report.job_spans),
             applications=totals.applications.add(report.finished),
         )
         files.rows("flows.csv", _flow_rows(report.finished))

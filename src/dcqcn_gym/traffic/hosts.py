@@ -10,7 +10,7 @@ from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
 from dcqcn_gym.envs.scenario.tables import lines_of
 
 HOSTS_HEADER = "name,host"
-MOST_HOSTS = 65_535
+MOST_HOSTS = 65_536
 
 
 def read_hosts(path: Path) -> dict[str, int]:

@@ -3,7 +3,8 @@
 Inside there is this Python with its packages, read-only, the plug-in's code in ``/plugin``, an
 empty ``/tmp``, and the one socket. Names of runs and scenarios are nowhere in there: not in the
 arguments, the environment, the working directory, or ``/proc``, which shows the sandbox alone. The
-suites and committed results of the package are hidden, too.
+engine, the suites, and the rules by which seeds and scenarios are drawn are hidden, too. System
+calls that lead out are denied (:mod:`.seccomp`), and there are no namespaces inside.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ import dcqcn_gym
 from dcqcn_gym.core.errors import in_one_line, printable
 from dcqcn_gym.core.registry import is_file
 from dcqcn_gym.runs.tuner_host.process import python_command
+from dcqcn_gym.runs.tuner_host.seccomp import filter_file, seccomp_problem
 
 PLUGIN = "/plugin"
 MOST_MEMORY = 2**35
 """Address space of a plug-in, in bytes; libraries reserve far more than they use."""
 MOST_SCRATCH = 2**30
-"""Bytes of ``/tmp``, which lies in memory."""
+"""Bytes of ``/tmp``, and of ``/dev/shm``; they lie in memory, and nothing else can be written."""
 
 _LIMITS = (
     "import resource as r; r.setrlimit(r.RLIMIT_CORE, (0, 0)); "
@@ -34,6 +36,9 @@ _LIMITS = (
 )
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _FILES = ("/etc/ld.so.cache", "/etc/alternatives")
+_SCRATCH = ("/tmp", "/dev/shm")
+_CLOSED = ("--remount-ro", "/dev", "--remount-ro", "/")
+"""After all mounts: what is left of them can be written no more."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Enclosure:
         """Return the command of a tuner's process in a fresh sandbox."""
         plugin = ["--ro-bind", str(self.code.absolute()), PLUGIN]
         path = [PLUGIN, *map(str, _packages())]
-        return [*_sandbox(self.host), *plugin, "--", *python_command(path, _LIMITS)]
+        return [*_sandbox(self.host), *plugin, *_CLOSED, "--", *python_command(path, _LIMITS)]
 
     def name_inside(self, tuner: str) -> str:
         """Return a tuner's name in there: a file has another path."""
@@ -65,9 +70,11 @@ def sandbox_problem() -> str | None:
     """Return why there can be no sandbox on this machine, in one sentence; None if there can."""
     if shutil.which("bwrap") is None:
         return "there is no sandbox: bubblewrap is not installed (apt install bubblewrap)"
+    if (problem := seccomp_problem()) is not None:
+        return f"there is no sandbox: {problem}"
     try:
         done = subprocess.run(
-            [*_sandbox("probe"), "--", sys.executable, "-c", "import dcqcn_gym"],
+            [*_sandbox("probe"), *_CLOSED, "--", sys.executable, "-c", "import dcqcn_gym"],
             capture_output=True, text=True, timeout=300, env={}, cwd="/",
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
@@ -80,10 +87,15 @@ def sandbox_problem() -> str | None:
 
 def _sandbox(host: str) -> list[str]:
     """Return the words that make a sandbox; mounts of the caller and a command follow."""
-    words = [str(shutil.which("bwrap")), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
+    # the filter is a file that bubblewrap reads from an open descriptor
+    words = ["/bin/sh", "-c", 'file=$1; shift; exec "$@" 9<"$file"', "sh", filter_file()]
+    words += [str(shutil.which("bwrap")), "--unshare-all", "--unshare-user", "--disable-userns"]
+    words += ["--seccomp", "9", "--die-with-parent", "--cap-drop", "ALL"]
     words += ["--clearenv", "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/tmp"]
     words += ["--setenv", "LANG", "C.UTF-8", "--hostname", host]
-    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(MOST_SCRATCH), "--tmpfs", "/tmp"]
+    words += ["--proc", "/proc", "--dev", "/dev"]
+    for place in _SCRATCH:
+        words += ["--size", str(MOST_SCRATCH), "--tmpfs", place]
     for place in _SYSTEM:
         if os.path.islink(place):
             words += ["--symlink", os.readlink(place), place]
@@ -96,7 +108,8 @@ def _sandbox(host: str) -> list[str]:
         words += ["--ro-bind", str(path), str(path)]
     for hidden in _hidden():
         if any(hidden.is_relative_to(path) for path in (Path("/usr"), *bound)):
-            words += ["--tmpfs", str(hidden)]
+            nothing = ["--tmpfs", str(hidden), "--remount-ro", str(hidden)]
+            words += nothing if hidden.is_dir() else ["--ro-bind", "/dev/null", str(hidden)]
     return [*words, "--chdir", "/tmp"]
 
 
@@ -139,7 +152,8 @@ def _outermost(places: Iterable[Path]) -> list[Path]:
 
 
 def _hidden() -> list[Path]:
-    """Return the folders that would tell a plug-in its scenarios, or good settings for them."""
-    places = ("configs/suites", "benchmarks/leaderboard/data")
+    """Return what would tell a plug-in its scenarios, or let it run them in advance."""
+    places = ("configs/suites", "configs/scenarios", "benchmarks")
     parts = [(Path(part) / place).resolve() for part in dcqcn_gym.__path__ for place in places]
-    return [part for part in parts if part.is_dir()]
+    engines = [one.resolve() for part in dcqcn_gym.__path__ for one in Path(part).glob("_core*.so")]
+    return [part for part in (*parts, *engines) if part.exists()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
@@ -42,6 +43,21 @@ def python_command(path: Sequence[str] | None = None, before: str = "") -> list[
     code = f"{before}import sys; sys.path[:] = {list(path)!r}\n"
     code += "from dcqcn_gym.runs.tuner_host.server import main; main()"
     return [sys.executable, "-c", code]
+
+
+def _cpu_s(pid: int) -> float:
+    """Return the CPU seconds of a process, its ended children, and its living descendants."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            ticks = file.read().rpartition(b")")[2].split()[11:15]
+        children: list[bytes] = []
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                children += file.read().split()
+    except (OSError, ValueError):
+        return 0.0
+    own = math.fsum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+    return own + math.fsum(_cpu_s(int(child)) for child in children)
 
 
 class HostProcess:
@@ -102,6 +118,13 @@ class HostProcess:
             self.close(grace_s=0.0)
             raise
         return self._value(call, line)
+
+    def used_cpu_s(self) -> float:
+        """Return the CPU seconds of the process and whatever it has started, by the kernel.
+
+        The far end may say less than it took. 0 where there is no ``/proc``.
+        """
+        return _cpu_s(self._process.pid)
 
     def close(self, grace_s: float = _GRACE_S) -> None:
         """End the process and whatever it has started; allowed more than once."""

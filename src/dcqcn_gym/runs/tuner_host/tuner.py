@@ -172,13 +172,18 @@ class _HostedTuner(Tuner[Proposal]):
 
 
 class _HostedGuard(GuardedTuner):
-    """Supervises a hosted tuner; the CPU time is that of the other process."""
+    """Supervises a hosted tuner; the CPU time is that of the other process.
+
+    Counted is what it says or what the kernel says of it since it was loaded, whichever is more.
+    """
 
     tuner: _HostedTuner
+    _loaded_s = 0.0
 
     def start(self, context: TunerContext, offered: frozenset[str] = frozenset(NEEDS)) -> None:
         """Start the tuner, whose own side checks what it needs to see."""
         self.tuner.offers = offered
+        self._loaded_s = self.tuner.process.used_cpu_s()
         super().start(context, offered)
 
     def close(self) -> None:
@@ -190,4 +195,5 @@ class _HostedGuard(GuardedTuner):
         try:
             yield
         finally:
-            self.cpu_s = self.tuner.process.cpu_s
+            outside = self.tuner.process.used_cpu_s() - self._loaded_s
+            self.cpu_s = max(self.tuner.process.cpu_s, outside, self.cpu_s)

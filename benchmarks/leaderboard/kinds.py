@@ -1,0 +1,243 @@
+"""How scenarios of the second generation are drawn: kinds of traffic, fabrics of 25 to 400 Gb/s.
+
+All follows from the salt and an index. A kind that the engine has no traffic for yet, such as TCP
+beside RoCE, gets its maker here and its line in :data:`KINDS`, and the next suites have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dcqcn_gym.benchmarks.leaderboard.draw import choose, shuffled
+from dcqcn_gym.benchmarks.leaderboard.generator import WEIGHTS, Drawn
+
+Table = dict[str, Any]
+
+INTERVALS = 100
+WARMUP_US = 3_000
+SIZES = ("FB_Hadoop", "WebSearch", "CacheFollower", "AliStorage2019", "Solar2022")
+INTERVAL_US = {25: 1_000, 40: 1_000, 50: 500, 100: 500, 200: 250, 400: 250}
+"""An interval by the hosts' rate: about as many packets in each."""
+BUFFERS = (0.25, 0.5, 1.0, 1.0, 2.0)
+"""Shares of the usual buffer, 12 MiB at 100 Gb/s."""
+
+
+@dataclass(frozen=True)
+class Net:
+    """A fabric: its table, its hosts, and their rate in Gb/s."""
+
+    name: str
+    table: Table
+    hosts: int
+    gbps: int
+
+
+def _star(hosts: int, gbps: int, delay_us: float = 5.0) -> Net:
+    table = {"kind": "single-switch", "hosts": hosts, "gbps": gbps, "delay_us": delay_us}
+    return Net(f"star-{gbps}g", table, hosts, gbps)
+
+
+def _racks(tors: int, hosts: int, spines: int, gbps: int, up_gbps: int) -> Net:
+    over = hosts * gbps // (spines * up_gbps)
+    table = {"kind": "leaf-spine", "tors": tors, "hosts_per_tor": hosts, "spines": spines,
+             "host_gbps": gbps, "uplink_gbps": up_gbps}  # fmt: skip
+    return Net(f"racks-{gbps}g-{over}-to-1", table, tors * hosts, gbps)
+
+
+def _uneven(gbps: int, slow_gbps: int) -> Net:
+    """Two racks of four hosts; one of the two spines is reached at part of the other's rate."""
+    links = [
+        *({"ends": [f"h{h}", f"s{h // 4}"], "gbps": gbps, "delay_us": 5} for h in range(8)),
+        *({"ends": [f"s{t}", "s2"], "gbps": gbps, "delay_us": 5, "parallel": 2} for t in (0, 1)),
+        *({"ends": [f"s{t}", "s3"], "gbps": slow_gbps, "delay_us": 5, "parallel": 2}
+          for t in (0, 1)),
+    ]  # fmt: skip
+    table = {"kind": "graph", "hosts": 8, "switches": 4, "links": links, "tiers": [1, 1, 2, 2]}
+    return Net(f"uneven-{gbps}g", table, 8, gbps)
+
+
+NETS = (
+    _star(16, 25), _star(12, 100), _star(8, 400, 1.0), _star(24, 50),
+    _racks(4, 4, 4, 25, 25), _racks(2, 8, 1, 25, 25), _racks(3, 4, 1, 25, 50),
+    _racks(2, 4, 2, 100, 100), _racks(2, 8, 1, 100, 100), _racks(2, 4, 1, 200, 400),
+    _racks(2, 4, 1, 400, 200), _uneven(25, 10), _uneven(100, 50),
+    Net("fat-tree-25g", {"kind": "fat-tree", "k": 4, "host_gbps": 25, "edge_gbps": 25,
+                         "core_gbps": 25}, 16, 25),
+    Net("dumbbell-100g", {"kind": "dumbbell", "left": 6, "right": 6, "host_gbps": 100,
+                          "bottleneck_gbps": 200}, 12, 100),
+)  # fmt: skip
+"""Oversubscription 1:1 to 8:1, links at part of their rate, and no two of one shape."""
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A scenario in the making; ``choose`` draws for it."""
+
+    words: tuple[str | int, ...]
+    net: Net
+    intervals: int
+
+    def choose(self, options: Sequence[Any], what: str) -> Any:
+        return choose(options, *self.words, what)
+
+    def poisson(self, what: str = "", load: float | None = None, **more: Any) -> Table:
+        loads = (0.2, 0.3, 0.4) if self.net.gbps < 100 else (0.1, 0.2, 0.3)
+        return {
+            "kind": "poisson",
+            "cdf": self.choose(SIZES, "cdf" + what),
+            "load": self.choose(loads, "load" + what) if load is None else load,
+            "load_of": "host",
+            **more,
+        }
+
+    def at(self, interval: int) -> int:
+        """Return when an interval begins, in microseconds."""
+        return WARMUP_US + interval * INTERVAL_US[self.net.gbps]
+
+    def incast(self, off: Sequence[int], share: float = 1.0) -> Table:
+        """Return an incast of nearly all hosts; ``share`` of a millisecond of the link a round."""
+        senders = self.net.hosts - 1
+        size = max(2_000, round(share * self.net.gbps * 125_000 / senders))
+        return {"kind": "incast", "dst": 0, "hosts": list(range(1, senders + 1)), "bytes": size,
+                "off_us": self.choose(off, "off")}  # fmt: skip
+
+
+Traffic = tuple[str, list[Table], tuple[int, ...]]
+"""What it is in a sentence, its workloads, its phases."""
+
+
+def _mix(case: _Case) -> Traffic:
+    flow = case.poisson()
+    return f"{flow['cdf']} at {100 * flow['load']:g} % of the host links", [flow], ()
+
+
+def _swap(case: _Case) -> Traffic:
+    at = case.intervals // 2
+    before, after = shuffled(SIZES, *case.words, "swap")[:2]
+    flows = [case.poisson("before", stop_us=case.at(at)) | {"cdf": before},
+             case.poisson("after", start_us=case.at(at)) | {"cdf": after}]  # fmt: skip
+    return f"{before}, from interval {at} on {after}", flows, (0, at)
+
+
+def _steps(case: _Case) -> Traffic:
+    loads = shuffled((0.1, 0.2, 0.35), *case.words, "steps")
+    each = case.intervals // len(loads)
+    flows, starts = [], tuple(k * each for k in range(len(loads)))
+    for k, load in enumerate(loads):
+        one = case.poisson(load=load)
+        if k:
+            one["start_us"] = case.at(starts[k])
+        if k + 1 < len(loads):
+            one["stop_us"] = case.at(starts[k + 1])
+        flows.append(one)
+    words = ", ".join(f"{100 * load:g} %" for load in loads)
+    return f"{flows[0]['cdf']} at {words} in turn", flows, starts
+
+
+def _flood(case: _Case) -> Traffic:
+    first, last = case.intervals // 3, 2 * case.intervals // 3
+    flood = case.poisson("flood", start_us=case.at(first), stop_us=case.at(last))
+    words = f"a flood of {flood['cdf']} from interval {first} to {last}"
+    return words, [case.poisson("base", load=0.15), flood], (0, first, last)
+
+
+def _onoff(case: _Case) -> Traffic:
+    on = case.choose((2, 5), "on") * INTERVAL_US[case.net.gbps]
+    burst = case.poisson("burst", load=0.6, start_us=WARMUP_US, stop_us=WARMUP_US + on,
+                         repeat_us=3 * on)  # fmt: skip
+    words = f"bursts of {burst['cdf']}, {on} us on and {2 * on} off"
+    return words, [case.poisson("base", load=0.1), burst], ()
+
+
+def _mice_incast(case: _Case) -> Traffic:
+    mice = {"kind": "poisson", "cdf": "SolarRPC_approx", "load": 0.08, "load_of": "host"}
+    share = case.choose((0.2, 0.5, 1.0), "share")
+    flow = case.incast((200, 1_000, 3_000), share)
+    return f"{case.net.hosts - 1}:1 incast of {flow['bytes']} B beside RPCs", [flow, mice], ()
+
+
+def _incast(case: _Case) -> Traffic:
+    flow = case.incast((100, 500, 2_000), case.choose((0.5, 2.0, 6.0), "share"))
+    return f"{case.net.hosts - 1}:1 incast of {flow['bytes']} B", [flow, case.poisson(load=0.1)], ()
+
+
+def _alltoall(case: _Case) -> Traffic:
+    workers = min(case.net.hosts, case.choose((4, 6, 8), "workers"))
+    size = case.choose((100_000, 400_000, 1_000_000), "bytes")
+    flow = {"kind": "alltoall", "hosts": workers, "bytes": size,
+            "off_us": case.choose((1_000, 3_000), "off")}  # fmt: skip
+    return f"all-to-all of {workers} workers, {size} B", [flow, case.poisson(load=0.1)], ()
+
+
+def _ring(case: _Case) -> Traffic:
+    workers = min(case.net.hosts, case.choose((4, 6, 8), "workers"))
+    size = case.choose((2_000_000, 8_000_000), "bytes")
+    ring = {"kind": "ring", "hosts": workers, "bytes": size, "off_us": 1_000}
+    noise = case.poisson("noise", load=0.15)
+    return f"ring all-reduce of {workers} ranks beside {noise['cdf']}", [ring, noise], ()
+
+
+def _permutation(case: _Case) -> Traffic:
+    size = case.choose((300_000, 1_000_000, 3_000_000), "bytes")
+    flow = {"kind": "permutation", "hosts": "all", "bytes": size, "off_us": 500}
+    return f"permutation of {size} B, drawn anew each round", [flow], ()
+
+
+def _storage(case: _Case) -> Traffic:
+    half = case.net.hosts // 2
+    flow = {"kind": "storage", "read_share": case.choose((0.3, 0.7), "reads"),
+            "block_bytes": [case.choose((8_192, 65_536, 262_144), "block")] * 2,
+            "depth": case.choose((2, 8), "depth"), "compute": list(range(half)),
+            "storage": list(range(half, case.net.hosts)), "copies": 2}  # fmt: skip
+    return f"storage, blocks of {flow['block_bytes'][0]} B", [flow], ()
+
+
+def _training(case: _Case) -> Traffic:
+    size = case.choose((1_000_000, 4_000_000), "bytes")
+    workers = list(range(1, min(case.net.hosts, 8)))
+    job = {"kind": "parameter-server", "bytes": size, "server": 0, "workers": workers,
+           "compute_us": case.choose((500, 2_000), "compute")}  # fmt: skip
+    noise = case.poisson("noise", load=0.15)
+    return f"training with a parameter server beside {noise['cdf']}", [job, noise], ()
+
+
+Maker = Callable[[_Case], Traffic]
+KINDS: dict[str, tuple[str, Maker]] = {
+    "mix": ("steady", _mix),
+    "swap": ("shifting", _swap),
+    "steps": ("shifting", _steps),
+    "flood": ("shifting", _flood),
+    "onoff": ("shifting", _onoff),
+    "mice-incast": ("closed-loop", _mice_incast),
+    "incast": ("closed-loop", _incast),
+    "alltoall": ("closed-loop", _alltoall),
+    "ring": ("closed-loop", _ring),
+    "permutation": ("closed-loop", _permutation),
+    "storage": ("closed-loop", _storage),
+    "training": ("closed-loop", _training),
+}
+"""Kinds of traffic, in turn: which third of a suite they belong to, and how they are made."""
+
+
+def draw(salt: str, index: int, intervals: int, attempt: int = 0) -> Drawn:
+    """Return scenario ``index`` of a salt; another ``attempt`` draws another one of its kind."""
+    kind = list(KINDS)[index % len(KINDS)]
+    third, maker = KINDS[kind]
+    words = (salt, "kinds", index, attempt)
+    case = _Case(words, choose(NETS, *words, "net"), intervals)
+    said, workloads, phases = maker(case)
+    buffer = case.choose(BUFFERS, "buffer")
+    table = {
+        "description": f"{case.net.name}: {said}; {buffer:g} of the usual buffer",
+        "intervals": intervals,
+        "monitor_interval_us": INTERVAL_US[case.net.gbps],
+        "warmup_us": WARMUP_US,
+        "weights": case.choose(WEIGHTS, "weights"),
+        "topology": case.net.table,
+        "switch": {"buffer_bytes": round(buffer * 12 * 2**20 * max(1.0, case.net.gbps / 100))},
+        "monitor": {"kind": "elastic"},
+        "workloads": workloads,
+    }
+    return Drawn(f"{index:03d}-{case.net.name}-{kind}", third, table, phases)

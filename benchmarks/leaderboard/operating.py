@@ -1,0 +1,188 @@
+"""What ranks and tiers find, and how often they err: simulated leaderboards made of real runs.
+
+Everything is made of one leaderboard's results: S of its entries by scenario and repetition (from
+``results.json``) and, where its ``runs.csv`` is there, the changes of every figure. A simulated
+entry *without effect* is the default against itself: its scores are deviations of a real entry's
+repetitions from that entry's mean on the scenario, the entry drawn anew for each scenario. A *gain*
+adds -ln(1 - gain) to every score, a *harm* ln(1 + harm) to one figure on some scenarios.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.benchmarks.leaderboard import ranking
+from dcqcn_gym.benchmarks.leaderboard.harm import (
+    FIGURES,
+    TIERS,
+    Chance,
+    Figure,
+    chance_of,
+    harm_of,
+)
+from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
+from dcqcn_gym.benchmarks.leaderboard.resampled import groups
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.runs.results import read_results
+from dcqcn_gym.runs.table import Table
+
+FloatArray = npt.NDArray[np.float64]
+
+SEED = 20240003
+GAINS = (0.0, 0.02, 0.05, 0.10)
+HARMS = (0.10, 0.50, 1.0)
+PLACES = (0, 1, 3, 10)
+RESAMPLES = 400
+"""Bootstrap draws of a simulated ranking; a real one has more."""
+
+
+def operating_tables(folder: Path, draws: int) -> list[Table]:
+    """Return the tables for a folder of results; RunError if they hold too little."""
+    noise = _noise(_scores(folder))
+    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([SEED])))
+    tables = [_gain_table(noise, draws, random)]
+    changes = _changes(folder)
+    if changes:
+        tables.append(_harm_table(changes, draws, random))
+    return tables
+
+
+def _scores(folder: Path) -> Mapping[str, FloatArray]:
+    data = read_results(folder / "results.json", "leaderboard")
+    found = {
+        row["entry"]: np.array(list(row["final"]["scores"].values()))
+        for row in data.rows
+        if row.get("final") and row["entry"] != BASELINE
+    }
+    most = max((one.shape[1] for one in found.values()), default=0)
+    found = {name: one for name, one in found.items() if one.shape[1] == most and one.any()}
+    if most < 2 or not found:
+        raise RunError(f"{folder}: expected entries with two repetitions or more")
+    return found
+
+
+def _noise(scores: Mapping[str, FloatArray]) -> FloatArray:
+    """Return deviations from scenario means, of shape (entries, scenarios, repetitions).
+
+    They are scaled as deviations of few values from their own mean are too small.
+    """
+    stack = np.array(list(scores.values()))
+    size = stack.shape[2]
+    return np.asarray((stack - stack.mean(axis=2, keepdims=True)) * math.sqrt(size / (size - 1)))
+
+
+def _drawn(noise: FloatArray, random: np.random.Generator) -> FloatArray:
+    """Return one entry without effect: runs drawn, with replacement, scenario by scenario."""
+    entries, scenarios, repetitions = noise.shape
+    whose = random.integers(entries, size=scenarios)
+    within = random.integers(repetitions, size=(scenarios, repetitions))
+    drawn = noise[whose, np.arange(scenarios)]
+    return np.asarray(np.take_along_axis(drawn, within, axis=1))
+
+
+def _gain_table(noise: FloatArray, draws: int, random: np.random.Generator) -> Table:
+    rows = []
+    kept, ranking.RESAMPLES = ranking.RESAMPLES, RESAMPLES
+    try:
+        for gain in GAINS:
+            above = [_above(_drawn(noise, random) - math.log1p(-gain)) for _ in range(draws)]
+            rows.append((f"{100 * gain:g} %", _share(above)))
+    finally:
+        ranking.RESAMPLES = kept
+    title = f"ranked above the default, of {draws} simulated entries"
+    return Table(("gain on every scenario", "share, % (95 % interval)"), rows, title, words=1)
+
+
+def _above(scores: FloatArray) -> bool:
+    found = groups({"entry": scores, BASELINE: np.zeros_like(scores)})
+    return found["entry"] < found[BASELINE]
+
+
+def _share(found: Sequence[bool]) -> str:
+    """Return a share with Wilson's interval, in percent."""
+    n, p, z = len(found), count(found) / len(found), 1.96
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return f"{100 * p:.1f} [{100 * (middle - half):.1f}, {100 * (middle + half):.1f}]"
+
+
+def _changes(folder: Path) -> dict[str, FloatArray]:
+    """Return the final changes of every entry, of shape (scenarios, figures, repetitions)."""
+    path = folder / "runs.csv"
+    if not path.exists():
+        return {}
+    found: dict[str, dict[str, list[list[float]]]] = {}
+    for line in csv.DictReader(read_text(path, 2**28).splitlines()):
+        if line["entry"] == BASELINE:
+            continue
+        runs = found.setdefault(line["entry"], {}).setdefault(line["scenario"], [])
+        runs.append([_change(figure, line[f"{figure.name}, change_final"]) for figure in FIGURES])
+    arrays = {
+        name: np.array([np.transpose(runs) for runs in scenarios.values()])
+        for name, scenarios in found.items()
+        if len({len(runs) for runs in scenarios.values()}) == 1
+    }
+    most = max((one.shape[2] for one in arrays.values()), default=0)
+    return {name: one for name, one in arrays.items() if one.shape[2] == most > 1}
+
+
+def _change(figure: Figure, text: str) -> float:
+    if not text:
+        return math.nan
+    return math.log1p(float(text)) if figure.ratio else float(text)
+
+
+def _harm_table(
+    changes: Mapping[str, FloatArray], draws: int, random: np.random.Generator
+) -> Table:
+    """Return how often harm of the p99 of mice is found, by its size and number of scenarios."""
+    chance = chance_of(changes, list(changes))
+    noise = _noise(_flat(changes))
+    shape = next(iter(changes.values())).shape
+    mice = next(k for k, figure in enumerate(FIGURES) if "99th" in figure.name)
+    rows = []
+    for harm in HARMS:
+        for places in PLACES if harm == HARMS[0] else PLACES[1:]:
+            tiers = [
+                _tier(noise, shape, chance, mice, 0.0 if not places else harm, places, random)
+                for _ in range(draws)
+            ]
+            label = f"+{100 * harm:g} %" if places else "none"
+            shares = (_share([t == tier for t in tiers]) for tier in TIERS)
+            rows.append((label, str(places), *shares))
+    title = f"tier of {draws} simulated entries whose p99 of mice is longer on some scenarios"
+    columns = ("harm", "scenarios", "none, %", "mild, %", "severe, %")
+    return Table(columns, rows, title, words=2)
+
+
+def _flat(changes: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Return changes with scenarios and figures in one axis, cells without a limit as 0."""
+    return {
+        name: np.nan_to_num(one).reshape(-1, one.shape[2])
+        for name, one in changes.items()
+        if np.nan_to_num(one).any()
+    }
+
+
+def _tier(
+    noise: FloatArray, shape: tuple[int, ...], chance: Chance, figure: int, harm: float,
+    places: int, random: np.random.Generator,
+) -> str:  # fmt: skip
+    """Return the tier of one simulated entry; its noise is of one real entry a scenario."""
+    scenarios, figures, repetitions = shape
+    cells = noise.reshape(noise.shape[0], scenarios, figures, repetitions)
+    whose = random.integers(cells.shape[0], size=scenarios)
+    within = random.integers(repetitions, size=(scenarios, repetitions))
+    drawn = cells[whose, np.arange(scenarios)]
+    drawn = np.take_along_axis(drawn, within[:, np.newaxis, :], axis=2)
+    hit = random.permutation(scenarios)[:places]
+    drawn[hit, figure] += math.log1p(harm)
+    return harm_of(drawn, chance).tier

@@ -1,0 +1,148 @@
+"""What the pages show: entries and suites, as they were read and joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine, HarmLine
+from dcqcn_gym.benchmarks.leaderboard.verification import STATUSES, Verification
+from dcqcn_gym.tuners import TUNERS
+
+FloatArray = npt.NDArray[np.float64]
+
+HERE = "measured here"
+SHOWN_STATUSES: Mapping[str, str] = {
+    HERE: "run by whoever made this site, as part of a leaderboard",
+    **STATUSES,
+}
+"""What each status on the pages means."""
+
+
+@dataclass(frozen=True)
+class SiteEntry:
+    """One entry of one suite. ``line`` and ``details`` are those of ``results.json``.
+
+    ``tuner`` holds its name, arguments and digest, ``versions`` what it ran with, ``cost`` its
+    seconds where they are known, ``folder`` where it comes from. ``asked`` is how often it has to
+    run for a rank: as often as the other entries of its leaderboard, or as the suite says.
+    """
+
+    name: str
+    line: EntryLine
+    details: Mapping[str, Any]
+    tuner: Mapping[str, Any]
+    versions: Mapping[str, Any]
+    verification: Verification
+    folder: Path
+    cost: Mapping[str, float] = field(default_factory=dict)
+    submitted: bool = False
+    asked: int = 1
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    link: str = ""
+    code: Mapping[str, bytes] = field(default_factory=dict)
+    """What a submission replaces of the scenarios, where its code lives, and its files."""
+
+    @property
+    def complete(self) -> bool:
+        """True if every run of the entry is there."""
+        return self.line.final is not None
+
+    @property
+    def category(self) -> str:
+        """One of the categories."""
+        return self.line.category
+
+    @property
+    def flags(self) -> Mapping[str, int]:
+        """On how many scenarios each flag of the final stage is up."""
+        return self.line.final.flags if self.line.final else {}
+
+    def scores(self, stage: str) -> FloatArray:
+        """Return S of a stage, of shape (scenarios, repetitions)."""
+        return np.array(list(self.line.stage(stage).scores.values()), dtype=np.float64)
+
+    @property
+    def runs(self) -> object:
+        """What its runs gave, whatever other entries gave: S and utility of both stages."""
+        stages = [self.line.online, self.line.final]
+        return [(stage.scores, stage.utility) for stage in stages if stage]
+
+    @property
+    def too_few(self) -> bool:
+        """True if the entry ran too seldom for a rank: its flags' bounds are too wide."""
+        return self.line.repetitions < self.asked
+
+    @property
+    def status(self) -> str:
+        """One of :data:`SHOWN_STATUSES`."""
+        judged = self.verification.status
+        return judged if self.submitted or judged == "verified" else HERE
+
+    @property
+    def of_maintainers(self) -> bool:
+        """True if it was submitted, but its tuner comes with the package: it is nobody else's."""
+        return self.submitted and self.tuner["tuner"] in TUNERS.builtin
+
+    @property
+    def believed(self) -> bool:
+        """True if its figures count: measured here. What authors report is a claim."""
+        return not self.submitted
+
+    @property
+    def ranked(self) -> bool:
+        """True if the entry can have a rank: measured here, and nothing was found against it."""
+        out = self.category == "oracle" or self.too_few or not self.believed
+        return self.complete and not out and not self.verification.convicted and self.clean
+
+    @property
+    def clean(self) -> bool:
+        """True if harm takes no rank: in protocol 2 it has a tier instead."""
+        return not self.flags or self.harm is not None
+
+    @property
+    def harm(self) -> HarmLine | None:
+        """Its final harm as an amount; None in protocol 1."""
+        return self.line.final.harm if self.line.final else None
+
+
+@dataclass(frozen=True)
+class SiteSuite:
+    """A suite with all its entries, best first; rank groups overall and within a category."""
+
+    name: str
+    digest: str
+    protocol: Mapping[str, Any]
+    files: Mapping[str, str]
+    best_known: Mapping[str, Mapping[str, Any]]
+    checkpoints: Sequence[float]
+    entries: Sequence[SiteEntry]
+    season: Mapping[str, Any] = field(default_factory=dict)
+    limits: Sequence[Mapping[str, Any]] = ()
+    """Of protocol 2: the salt and whose entries they are; each limit's power."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    in_category: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The names of its scenarios."""
+        return [scenario["name"] for scenario in self.protocol["scenarios"]]
+
+    @property
+    def version(self) -> int:
+        """Its protocol's number."""
+        return int(self.protocol.get("protocol", 1))
+
+    @property
+    def made(self) -> int:
+        """The most repetitions that a complete entry has: fewer than the protocol's on a part."""
+        return max((r.line.repetitions for r in self.entries if r.complete), default=0)
+
+    def entry(self, name: str) -> SiteEntry | None:
+        """Return an entry by its name."""
+        return next((entry for entry in self.entries if entry.name == name), None)

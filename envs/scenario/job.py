@@ -1,0 +1,111 @@
+"""A job: a graph of transfers, computation and joins, repeated round after round."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
+
+from dcqcn_gym.core.errors import ConfigError, quote
+from dcqcn_gym.core.files import MOST_BYTES
+from dcqcn_gym.envs.scenario.fabric import Fabric
+from dcqcn_gym.envs.scenario.hosts import HostSet, select_hosts
+from dcqcn_gym.envs.scenario.job_graph import JobGraph, NodeKind
+from dcqcn_gym.envs.scenario.rounds import Closed
+from dcqcn_gym.envs.scenario.servers import Servers
+from dcqcn_gym.envs.scenario.tables import Cdf, path_of
+from dcqcn_gym.envs.scenario.workload import items, listed
+
+_PACKED = "zlib:"
+"""How a graph begins in a log, in base64: no path of a scenario file does."""
+_LINE = 3 * 2**14
+"""Bytes of a graph on one line of the compiled text; a multiple of 3 needs no padding."""
+
+
+def _to_graph(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, str):
+        return value
+    if not value.startswith(_PACKED):
+        return JobGraph.from_file(path_of(value, info))
+    try:
+        data = base64.b64decode(value[len(_PACKED) :], validate=True)
+        return JobGraph.from_bytes(zlib.decompressobj().decompress(data, MOST_BYTES))
+    except (ValueError, zlib.error) as error:
+        raise ConfigError(f"{quote(value)} is no job graph: {error}") from None
+
+
+def _packed(graph: JobGraph) -> str:
+    return _PACKED + base64.b64encode(zlib.compress(graph.to_bytes(), 9)).decode()
+
+
+GraphField = Annotated[
+    JobGraph,
+    BeforeValidator(_to_graph, json_schema_input_type=str),
+    PlainSerializer(_packed, return_type=str),
+    Field(description="the path of a job graph"),
+]
+
+
+class Job(Closed):
+    """A job graph, whose endpoints are placed on ``hosts`` in their order.
+
+    ``rounds`` counts iterations; the next one starts ``off_us`` after all of one is done. Each
+    connection of the graph is ``qps`` queue pairs: a message is split over them (``split``) or
+    they take turns, and with ``qp = "pair"`` they keep their rate. With ``admission`` a receiver
+    lets in so many transfers at a time, 0: all.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    kind: Literal["job"] = "job"
+    graph: GraphField
+    hosts: HostSet = "all"
+    placement: Literal["round-robin", "packed"] = "packed"
+    qps: int = Field(default=1, ge=1, le=1024, description="queue pairs of a connection")
+    split: bool = False
+    admission: int = Field(default=0, ge=0, le=2**30, description="transfers let in at a time")
+
+    def resolve(self, net: Fabric) -> tuple[int, ...]:
+        """Return the host of every endpoint."""
+        hosts = select_hosts(net, self.hosts, placement=self.placement)
+        need = self.graph.endpoints
+        if len(hosts) < need or (self.hosts != "all" and len(hosts) > need):
+            raise ConfigError(f"a job of {need} endpoints on {len(hosts)} hosts; expected as many")
+        return hosts[:need]
+
+    def check_servers(self, net: Fabric, servers: Servers | None) -> None:
+        """Raise :class:`ConfigError` for a local transfer between two servers."""
+        graph = self.graph
+        local = np.flatnonzero(graph.kind == NodeKind.LOCAL)
+        if servers is None and len(local):
+            raise ConfigError("the job has transfers inside servers; expected a table [servers]")
+        if servers is not None:
+            server = np.array(self.resolve(net)) // servers.gpus
+            wrong = server[graph.src[local]] != server[graph.dst[local]]
+            if np.any(wrong):
+                node = int(local[np.argmax(wrong)])
+                raise ConfigError(
+                    f"node {node} of the job is local between endpoints {graph.src[node]} and "
+                    f"{graph.dst[node]}, which are not in one server of {servers.gpus} GPUs"
+                )
+
+    def lines(self, net: Fabric, cdfs: Sequence[Cdf]) -> Iterator[str]:
+        """Yield the lines of the compiled text: the job, then its graph in base64."""
+        hosts = items(hosts=listed(self.resolve(net)))
+        how = {"qps": self.qps, "split": int(self.split), "admission": self.admission}
+        yield self._line(self.kind, hosts, **how)
+        data = self.graph.to_bytes()
+        for at in range(0, len(data), _LINE):
+            piece = base64.b64encode(data[at : at + _LINE]).decode().rstrip("=")
+            yield f"graph {piece}"
+
+    def largest_flow(self, net: Fabric) -> tuple[int, int]:
+        """Return the bytes of the largest message."""
+        transfers = self.graph.kind == NodeKind.TRANSFER
+        if np.any(self.graph.connection[transfers] >= 65_536 // self.qps):
+            raise ConfigError(f"qps = {self.qps}; expected connections x qps of at most 65536")
+        return int(self.graph.value[transfers].max(initial=0)), 1

@@ -1,0 +1,42 @@
+"""A job graph that a table of a scenario describes: a plan, algorithms, servers.
+
+A log holds the table, from which the same graph follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pydantic import Field
+
+from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.envs.scenario.job_graph import JobGraph
+from dcqcn_gym.envs.scenario.jobs.links import Algorithms
+from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
+from dcqcn_gym.envs.scenario.jobs.people import JobPlan, job_of_plan
+
+
+class PlannedJob(StrictModel):
+    """A plan, how its collectives run, and how many neighbouring ranks share a server."""
+
+    plan: JobPlan
+    collectives: Algorithms = Algorithms()
+    server: int = Field(default=8, ge=1, le=1024, description="ranks of a server, as in [servers]")
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedGraph(JobGraph):
+    """A graph that knows its table."""
+
+    source: Mapping[str, Any]
+
+
+@lru_cache(8)
+def planned_graph(job: PlannedJob) -> PlannedGraph:
+    """Return the graph of a planned job; raise :class:`ConfigError` if it cannot be made."""
+    graph = graph_of(job_of_plan(job.plan), job.collectives, job.server)
+    columns = {name: getattr(graph, name) for name in JobGraph.__dataclass_fields__}
+    return PlannedGraph(**columns, source=job.model_dump(exclude_unset=True))

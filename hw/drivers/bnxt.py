@@ -1,0 +1,146 @@
+"""NICs of Broadcom under the driver bnxt_re of its own package: configfs, in force at once.
+
+``mkdir /sys/kernel/config/bnxt_re/DEV`` makes ``ports/1/cc`` with one file per parameter
+(``configfs.c`` of Broadcom's bnxt_re sources). The kernel reads these files in hexadecimal and
+holds what is written back until 1 goes to ``apply``, whose own text is what the firmware has: only
+that counts as read back. One parameter means what a knob of DCQCN means, the time between CNPs
+(``min_time_bet_cnp``, whole microseconds of 16 bits); the others are of Broadcom's own algorithm
+and are left alone. The mainline kernel has no such files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from dcqcn_gym.core.errors import DeviceError, quote
+from dcqcn_gym.core.knobs import DCQCN, Knob
+from dcqcn_gym.hw.device_units import device_unit, from_device
+from dcqcn_gym.hw.drivers.base import (
+    Driver,
+    DriverSettings,
+    Line,
+    Surroundings,
+    Targets,
+    Values,
+    raw_values,
+)
+from dcqcn_gym.hw.root import Root
+
+FILES: Mapping[str, Knob] = {"min_time_bet_cnp": DCQCN["np_min_time_between_cnps"]}
+_WORDS = {"min_time_bet_cnp": "minimum time between cnp", "ecn_enable": "ecn status"}
+"""What older drivers print instead of a parameter's name."""
+MOST = 2**16 - 1
+
+
+class BnxtSettings(DriverSettings):
+    """One port of one NIC."""
+
+    ibdev: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$", description="as 'bnxt_re0'")
+    netdev: str = Field(
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$", description="the network interface"
+    )
+    port: int = Field(default=1, ge=1, le=2, description="the port of the RDMA device")
+    skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
+
+
+class BnxtDriver(Driver):
+    """See the module. It reports no figures."""
+
+    name = "bnxt"
+    summary = "NIC: Broadcom's bnxt_re in configfs, at once; no counters"
+    kind = "nic"
+    Settings = BnxtSettings
+
+    def __init__(self, settings: BnxtSettings, around: Surroundings) -> None:
+        self._settings = settings
+        self._folder = f"sys/kernel/config/bnxt_re/{settings.ibdev}/ports/{settings.port}/cc"
+        names = (*FILES, "apply", "advanced")
+        self._root = Root(around.root, {f"{self._folder}/{name}" for name in names})
+
+    def knobs(self) -> tuple[str, ...]:
+        """Return the one knob, once congestion control is found on."""
+        self.read()
+        return tuple(row.name for row in FILES.values())
+
+    def _applied(self) -> str:
+        """Return what the firmware holds, in words."""
+        text = self._root.read(f"{self._folder}/apply")
+        if text is None:
+            raise DeviceError(
+                f"/{self._folder} is not there: configfs is not mounted, this is the kernel's own "
+                f"driver, or `mkdir /sys/kernel/config/bnxt_re/{self._settings.ibdev}` was not done"
+            )
+        if _value(text, "min_time_bet_cnp") is None:
+            self._root.write(f"{self._folder}/advanced", "0x1")  # what it prints, nothing else
+            text = self._root.read(f"{self._folder}/apply") or ""
+        return text
+
+    def read(self) -> dict[str, str]:
+        """Return what the firmware holds, in decimal."""
+        text = self._applied()
+        if not _value(text, "ecn_enable"):
+            raise DeviceError(f"/{self._folder}: congestion control is off; set ecn_enable first")
+        held = {file: _value(text, file) for file in FILES}
+        for file, value in held.items():
+            if value is None:
+                raise DeviceError(f"/{self._folder}/apply does not tell {file}; is the NIC older?")
+        return {file: str(value) for file, value in held.items()}
+
+    def stage(self, targets: Targets) -> dict[str, str]:
+        """Return the files that must change; one target, the port ``""``."""
+        if set(targets) != {""}:
+            raise DeviceError(f"a NIC has no ports to choose from; got {quote(', '.join(targets))}")
+        held, own = self.read(), {row.name: row for row in FILES.values()}
+        raw = raw_values(targets[""], own, DCQCN, self._settings.skip)
+        found = {file: raw[row.name] for file, row in FILES.items() if row.name in raw}
+        for file, value in found.items():
+            if value > MOST:
+                raise DeviceError(f"{file} = {value}: this NIC takes at most {MOST}")
+        return {file: str(value) for file, value in found.items() if held[file] != str(value)}
+
+    def diff(self, before: Values, after: Values) -> list[Line]:
+        """Return one line per file."""
+        return [
+            Line(file, row.name, device_unit(row), before.get(file, ""), after[file])
+            for file, row in FILES.items()
+            if file in after and after[file] != before.get(file)
+        ]
+
+    def apply(self, values: Values) -> None:
+        """Write the files, have the firmware take them, and read back what it holds."""
+        for file in (f for f in FILES if f in values):
+            self._root.write(f"{self._folder}/{file}", f"{int(values[file]):#x}")
+        if values:
+            self._root.write(f"{self._folder}/apply", "0x1")
+        for file, held in self.read_back(values).items():
+            raise DeviceError(f"the firmware holds {file} = {held} after {values[file]} was set")
+
+    def setting(self) -> dict[str, dict[str, float]]:
+        """Return the knob, for the port ``""``."""
+        return {"": {FILES[f].name: from_device(FILES[f], int(v)) for f, v in self.read().items()}}
+
+    def line_rate_bps(self) -> float | None:
+        """Return the link's speed, as the kernel has it; None while the link is down."""
+        text = self._root.read(f"sys/class/net/{self._settings.netdev}/speed")
+        return float(text) * 1e6 if text is not None and text.isdecimal() and int(text) else None
+
+    def counters(self) -> dict[str, int]:
+        """Raise: this driver changes NICs only."""
+        raise DeviceError("driver bnxt reads no counters; it changes NICs only")
+
+
+def _value(text: str, name: str) -> int | None:
+    """Return a parameter of ``apply``'s text; None if it is not there.
+
+    Newer drivers print ``name=0x..``, older ones words, a colon, and a number or Enabled.
+    """
+    named = re.search(rf"^{name}=(0x[0-9a-f]+|0)\b", text, re.MULTILINE)
+    if named:
+        return int(named[1], 16)
+    worded = re.search(rf"^{_WORDS[name]}\w*\s*:\s*(\d+|Enabled)", text, re.MULTILINE)
+    if worded is None:
+        return None
+    return 1 if worded[1] == "Enabled" else int(worded[1])

@@ -1,0 +1,111 @@
+"""Files of jobs with bytes changed, dropped, doubled or cut: read, or refused in one sentence.
+
+``python tests/jobs/mutated.py 10000 SEED`` tries so many within 1 GB.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import making_jobs as making
+
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.jobs.files import read_job
+
+_PLAN = 'model = "llama-7b"\nlayers = 2\ntp = 2\ndp = 2\nbatch = 4\nsequence = 128\n'
+
+
+def _traces() -> list[bytes]:
+    made = []
+    for rank in range(2):
+        other = making.SEND if rank == 0 else making.RECEIVE
+        made.append(
+            making.trace(
+                making.node(1, making.COMPUTE, us=20, name="first"),
+                making.collective(2, 0, 4096, [1], "all"),
+                making.message(3, other, 0, 1, 999, [2], 7),
+                making.node(
+                    4,
+                    making.COMPUTE,
+                    [3],
+                    making.attribute("num_ops", "int64", 10**9),
+                    making.attribute("involved_dim", "bool", [True, False]),
+                    ctrl=[1],
+                ),
+                schema="1.0.2-chakra.0.0.4",
+            )
+        )
+    return made
+
+
+_ROWS = [
+    making.row("grad", weight=(1, "ALLGATHER", 4096)),
+    *(
+        making.row(n, (9, "ALLREDUCE", 8192), (9, "ALLTOALL_EP", 512), (9, "NONE", 0), 100)
+        for n in ("embedding_layer", "mlp", "embedding_layer", "mlp")
+    ),
+]
+_SIMAI = making.simai(_ROWS, making.header(pp=2, ga=2, ep=2) + " pp_comm 4096").encode()
+
+
+def mutant(data: bytes, draw: random.Random) -> bytes:
+    """Return data with one to four changes."""
+    out = bytearray(data)
+    for _ in range(draw.randint(1, 4)):
+        at = draw.randrange(len(out) + 1)
+        what = draw.randrange(6)
+        if what == 0 and at < len(out):
+            out[at] = draw.randrange(256)
+        elif what == 1 and at < len(out):
+            out[at] ^= 1 << draw.randrange(8)
+        elif what == 2:
+            del out[at : at + draw.randint(1, 12)]
+        elif what == 3:
+            out[at:at] = out[max(0, at - draw.randint(1, 40)) : at]
+        elif what == 4:
+            out[at:at] = draw.choice(
+                [b"\xff" * 9, b"99999999999999999", b" ", b"\n", b"-1", b"1e9"]
+            )
+        elif draw.random() < 0.3:
+            del out[at:]
+    return bytes(out)
+
+
+def try_one(folder: Path, case: int) -> str:
+    """Read one mutated file; return ``read``, or the sentence that refuses it."""
+    draw = random.Random(case)
+    kind = case % 4
+    if kind == 0:
+        path = making.write_traces(folder / "et", _traces(), {"all": [0, 1]})
+        target = draw.choice(["job.0.et", "job.1.et"] * 3 + ["groups.json"])
+        (path / target).write_bytes(mutant((path / target).read_bytes(), draw))
+    else:
+        path = folder / ("job.toml" if kind == 1 else "job.txt")
+        path.write_bytes(mutant(_PLAN.encode() if kind == 1 else _SIMAI, draw))
+    try:
+        read_job(path)
+    except ConfigError as error:
+        text = str(error)
+        if "\n" in text or not text.startswith(str(path)) or len(text) > 700:
+            raise AssertionError(f"case {case}: not one sentence with the file: {text}") from error
+        return text
+    return "read"
+
+
+def main(cases: int, seed: int) -> None:
+    """Try many cases and say what came of them."""
+    resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+    found: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(cases):
+            found["read" if try_one(Path(folder), seed * 10**9 + i) == "read" else "refused"] += 1
+    print(f"{cases} files: {dict(found)}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
