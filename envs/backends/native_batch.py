@@ -27,9 +27,20 @@ class Ground:
     _tables: dict[int, tuple[DeviceSetting, FloatArray, FloatArray]] = field(default_factory=dict)
 
     @cached_property
-    def compiled(self) -> str:
-        """The text of the scenario."""
-        return compile_scenario(self.scenario)
+    def _network(self) -> _core.Simulation:
+        """A simulation at time 0, whose network all others share."""
+        try:
+            return _core.Simulation(compile_scenario(self.scenario), 0)
+        except ValueError as error:
+            raise ConfigError(f"scenario {self.scenario.name!r}: {error}") from error
+
+    def begin(self, seed: int) -> LiveRun:
+        """Return a run at time 0 under the scenario's initial setting."""
+        if not 0 <= seed < SEED_LIMIT:
+            raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
+        run = LiveRun(self, self._network.fresh(seed))
+        run.apply(self.scenario.initial_setting())
+        return run
 
     def tables(self, setting: DeviceSetting) -> tuple[FloatArray, FloatArray]:
         """Return the rows of hosts and of ports; raise ConfigError for an illegal setting."""
@@ -42,14 +53,13 @@ class Ground:
 class LiveRun:
     """One running simulation of a :class:`Ground`; :func:`advance` moves many at once."""
 
-    def __init__(self, ground: Ground, seed: int) -> None:
-        if not 0 <= seed < SEED_LIMIT:
-            raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
+    def __init__(self, ground: Ground, simulation: _core.Simulation) -> None:
         self.ground = ground
-        try:
-            self.simulation = _core.Simulation(ground.compiled, seed)
-        except ValueError as error:
-            raise ConfigError(f"scenario {ground.scenario.name!r}: {error}") from error
+        self.simulation = simulation
+
+    def copy(self) -> LiveRun:
+        """Return another one in this state; both go on with the same bytes."""
+        return LiveRun(self.ground, self.simulation.clone())
 
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""

@@ -56,7 +56,7 @@ def _cut(number: int) -> None:
     scenario = _scenario(*CASES[int(draws.integers(len(CASES)))])
     env = DcqcnEnv(scenario, intervals=STEPS)
     env.reset(seed=int(draws.integers(2**31)))
-    actions = draws.uniform(-1, 1, (2 * STEPS, *env.action_space.shape)).astype(np.float32)
+    actions = draws.uniform(-1, 1, (2 * STEPS, env.space.n)).astype(np.float32)
     at = int(draws.integers(STEPS))
     _played(env, actions[:at])
     frozen = pickle.dumps(env)
