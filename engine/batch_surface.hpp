@@ -29,6 +29,8 @@ inline nb::dict figures_of(const BatchRun& run) {
   d["active_flows"] = ints(n, [&](std::size_t i) { return rows[i].active_flows; });
   d["unlimited_flows"] = ints(n, [&](std::size_t i) { return rows[i].unlimited_flows; });
   d["rtt_rows"] = ints(n, [&](std::size_t i) { return rows[i].rtts; });
+  d["job_span_rows"] = ints(n, [&](std::size_t i) { return rows[i].job_spans; });
+  d["job_spans"] = rows_of(kJobSpanFields, run.job_spans);
   d["finished_rows"] = ints(n, [&](std::size_t i) { return rows[i].finished; });
   for_each_field(kTotalsFields, [&](const auto& field) {
     d[field.name] = ints(n, [&](std::size_t i) { return field.get(rows[i].totals); });
@@ -49,32 +51,48 @@ inline bool signalled() {
   return PyErr_CheckSignals() != 0;
 }
 
-inline nb::list run_all(const std::vector<Simulation*>& simulations,
-                        const std::vector<std::vector<Time>>& stops, unsigned threads) {
+// `work` for each of them in threads, without Python's lock; throws what Ctrl-C does
+inline void in_threads_of_python(const std::vector<Simulation*>& simulations, std::size_t n,
+                                 unsigned threads, const Work& work) {
   const std::unordered_set<Simulation*> different(simulations.begin(), simulations.end());
-  if (simulations.size() != stops.size() || different.size() != stops.size()) {
+  if (simulations.size() != n || different.size() != n) {
     throw std::invalid_argument(
-        "run_batch: expected different simulations and a list of stops for each");
-  }
-  std::vector<BatchRun> runs(simulations.size());
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    runs[i].simulation = simulations[i];
-    runs[i].stops = stops[i];
+        "expected different simulations, and for each of them when it is to stop");
   }
   {
     const nb::gil_scoped_release release;
-    run_batch(runs, threads, signalled);
+    in_threads(n, threads, work, signalled);
   }
   if (PyErr_Occurred()) throw nb::python_error();
+}
+
+inline nb::list run_batch(const std::vector<Simulation*>& simulations,
+                          const std::vector<std::vector<Time>>& stops, unsigned threads) {
+  std::vector<BatchRun> runs(stops.size());
+  in_threads_of_python(simulations, stops.size(), threads,
+                       [&](std::size_t i, const std::atomic<bool>& stop) {
+                         runs[i].simulation = simulations[i];
+                         runs[i].stops = stops[i];
+                         runs[i].go(stop);
+                       });
   nb::list list;
   for (const BatchRun& run : runs) list.append(figures_of(run));
   return list;
 }
 
+inline void advance_all(const std::vector<Simulation*>& simulations, const std::vector<Time>& until,
+                        unsigned threads) {
+  in_threads_of_python(
+      simulations, until.size(), threads,
+      [&](std::size_t i, const std::atomic<bool>&) { simulations[i]->advance(until[i]); });
+}
+
 inline void bind_batch(nb::module_& m) {
-  m.def("run_batch", &run_all, nb::arg("simulations"), nb::arg("stops_ps"), nb::arg("threads"),
+  m.def("run_batch", &run_batch, nb::arg("simulations"), nb::arg("stops_ps"), nb::arg("threads"),
         "Advance every simulation to its stops, or to the end of its traffic, in threads; return "
         "the figures of each: a row per interval, and columns of round trips and finished flows.");
+  m.def("advance_all", &advance_all, nb::arg("simulations"), nb::arg("until_ps"),
+        nb::arg("threads"), "Advance each simulation to its instant, in threads.");
 }
 
 }  // namespace dcqcn::python

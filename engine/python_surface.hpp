@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <span>
 #include <vector>
@@ -254,6 +255,27 @@ inline void bind_methods(nb::class_<Simulation>& simulation) {
       .def("advance", &Simulation::advance, nb::arg("until_ps"),
            nb::call_guard<nb::gil_scoped_release>(), "Run everything that happens before until_ps.")
       .def("report", &report_of, "Close the interval since the last report and return its figures.")
+      .def(
+          "snapshot",
+          [](Simulation& s) {
+            const std::string bytes = s.snapshot();
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          "The state as bytes, for restore() of another one.")
+      .def(
+          "restore",
+          [](Simulation& s, const nb::bytes& bytes) { s.restore({bytes.c_str(), bytes.size()}); },
+          nb::arg("snapshot"),
+          "Take the state that a simulation of the same scenario, seed and engine was in; only "
+          "before anything else is called.")
+      .def(
+          "fresh",
+          [](const Simulation& s, std::uint64_t seed) {
+            return std::make_unique<Simulation>(s, seed);
+          },
+          nb::arg("seed"), "Another one of the same scenario at time 0; both share the network.")
+      .def("clone", &Simulation::clone,
+           "Another one in this state: both go on with the same bytes, and share the network.")
       .def("port_table", &port_table, "Node, peer node, index and rate of every egress port.")
       .def(
           "totals", [](const Simulation& s) { return totals_of(s.totals()); },

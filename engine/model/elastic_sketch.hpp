@@ -11,6 +11,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "model/archive.hpp"
 #include "model/flow_run.hpp"
 #include "model/random_stream.hpp"
 
@@ -83,6 +84,11 @@ class ElasticSketch {
     return light8_.empty() ? light32_[i] : light8_[i];
   }
   std::uint32_t light_estimate(std::uint32_t key) const { return light_counter(light_of(key)); }
+
+  void visit(Archive& a) {
+    a.all<ElasticSketch>(heavy_, heavy_seed_, light8_, light32_, touched_, light_lines_,
+                         light_dirty_, light_seed_);
+  }
 
  private:
   static constexpr std::uint32_t kFlag = 0x80000000u;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/units.hpp"
 
 namespace dcqcn {
@@ -32,6 +33,8 @@ struct FlowStateConfig {
   PeWeight weight = PeWeight::kRatio;
   std::vector<SizePoint> sizes;     // for kSurvival: points of the cumulative distribution
   std::size_t max_flows = 1 << 16;  // bound on the history
+
+  void visit(Archive& a) { a.all<FlowStateConfig>(tau, delta, weight, sizes, max_flows); }
 
   bool operator==(const FlowStateConfig&) const = default;
 };
@@ -64,6 +67,10 @@ class FlowStates {
   std::uint64_t untracked() const { return untracked_; }
   /// The table a switch would have needed so far.
   std::size_t peak_bytes() const { return peak_ * (sizeof(Flow) + 2 * sizeof(std::uint32_t)); }
+
+  void visit(Archive& a) {
+    a.all<FlowStates>(config_, flows_, index_, interval_, peak_, untracked_);
+  }
 
  private:
   struct Flow {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/random_stream.hpp"
 
 namespace dcqcn {
@@ -56,6 +57,8 @@ class FlowTable {
       epoch_ = 1;
     }
   }
+
+  void visit(Archive& a) { a.all<FlowTable>(slots_, order_, mask_, epoch_); }
 
  private:
   struct Slot {

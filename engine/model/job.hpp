@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/flow_start.hpp"
 #include "model/job_graph.hpp"
 #include "model/metrics.hpp"
@@ -51,6 +52,11 @@ struct JobHosts {
   std::vector<Time> out_free, in_free;        // per host: of its link inside the server
   std::uint64_t count = 0;
   std::vector<JobSpan> spans;  // since the last report
+
+  void visit(Archive& a) {
+    a.all<JobHosts>(BuiltPointer{}, built(elsewhere), due, woken, events, out_free, in_free, count,
+                    spans);
+  }
 };
 
 class JobRun {
@@ -62,6 +68,13 @@ class JobRun {
   void arrived(std::uint32_t node, int host, Time when);
   void acked(std::uint32_t node, int host, Time when);
 
+  void visit(Archive& a) {
+    a.all<JobRun>(BuiltPointer{}, built(workload_), BuiltPointer{}, built(graph_), left_,
+                  built(loops_), spans_, turns_, inboxes_, outside_left_, begun_, began_,
+                  last_done_);
+    a(graph_.nodes);  // only these change
+  }
+
  private:
   struct Span {  // of one label at one host
     std::uint32_t nodes = 0;
@@ -72,6 +85,7 @@ class JobRun {
   struct Inbox {  // of a receiver, if transfers are admitted
     std::uint32_t let_in = 0;
     std::deque<std::uint32_t> waiting;
+    void visit(Archive& a) { a.all<Inbox>(let_in, waiting); }
   };
 
   void place_on_hosts();
@@ -132,6 +146,8 @@ class Jobs {
   }
   // ordered by end
   void take_spans(std::vector<JobSpan>& out);
+
+  void visit(Archive& a) { a.all<Jobs>(hosts_, jobs_, built(any_)); }
 
  private:
   JobHosts hosts_;

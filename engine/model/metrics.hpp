@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/units.hpp"
 
 namespace dcqcn {
@@ -117,6 +118,8 @@ class IntervalLog {
     job_spans.clear();
     rtts.clear();
   }
+
+  void visit(Archive& a) { a.all<IntervalLog>(totals, finished, job_spans, rtts); }
 };
 
 }  // namespace dcqcn

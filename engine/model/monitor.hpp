@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/flow_run.hpp"
 #include "model/fsd.hpp"
 #include "model/monitor_config.hpp"
@@ -52,6 +53,11 @@ class Monitor {
   /// The flow log of the last interval; throws std::invalid_argument if the kind keeps none.
   const FlowLogRows& flow_log() const;
   std::size_t switches() const { return switches_; }
+
+  void visit(Archive& a) {
+    a.all<Monitor>(kind_, built(record_), study_, built(wants_packets_), built(takes_runs_),
+                   built(counts_packets_), trigger_, verdicts_, built(switches_));
+  }
 
  private:
   using Record = void (*)(monitors::Kinds::Any&, int, std::uint32_t, std::uint32_t);

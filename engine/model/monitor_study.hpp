@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/flow_states.hpp"
 #include "model/flow_table.hpp"
 #include "model/monitors/verdicts.hpp"
@@ -42,9 +43,13 @@ class MonitorStudy {
   const std::vector<FlowLabel>& labels() const { return labels_; }
   std::vector<TracedPacket> take_trace() { return std::exchange(trace_, {}); }
 
+  void visit(Archive& a) { a.all<MonitorStudy>(built(trace_wanted_), truth_, labels_, trace_); }
+
  private:
   struct Truth {
     FlowTable<std::uint64_t> now, ever;
+
+    void visit(Archive& a) { a.all<Truth>(now, ever); }
   };
 
   bool trace_wanted_;

@@ -1,6 +1,7 @@
 // Which scheme runs in which NIC.
 #pragma once
 
+#include "model/archive.hpp"
 #include "model/scenario.hpp"
 #include "model/schemes/make.hpp"
 
@@ -41,6 +42,12 @@ class NicSchemes {
   void trace(bool wanted);
   // what each scheme traced since the last call, by time, then by source
   std::vector<std::pair<const SchemeNames*, std::vector<SchemeEvent>>> take_trace();
+
+  // all but the settings in force
+  void visit(Archive& a) {
+    a.all<NicSchemes>(built(schemes_), built(index_), built(of_host_));
+    for (const auto& scheme : schemes_) scheme->visit(a);
+  }
 
  private:
   void bind(const SchemeSpec& spec, const Scenario& scenario, const std::vector<bool>& hosts,

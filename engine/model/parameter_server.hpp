@@ -14,6 +14,7 @@ class ParameterServer final : public Reacting {
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(spec_.hosts.size()); }
   void due(std::uint32_t lane, Time when, std::vector<FlowStart>& out) override;
   Wake arrived(std::uint32_t tag, int host, Time when, std::vector<FlowStart>& out) override;
+  void visit(Archive& a) override { a.all<ParameterServer>(kMembers, pushed_, answered_, more_); }
 
  private:
   std::uint32_t pushed_ = 0;  // gradients of this iteration that the server has

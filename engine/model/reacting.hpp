@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/flow_start.hpp"
 #include "model/scenario.hpp"
 
@@ -26,8 +27,11 @@ class Reacting {
   // the last byte of the message `tag` has come to `host`; what this host answers at the same
   // instant is appended to `out`
   virtual Wake arrived(std::uint32_t tag, int host, Time when, std::vector<FlowStart>& out) = 0;
+  // model/archive.hpp: its own members behind kMembers
+  virtual void visit(Archive& a) = 0;
 
  protected:
+  static constexpr Built<void*, void*, std::uint32_t> kMembers{};  // all that stand here
   Reacting(const WorkloadSpec& spec, std::uint32_t workload) : spec_(spec), workload_(workload) {}
   FlowStart message(std::uint32_t tag, const Transfer& t) const {
     FlowStart flow = flow_of(spec_, workload_, t);

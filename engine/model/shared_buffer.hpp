@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/units.hpp"
 
 namespace dcqcn {
@@ -120,6 +121,10 @@ class SharedBuffer {
     if (!in.paused || in.headroom != 0) return false;
     const Bytes over = shared_part(in.used);
     return over == 0 || over + pfc_.resume_offset <= share(in.alpha, shared_);
+  }
+
+  void visit(Archive& a) {
+    a.all<SharedBuffer>(built(pfc_), least_alpha_, pool_, shared_, ingress_);
   }
 
  private:

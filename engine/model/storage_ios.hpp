@@ -17,6 +17,7 @@ class StorageIos final : public Reacting {
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(spec_.hosts.size()); }
   void due(std::uint32_t lane, Time when, std::vector<FlowStart>& out) override;
   Wake arrived(std::uint32_t tag, int host, Time when, std::vector<FlowStart>& out) override;
+  void visit(Archive& a) override { a.all<StorageIos>(kMembers, hosts_, ios_); }
 
  private:
   // the tag of its messages is its place: host by host, `depth` places each

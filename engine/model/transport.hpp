@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/metrics.hpp"
 #include "model/nic_schemes.hpp"
 #include "model/packet.hpp"
@@ -153,6 +154,16 @@ class TransportLayer {
 
   // move the round-trip samples of living QPs into the log (end of an interval)
   void flush_rtts();
+
+  void visit(Archive& a) {
+    constexpr Built<void*, void*, void*, void*> references{};
+    a.all<TransportLayer>(chained, references, built(wire_), built(transport_), built(lossy_), qps_,
+                          receivers_, schemes_, built(windowed_), built(ticks_), built(hears_data_),
+                          built(hears_acks_), built(writes_acks_), built(hears_pauses_),
+                          built(hears_ends_), flow_keys_, probe_at_, free_qps_, messages_,
+                          free_messages_, next_ordinal_, built(line_), tick_at_, pairs_,
+                          live_messages_, unlimited_);
+  }
 
  private:
   void set_pace(Qp& q, const Pace& pace) {

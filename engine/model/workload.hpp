@@ -7,6 +7,7 @@
 #include <queue>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/flow_start.hpp"
 #include "model/job.hpp"
 #include "model/random_stream.hpp"
@@ -41,6 +42,14 @@ class FlowSource {
 
   // what happens at hosts because of jobs, beside what `arrived` and `finished` say
   Jobs& jobs() { return jobs_; }
+
+  void visit(Archive& a) {
+    a.all<FlowSource>(built(scenario_), built(smallest_delay_), lanes_, draws_, rounds_, begun_,
+                      received_, built(lists_), built(reacting_), jobs_);
+    for (const auto& workload : reacting_) {
+      if (workload) workload->visit(a);
+    }
+  }
 
  private:
   // a lane is one source of one Poisson workload, one host of a workload that reacts, or one whole

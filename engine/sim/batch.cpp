@@ -20,26 +20,27 @@ void BatchRun::go(const std::atomic<bool>& stop) {
 void BatchRun::keep(const IntervalData& r) {
   const IntervalLog& log = r.log;
   intervals.push_back({r.start, r.end, r.active_flows, r.unlimited_flows, log.rtts.size(),
-                       log.finished.size(), log.totals});
+                       log.finished.size(), log.job_spans.size(), log.totals});
   const auto hosts = static_cast<std::size_t>(simulation->topology().hosts());
   for (std::size_t h = 0; h < hosts; ++h) host_tx.push_back(r.ports[h].counters.tx_bytes);
   for (const PortReport& port : r.ports) pauses.push_back(port.pause);
   rtts.insert(rtts.end(), log.rtts.begin(), log.rtts.end());
   finished.insert(finished.end(), log.finished.begin(), log.finished.end());
+  job_spans.insert(job_spans.end(), log.job_spans.begin(), log.job_spans.end());
 }
 
-void run_batch(std::span<BatchRun> runs, unsigned threads,
-               const std::function<bool()>& interrupted) {
+void in_threads(std::size_t n, unsigned threads, const Work& work,
+                const std::function<bool()>& interrupted) {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
-  std::vector<std::exception_ptr> errors(runs.size());
+  std::vector<std::exception_ptr> errors(n);
   std::mutex mutex;
   std::condition_variable ended;
-  std::size_t working = std::min<std::size_t>(std::max(threads, 1u), runs.size());
-  const auto work = [&] {
-    for (std::size_t i; !stop && (i = next++) < runs.size();) {
+  std::size_t working = std::min<std::size_t>(std::max(threads, 1u), n);
+  const auto go = [&] {
+    for (std::size_t i; !stop && (i = next++) < n;) {
       try {
-        runs[i].go(stop);
+        work(i, stop);
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -49,7 +50,7 @@ void run_batch(std::span<BatchRun> runs, unsigned threads,
     ended.notify_one();
   };
   std::vector<std::thread> pool;
-  for (std::size_t t = working; t > 0; --t) pool.emplace_back(work);
+  for (std::size_t t = working; t > 0; --t) pool.emplace_back(go);
   {
     std::unique_lock lock(mutex);
     while (!ended.wait_for(lock, std::chrono::milliseconds(50), [&] { return working == 0; })) {

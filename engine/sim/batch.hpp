@@ -18,8 +18,9 @@ struct BatchInterval {
   Time end = 0;
   std::uint64_t active_flows = 0;
   std::uint64_t unlimited_flows = 0;
-  std::size_t rtts = 0;      // rows
-  std::size_t finished = 0;  // rows
+  std::size_t rtts = 0;       // rows
+  std::size_t finished = 0;   // rows
+  std::size_t job_spans = 0;  // rows
   Totals totals;
 };
 
@@ -31,6 +32,7 @@ struct BatchRun {
   std::vector<double> pauses;  // likewise, per port
   std::vector<RttSum> rtts;
   std::vector<FinishedFlow> finished;
+  std::vector<JobSpan> job_spans;
 
   // to the last stop, to the end of the traffic, or until `stop` is set
   void go(const std::atomic<bool>& stop);
@@ -39,10 +41,11 @@ struct BatchRun {
   void keep(const IntervalData& r);
 };
 
-// Runs all of them in so many threads. `interrupted` is asked some times a second by the caller's
-// thread: if it says so, every run ends after its present interval. The first error, by number of
-// the run, is thrown when all have ended.
-void run_batch(std::span<BatchRun> runs, unsigned threads,
-               const std::function<bool()>& interrupted);
+// work(i, stop) for i < n in so many threads. `interrupted` is asked some times a second by the
+// caller's thread: if it says so, `stop` is set and no further i begins. The first error, by i, is
+// thrown when all have ended.
+using Work = std::function<void(std::size_t, const std::atomic<bool>&)>;
+void in_threads(std::size_t n, unsigned threads, const Work& work,
+                const std::function<bool()>& interrupted);
 
 }  // namespace dcqcn

@@ -56,6 +56,8 @@ class Engine {
   virtual PortSample sample_port(int, Time) const {
     throw std::runtime_error("this engine cannot be sampled");
   }
+  // model/archive.hpp
+  virtual void visit(Archive&) { throw std::runtime_error("this engine makes no snapshots"); }
 };
 
 }  // namespace dcqcn

@@ -20,6 +20,10 @@ class EventEngine final : public Engine {
   void set_ecn(const std::vector<EcnSetting>& per_port) override;
   void report_ports(Time now, std::vector<PortReport>& out) override;
   PortSample sample_port(int port, Time now) const override;
+  void visit(Archive& a) override {
+    a.all<EventEngine>(BuiltPointer{}, built(world_), events_, ports_, nics_, buffers_,
+                       built(starts_), chained_);
+  }
 
  private:
   enum class What : std::uint64_t {
@@ -55,6 +59,11 @@ class EventEngine final : public Engine {
     EcnSetting ecn;
     RandomStream draws;
     PortCounters counters;
+
+    void visit(Archive& a) {
+      a.all<Port>(built(spec), busy, wake, pfc, control, data, queued, queued_total, last_served,
+                  pause, wire, pfc_wire, ecn, draws, counters);
+    }
   };
   struct Nic {
     std::vector<std::uint32_t> slots;  // QP slot or kNone, the round-robin order
@@ -62,6 +71,8 @@ class EventEngine final : public Engine {
     Ring<Packet> delayed_cnps;
     Time tick_due = kNever;  // of the pending tick event
     Time job_due = kNever;   // of the pending event of a job
+
+    void visit(Archive& a) { a.all<Nic>(slots, last_served, delayed_cnps, tick_due, job_due); }
   };
 
   void handle(const Event& e);

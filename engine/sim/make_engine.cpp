@@ -27,6 +27,7 @@ std::unique_ptr<Engine> make_engine(const std::string& name, const World& world)
 }  // namespace
 
 Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine)
-    : Simulation(compiled, seed, [&](const World& world) { return make_engine(engine, world); }) {}
+    : Simulation(compiled, seed,
+                 [engine](const World& world) { return make_engine(engine, world); }) {}
 
 }  // namespace dcqcn

@@ -6,6 +6,7 @@
 //   window_host.cpp      NICs: round robin over QPs, arrivals, flow starts
 //   window_fast.cpp      switches while PFC provably cannot fire: one egress port at a time
 //   window_ordered.cpp   switches otherwise: everything in strict time order
+//   window_state.cpp     what of all this is state, for snapshots
 #pragma once
 
 #include <memory>
@@ -30,6 +31,7 @@ class WindowEngine final : public Engine {
   void set_ecn(const std::vector<EcnSetting>& per_port) override;
   void report_ports(Time now, std::vector<PortReport>& out) override;
   PortSample sample_port(int port, Time now) const override;
+  void visit(Archive& a) override;
 
  private:
   // One egress port of a switch or NIC. Every window looks at all ports, so what tells whether one
@@ -53,6 +55,7 @@ class WindowEngine final : public Engine {
     RandomStream draws;
     PortCounters counters;
 
+    void visit(Archive& a);
     // a PFC frame from the far end takes effect
     void take(const PfcFrame& frame, Time now) {
       ++counters.pfc_received;
@@ -70,6 +73,8 @@ class WindowEngine final : public Engine {
     SharedBuffer buffer;
     std::uint32_t paused_ingresses = 0;
     std::vector<Bytes> window_bytes;  // what one window can bring, by in-port
+
+    void visit(Archive& a);
   };
 
   struct Due {  // a QP that waits for its pacing, or a retransmission timer
@@ -92,6 +97,8 @@ class WindowEngine final : public Engine {
     Ring<FlowStart> starts;
     Ring<FlowStart> chained;
     Ring<Packet> delayed_cnps;  // `arrival` is when they enter the queue
+
+    void visit(Archive& a);
   };
 
   // ---- window_engine.cpp ----

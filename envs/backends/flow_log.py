@@ -65,12 +65,31 @@ class Trigger:
     """The engine's own trigger: how far a distribution is from the last one; is it too far?"""
 
     def __init__(self, theta: float) -> None:
+        self._theta = theta
+        self._last: tuple[float, float, bool] | None = None
         self._trigger = _core.KlTrigger(theta)
 
     def complete(self, fsd: FlowSizeDistribution) -> FlowSizeDistribution:
         """Return the next interval's distribution with its divergence (nats) and trigger."""
-        kl, triggered = self._trigger.update(fsd.weighted_elephants, fsd.weighted_mice, fsd.known)
+        seen = fsd.weighted_elephants, fsd.weighted_mice, fsd.known
+        kl, triggered = self._trigger.update(*seen)
+        if fsd.known and fsd.weighted_elephants + fsd.weighted_mice > 0:
+            self._last = seen  # all that the trigger remembers
         return replace(fsd, kl=kl, triggered=triggered)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles go on with the same distribution."""
+        return _trigger_after, (self._theta, self._last)
+
+
+def _trigger_after(theta: float, last: tuple[float, float, bool] | None) -> Trigger:
+    trigger = Trigger(theta)
+    if last is not None:
+        elephants, mice, known = last
+        trigger.complete(
+            FlowSizeDistribution(weighted_elephants=elephants, weighted_mice=mice, known=known)
+        )
+    return trigger
 
 
 class FlowLogReader:

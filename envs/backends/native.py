@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dcqcn_gym import _core
+from dcqcn_gym import __version__, _core
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError
 from dcqcn_gym.core.groups import Devices, DeviceSetting, resolve
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
@@ -58,8 +59,14 @@ def by_source(flows: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass
 class _Open:
-    """A running simulation and what Python needs to know about it."""
+    """A running simulation and what Python needs to know about it.
 
+    A copy and a pickle go on with the same bytes. A pickle holds the scenario and the state of the
+    simulation, for this version of the package; a copy shares what never changes.
+    """
+
+    scenario: Scenario
+    seed: int
     simulation: _core.Simulation
     devices: Devices
     table: KnobTable
@@ -69,6 +76,39 @@ class _Open:
     applied: bool = False
     watch: _Watch | None = None
     reader: ReportReader = field(default_factory=ReportReader)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Open:
+        """Return another one in this state."""
+        same = {"scenario", "seed", "devices", "table", "interval_ps", "applied"}
+        values = {n: v if n in same else deepcopy(v, memo) for n, v in self._state().items()}
+        return _Open(simulation=self.simulation.clone(), **values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything, the simulation as bytes."""
+        return {**self._state(), "simulation": self.simulation.snapshot(), "version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on from what was pickled; raise ConfigError for one of another version."""
+        if state["version"] != __version__:
+            raise ConfigError(
+                f"a network pickled by version {state['version']} of dcqcn-gym cannot go on in "
+                f"version {__version__}; expected the same one"
+            )
+        simulation = _core.Simulation(compile_scenario(state["scenario"]), state["seed"])
+        try:
+            simulation.restore(state["simulation"])
+        except ValueError as error:
+            raise ConfigError(f"pickled network: {error}") from error
+        del state["version"]
+        vars(self).update({**state, "simulation": simulation})
+
+    def _state(self) -> dict[str, Any]:
+        """Return all but the simulation; raise ConfigError if it cannot be copied."""
+        if self.watch is not None:
+            raise ConfigError("a network that is watched cannot be copied or pickled")
+        if not hasattr(self.simulation, "snapshot"):
+            raise ConfigError("only the native backend's networks can be copied or pickled")
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "simulation"}
 
 
 class NativeBackend(Opens[_Open]):
@@ -99,7 +139,9 @@ class NativeBackend(Opens[_Open]):
             raise ConfigError(f"scenario {scenario.name!r}: {error}") from error
         table = scenario.table
         devices = replace(scenario.fabric.devices, nic_knobs=scenario.nic_knobs())
-        self._open = _Open(simulation, devices, table, scenario.monitor_interval_ps, flow_log)
+        self._open = _Open(
+            scenario, seed, simulation, devices, table, scenario.monitor_interval_ps, flow_log
+        )
 
     def _simulate(self, compiled: str, seed: int) -> _core.Simulation:
         return _core.Simulation(compiled, seed)

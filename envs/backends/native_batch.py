@@ -13,7 +13,7 @@ import numpy as np
 from dcqcn_gym import _core
 from dcqcn_gym.core.errors import BackendError, ConfigError
 from dcqcn_gym.core.groups import DeviceSetting, resolve
-from dcqcn_gym.core.interval import FinishedFlows, FloatArray, JudgedFigures, LiveFlows
+from dcqcn_gym.core.interval import FinishedFlows, FloatArray, JobSpans, JudgedFigures, LiveFlows
 from dcqcn_gym.envs.backends.native import SEED_LIMIT, by_source
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -27,9 +27,20 @@ class Ground:
     _tables: dict[int, tuple[DeviceSetting, FloatArray, FloatArray]] = field(default_factory=dict)
 
     @cached_property
-    def compiled(self) -> str:
-        """The text of the scenario."""
-        return compile_scenario(self.scenario)
+    def _network(self) -> _core.Simulation:
+        """A simulation at time 0, whose network all others share."""
+        try:
+            return _core.Simulation(compile_scenario(self.scenario), 0)
+        except ValueError as error:
+            raise ConfigError(f"scenario {self.scenario.name!r}: {error}") from error
+
+    def begin(self, seed: int) -> LiveRun:
+        """Return a run at time 0 under the scenario's initial setting."""
+        if not 0 <= seed < SEED_LIMIT:
+            raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
+        run = LiveRun(self, self._network.fresh(seed))
+        run.apply(self.scenario.initial_setting())
+        return run
 
     def tables(self, setting: DeviceSetting) -> tuple[FloatArray, FloatArray]:
         """Return the rows of hosts and of ports; raise ConfigError for an illegal setting."""
@@ -42,14 +53,13 @@ class Ground:
 class LiveRun:
     """One running simulation of a :class:`Ground`; :func:`advance` moves many at once."""
 
-    def __init__(self, ground: Ground, seed: int) -> None:
-        if not 0 <= seed < SEED_LIMIT:
-            raise ConfigError(f"seed {seed} is out of range; expected 0 to 2^64 - 1")
+    def __init__(self, ground: Ground, simulation: _core.Simulation) -> None:
         self.ground = ground
-        try:
-            self.simulation = _core.Simulation(ground.compiled, seed)
-        except ValueError as error:
-            raise ConfigError(f"scenario {ground.scenario.name!r}: {error}") from error
+        self.simulation = simulation
+
+    def copy(self) -> LiveRun:
+        """Return another one in this state; both go on with the same bytes."""
+        return LiveRun(self.ground, self.simulation.clone())
 
     def apply(self, setting: DeviceSetting) -> None:
         """Put a setting in force from the current instant on."""
@@ -72,20 +82,24 @@ class Stretch:
     port_node: Any
     finished: FinishedFlows
     """The flows that finished in any of them."""
+    job_spans: JobSpans
+    """What jobs got done in any of them."""
 
-    def intervals(self) -> Iterator[tuple[JudgedFigures, FinishedFlows]]:
-        """Yield the figures and the finished flows of one interval after the other."""
+    def intervals(self) -> Iterator[tuple[JudgedFigures, FinishedFlows, JobSpans]]:
+        """Yield the figures, the finished flows and jobs' spans of one interval after the other."""
         rtts = _pieces({n: self.figures[n] for n in _RTT}, self.figures["rtt_rows"])
         flows = _pieces(vars(self.finished), self.figures["finished_rows"])
+        spans = _pieces(vars(self.job_spans), self.figures["job_span_rows"])
         columns = {n: self.figures[n].tolist() for n in _NUMBERS}
         columns |= {n: self.figures[n] for n in ("host_tx_bytes", "port_pause_ps")}
-        for i, (of_rtt, of_flows) in enumerate(zip(rtts, flows, strict=True)):
+        for i, (of_rtt, of_flows, of_spans) in enumerate(zip(rtts, flows, spans, strict=True)):
             row = {name: column[i] for name, column in columns.items()}
             yield (
                 JudgedFigures(
                     host_rate_bps=self.host_rate_bps, port_node=self.port_node, **row, **of_rtt
                 ),
                 FinishedFlows(**of_flows),
+                JobSpans(**of_spans),
             )
 
 
@@ -129,4 +143,5 @@ def _stretch(run: LiveRun, figures: dict[str, Any]) -> Stretch:
     ports = run.simulation.port_table()
     finished = FinishedFlows(**figures.pop("finished"))
     hosts = run.ground.scenario.n_hosts
-    return Stretch(figures, ports["rate_bps"][:hosts], ports["node"], finished)
+    spans = JobSpans.of_rows(figures["job_spans"])
+    return Stretch(figures, ports["rate_bps"][:hosts], ports["node"], finished, spans)

@@ -1,5 +1,6 @@
 """The native packet engine."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy
@@ -40,6 +41,22 @@ class Simulation:
 
     def report(self) -> dict[str, Any]:
         """Close the interval since the last report and return its figures."""
+
+    def snapshot(self) -> bytes:
+        """The state as bytes, for restore() of another one."""
+
+    def restore(self, snapshot: bytes) -> None:
+        """
+        Take the state that a simulation of the same scenario, seed and engine was in; only before anything else is called.
+        """
+
+    def fresh(self, seed: int) -> Simulation:
+        """Another one of the same scenario at time 0; both share the network."""
+
+    def clone(self) -> Simulation:
+        """
+        Another one in this state: both go on with the same bytes, and share the network.
+        """
 
     def port_table(self) -> dict[str, Any]:
         """Node, peer node, index and rate of every egress port."""
@@ -149,6 +166,9 @@ def run_batch(
     """
     Advance every simulation to its stops, or to the end of its traffic, in threads; return the figures of each: a row per interval, and columns of round trips and finished flows.
     """
+
+def advance_all(simulations: Sequence[Simulation], until_ps: Sequence[int], threads: int) -> None:
+    """Advance each simulation to its instant, in threads."""
 
 def report_fields() -> list[dict[str, Any]]:
     """

@@ -59,6 +59,11 @@ class Chameleon : public Counting<SketchCounter, Uploads> {
     tors_.for_each([&](int, const Tor& t) { out.data_plane_bytes += t.counter.memory_bytes(); });
   }
 
+  void visit(Archive& a) {
+    Counting::visit(a);
+    a.all<Chameleon>(Built<Counting>{}, built(options_), next_local_, next_upload_, sent_once_);
+  }
+
  private:
   void add_period(int tor, Tor& t, Verdicts& verdicts) {
     verdicts.begin(tor);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/elastic_sketch.hpp"
 #include "model/flow_run.hpp"
 #include "model/flow_table.hpp"
@@ -48,6 +49,8 @@ class FlowCounter {
   std::size_t flows() const { return counts_.size(); }
   std::int64_t memory_bytes() const { return static_cast<std::int64_t>(counts_.memory_bytes()); }
 
+  void visit(Archive& a) { a.all<FlowCounter>(counts_); }
+
  private:
   FlowTable<std::uint64_t> counts_;
 };
@@ -85,6 +88,8 @@ class SketchCounter {
 
   bool empty() const { return sketch_.touched_buckets() == 0; }
   std::int64_t memory_bytes() const { return sketch_.memory_bytes(); }
+
+  void visit(Archive& a) { a.all<SketchCounter>(sketch_, packets_, unit_); }
 
  private:
   ElasticSketch sketch_;

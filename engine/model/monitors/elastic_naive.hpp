@@ -35,6 +35,11 @@ class ElasticNaive : public Counting<SketchCounter, Nothing> {
     tors_.for_each([&](int, const Tor& t) { out.data_plane_bytes += t.counter.memory_bytes(); });
   }
 
+  void visit(Archive& a) {
+    Counting::visit(a);
+    a.all<ElasticNaive>(Built<Counting>{}, built(tau_));
+  }
+
  private:
   std::int64_t tau_;
 };

@@ -49,6 +49,8 @@ class FlowLog {
   /// Of the last interval: by ToR, then in the order of each flow's first packet.
   const std::vector<FlowLogRow>& rows() const { return rows_; }
 
+  void visit(Archive& a) { a.all<FlowLog>(tors_, rows_); }
+
  private:
   struct Count {
     std::uint64_t payload_bytes = 0;

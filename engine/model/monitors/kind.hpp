@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/flow_run.hpp"
 #include "model/fsd.hpp"
 #include "model/monitors/counters.hpp"
@@ -71,10 +72,14 @@ class Counting {
     return runs.empty() || at(tor).counter.add_runs(runs, missed_);
   }
 
+  void visit(Archive& a) { a.all<Counting>(tors_, built(fresh_), built(counter_), built(missed_)); }
+
  protected:
   struct Tor {
     CounterType counter;
     More more;
+
+    void visit(Archive& a) { a.all<Tor>(counter, more); }
   };
 
   Tor& at(int tor) {

@@ -70,11 +70,18 @@ class Netflow {
     tors_.for_each([&](int, const Tor& t) { out.data_plane_bytes += t.counter.memory_bytes(); });
   }
 
+  void visit(Archive& a) {
+    a.all<Netflow>(built(options_), built(seed_), built(sample_below_), next_export_, sent_once_,
+                   tors_);
+  }
+
  private:
   struct Tor {
     RandomStream samples;
     FlowCounter counter{};
     LocalFsd sent{};  // what the controller has
+
+    void visit(Archive& a) { a.all<Tor>(samples, counter, sent); }
   };
   Tor fresh(int tor) const {
     return {.samples = {seed_, Purpose::kMonitor, static_cast<std::uint64_t>(tor)}};

@@ -20,6 +20,7 @@ class None {
   bool record_runs(int, std::vector<FlowRun>&) { return false; }
   void end_interval(Time, FsdReport& out, Verdicts&) { out.known = false; }
   void report_cost(FsdReport&) const {}
+  void visit(Archive&) {}
 };
 
 }  // namespace dcqcn::monitors

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "model/archive.hpp"
+
 namespace dcqcn::monitors {
 
 template <class State>
@@ -37,10 +39,17 @@ class PerTor {
     }
   }
 
+  void visit(Archive& a) { a.all<PerTor>(slots_); }
+
  private:
   struct Slot {
     bool used = false;
     State state{};
+
+    void visit(Archive& a) {
+      a.all<Slot>(used, built(state));
+      if (used) a(state);
+    }
   };
   std::vector<Slot> slots_;
 };

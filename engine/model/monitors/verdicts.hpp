@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/flow_states.hpp"
 #include "model/flow_table.hpp"
 #include "model/fsd.hpp"
@@ -28,6 +29,8 @@ class Verdicts {
   const FlowStates::Observed* find(std::size_t tor, std::uint32_t key) const {
     return tables_[tor].find(key);
   }
+
+  void visit(Archive& a) { a.all<Verdicts>(tables_); }
 
  private:
   std::vector<FlowTable<FlowStates::Observed>> tables_;

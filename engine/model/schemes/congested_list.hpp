@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/units.hpp"
 
 namespace dcqcn {
@@ -95,6 +96,10 @@ class CongestedList {
       }
       if (++place == n) place = 0;
     }
+  }
+
+  void visit(Archive& a) {
+    a.all<CongestedList>(records_, cursor_, last_look_, interval_, due_, due_at_);
   }
 
  private:

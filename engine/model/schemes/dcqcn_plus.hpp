@@ -140,6 +140,7 @@ class DcqcnPlus : public SchemeBase {
   struct Nic {
     CongestedList congested;
     std::uint8_t paused = 0;  // a bit for each priority of its port
+    void visit(Archive& a) { a.all<Nic>(congested, paused); }
     bool holds(unsigned priority) const { return (paused >> priority & 1u) != 0; }
   };
   struct CnpFields {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/schemes/scheme.hpp"
 
 namespace dcqcn {
@@ -35,6 +36,8 @@ class ConnectionMemories {
   Memory& of(ConnectionMemory<Memory>& q) {
     return q.place == ConnectionMemory<Memory>::kHere ? q.own : kept_[q.place];
   }
+
+  void visit(Archive& a) { a.all<ConnectionMemories>(places_, kept_); }
 
  private:
   std::unordered_map<std::uint64_t, std::uint32_t> places_;

@@ -55,6 +55,7 @@ class DolcePlus : public SchemeBase {
   };
   struct Nic {
     ConnectionMemories<Memory> connections;
+    void visit(Archive& a) { a.all<Nic>(connections); }
   };
 
   DolcePlus(const SchemeSpec& spec, const Transport&)

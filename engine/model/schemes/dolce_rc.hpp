@@ -50,6 +50,7 @@ class DolceRc : public SchemeBase {
   struct Nic {
     Time next_cnp = 0;
     ConnectionMemories<Memory> connections;
+    void visit(Archive& a) { a.all<Nic>(next_cnp, connections); }
   };
   struct CnpFields {
     std::uint8_t marked = 1;

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/ring.hpp"
 #include "model/units.hpp"
 
@@ -35,6 +36,7 @@ class Lanes {
     }
     return {};
   }
+  void visit(Archive& a) { a.all<Lanes>(lanes_); }
 
  private:
   struct Entry {
@@ -50,6 +52,7 @@ class Lanes<NoFields> {
   void open(std::uint32_t) {}
   void put(std::uint32_t, Time, NoFields) {}
   NoFields take(std::uint32_t, Time) { return {}; }
+  void visit(Archive&) {}
 };
 
 }  // namespace dcqcn

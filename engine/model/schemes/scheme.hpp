@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/archive.hpp"
 #include "model/knobs.hpp"
 #include "model/packet.hpp"
 #include "model/units.hpp"
@@ -122,6 +123,8 @@ struct SchemeNotes {
     if (tracing) note({when, c.src, c.dst, what, values});
   }
 
+  void visit(Archive& a) { a.all<SchemeNotes>(counters, events, tracing); }
+
  private:
   [[gnu::noinline]] void note(const SchemeEvent& event) { events.push_back(event); }
 };
@@ -202,6 +205,9 @@ class Scheme {
   bool touched_senders = false;  // by the last on_pause() or tick(); the caller takes it back
 
   SchemeNotes notes;
+
+  // all but the settings in force, see Simulation
+  virtual void visit(Archive& a) = 0;
 };
 
 }  // namespace dcqcn

@@ -318,6 +318,13 @@ class SchemeOf final : public Scheme {
     return lists_[static_cast<std::size_t>(host)];
   }
 
+  void visit(Archive& a) override {
+    a(touched_senders, notes);
+    a.all<SchemeOf>(Built<Scheme>{}, built(scheme_), built(hosts_), BuiltPointer{},
+                    built(settings_), nics_, senders_, receivers_, connections_, places_, lists_,
+                    data_, acks_, cnps_, built(names_));
+  }
+
  private:
   friend class Ends<S>;
   struct Settings final : SchemeSettings {

@@ -31,7 +31,7 @@ struct Job {
 // One engine that plays a job line by line.
 class Player {
  public:
-  // splits: this many additional calls of advance per `run`
+  // splits: this many additional calls of advance per `run`, each going on with a copy
   Player(const Job& job, const std::string& engine, int splits = 0);
   // true after a `report`; then report() holds it
   bool play(const std::string& line);
@@ -56,8 +56,8 @@ struct Verdict {
   std::uint64_t drops = 0;
 };
 
-// the same job on the window engine, on the oracle, and on the window engine with smaller windows
-// and more calls of advance
+// the same job on the window engine, on the oracle, and on the window engine with smaller windows;
+// the latter two with more calls of advance, after each of which a copy goes on
 Verdict compare(const Job& job);
 // the window engine alone
 Verdict digest(const Job& job, const std::string& engine = "window");

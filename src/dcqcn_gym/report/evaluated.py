@@ -6,9 +6,9 @@ same run: score and harms are those of :mod:`dcqcn_gym.core.verdict`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice, product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,9 +28,12 @@ from dcqcn_gym.runs.bookkeeping import left_over_line
 AT_ONCE = 64
 """Simulations that are held in memory at once."""
 
+Candidate: TypeAlias = DeviceSetting | Callable[[Scenario], DeviceSetting]
+"""A setting, or what gives one for a scenario."""
+
 
 def evaluate(
-    settings: Sequence[DeviceSetting],
+    settings: Sequence[Candidate],
     scenarios: Sequence[Scenario],
     seeds: Sequence[int],
     intervals: int | None = None,
@@ -42,48 +45,58 @@ def evaluate(
     as in a run of the tuner ``fixed``. ``intervals`` replaces the scenarios' own numbers.
     ``threads`` of the engine are as many as CPUs without a number; they change no byte.
     """
-    grounds = [Ground(scenario) for scenario in scenarios]
-    jobs = product(settings, grounds, seeds)
     found: list[Measured] = []
+    jobs = product(list(map(Ground, scenarios)), seeds, settings)
     while some := list(islice(jobs, AT_ONCE)):
-        runs = [EvaluatedRun(*job) for job in some]
+        runs = begun(some, threads)
         go_on(runs, intervals, threads)
         found += [run.measured() for run in runs]
-    rest = iter(found)
-    return [[list(islice(rest, len(seeds))) for _ in scenarios] for _ in settings]
+    n = len(settings)
+    places = [[s * len(seeds) + k for k in range(len(seeds))] for s in range(len(scenarios))]
+    return [[[found[at * n + i] for at in row] for row in places] for i in range(n)]
+
+
+def begun(
+    jobs: Sequence[tuple[Ground, int, Candidate]], threads: int | None = None
+) -> list[EvaluatedRun]:
+    """Return a run of each (scenario, seed, setting) behind its warm-up, which equal ones share."""
+    warm = {(id(ground), seed): (ground, seed) for ground, seed, _ in jobs}
+    runs = [ground.begin(seed) for ground, seed in warm.values()]
+    done = advance(runs, [_warm_up_ps(run.ground.scenario) for run in runs], threads)
+    starts = dict(zip(warm, zip(runs, done, strict=True), strict=True))
+    return [EvaluatedRun(*starts[id(ground), seed], setting) for ground, seed, setting in jobs]
+
+
+def go_on(runs: Sequence[EvaluatedRun], intervals: int | None, threads: int | None = None) -> None:
+    """Advance all runs up to so many intervals (those of their scenarios without a number)."""
+    stretches = advance([r.run for r in runs], [r.spans_ps(intervals) for r in runs], threads)
+    for run, done in zip(runs, stretches, strict=True):
+        run.take(done)
+
+
+def _warm_up_ps(scenario: Scenario) -> list[int]:
+    """Return the lengths of the intervals of the warm-up."""
+    whole, rest = divmod(scenario.warmup_ps, scenario.monitor_interval_ps)
+    return [rest] * bool(rest) + [scenario.monitor_interval_ps] * whole
 
 
 class EvaluatedRun:
-    """One setting on one scenario and seed, as far as it has run."""
+    """One setting on one scenario and seed, as far as it has run: a copy of ``start`` goes on."""
 
-    def __init__(self, setting: DeviceSetting, ground: Ground, seed: int) -> None:
-        self._setting = setting
-        self._scenario = ground.scenario
+    def __init__(self, start: LiveRun, warm_up: Stretch, setting: Candidate) -> None:
+        self._scenario = start.ground.scenario
         self._tracker = RoundTracker(
             collectives_of(self._scenario.workloads, self._scenario.fabric)
         )
-        self.run = LiveRun(ground, seed)
-        self.run.apply(self._scenario.initial_setting())
-        self.begun = False
-        """Whether the warm-up is over."""
+        self._tracker.add(warm_up.finished, warm_up.job_spans)
         self._records: list[dict[str, Any]] = []
         self._finished: list[FinishedFlows] = []
-
-    @property
-    def warm_up_ps(self) -> list[int]:
-        """The lengths of the intervals of the warm-up."""
-        whole, rest = divmod(self._scenario.warmup_ps, self._scenario.monitor_interval_ps)
-        return [rest] * bool(rest) + [self._scenario.monitor_interval_ps] * whole
-
-    def begin(self, warm_up: Stretch) -> None:
-        """Take what the warm-up did; the setting comes into force."""
-        self.begun = True
-        self._tracker.add(warm_up.finished)
-        self.run.apply(self._setting)
+        self.run = start.copy()
+        self.run.apply(setting(self._scenario) if callable(setting) else setting)
 
     def take(self, done: Stretch) -> None:
         """Take what further intervals did."""
-        for figures, finished in done.intervals():
+        for figures, finished, spans in done.intervals():
             judged = judge(figures, self._scenario)
             self._finished.append(finished)
             self._records.append(
@@ -96,7 +109,7 @@ class EvaluatedRun:
                     "rtt_mean_ps": rtt_mean_ps(figures),
                     "device_pause_ps": mean_device_pause_ps(figures),
                     "active_flows": figures.active_flows,
-                    "rounds": [r.as_dict() for r in self._tracker.add(finished)],
+                    "rounds": [r.as_dict() for r in self._tracker.add(finished, spans)],
                 }
             )
 
@@ -110,17 +123,6 @@ class EvaluatedRun:
         live = self.run.live_flows()
         end = left_over_line((live, self._tracker.running(live)))
         return measured(_series(self._records, self._finished, end))
-
-
-def go_on(runs: Sequence[EvaluatedRun], intervals: int | None, threads: int | None = None) -> None:
-    """Advance all runs up to so many intervals (those of their scenarios without a number)."""
-    fresh = [run for run in runs if not run.begun]
-    warm_ups = advance([r.run for r in fresh], [r.warm_up_ps for r in fresh], threads)
-    for run, done in zip(fresh, warm_ups, strict=True):
-        run.begin(done)
-    stretches = advance([r.run for r in runs], [r.spans_ps(intervals) for r in runs], threads)
-    for run, done in zip(runs, stretches, strict=True):
-        run.take(done)
 
 
 def _series(
