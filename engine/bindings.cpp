@@ -14,8 +14,8 @@ NB_MODULE(_core, m) {
   dcqcn::python::bind_knobs(m);
   nb::class_<Simulation> simulation(m, "Simulation",
                                     "One network: built from a compiled scenario and a seed.");
-  simulation.def(nb::init<const std::string&, std::uint64_t, const std::string&>(), "compiled"_a,
-                 "seed"_a, "engine"_a = "default");
+  simulation.def(nb::init<const std::string&, std::uint64_t, const std::string&, std::size_t>(),
+                 "compiled"_a, "seed"_a, "engine"_a = "default", "threads"_a = 1);
   dcqcn::python::bind_methods(simulation);
   dcqcn::python::bind_samples(simulation);
   dcqcn::python::bind_monitors(m);

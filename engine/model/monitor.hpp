@@ -39,6 +39,8 @@ class Monitor {
   bool record_runs(int tor, std::vector<FlowRun>& runs);
   /// False: record_runs() never succeeds with this monitor.
   bool takes_runs() const { return takes_runs_; }
+  /// May ToRs record at the same time?
+  bool tors_apart() const { return study_ == nullptr; }
   std::uint32_t weight_of(std::uint32_t payload_bytes) const {
     return counts_packets_ ? 1 : payload_bytes;
   }

@@ -78,6 +78,11 @@ void NicSchemes::take_counters(std::vector<SchemeReport>& out) {
   }
 }
 
+bool NicSchemes::tracing() const {
+  return std::any_of(schemes_.begin(), schemes_.end(),
+                     [](const auto& scheme) { return scheme->notes.tracing; });
+}
+
 void NicSchemes::trace(bool wanted) {
   for (const auto& s : schemes_) s->notes.tracing = wanted;
 }

@@ -40,6 +40,7 @@ class NicSchemes {
   // counters since the last call
   void take_counters(std::vector<SchemeReport>& out);
   void trace(bool wanted);
+  bool tracing() const;
   // what each scheme traced since the last call, by time, then by source
   std::vector<std::pair<const SchemeNames*, std::vector<SchemeEvent>>> take_trace();
 

@@ -91,7 +91,7 @@ class Topology {
   std::size_t racks_ = 0;
   std::vector<std::uint16_t> rack_of_;    // by host
   std::vector<std::uint16_t> last_port_;  // by host: to it, at its switch
-  std::vector<std::uint32_t> sets_;    // count, then ports
+  std::vector<std::uint32_t> sets_;       // count, then ports
   NextHops next_hops_;
 };
 

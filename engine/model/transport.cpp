@@ -143,7 +143,7 @@ bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
     if (static_cast<std::int32_t>(q.next_seq - q.unacked) < 0) go_back(q);
   }
   if (p.type() == Kind::kNack) {
-    log_.totals.retransmitted += q.next_seq - q.unacked;
+    totals(q.src).retransmitted += q.next_seq - q.unacked;
     go_back(q);
   }
   if (q.first_message != kNone || transport_.qp_per_pair) return false;
@@ -181,7 +181,7 @@ void TransportLayer::go_back(Qp& q) {
 
 bool TransportLayer::on_rto(Qp& q, Time now) {
   if (q.unacked == q.next_seq || now < q.rto_at) return false;
-  log_.totals.retransmitted += q.next_seq - q.unacked;
+  totals(q.src).retransmitted += q.next_seq - q.unacked;
   go_back(q);
   q.rto_at = now + transport_.rto;
   return true;
@@ -204,7 +204,7 @@ std::uint32_t TransportLayer::tag_of_arrived(const QpReceiver& r) const {
 
 inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Time now) {
   ++r.expected;
-  log_.totals.delivered += payload_of(p);
+  totals(host).delivered += payload_of(p);
   if (!p.last) return;
   // once everything is here duplicates need no answer, since ACKs are never lost
   if (r.messages_left > 0) r.complete = --r.messages_left == 0;
@@ -239,7 +239,7 @@ void TransportLayer::add_cnp(const QpReceiver& r, Time now, Replies& replies) {
   const Answer answer = schemes_.of(host).on_data(slot_of(p.qp), host, arrived, may_answer, key,
                                                   wire_.cnp_in_ack ? key : now, now);
   r.quiet_until = answer.quiet_until;
-  log_.totals.cnps += answer.cnp;
+  totals(host).cnps += answer.cnp;
   note_tick(host, now);
   return answer.cnp;
 }
@@ -268,7 +268,7 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
   }
   add_reply(r, {ahead ? Kind::kNack : Kind::kAck, wire_.ack, p.sent, r.expected, rides}, replies);
   if (writes_acks_) schemes_.of(host).on_reply(slot_of(p.qp), static_cast<Time>(p.sent), now);
-  ++log_.totals.acks;
+  ++totals(host).acks;
 }
 
 // ---- NIC ----
@@ -302,7 +302,7 @@ void TransportLayer::tick(int host, Time now, Replies& replies) {
   const std::uint32_t ref = schemes_.of(host).tick(host, now);
   if (ref != Scheme::kNoCnp) {
     add_cnp(receivers_[slot_of(ref)], now, replies);
-    ++log_.totals.cnps;
+    ++totals(host).cnps;
   }
   refresh_senders(host);
   note_tick(host, now);
@@ -323,6 +323,20 @@ void TransportLayer::flush_rtt(Qp& q) {
   log_.rtt(q.src, q.dst, q.base_rtt, q.rtt_sum, q.rtt_count);
   q.rtt_sum = 0;
   q.rtt_count = 0;
+}
+
+void TransportLayer::use_lanes(std::vector<std::uint8_t> lane_of_host, std::size_t lanes) {
+  lane_of_host_ = std::move(lane_of_host);
+  lanes_.resize(lanes);
+}
+
+void TransportLayer::gather_totals() {
+  for (LaneTotals& lane : lanes_) log_.totals.add(std::exchange(lane.totals, {}));
+}
+
+bool TransportLayer::hosts_apart() const {
+  return !lossy_ && !ticks_ && !hears_pauses_ && !schemes_.any(&Scheme::shares) &&
+         !schemes_.tracing();
 }
 
 void TransportLayer::flush_rtts() {

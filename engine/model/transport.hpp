@@ -152,6 +152,21 @@ class TransportLayer {
   Time cnp_delay() const { return transport_.cnp_delay; }
   std::uint32_t flow_key(std::uint32_t ref) const { return flow_keys_[ref & kSlotMask]; }
 
+  // ---- threads ----
+  // Hosts run at the same time, each in the thread of its lane: counts go to the lane's own totals
+  // until they are gathered.
+  void use_lanes(std::vector<std::uint8_t> lane_of_host, std::size_t lanes);
+  void gather_totals();
+  // may hosts run at the same time at all, but for what waits_its_turn()?
+  bool hosts_apart() const;
+  // does the arrival end a message, which touches what all hosts share?
+  bool waits_its_turn(const Packet& p) {
+    if (p.is_data()) return p.last;
+    if (p.type() == Kind::kCnp) return false;
+    const Qp* q = find(p.qp);
+    return q && q->first_message != kNone && static_cast<std::int32_t>(q->message_end - p.seq) <= 0;
+  }
+
   // move the round-trip samples of living QPs into the log (end of an interval)
   void flush_rtts();
 
@@ -162,10 +177,17 @@ class TransportLayer {
                           built(hears_acks_), built(writes_acks_), built(hears_pauses_),
                           built(hears_ends_), flow_keys_, probe_at_, free_qps_, messages_,
                           free_messages_, next_ordinal_, built(line_), tick_at_, pairs_,
-                          live_messages_, unlimited_);
+                          built(lane_of_host_), built(lanes_), live_messages_, unlimited_);
   }
 
  private:
+  struct alignas(kCacheLine) LaneTotals {
+    Totals totals;
+  };
+  Totals& totals(int host) {
+    if (lanes_.empty()) return log_.totals;
+    return lanes_[lane_of_host_[static_cast<std::size_t>(host)]].totals;
+  }
   void set_pace(Qp& q, const Pace& pace) {
     q.rate = pace.rate;
     if (windowed_) q.window = window_of(q);
@@ -224,6 +246,8 @@ class TransportLayer {
   std::vector<Rate> line_;                                  // per host
   std::vector<Time> tick_at_;                               // per host
   std::unordered_map<std::uint64_t, std::uint32_t> pairs_;  // qp = "pair"
+  std::vector<std::uint8_t> lane_of_host_;
+  std::vector<LaneTotals> lanes_;  // none: one thread
   std::uint64_t live_messages_ = 0;
   std::uint64_t unlimited_ = 0;
 };
@@ -262,7 +286,7 @@ template <class Ask>
   Packet p;
   write_packet(p, static_cast<std::uint64_t>(now), flags, q.ref, seq,
                packet_address(q.dst, bytes, q.entropy));
-  ++log_.totals.data_packets;
+  ++totals(q.src).data_packets;
   return p;
 }
 

@@ -10,15 +10,17 @@
 namespace dcqcn {
 namespace {
 
-std::unique_ptr<Engine> make_engine(const std::string& name, const World& world) {
+std::unique_ptr<Engine> make_engine(const std::string& name, const World& world,
+                                    std::size_t threads) {
   if (name == "window" || name == "default") {
-    return std::make_unique<WindowEngine>(world);
+    return std::make_unique<WindowEngine>(world, threads);
   }
-  if (name == "event") return std::make_unique<EventEngine>(world);
+  if (name == "event" && threads == 1) return std::make_unique<EventEngine>(world);
+  if (name == "event") throw std::invalid_argument("the event engine has one thread");
   if (name.rfind("window:", 0) == 0) {  // with an upper bound on its windows, for tests
     char* end = nullptr;
     const long long bound = std::strtoll(name.c_str() + 7, &end, 10);
-    if (*end == 0 && bound > 0) return std::make_unique<WindowEngine>(world, bound);
+    if (*end == 0 && bound > 0) return std::make_unique<WindowEngine>(world, threads, bound, true);
   }
   throw std::invalid_argument("unknown engine '" + name +
                               "'; expected window, window:<picoseconds> or event");
@@ -26,8 +28,10 @@ std::unique_ptr<Engine> make_engine(const std::string& name, const World& world)
 
 }  // namespace
 
-Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine)
-    : Simulation(compiled, seed,
-                 [engine](const World& world) { return make_engine(engine, world); }) {}
+Simulation::Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine,
+                       std::size_t threads)
+    : Simulation(compiled, seed, [engine, threads](const World& world) {
+        return make_engine(engine, world, threads);
+      }) {}
 
 }  // namespace dcqcn

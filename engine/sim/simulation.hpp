@@ -39,8 +39,10 @@ using EngineFactory = std::function<std::unique_ptr<Engine>(const World&)>;
 
 class Simulation {
  public:
-  // engine: "window" or "event"; throws std::invalid_argument
-  Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine);
+  // engine: "window" or "event"; threads: of the window engine, whatever their number the results
+  // are the same; throws std::invalid_argument
+  Simulation(const std::string& compiled, std::uint64_t seed, const std::string& engine,
+             std::size_t threads = 1);
   Simulation(const std::string& compiled, std::uint64_t seed, const EngineFactory& make);
   // at time 0, on the network of `other`, which both share, and by an engine of the same kind
   Simulation(const Simulation& other, std::uint64_t seed);

@@ -21,12 +21,13 @@ Time longest_window(const World& world) {
 
 }  // namespace
 
-WindowEngine::WindowEngine(const World& world, Time max_window)
+WindowEngine::WindowEngine(const World& world, std::size_t threads, Time max_window, bool always)
     : world_(world),
       window_(std::min({world.topology.smallest_delay(), max_window, longest_window(world)})),
       max_packet_(world.scenario.wire.payload + world.scenario.wire.data_overhead),
       nics_(static_cast<std::size_t>(world.topology.hosts())),
-      wakes_(static_cast<std::size_t>(world.topology.nodes()), kNever) {
+      wakes_(static_cast<std::size_t>(world.topology.nodes()), kNever),
+      least_awake_(always ? 0 : 8 * threads) {
   bool first = true;
   for (const WorkloadSpec& w : world.scenario.workloads) {
     if (!first && w.priority != priority_) one_priority_ = false;
@@ -35,6 +36,7 @@ WindowEngine::WindowEngine(const World& world, Time max_window)
   }
   build_ports();
   build_nodes();
+  make_lanes(threads);
   for (std::uint32_t h = 0; h < nics_.size(); ++h) update_wake(h, host_wake(h, nics_[h]));
   wake_for_jobs();
 }
@@ -60,12 +62,10 @@ void WindowEngine::build_nodes() {
     nics_[static_cast<std::size_t>(h)].port = &ports_[static_cast<std::size_t>(t.first_port(h))];
     nics_[static_cast<std::size_t>(h)].from = peer(t.first_port(h));
   }
-  std::uint32_t widest = 0;
   for (int n = t.hosts(); n < t.nodes(); ++n) {
     Switch& sw = switches_.emplace_back();
     sw.ports = &ports_[static_cast<std::size_t>(t.first_port(n))];
     sw.degree = static_cast<std::uint32_t>(t.degree(n));
-    widest = std::max(widest, sw.degree);
     std::vector<Bytes> headrooms;
     for (int p = t.first_port(n); p < t.first_port(n + 1); ++p) {
       sw.from.push_back(peer(p));
@@ -77,9 +77,6 @@ void WindowEngine::build_nodes() {
         world_.scenario.pfc,
         world_.scenario.switches[static_cast<std::size_t>(n - t.hosts())].buffer, headrooms);
   }
-  by_egress_.resize(widest);
-  used_.resize(widest);
-  taken_.resize(widest);
 }
 
 Time WindowEngine::earliest_wake() const { return *std::min_element(wakes_.begin(), wakes_.end()); }
@@ -101,29 +98,40 @@ void WindowEngine::wake_for_jobs() {
   jobs.woken().clear();
 }
 
+void WindowEngine::run_switch(Lane& lane, std::uint32_t s, Time begin, Time end) {
+  if (wakes_[nics_.size() + s] >= end) return;
+  if (pfc_cannot_fire(switches_[s], end)) {
+    run_switch_fast(lane, s, begin, end);
+  } else {
+    run_switch_ordered(lane, s, begin, end);
+  }
+}
+
+void WindowEngine::run_window(Lane& lane, Time begin, Time end) {
+  for (std::uint32_t s = 0; s < switches_.size(); ++s) run_switch(lane, s, begin, end);
+  for (std::uint32_t h = 0; h < nics_.size(); ++h) {
+    if (wakes_[h] < end) run_host(lane, h, begin, end);
+  }
+}
+
 void WindowEngine::run(Time until) {
-  const std::uint32_t hosts = static_cast<std::uint32_t>(nics_.size());
   while (true) {
     // nothing happens before the earliest wake: the window may begin there
     const Time begin = std::max(now_, std::min(earliest_wake(), world_.source.next_time()));
     if (begin >= until) break;
     const Time end = std::min(begin + window_, until);
     hand_out_flows(end);
-    for (std::uint32_t s = 0; s < switches_.size(); ++s) {
-      if (wakes_[hosts + s] >= end) continue;
-      if (pfc_cannot_fire(switches_[s], end)) {
-        run_switch_fast(s, begin, end);
-      } else {
-        run_switch_ordered(s, begin, end);
-      }
-    }
-    for (std::uint32_t h = 0; h < hosts; ++h) {
-      if (wakes_[h] < end) run_host(h, begin, end);
+    if (crew_ && worth_sharing(end)) {
+      run_window_shared(begin, end);
+    } else {
+      run_window(lanes_[0], begin, end);
     }
     wake_for_jobs();
     now_ = end;
   }
   now_ = until;
+  for (Lane& lane : lanes_) world_.log.totals.add(std::exchange(lane.totals, {}));
+  world_.transport.gather_totals();
 }
 
 void WindowEngine::settings_changed(Time now) {

@@ -7,8 +7,10 @@
 //   window_fast.cpp      switches while PFC provably cannot fire: one egress port at a time
 //   window_ordered.cpp   switches otherwise: everything in strict time order
 //   window_state.cpp     what of all this is state, for snapshots
+//   window_lanes.cpp     nodes split over threads
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "model/prefetch.hpp"
 #include "model/ring.hpp"
 #include "model/shared_buffer.hpp"
+#include "sim/crew.hpp"
 #include "sim/engine.hpp"
 #include "sim/merge.hpp"
 
@@ -24,8 +27,11 @@ namespace dcqcn {
 
 class WindowEngine final : public Engine {
  public:
-  // max_window: an upper bound on W, for tests that vary it
-  explicit WindowEngine(const World& world, Time max_window = 20 * kPicosPerMicro);
+  static constexpr Time kLongestWindow = 20 * kPicosPerMicro;
+  // max_window: an upper bound on W, for tests that vary it; always: threads share windows too in
+  // which there is hardly anything to do
+  explicit WindowEngine(const World& world, std::size_t threads = 1,
+                        Time max_window = kLongestWindow, bool always = false);
   void run(Time until) override;
   void settings_changed(Time now) override;
   void set_ecn(const std::vector<EcnSetting>& per_port) override;
@@ -101,19 +107,54 @@ class WindowEngine final : public Engine {
     void visit(Archive& a);
   };
 
+  // What one thread works with. Switches of one class have no links to each other, so that a class
+  // runs at the same time without two threads at one link.
+  struct Stop {  // a host whose next event is not its own matter alone
+    std::uint32_t host;
+    Time since;
+  };
+  struct alignas(kCacheLine) Lane {
+    std::vector<std::uint32_t> switches[2];  // by class
+    std::vector<std::uint32_t> hosts;
+    std::vector<Stop> stops;
+    Totals totals;
+    std::vector<RunList> by_egress;
+    RunList recorded;
+    std::vector<FlowRun> flow_runs;
+    std::vector<std::uint64_t> scratch;
+    std::vector<std::uint32_t> taken;       // fast path: packets of this window by in-port
+    std::vector<Bytes> used;                // fast path: bytes in the buffer by in-port
+    std::vector<std::uint64_t> tournament;  // ordered path: the next dequeue, by port
+  };
+
   // ---- window_engine.cpp ----
   void build_ports();
   void build_nodes();
   void hand_out_flows(Time end);
   Time earliest_wake() const;
+  void run_window(Lane& lane, Time begin, Time end);
+  void run_switch(Lane& lane, std::uint32_t s, Time begin, Time end);
   void update_wake(std::uint32_t node, Time when) {
-    if (when < wakes_[node]) wakes_[node] = when;
+    const std::atomic_ref<Time> wake(wakes_[node]);
+    Time known = wake.load(std::memory_order_relaxed);
+    if (when >= known) return;
+    if (!crew_) return wake.store(when, std::memory_order_relaxed);
+    while (when < known && !wake.compare_exchange_weak(known, when, std::memory_order_relaxed)) {
+    }
   }
 
+  // ---- window_lanes.cpp ----
+  void make_lanes(std::size_t threads);
+  std::vector<int> classes_of_switches() const;
+  void share_out(std::size_t lanes, const std::vector<int>& classes);
+  bool worth_sharing(Time end) const;
+  void run_window_shared(Time begin, Time end);
+
   // ---- window_host.cpp ----
-  void run_host(std::uint32_t host, Time begin, Time end);
-  template <bool more>  // NIC-wide ticks of schemes, and events of jobs?
-  void run_host(std::uint32_t host, Time begin, Time end);
+  void run_host(Lane& lane, std::uint32_t host, Time begin, Time end);
+  // more: NIC-wide ticks of schemes, and events of jobs? apart: other hosts run at the same time
+  template <bool more, bool apart>
+  void run_host(Lane& lane, std::uint32_t host, Time begin, Time end);
   void run_nic(Nic& nic, Time from, Time last);
   bool take_ready(Nic& nic, std::uint32_t& place);
   void send_from(Nic& nic, std::uint32_t place, Time now);
@@ -145,20 +186,20 @@ class WindowEngine final : public Engine {
 
   // ---- window_fast.cpp ----
   bool pfc_cannot_fire(const Switch& sw, Time end) const;
-  void run_switch_fast(std::uint32_t s, Time begin, Time end);
+  void run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time end);
   template <typename BytesOf>
   bool stays_below(const Switch& sw, BytesOf&& bytes_of) const;
   template <bool pausing>
-  void run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin, Time end);
+  void run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begin, Time end);
   template <typename Count>
-  std::uint32_t sort_by_egress(const Switch& sw, int node, std::uint32_t in_port, Time begin,
-                               Time end, Count&& count);
-  void sort_arrivals(std::uint32_t s, Time begin, Time end);
-  void record_arrivals(std::uint32_t s, Time begin, Time end);
+  std::uint32_t sort_by_egress(Lane& lane, const Switch& sw, int node, std::uint32_t in_port,
+                               Time begin, Time end, Count&& count);
+  void sort_arrivals(Lane& lane, std::uint32_t s, Time begin, Time end);
+  void record_arrivals(Lane& lane, std::uint32_t s, Time begin, Time end);
 
   // ---- window_ordered.cpp ----
   struct OrderedWindow;
-  void run_switch_ordered(std::uint32_t s, Time begin, Time end);
+  void run_switch_ordered(Lane& lane, std::uint32_t s, Time begin, Time end);
   Time gather_ordered(OrderedWindow& w, RunList& arrivals, std::uint32_t* taken);
   void run_ordered_until(OrderedWindow& w, const std::uint64_t*& next, const std::uint64_t* last,
                          Time until);
@@ -182,13 +223,9 @@ class WindowEngine final : public Engine {
   std::vector<Nic> nics_;
   std::vector<Time> wakes_;  // per node: nothing happens there before
   std::vector<FlowStart> flows_;
-  std::vector<RunList> by_egress_;
-  RunList recorded_;
-  std::vector<FlowRun> flow_runs_;
-  std::vector<std::uint64_t> scratch_;
-  std::vector<std::uint32_t> taken_;       // fast path: packets of this window by in-port
-  std::vector<Bytes> used_;                // fast path: bytes in the buffer by in-port
-  std::vector<std::uint64_t> tournament_;  // ordered path: the next dequeue, by port
+  std::vector<Lane> lanes_;     // one a thread, at least one
+  std::unique_ptr<Crew> crew_;  // null: one thread
+  std::size_t least_awake_;     // nodes in a window that is worth two barriers
 };
 
 }  // namespace dcqcn

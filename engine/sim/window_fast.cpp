@@ -13,10 +13,12 @@ namespace dcqcn {
 bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
   // the fast path keeps ACKs apart from data
   if (sw.buffer.pfc().acks_as_data || !one_priority_ || sw.paused_ingresses) return false;
-  return stays_below(sw, [&](std::uint32_t p) {
-           const Ring<Packet>& in = sw.from[p]->wire;
-           return std::min(sw.window_bytes[p], static_cast<Bytes>(in.size()) * max_packet_);
-         }) ||
+  return stays_below(sw,
+                     [&](std::uint32_t p) {
+                       const Ring<Packet>& in = sw.from[p]->wire;
+                       return std::min(sw.window_bytes[p],
+                                       static_cast<Bytes>(in.size()) * max_packet_);
+                     }) ||
          stays_below(sw, [&](std::uint32_t p) {
            const Ring<Packet>& in = sw.from[p]->wire;
            Bytes bytes = 0;
@@ -44,21 +46,21 @@ bool WindowEngine::stays_below(const Switch& sw, BytesOf&& bytes_of) const {
 }
 
 // packets that enter the fabric here, in the order of the contract, for the monitor
-void WindowEngine::record_arrivals(std::uint32_t s, Time begin, Time end) {
+void WindowEngine::record_arrivals(Lane& lane, std::uint32_t s, Time begin, Time end) {
   Switch& sw = switches_[s];
-  recorded_.clear();
+  lane.recorded.clear();
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     if (!sw.from_host[p]) continue;
     const Ring<Packet>& in = sw.from[p]->wire;
     for (std::uint32_t i = 0; i < in.size() && in[i].arrival < end; ++i) {
       if (in[i].is_data() && !in[i].retransmit) {
-        recorded_.add_to_run(
+        lane.recorded.add_to_run(
             p, ArrivalKey::make(static_cast<std::uint64_t>(in[i].arrival - begin), p, i));
       }
     }
   }
-  const std::uint64_t* keys = recorded_.sorted(scratch_);
-  for (std::uint32_t i = 0; i < recorded_.size(); ++i) {
+  const std::uint64_t* keys = lane.recorded.sorted(lane.scratch);
+  for (std::uint32_t i = 0; i < lane.recorded.size(); ++i) {
     const Packet& p = sw.from[ArrivalKey::port(keys[i])]->wire[ArrivalKey::place(keys[i])];
     world_.monitor.record(static_cast<int>(s), world_.transport.flow_key(p.qp),
                           static_cast<std::uint32_t>(p.bytes - world_.scenario.wire.data_overhead));
@@ -67,69 +69,72 @@ void WindowEngine::record_arrivals(std::uint32_t s, Time begin, Time end) {
 
 // Sorts what arrives at one port in this window by egress port; `count` sees every packet.
 template <typename Count>
-std::uint32_t WindowEngine::sort_by_egress(const Switch& sw, int node, std::uint32_t p, Time begin,
-                                           Time end, Count&& count) {
+std::uint32_t WindowEngine::sort_by_egress(Lane& lane, const Switch& sw, int node, std::uint32_t p,
+                                           Time begin, Time end, Count&& count) {
   const Ring<Packet>& in = sw.from[p]->wire;
   const std::uint32_t n = in.size();
   std::uint32_t i = 0;
   for (; i < n; ++i) {
     const Packet& packet = in[i];
     if (packet.arrival >= end) break;
-    RunList& out = by_egress_[world_.topology.route(node, packet.dst, packet.entropy)];
+    RunList& out = lane.by_egress[world_.topology.route(node, packet.dst, packet.entropy)];
     const std::uint64_t key =
         ArrivalKey::make(static_cast<std::uint64_t>(packet.arrival - begin), p, i);
     out.add_to_run(p, key);
     count(packet, key);
   }
-  world_.log.totals.hops += i;
+  lane.totals.hops += i;
   return i;
 }
 
 // Fills by_egress_ and taken_ (packets by in-port) with what arrives in this window, and has the
 // monitor count what enters the fabric here.
-void WindowEngine::sort_arrivals(std::uint32_t s, Time begin, Time end) {
+void WindowEngine::sort_arrivals(Lane& lane, std::uint32_t s, Time begin, Time end) {
   const Switch& sw = switches_[s];
   const int node = world_.topology.hosts() + static_cast<int>(s);
   Monitor& monitor = world_.monitor;
   const Bytes overhead = world_.scenario.wire.data_overhead;
   const bool in_runs = monitor.takes_runs();
-  flow_runs_.clear();
+  lane.flow_runs.clear();
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     if (!in_runs || !sw.from_host[p]) {
-      taken_[p] = sort_by_egress(sw, node, p, begin, end, [](const Packet&, std::uint64_t) {});
+      lane.taken[p] =
+          sort_by_egress(lane, sw, node, p, begin, end, [](const Packet&, std::uint64_t) {});
       continue;
     }
     std::uint32_t key_of_run = 0;  // no flow's
-    taken_[p] = sort_by_egress(sw, node, p, begin, end, [&](const Packet& x, std::uint64_t order) {
-      if (!x.is_data() || x.retransmit) return;
-      const std::uint32_t key = world_.transport.flow_key(x.qp);
-      if (key != key_of_run) flow_runs_.push_back({.order = order, .key = key});
-      key_of_run = key;
-      flow_runs_.back().weight += monitor.weight_of(static_cast<std::uint32_t>(x.bytes - overhead));
-    });
+    lane.taken[p] =
+        sort_by_egress(lane, sw, node, p, begin, end, [&](const Packet& x, std::uint64_t order) {
+          if (!x.is_data() || x.retransmit) return;
+          const std::uint32_t key = world_.transport.flow_key(x.qp);
+          if (key != key_of_run) lane.flow_runs.push_back({.order = order, .key = key});
+          key_of_run = key;
+          lane.flow_runs.back().weight +=
+              monitor.weight_of(static_cast<std::uint32_t>(x.bytes - overhead));
+        });
   }
-  if (monitor.wants_packets() && !monitor.record_runs(static_cast<int>(s), flow_runs_)) {
-    record_arrivals(s, begin, end);
+  if (monitor.wants_packets() && !monitor.record_runs(static_cast<int>(s), lane.flow_runs)) {
+    record_arrivals(lane, s, begin, end);
   }
 }
 
-void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
+void WindowEngine::run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time end) {
   Switch& sw = switches_[s];
   const int node = world_.topology.hosts() + static_cast<int>(s);
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
-    by_egress_[p].clear();
-    used_[p] = sw.buffer.ingress(p, priority_).used;
+    lane.by_egress[p].clear();
+    lane.used[p] = sw.buffer.ingress(p, priority_).used;
   }
-  sort_arrivals(s, begin, end);
+  sort_arrivals(lane, s, begin, end);
   Time wake = kNever;
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     Port& port = sw.ports[p];
     Ring<PfcFrame>& frames = sw.from[p]->pfc_wire;
     if ((!frames.empty() && frames.front().arrival < end) || port.pause.any() ||
         !port.pfc.empty()) {
-      run_egress_fast<true>(sw, port, by_egress_[p], begin, end);
-    } else if (by_egress_[p].size() > 0 || port.backlog || !port.control.empty()) {
-      run_egress_fast<false>(sw, port, by_egress_[p], begin, end);
+      run_egress_fast<true>(lane, sw, port, begin, end);
+    } else if (lane.by_egress[p].size() > 0 || port.backlog || !port.control.empty()) {
+      run_egress_fast<false>(lane, sw, port, begin, end);
     } else {
       continue;
     }
@@ -139,8 +144,8 @@ void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
   }
   for (std::uint32_t p = 0; p < sw.degree; ++p) {
     Ring<Packet>& in = sw.from[p]->wire;
-    in.drop(taken_[p]);
-    sw.buffer.set_used(p, priority_, used_[p]);
+    in.drop(lane.taken[p]);
+    sw.buffer.set_used(p, priority_, lane.used[p]);
     if (!in.empty()) wake = std::min(wake, in.front().arrival);
     if (!sw.from[p]->pfc_wire.empty()) {
       wake = std::min(wake, sw.from[p]->pfc_wire.front().arrival);
@@ -153,8 +158,8 @@ void WindowEngine::run_switch_fast(std::uint32_t s, Time begin, Time end) {
 // `pausing`: the port is paused, or may become so, or has a PFC frame to send.
 // NOLINTNEXTLINE(readability-function-size)
 template <bool pausing>
-void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Time begin,
-                                   Time end) {
+void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begin, Time end) {
+  RunList& arrivals = lane.by_egress[static_cast<std::size_t>(&port - sw.ports)];
   Ring<Packet>& data = port.data[priority_];
   Ring<Packet>& control = port.control;
   const Time ps_per_byte = port.ps_per_byte;
@@ -198,10 +203,10 @@ void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Ti
     Packet& w = launch(data.front(), busy);
     data.drop();
     queue -= w.bytes;
-    used_[w.in_port] -= w.bytes;
+    lane.used[w.in_port] -= w.bytes;
     sent_bytes += w.bytes;
     ++sent;
-    if (queue > kmin) mark_departing(port, w, queue, world_.log.totals);
+    if (queue > kmin) mark_departing(port, w, queue, lane.totals);
   };
   // frames take effect before the dequeues of their instant
   const auto take_frames = [&](Time until) {
@@ -215,7 +220,7 @@ void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Ti
     }
   };
 
-  const std::uint64_t* keys = arrivals.sorted(scratch_);
+  const std::uint64_t* keys = arrivals.sorted(lane.scratch);
   for (std::uint32_t i = 0; i < arrivals.size(); ++i) {
     const Time now = begin + ArrivalKey::offset(keys[i]);
     const std::uint32_t in_port = ArrivalKey::port(keys[i]);
@@ -233,7 +238,7 @@ void WindowEngine::run_egress_fast(Switch& sw, Port& port, RunList& arrivals, Ti
       q = p;
       q.in_port = static_cast<std::uint16_t>(in_port);
       queue += p.bytes;
-      used_[in_port] += p.bytes;
+      lane.used[in_port] += p.bytes;
       max_queue = std::max(max_queue, queue);
     } else {
       control.push(p);

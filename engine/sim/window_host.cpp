@@ -255,8 +255,8 @@ inline void fetch_first(const TransportLayer& transport, const Ring<Packet>& in)
   for (std::uint32_t i = 0; i < std::min(in.size(), kAhead); ++i) transport.prefetch(in[i]);
 }
 
-template <bool more>
-void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
+template <bool more, bool apart>
+void WindowEngine::run_host(Lane& lane, std::uint32_t host, Time begin, Time end) {
   Nic& nic = nics_[host];
   Ring<Packet>& in = nic.from->wire;
   Ring<PfcFrame>& pfc = nic.from->pfc_wire;
@@ -281,10 +281,14 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
       run_timers(host, nic, early);
       continue;
     }
+    if (apart && (arrival != late || world_.transport.waits_its_turn(in.front()))) {
+      lane.stops.push_back({host, changed});
+      return;
+    }
     run_nic(nic, changed, late);
     changed = late;
     if (arrival == late) {
-      ++world_.log.totals.hops;
+      ++lane.totals.hops;
       if (crowded && in.size() > kAhead) world_.transport.prefetch(in[kAhead]);
       host_packet(host, nic, in.front(), late);
       in.drop();
@@ -301,12 +305,15 @@ void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
   if (!out.wire.empty()) update_wake(out.peer_node, out.wire.front().arrival);
 }
 
-void WindowEngine::run_host(std::uint32_t host, Time begin, Time end) {
+void WindowEngine::run_host(Lane& lane, std::uint32_t host, Time begin, Time end) {
   if (world_.transport.ticks() || world_.source.jobs().any()) {
-    run_host<true>(host, begin, end);
+    run_host<true, false>(lane, host, begin, end);
   } else {
-    run_host<false>(host, begin, end);
+    run_host<false, false>(lane, host, begin, end);
   }
 }
+
+template void WindowEngine::run_host<false, true>(Lane& lane, std::uint32_t host, Time begin,
+                                                  Time end);
 
 }  // namespace dcqcn

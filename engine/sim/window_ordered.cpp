@@ -11,6 +11,7 @@ namespace dcqcn {
 // One window of one switch. Every port has at most one pending dequeue; a tournament over the
 // ports gives the next one.
 struct WindowEngine::OrderedWindow {
+  Lane& lane;
   std::uint32_t s;
   Switch& sw;
   int node;
@@ -51,16 +52,16 @@ struct WindowEngine::OrderedWindow {
   Port& next_port() const { return sw.ports[tree[1] & ((1u << ArrivalKey::kPortBits) - 1)]; }
 };
 
-void WindowEngine::run_switch_ordered(std::uint32_t s, Time begin, Time end) {
+void WindowEngine::run_switch_ordered(Lane& lane, std::uint32_t s, Time begin, Time end) {
   Switch& sw = switches_[s];
   const std::uint32_t leaves = std::bit_ceil(std::max(sw.degree, 2u));
-  tournament_.assign(2 * std::size_t{leaves}, OrderedWindow::kIdle);
+  lane.tournament.assign(2 * std::size_t{leaves}, OrderedWindow::kIdle);
   const int node = world_.topology.hosts() + static_cast<int>(s);
-  OrderedWindow w{s, sw, node, begin, end, tournament_.data(), leaves};
-  RunList& arrivals = by_egress_[0];
+  OrderedWindow w{lane, s, sw, node, begin, end, lane.tournament.data(), leaves};
+  RunList& arrivals = lane.by_egress[0];
   std::uint32_t taken[1u << ArrivalKey::kPortBits];
   Time pause_next = gather_ordered(w, arrivals, taken);
-  const std::uint64_t* next = arrivals.sorted(scratch_);
+  const std::uint64_t* next = arrivals.sorted(lane.scratch);
   const std::uint64_t* const last = next + arrivals.size();
   while (true) {
     run_ordered_until(w, next, last, std::min(pause_next, end));
@@ -94,7 +95,7 @@ Time WindowEngine::gather_ordered(OrderedWindow& w, RunList& arrivals, std::uint
           p, ArrivalKey::make(static_cast<std::uint64_t>(in[i].arrival - w.begin), p, i));
     }
     taken[p] = i;
-    world_.log.totals.hops += i;
+    w.lane.totals.hops += i;
     const Port& port = w.sw.ports[p];
     if (port.eligible()) w.schedule(port, w.begin);
     if (!w.sw.from[p]->pfc_wire.empty()) {
@@ -158,7 +159,7 @@ inline void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, st
   SharedBuffer& shared = w.sw.buffer;
   if (!shared.admit(in_port, priority, in.bytes, in.is_data())) {
     ++out.counters.dropped;
-    ++world_.log.totals.drops;
+    ++w.lane.totals.drops;
     return;
   }
   Packet& p = out.data[priority].push_slot();
@@ -225,7 +226,7 @@ inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned p
   if (queue.empty()) port.backlog &= static_cast<std::uint8_t>(~(1u << priority));
   port.queued[priority] -= p.bytes;
   port.queued_total -= p.bytes;
-  mark_departing(port, p, port.queued[priority], world_.log.totals);
+  mark_departing(port, p, port.queued[priority], w.lane.totals);
   port.counters.tx_bytes += p.bytes;
   ++port.counters.tx_packets;
   SharedBuffer& shared = w.sw.buffer;
@@ -243,7 +244,7 @@ inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned p
   Port& back = w.sw.ports[in_port];
   back.pfc.push({0, static_cast<std::uint8_t>(priority), pause});
   ++back.counters.pfc_sent;
-  ++(pause ? world_.log.totals.pauses : world_.log.totals.resumes);
+  ++(pause ? w.lane.totals.pauses : w.lane.totals.resumes);
   kick(w, back, now);
 }
 

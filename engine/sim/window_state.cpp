@@ -22,8 +22,7 @@ void WindowEngine::Nic::visit(Archive& a) {
 void WindowEngine::visit(Archive& a) {
   a.all<WindowEngine>(BuiltPointer{}, built(world_), built(window_), now_, built(max_packet_),
                       built(one_priority_), built(priority_), ports_, switches_, nics_, wakes_,
-                      built(flows_), built(by_egress_), built(recorded_), built(flow_runs_),
-                      built(scratch_), built(taken_), built(used_), built(tournament_));
+                      built(flows_), built(lanes_), built(crew_), built(least_awake_));
 }
 
 }  // namespace dcqcn

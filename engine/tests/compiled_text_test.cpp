@@ -201,7 +201,7 @@ void network_lines_are_strict() {
   says("dcqcn-gym-scenario 2\nend\n", "line 1 (dcqcn-gym-scenario): expected 'dcqcn-gym-scenario");
   refuses("1 complete", "1 compleet", "expected 'dcqcn-gym-scenario 1' or");
   refuses("1 complete", "1 complete x=1", "expected 'dcqcn-gym-scenario 1' or");
-  refuses("nodes hosts=3", "nodes hosts=1", "hosts = '1'; expected a whole number from 2 to 65535");
+  refuses("nodes hosts=3", "nodes hosts=1", "hosts = '1'; expected a whole number from 2 to 65536");
   refuses("nodes hosts", "nodes 3 hosts", "line 2 (nodes): expected keys only, got 1 value: '3'");
   refuses(kNodes, "", "line 2 (switch): expected the line 'nodes' before it");
   refuses(kNodes, kNodes + kNodes, "line 3 (nodes): a second one; the first is line 2");

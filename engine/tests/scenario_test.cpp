@@ -210,7 +210,8 @@ void test_comments_and_empty_lines() {
   // they count as lines
   CHECK(says(world("# nothing\n\nwhatever\n"),
              "compiled scenario, line 8 (whatever): unknown item 'whatever' (known: nodes, switch, "
-             "link, next_hop, wire, pfc, scheme, transport, cnp, monitor, cdf, workload, flow)"));
+             "link, next_hop, servers, wire, pfc, scheme, transport, cnp, monitor, cdf, workload, "
+             "flow, graph, node)"));
 }
 
 void test_the_frame_of_the_text() {
@@ -277,7 +278,7 @@ void test_mistakes_in_workloads() {
   CHECK(refused("workload", "expected one pattern, then keys, got 0 values"));
   CHECK(refused("workload gossip",
                 "unknown pattern 'gossip' (known: poisson, alltoall, incast, permutation, pairs, "
-                "flows, ring, streams, storage, parameter-server)"));
+                "flows, ring, streams, storage, parameter-server, job)"));
   CHECK(refused("workload poisson hosts=0 cdf=0 dsts=1 mean_gap_ps=1",
                 "cdf 0 does not exist; expected it on a line before"));
   CHECK(refused("workload alltoall hosts=0,2 bytes=1", hosts));

@@ -41,8 +41,7 @@ inline std::string told(const SchemeNames& names, const SchemeEvent& e) {
 inline Outcome outcome(const Job& job, const std::string& engine, int splits = 0) {
   Outcome o;
   Player player(job, engine, splits);
-  NicSchemes& schemes = player.simulation().schemes();
-  schemes.trace(true);
+  player.simulation().schemes().trace(true);
   for (const std::string& line : job.script) {
     if (!player.play(line)) continue;
     o.digest = Fields(player.report(), player.simulation().topology()).digest(o.digest);
@@ -54,7 +53,8 @@ inline Outcome outcome(const Job& job, const std::string& engine, int splits = 0
       }
     }
   }
-  for (const auto& [names, events] : schemes.take_trace()) {
+  // asked for anew: a player may go on with a copy of the simulation
+  for (const auto& [names, events] : player.simulation().schemes().take_trace()) {
     for (const SchemeEvent& e : events) o.trace.push_back(told(*names, e));
   }
   o.hops = player.simulation().totals().hops;

@@ -28,6 +28,7 @@ BUILTIN = {
     "hardware": "dcqcn_gym.envs.backends.hardware:HardwareBackend",
     "native": "dcqcn_gym.envs.backends.native:NativeBackend",
     "native-devices": "dcqcn_gym.envs.backends.native_devices:NativeDevicesBackend",
+    "native-threads": "dcqcn_gym.envs.backends.native_threads:ThreadedNativeBackend",
     "ns3": "dcqcn_gym.envs.backends.ns3:Ns3Backend",
     "replay": "dcqcn_gym.envs.backends.replay:ReplayBackend",
 }

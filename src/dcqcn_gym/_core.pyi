@@ -20,7 +20,9 @@ def scheme_sizes(scheme: str) -> dict[str, int]:
 class Simulation:
     """One network: built from a compiled scenario and a seed."""
 
-    def __init__(self, compiled: str, seed: int, engine: str = "default") -> None: ...
+    def __init__(
+        self, compiled: str, seed: int, engine: str = "default", threads: int = 1
+    ) -> None: ...
     def apply(
         self,
         nic: Annotated[

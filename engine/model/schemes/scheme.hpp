@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -118,7 +119,10 @@ struct SchemeNotes {
   std::vector<SchemeEvent> events;
   bool tracing = false;
 
-  void count(unsigned counter) { ++counters[counter]; }
+  // hosts may count at the same time
+  void count(unsigned counter) {
+    std::atomic_ref<std::uint64_t>(counters[counter]).fetch_add(1, std::memory_order_relaxed);
+  }
   void trace(const Connection& c, Time when, unsigned what, const std::array<double, 5>& values) {
     if (tracing) note({when, c.src, c.dst, what, values});
   }
@@ -159,6 +163,7 @@ class Scheme {
   bool hears_ends = false;  // a queue pair's receiver has everything
   bool ticks = false;
   bool windowed = false;  // has a window of its own
+  bool shares = false;    // hosts reach what others use: fields on packets, lists of queue pairs
 
   // ---- settings ----
   virtual std::unique_ptr<SchemeSettings> read_settings(const SiRows& rows) const = 0;

@@ -127,6 +127,8 @@ class SchemeOf final : public Scheme {
     hears_ends = kHearsEnds;
     ticks = kTicks;
     windowed = kWindowed;
+    shares = kLists || !std::is_same_v<DataFields, NoFields> ||
+             !std::is_same_v<AckFields, NoFields> || !std::is_same_v<CnpFields, NoFields>;
     notes.counters.resize(S::kCounters.size());
   }
   const SchemeNames& names() const override { return names_; }

@@ -1,4 +1,4 @@
-// How much CPU time a job takes, without Python: engine_bench FILE [ENGINE [MOST_US]]
+// How much CPU time a job takes, without Python: engine_bench FILE [THREADS [MOST_US]]
 //
 // FILE is a job as engine_fuzz knows it (fuzz/job.hpp); after its script the network runs, a report
 // every millisecond, until everything is delivered or MOST_US have passed. Prints one line of
@@ -28,9 +28,19 @@ double seconds(clockid_t clock) {
 double cpu() { return seconds(CLOCK_PROCESS_CPUTIME_ID); }
 double wall() { return seconds(CLOCK_MONOTONIC); }
 
-void run(const fuzz::Job& job, const std::string& engine, Time most) {
+// states before engines had threads are measured with this file too
+template <class Player>
+Player player_of(const fuzz::Job& job, std::size_t threads) {
+  if constexpr (std::is_constructible_v<Player, const fuzz::Job&, const char*, int, std::size_t>) {
+    return Player(job, "window", 0, threads);
+  } else {
+    return Player(job, "window");
+  }
+}
+
+void run(const fuzz::Job& job, std::size_t threads, Time most) {
   const double before = cpu();
-  fuzz::Player player(job, engine);
+  fuzz::Player player = player_of<fuzz::Player>(job, threads);
   for (const std::string& line : job.script) player.play(line);
   const double ready = cpu();
   double spent = 0, passed = 0;
@@ -58,12 +68,12 @@ void run(const fuzz::Job& job, const std::string& engine, Time most) {
 
 int main(int argc, char** argv) {
   if (argc < 2 || argc > 4) {
-    std::fprintf(stderr, "usage: engine_bench FILE [ENGINE [MOST_US]]\n");
+    std::fprintf(stderr, "usage: engine_bench FILE [THREADS [MOST_US]]\n");
     return 2;
   }
   std::ifstream in(argv[1]);
   std::stringstream text;
   text << in.rdbuf();
   const Time most = argc > 3 ? std::atoll(argv[3]) * kPicosPerMicro : kEndOfTime;
-  run(fuzz::Job::parse(text.str()), argc > 2 ? argv[2] : "window", most);
+  run(fuzz::Job::parse(text.str()), argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1, most);
 }

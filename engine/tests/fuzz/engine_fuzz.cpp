@@ -2,6 +2,7 @@
 //
 //   engine_fuzz N SEED          N random jobs; a failure is shrunk and printed
 //   engine_fuzz --schemes N SEED  the same with schemes drawn at random
+//   engine_fuzz --threads N SEED  the window engine in one thread against 2, 3 and 8
 //   engine_fuzz --replay FILE.. jobs from files (tests/fuzz-corpus)
 //   engine_fuzz --digest N SEED one digest of the window engine's reports, to compare builds
 //   engine_fuzz --digests N SEED  one digest a job, the text of tests/digests/engine-fuzz.txt
@@ -43,7 +44,9 @@ struct Sum {
 
 Job plain_job(std::uint64_t seed, std::uint64_t number) { return random_job(seed, number); }
 
-int fuzz_many(std::uint64_t n, std::uint64_t seed, bool digest_only,
+Verdict digest_alone(const Job& job) { return digest(job); }
+
+int fuzz_many(std::uint64_t n, std::uint64_t seed, Verdict (*judge)(const Job&),
               Job (*draw)(std::uint64_t, std::uint64_t) = plain_job) {
   Sum sum;
   for (std::uint64_t number = 0; sum.jobs < n; ++number) {
@@ -54,7 +57,7 @@ int fuzz_many(std::uint64_t n, std::uint64_t seed, bool digest_only,
       std::fflush(stdout);
     }
     try {
-      verdict = digest_only ? digest(job) : compare(job);
+      verdict = judge(job);
     } catch (const std::invalid_argument& refused) {
       if (++sum.refused > n + 100) {
         std::printf("too many jobs are refused; the last: %s\n", refused.what());
@@ -66,7 +69,7 @@ int fuzz_many(std::uint64_t n, std::uint64_t seed, bool digest_only,
     if (!verdict.difference.empty()) {
       std::printf("# seed %llu, job %llu: %s\n# shrunk:\n%s", static_cast<unsigned long long>(seed),
                   static_cast<unsigned long long>(number), verdict.difference.c_str(),
-                  shrink(job).text().c_str());
+                  shrink(job, judge).text().c_str());
       return 1;
     }
   }
@@ -98,10 +101,13 @@ int main(int argc, char** argv) {
   const auto number = [&](int i) { return std::strtoull(argv[i], nullptr, 10); };
   if (argc >= 3 && std::strcmp(argv[1], "--replay") == 0) return replay(argc - 2, argv + 2);
   if (argc == 4 && std::strcmp(argv[1], "--digest") == 0) {
-    return fuzz_many(number(2), number(3), true);
+    return fuzz_many(number(2), number(3), digest_alone);
   }
   if (argc == 4 && std::strcmp(argv[1], "--schemes") == 0) {
-    return fuzz_many(number(2), number(3), false, random_scheme_job);
+    return fuzz_many(number(2), number(3), compare, random_scheme_job);
+  }
+  if (argc == 4 && std::strcmp(argv[1], "--threads") == 0) {
+    return fuzz_many(number(2), number(3), compare_threads);
   }
   if (argc == 4 && std::strcmp(argv[1], "--digests") == 0) {
     return print_digests(number(2), number(3));
@@ -111,9 +117,10 @@ int main(int argc, char** argv) {
     std::fputs(random_job(number(3), number(2)).text().c_str(), stdout);
     return 0;
   }
-  if (argc == 3) return fuzz_many(number(1), number(2), false);
+  if (argc == 3) return fuzz_many(number(1), number(2), compare);
   std::fprintf(stderr,
-               "usage: engine_fuzz N SEED | --schemes N SEED | --replay FILE.. | --digest N SEED | "
+               "usage: engine_fuzz N SEED | --schemes N SEED | --threads N SEED | --replay FILE.. "
+               "| --digest N SEED | "
                "--digests N SEED "
                "| --check FILE | --show K SEED\n");
   return 2;

@@ -70,9 +70,10 @@ Job Job::parse(const std::string& text) {
   return job;
 }
 
-Player::Player(const Job& job, const std::string& engine, int splits) : splits_(splits) {
+Player::Player(const Job& job, const std::string& engine, int splits, std::size_t threads)
+    : splits_(splits) {
   const std::uint64_t seed = std::stoull(job.script.at(0).substr(5));
-  simulation_ = std::make_unique<Simulation>(job.compiled(), seed, engine);
+  simulation_ = std::make_unique<Simulation>(job.compiled(), seed, engine, threads);
   const NicSchemes& schemes = simulation_->schemes();
   nics_.resize(static_cast<std::size_t>(simulation_->topology().hosts()) * schemes.columns());
   for (int h = 0; h < simulation_->topology().hosts(); ++h) {
@@ -130,9 +131,9 @@ bool Player::play(const std::string& line) {
   return false;
 }
 
-Verdict digest(const Job& job, const std::string& engine) {
+Verdict digest(const Job& job, const std::string& engine, std::size_t threads) {
   Verdict verdict;
-  Player player(job, engine);
+  Player player(job, engine, 0, threads);
   for (const std::string& line : job.script) {
     if (player.play(line))
       verdict.digest =
@@ -179,18 +180,33 @@ Verdict compare(const Job& job) {
   return verdict;
 }
 
+Verdict compare_threads(const Job& job) {
+  Verdict verdict = digest(job);
+  const std::string bounded =
+      "window:" + std::to_string(100'000 + hash_of(job.compiled()) % 1'900'000);
+  for (const std::string& engine : {std::string("window:20000000"), bounded}) {
+    for (const std::size_t threads : {1, 2, 3, 8}) {
+      if (digest(job, engine, threads).digest != verdict.digest) {
+        verdict.difference = engine + " differs in " + std::to_string(threads) + " threads";
+      }
+    }
+  }
+  return verdict;
+}
+
 namespace {
 
-bool fails(const Job& job) {
+bool fails(const Job& job, Verdict (*judge)(const Job&)) {
   try {
-    return !compare(job).difference.empty();
+    return !judge(job).difference.empty();
   } catch (const std::exception&) {
     return false;  // not a valid job any more
   }
 }
 
 // remove chunks of lines, from half of them down to single ones
-bool drop_lines(Job& job, std::vector<std::string> Job::* part, int& attempts) {
+bool drop_lines(Job& job, std::vector<std::string> Job::* part, Verdict (*judge)(const Job&),
+                int& attempts) {
   bool smaller = false;
   for (std::size_t chunk = (job.*part).size() / 2; chunk >= 1; chunk /= 2) {
     for (std::size_t at = 1; at < (job.*part).size() && attempts > 0;) {
@@ -200,7 +216,7 @@ bool drop_lines(Job& job, std::vector<std::string> Job::* part, int& attempts) {
       lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(at),
                   lines.begin() + static_cast<std::ptrdiff_t>(at + n));
       --attempts;
-      if (fails(candidate)) {
+      if (fails(candidate, judge)) {
         job = candidate;
         smaller = true;
       } else {
@@ -213,12 +229,12 @@ bool drop_lines(Job& job, std::vector<std::string> Job::* part, int& attempts) {
 
 }  // namespace
 
-Job shrink(const Job& job, int attempts) {
+Job shrink(const Job& job, Verdict (*judge)(const Job&), int attempts) {
   Job best = job;
   bool smaller = true;
   while (smaller && attempts > 0) {
-    smaller = drop_lines(best, &Job::script, attempts);
-    smaller |= drop_lines(best, &Job::scenario, attempts);
+    smaller = drop_lines(best, &Job::script, judge, attempts);
+    smaller |= drop_lines(best, &Job::scenario, judge, attempts);
   }
   return best;
 }

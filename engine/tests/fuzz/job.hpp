@@ -32,7 +32,7 @@ struct Job {
 class Player {
  public:
   // splits: this many additional calls of advance per `run`, each going on with a copy
-  Player(const Job& job, const std::string& engine, int splits = 0);
+  Player(const Job& job, const std::string& engine, int splits = 0, std::size_t threads = 1);
   // true after a `report`; then report() holds it
   bool play(const std::string& line);
   const IntervalData& report() const { return *report_; }
@@ -60,9 +60,11 @@ struct Verdict {
 // the latter two with more calls of advance, after each of which a copy goes on
 Verdict compare(const Job& job);
 // the window engine alone
-Verdict digest(const Job& job, const std::string& engine = "window");
+Verdict digest(const Job& job, const std::string& engine = "window", std::size_t threads = 1);
+// the window engine in one thread and in 2, 3 and 8, with bounded windows too
+Verdict compare_threads(const Job& job);
 
 // a smaller job that still fails; at most `attempts` jobs are tried
-Job shrink(const Job& job, int attempts = 2000);
+Job shrink(const Job& job, Verdict (*judge)(const Job&) = compare, int attempts = 2000);
 
 }  // namespace dcqcn::fuzz

@@ -82,6 +82,7 @@ class Toy : public SchemeBase {
   struct Nic {
     std::vector<std::uint32_t> congested;
     Time scan_at = kNever;
+    void visit(Archive& a) { a.all<Nic>(congested, scan_at); }
   };
   struct DataFields {
     std::uint32_t number = 0;
