@@ -39,7 +39,8 @@ inline nb::dict totals_of(const Totals& t) {
   return d;
 }
 
-// So many columns in one piece of memory: one array of dimension two, of which Python gets the rows.
+// So many columns in one piece of memory: one array of dimension two, of which Python gets the
+// rows.
 template <class T>
 class Columns {
  public:
