@@ -93,7 +93,7 @@ SECOND = tuple(
         ("test-v2", "the second generation, for seasons: many kinds; do not tune on it"),
     )
 )  # fmt: skip
-"""Kept of 156 candidates each: ``leaderboard pick NAME --candidates 156 --count 42``."""
+"""Kept of 104 candidates each: ``leaderboard pick NAME --candidates 104 --count 42``."""
 
 
 def second_recipe(name: str, description: str, listed: Sequence[Drawn]) -> Recipe:
