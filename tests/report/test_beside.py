@@ -32,8 +32,8 @@ def test_search_keeper_and_references_stand_in_one_table(tmp_path: Path) -> None
         "random, as it ran", "keeper, as it ran", "what random recommends",
         "what keeper recommends: the rule's setting (advise)", "the experts' setting",
     ]  # fmt: skip
-    ran = [[measured(one)] for one in (data[1].run, data[1].references["default"])]
-    assert rows["keeper, as it ran"][0] == percent_text(scores(*ran))
+    ours, theirs = (measured(s) for s in (data[1].run, data[1].references["default"]))
+    assert rows["keeper, as it ran"][0] == percent_text(scores([ours], [theirs]))
     of = {name: [measured(one) for one in runs] for name, runs in data[0].tried.items()}
     held = rows["what keeper recommends: the rule's setting (advise)"]
     assert held[0] == percent_text(scores(of["advise"], of["default"]))  # tried by the other run
