@@ -131,8 +131,8 @@ def _harm_chart(suite: SiteSuite, entries: Sequence[SiteEntry]) -> Markup:
     x, y = (np.array(side) for side in zip(*points, strict=True))
     panel = Panel(
         "Final S against harm: up is better, left is safer",
-        linear_axis([x, np.zeros(1)], margin=0.08, wanted=9), linear_axis([y, np.zeros(1)], margin=0.12),
-        280, "scenarios beyond a limit, %",
+        linear_axis([x, np.zeros(1)], margin=0.08, wanted=9),
+        linear_axis([y, np.zeros(1)], margin=0.12), 280, "scenarios beyond a limit, %",
     )  # fmt: skip
     panel.rule(y=0.0)
     best = best_trades(points)
