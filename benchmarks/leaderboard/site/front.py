@@ -66,11 +66,9 @@ def front(suite: SiteSuite, out: Path) -> Front:
 
 def _ranking(suite: SiteSuite) -> tuple[Sequence[str], list[tables.RankingLine]]:
     """Return columns and lines, ranked entries first; figures come first, flags are folded."""
-    if suite.version == 1:
-        columns, cells_of = tables.RANKING, tables.ranked_cells
-        shown = [name in tables.FRONT for name in columns]
-    else:
-        columns, cells_of, shown = _SEASON, _season_cells, [True] * len(_SEASON)
+    columns: Sequence[str] = tables.RANKING if suite.version == 1 else _SEASON
+    cells_of = tables.ranked_cells if suite.version == 1 else _season_cells
+    shown = [suite.version > 1 or name in tables.FRONT for name in columns]
     lines = [
         tables.RankingLine(
             entry, list(compress(cells_of(suite, entry), shown)), tables.flags_text(entry)
