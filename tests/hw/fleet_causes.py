@@ -173,7 +173,7 @@ def stop_file_that_cannot_be_looked_for(c: Campaign) -> None:
     c.fleet.pass_time(1.2 * TRIAL_S)
     c.fleet.agents[name].look_for_stop_file()
     _at_home(c)
-    code, said = _say(c, "apply", "--set", "rp_ai_rate=33")
+    code, said = _say(c, "apply", "--set", "rp_ai_rate=33", "--set", "kmin=77")
     assert code != 0, said
     link.unlink()
     file.write_text(file.read_text().replace('stop_file = "off/stop"\n', ""))
