@@ -175,7 +175,7 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
         run_ahead([begun[i] for i in ahead], self._workers)
         done = {i: self.envs[i].step(batch[i]) for i in ahead}
         same = self.autoreset_mode is AutoresetMode.SAME_STEP
-        found = {
+        found: dict[int, Outcome] = {
             i: (*step, None) for i, step in done.items() if not (same and (step[2] or step[3]))
         }
         rest = [i for i in range(self.num_envs) if i not in found]
