@@ -1,4 +1,4 @@
-"""How good are decisions? ``python tests/decisions/run.py [--only N] [--work DIR]``.
+"""How good are decisions? ``python tests/decisions/decide.py [--only N] [--work DIR]``.
 
 Each case of cases.py is tuned by the default tuner as ``dcqcn-gym tune`` does (60 intervals, 5
 fresh seeds of 20 intervals). Where that says "search more", it is judged as the sentence asks: on
