@@ -20,7 +20,7 @@ from dcqcn_gym.benchmarks.commands.leaderboard import (
 )
 from dcqcn_gym.benchmarks.commands.leaderboard import cost as leaderboard_cost
 from dcqcn_gym.benchmarks.commands.monitor import monitor
-from dcqcn_gym.benchmarks.commands.papers import confirm, pages
+from dcqcn_gym.benchmarks.commands.papers import acc, confirm, pages
 from dcqcn_gym.benchmarks.commands.papers import rerun as papers_rerun
 from dcqcn_gym.benchmarks.commands.study import study
 from dcqcn_gym.runs.command_line import run_command
@@ -29,7 +29,7 @@ app = typer.Typer(help="What maintainers measure.", no_args_is_help=True, add_co
 for command in (monitor, directions, study):
     app.command()(command)
 papers = typer.Typer(name="papers", help="Results of the papers' figures.", no_args_is_help=True)
-for one in (papers_rerun, pages, confirm):
+for one in (papers_rerun, pages, confirm, acc):
     papers.command()(one)
 app.add_typer(papers)
 leaderboard = typer.Typer(

@@ -88,6 +88,28 @@ def _again(
         ]
 
 
+def acc(
+    networks: Annotated[
+        list[str],
+        typer.Argument(metavar="NETWORK", help="Trainings' folders, files, or shipped names."),
+    ],
+    out: Annotated[Path, typer.Option(help="What was run; the same command continues it.")],
+    jobs: JobsOption = None,
+) -> None:
+    """Choose a network of ACC on held-out traffic; judge it beside SECN1, SECN2 and a curve.
+
+    The rule is in benchmarks/papers/acc_choice.py.
+    """
+    from dcqcn_gym.benchmarks.papers.acc_choice import choose
+    from dcqcn_gym.runs.claim import claim
+    from dcqcn_gym.runs.table import print_tables
+
+    kept = f"{out} holds what is finished: the same command continues it"
+    with claim(out, "papers acc"), interruptible(kept):
+        tables = choose(networks, out, jobs)
+    print_tables(tables)
+
+
 def pages(
     results: Annotated[
         list[Path] | None,

@@ -85,6 +85,17 @@ PUBLIC = (
 """The suites that come with the package."""
 
 
+SECOND = tuple(
+    Recipe(name, words, name, intervals=INTERVALS_2, repetitions=5, slow_repetitions=2,
+           final_intervals=INTERVALS_2, seen_by="none", protocol=2)
+    for name, words in (
+        ("dev-v2", "the second generation, public: tune on it as much as you like"),
+        ("test-v2", "the second generation, for seasons: many kinds; do not tune on it"),
+    )
+)  # fmt: skip
+"""Kept of 104 candidates each: ``leaderboard pick NAME --candidates 104 --count 42``."""
+
+
 def second_recipe(name: str, description: str, listed: Sequence[Drawn]) -> Recipe:
     """Return the recipe of a suite of the second generation, with these scenarios."""
     return Recipe(

@@ -7,7 +7,9 @@ comparison with them is at best one of direction, whatever a rule says.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
@@ -21,9 +23,18 @@ from dcqcn_gym.envs.scenario.acc_loads import FABRICS, steady
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.tuners.acc_state import TEMPLATES
 
+PUBLISHED: Mapping[str, Any] = {
+    "initial": "dcqcn-paper",
+    "scheme": {"name": "dcqcn", "rp": "paper"},
+}
+"""NICs with the reaction point that was published, as ACC's simulator has; default: ConnectX's."""
+CONNECTX = ", ConnectX NICs"
+"""End of the name of a series whose NICs have ConnectX's default reaction point."""
+
 ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ACC": ("acc", {}),
-    "ACC on WebSearch": ("acc", {"file": "acc-websearch"}),
+    "ACC, trained there": ("acc", {"file": "acc-published"}),
+    "ACC, trained there, learning": ("acc", {"file": "acc-published", "adapt": True}),
     "C-ACC": ("acc-central", {}),
     "SECN1": ("secn1", {}),
     "SECN2": ("secn2", {}),
@@ -41,6 +52,14 @@ ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 WebSearch alone. The last ones are fixed curves of ACC's list, named by Kmin and Kmax, with Pmax
 100 % unless they say another: what an agent could choose.
 """
+
+CURVES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    f"{one['kmin']:g} / {one['kmax']:g} KB, {100 * one['pmax']:.0f} %": ("fixed", one)
+    for one in TEMPLATES
+}
+"""All of ACC's list, by their three values."""
+
+WARMUP_MS = 2.0
 
 SHORTEST = "20 / 80 KB"
 """The curve that is best by our reward on WebSearch, since its queues are short."""
@@ -80,9 +99,15 @@ OURS = (
 
 
 def fabric(
-    hosts: int, workloads: Sequence[Mapping[str, Any]], warmup_us: float = 2000.0
+    hosts: int,
+    workloads: Sequence[Mapping[str, Any]],
+    warmup_us: float = 2000.0,
+    nics: Mapping[str, Any] = MappingProxyType({}),
 ) -> Scenario:
-    """Return ACC's fabric of 288 or 96 hosts, or one of 16, with these workloads."""
+    """Return ACC's fabric of 288 or 96 hosts, or one of 16, with these workloads.
+
+    ``nics``: :data:`PUBLISHED`, or ConnectX's defaults.
+    """
     small = {**FABRICS["acc-96"], "tors": 2, "hosts_per_tor": 8, "links_per_spine": 1}
     return Scenario.model_validate(
         {
@@ -92,8 +117,38 @@ def fabric(
             "topology": small if hosts == 16 else FABRICS[f"acc-{hosts}"],
             "weights": {"tp": 0.5, "rtt": 0.2, "pfc": 0.3},
             "workloads": workloads,
+            **nics,
         }
     )
+
+
+def row_of(name: str) -> tuple[str, Mapping[str, Any]]:
+    """Return tuner and arguments of a row, of a curve of ACC's list, or of a network's file."""
+    return ROWS.get(name) or CURVES.get(name) or ("acc", {"file": name})
+
+
+def drained(cell: Cell, size: Size, workloads: Sequence[Mapping[str, Any]]) -> Measured:
+    """Run workloads that stop, until every flow is done or ``drain_ms`` are over; ACC's figures.
+
+    Every flow that begins after the warm-up counts, one that is under way at the end at its age.
+    NICs are the published ones unless the row ends in :data:`CONNECTX`.
+    """
+    name = cell.row.removesuffix(CONNECTX)
+    nics = PUBLISHED if name == cell.row else {}
+    scenario = as_asked(fabric(int(size.more["hosts"]), workloads, nics=nics), size)
+    tuner, arguments = row_of(name)
+    length_ms = size.length_ms + size.more["drain_ms"]
+    seed = cell.seed + int(size.more.get("seeds_from", 0))
+    seen = tuned(scenario, tuner, seed, length_ms, arguments=arguments)
+    figures = seen.by_size(seen.since(WARMUP_MS * 1e-3))
+    own = [_reward(scenario, seen, weight, size.length_ms) for weight in (1.0, 0.0)]
+    more = {"unfinished": float(len(seen.unfinished.bytes)), "sent": own[0], "short": own[1]}
+    return Measured({**figures, **more}, {}, seen.hops)
+
+
+def arrivals(cdf: str, load: float, size: Size) -> list[Any]:
+    """Return flows of a distribution that begin until the size's length is over."""
+    return steady(cdf, load, stop_us=(WARMUP_MS + size.length_ms) * 1e3)
 
 
 def by_size(
@@ -121,12 +176,16 @@ def websearch(cell: Cell, size: Size, *, rewarded: bool = False, tail: bool = Fa
     return by_size(cell, size, steady("WebSearch", float(cell.x)), rewarded=rewarded, tail=tail)
 
 
-def _reward(scenario: Scenario, seen: Tuned) -> float:
-    """Return the mean reward that ACC's agents of this project get, one per port."""
+def _reward(
+    scenario: Scenario, seen: Tuned, weight: float = REWARD_WEIGHT, length_ms: float = math.inf
+) -> float:
+    """Return the mean reward of ACC's agents of this project, one per port, in so long a time."""
     table = scenario.initial_setting().table
     agents = agents_of("port", scenario.fabric.devices, tuple(TEMPLATES[0]), table)
-    view = PortView(agents, REWARD_WEIGHT)
-    return mean([float(view.rewards(report).mean()) for report in seen.reports])
+    view = PortView(agents, weight)
+    first = seen.reports[0].start_ps * 1e-9
+    reports = [one for one in seen.reports if one.start_ps * 1e-9 < first + length_ms]
+    return mean([float(view.rewards(report).mean()) for report in reports])
 
 
 def points(rows: Sequence[str], places: Sequence[Place]) -> dict[str, Sequence[Place]]:

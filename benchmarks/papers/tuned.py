@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.core.interval import IntervalReport
+from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.core.statistics import statistic
@@ -35,6 +35,8 @@ class Tuned:
     """What was in force in every interval."""
     queue: list[tuple[float, float]] = field(default_factory=list)
     """Time in seconds and bytes of the watched port."""
+    unfinished: LiveFlows = field(default_factory=LiveFlows)
+    """Flows under way at the end."""
 
     def keep(self, setting: Proposal, interval: Interval) -> None:
         """Add an interval and what was in force in it."""
@@ -62,9 +64,26 @@ class Tuned:
         fct = np.concatenate([np.zeros(0), *(f.fct_ps * 1e-12 for f in done)])
         return size, start, fct
 
-    def by_size(self) -> dict[str, float]:
-        """Return ACC's four figures in seconds; NaN where no flow of a bin has finished."""
-        size, _, fct = self.flows()
+    def since(self, begin_s: float) -> tuple[FloatArray, FloatArray]:
+        """Return size and completion time of the flows that began from a time on.
+
+        Those that are under way at the end count at their age.
+        """
+        size, start, fct = self.flows()
+        left = self.unfinished
+        began = left.start_ps * 1e-12
+        end_s = self.reports[-1].start_ps * 1e-12 + self.reports[-1].duration_s
+        size, start = np.concatenate([size, left.bytes]), np.concatenate([start, began])
+        fct = np.concatenate([fct, end_s - began])
+        chosen = start >= begin_s
+        return size[chosen], fct[chosen]
+
+    def by_size(self, flows: tuple[FloatArray, FloatArray] | None = None) -> dict[str, float]:
+        """Return ACC's four figures in seconds, of the finished flows if none are given.
+
+        NaN where a bin has none.
+        """
+        size, fct = self.flows()[::2] if flows is None else flows
         mice, elephants = fct[size <= MICE_BYTES], fct[size >= ELEPHANT_BYTES]
         found = {"mean": fct, "mice": mice, "elephants": elephants}
         values = {name: statistic(some) for name, some in found.items()}
@@ -107,4 +126,6 @@ def carried_out(spec: RunSpec, *, watch: Sequence[int] = (), every_us: float = 1
                 ),
             )
         walk(spec, tuner, env, seen.keep)
+        left = env.left_over()
+        seen.unfinished = LiveFlows() if left is None else left[0]
     return seen

@@ -10,7 +10,7 @@ MOST_THREADS = 64
 
 
 class ThreadedNativeBackend(NativeBackend):
-    """The packet engine in ``threads`` threads, 1 to 64; what it reports is that of one, bit by bit.
+    """The packet engine in ``threads`` threads, 1 to 64; it reports what one does, bit by bit.
 
     It pays on idle cores and large networks; many networks at once are better served by one thread
     each.

@@ -180,6 +180,8 @@ def _counters(value: object) -> dict[str, int]:
 
 def _spans(value: object) -> JobSpans:
     """Return what jobs got done, or raise."""
+    if isinstance(value, JobSpans):  # of a report in this process
+        return value
     try:
         return JobSpans.of_rows(value)  # type: ignore[arg-type]
     except (ValueError, TypeError, OverflowError):

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationInfo
 
+from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import MOST_BYTES
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import HostSet, select_hosts
 from dcqcn_gym.envs.scenario.job_graph import JobGraph, NodeKind
+from dcqcn_gym.envs.scenario.jobs.planned import PlannedGraph, PlannedJob, planned_graph
+from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.rounds import Closed
 from dcqcn_gym.envs.scenario.servers import Servers
 from dcqcn_gym.envs.scenario.tables import Cdf, path_of
-from dcqcn_gym.envs.scenario.workload import items, listed
+from dcqcn_gym.envs.scenario.workload import items, listed, stop_ps
 
 _PACKED = "zlib:"
 """How a graph begins in a log, in base64: no path of a scenario file does."""
@@ -27,6 +32,8 @@ _LINE = 3 * 2**14
 
 
 def _to_graph(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, Mapping):
+        return planned_graph(PlannedJob.model_validate(value))
     if not isinstance(value, str):
         return value
     if not value.startswith(_PACKED):
@@ -38,15 +45,17 @@ def _to_graph(value: Any, info: ValidationInfo) -> Any:
         raise ConfigError(f"{quote(value)} is no job graph: {error}") from None
 
 
-def _packed(graph: JobGraph) -> str:
+def _packed(graph: JobGraph) -> Any:
+    if isinstance(graph, PlannedGraph):
+        return graph.source
     return _PACKED + base64.b64encode(zlib.compress(graph.to_bytes(), 9)).decode()
 
 
 GraphField = Annotated[
     JobGraph,
-    BeforeValidator(_to_graph, json_schema_input_type=str),
-    PlainSerializer(_packed, return_type=str),
-    Field(description="the path of a job graph"),
+    BeforeValidator(_to_graph, json_schema_input_type=str | PlannedJob),
+    PlainSerializer(_packed),
+    Field(description="the path of a job graph, or a table from which one is made"),
 ]
 
 
@@ -102,6 +111,18 @@ class Job(Closed):
         for at in range(0, len(data), _LINE):
             piece = base64.b64encode(data[at : at + _LINE]).decode().rstrip("=")
             yield f"graph {piece}"
+
+    def as_collective(self, net: Fabric, number: int) -> Collective:
+        """Return the iteration; its bytes are what a rank sends over the fabric, on average."""
+        graph = self.graph
+        on_fabric = graph.kind == NodeKind.TRANSFER
+        sent = count((graph.sizes * graph.executions)[on_fabric].tolist()) // graph.endpoints
+        return replace(
+            self._collective(net, number, "iteration", sent, 0),
+            start_ps=us_to_ps(self.start_us),
+            stop_ps=stop_ps(self.stop_us),
+            rounds=self.rounds,
+        )
 
     def largest_flow(self, net: Fabric) -> tuple[int, int]:
         """Return the bytes of the largest message."""

@@ -56,7 +56,7 @@ class SonicAsicsDriver(Driver):
 
     def read(self) -> dict[str, str]:
         """Return what every ASIC holds."""
-        found = {}
+        found: dict[str, str] = {}
         for name, asic in self._asics.items():
             found |= {f"{name}/{place}": text for place, text in asic.read().items()}
         return found
@@ -66,7 +66,7 @@ class SonicAsicsDriver(Driver):
         for port in targets:
             if port and port not in self.ports:
                 raise DeviceError(f"port {quote(port)} is not one of {', '.join(self.ports)}")
-        found = {}
+        found: dict[str, str] = {}
         for name, asic in self._asics.items():
             own = {port: knobs for port, knobs in targets.items() if not port or port in asic.ports}
             if own:
@@ -89,7 +89,7 @@ class SonicAsicsDriver(Driver):
 
     def read_back(self, values: Values) -> dict[str, str]:
         """Return what an ASIC, or its CONFIG_DB, holds otherwise."""
-        found = {}
+        found: dict[str, str] = {}
         for name, own in self._by_asic(values).items():
             wrong = self._asics[name].read_back(own)
             found |= {f"{name}/{place}": text for place, text in wrong.items()}

@@ -46,7 +46,7 @@ def test_the_backend_reports_what_one_thread_does() -> None:
 
 @pytest.mark.parametrize("text", ["native-threads:0", "native-threads:65", "native-threads:two"])
 def test_a_wrong_number_of_threads(text: str) -> None:
-    with pytest.raises(ConfigError, match="expected .*1 to 64"):
+    with pytest.raises(ConfigError, match=r"expected .*1 to 64"):
         make_backend(text)
 
 

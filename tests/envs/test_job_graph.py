@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_mistakes_are_one_sentence() -> None:
     a = b.delay(0, 1)
     with b.repeat(2, after=[a]) as loop:
         inside = b.delay(0, 1)
-    for build, words in [
+    mistakes: list[tuple[Callable[[], int], str]] = [
         (lambda: b.transfer(0, 0, 1), "to itself"),
         (lambda: b.transfer(0, 2, 1), "endpoint 2; expected 0 to 1"),
         (lambda: b.transfer(0, 1, 0), "of 0 bytes"),
@@ -62,7 +63,8 @@ def test_mistakes_are_one_sentence() -> None:
         (lambda: b.delay(0, 1, [9]), "does not exist yet"),
         (lambda: b.delay(0, 1, [inside]), f"expected after its end, node {loop.end}"),
         (lambda: b.delay(0, 1, label=3), "label 3"),
-    ]:
+    ]
+    for build, words in mistakes:
         size = len(b)
         with pytest.raises(ConfigError, match=words):
             build()

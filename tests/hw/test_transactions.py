@@ -55,7 +55,7 @@ def test_what_was_staged_and_never_applied_is_forgotten(device: Device) -> None:
     assert device.guard.status.state == "staged"
     device.clock.now += 0.1
     device.guard.tick()
-    assert device.guard.status.state == "idle"
+    assert str(device.guard.status.state) == "idle"
     with pytest.raises(StateError, match="t1 is not open here; stage it first"):
         device.guard.apply("t1", 5.0)
 

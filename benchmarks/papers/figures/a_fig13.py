@@ -43,7 +43,7 @@ FIGURE = Figure(
     title="completion times under load that differs by place and time",
     x="flow sizes",
     sizes={
-        "smoke": Size(points((*ROWS, *MORE), ("WebSearch",)), 2, 2, {"hosts": 16, "window_ms": 2}),
+        "smoke": Size(POINTS, 2, 2, {"hosts": 16, "window_ms": 2}),
         "quick": Size(POINTS, 5, 50, {"hosts": 16, "window_ms": 5}),
         "full": Size(POINTS, 5, 300, {"hosts": 288, "window_ms": 30}),
     },

@@ -33,8 +33,9 @@ class Collective:
 
     ``workload`` is its index in the scenario, ``bytes`` the buffer of one rank (S of nccl-tests),
     ``flows`` the number of flows of a round, ``pause_ps`` the time between two rounds. Of a job
-    (kind ``iteration``) ``bytes`` are what a rank sends over the fabric, ``flows`` is 0, and
-    ``start_ps`` is when the first iteration starts.
+    (kind ``iteration``) ``bytes`` are what a rank sends over the fabric, ``flows`` is 0,
+    ``start_ps`` is when the first iteration starts, ``stop_ps`` when none does any more (-1:
+    never), and ``rounds`` how many there are (0: no end).
     """
 
     workload: int
@@ -44,6 +45,8 @@ class Collective:
     flows: int
     pause_ps: int
     start_ps: int = 0
+    stop_ps: int = -1
+    rounds: int = 0
 
     @property
     def bus_factor(self) -> float:
@@ -132,7 +135,9 @@ class _Progress:
         """Return the start of the round that is under way; None between two rounds."""
         c = self.collective
         if not c.flows:
-            return self.end_ps + c.pause_ps if self.rounds else c.start_ps
+            start = self.end_ps + c.pause_ps if self.rounds else c.start_ps
+            over = 0 < c.rounds <= self.rounds or 0 <= c.stop_ps <= start
+            return None if over else start
         starts = live.start_ps[live.workload == c.workload].tolist()
         starts += [self.start_ps] if self.flows else []
         return min(starts, default=None) if self.synced else None
