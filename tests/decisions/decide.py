@@ -60,7 +60,7 @@ def decide(case: Case, folder: Path) -> tuple[dict[str, Any], dict[str, DeviceSe
         if best["recommendation"]["action"] != "search more":
             break
     base, data = case.scenario.initial_setting(), load_report_data(folder)
-    tried = {name: base.replace(data.setting(name)) for name in data.tried}
+    tried: dict[str, DeviceSetting] = {n: base.replace(data.setting(n)) for n in data.tried}
     return {**best["recommendation"], "stages": stages}, tried
 
 

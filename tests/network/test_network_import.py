@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
-from dcqcn_gym.envs.scenario.topology import LeafSpine, ThreeTier, fabric
+from dcqcn_gym.envs.scenario.three_tier import ThreeTier
+from dcqcn_gym.envs.scenario.topology import LeafSpine, fabric
 from dcqcn_gym.network.found import Found, Joined, gbps_of
 from dcqcn_gym.network.reading import read_networks
 from dcqcn_gym.network.writing import written

@@ -112,7 +112,7 @@ def _read_minigraph(path: Path, root: ElementTree.Element, found: Found) -> None
             found.tally.note("links lack an end", " ".join(ends))
         else:
             speed = (link.findtext("Bandwidth") or "").strip()
-            found.link(*ends, gbps_of(speed) if speed else None, str(path))
+            found.link(ends[0], ends[1], gbps_of(speed) if speed else None, str(path))
     for device in root.iter("Device"):
         name, kind = (device.findtext(tag) or "" for tag in ("Hostname", "ElementType"))
         if name and kind:
