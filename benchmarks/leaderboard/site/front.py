@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -14,7 +15,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.result_file import Stage
 from dcqcn_gym.benchmarks.leaderboard.site import tables
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
-from dcqcn_gym.benchmarks.leaderboard.tiers import worst_scenario
+from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE, shortened, worst_scenario
 from dcqcn_gym.core.packed import PACKED, read_packed
 from dcqcn_gym.report.axes import linear_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
@@ -26,7 +27,11 @@ _ROLES = {"static": "c1", "online": "c0", "pre-trained": "c2", "scheme": "c3", "
 """Colours of the categories."""
 _SEASON = ("rank in tier", "S final", "harm", "worst scenario", "S online", "p99.9", "fairness",
            "changes", "category", "status")  # fmt: skip
-_DOWNLOADS = ("results.json", "runs.csv", "runs.parquet")
+_DOWNLOADS: dict[str, Callable[[str], str]] = {
+    "results.json": lambda text: json.dumps(json.loads(text), separators=(",", ":")) + "\n",
+    CSV_FILE: shortened,
+}
+"""Files to fetch, and how they are written: the same of a committed leaderboard as from logs."""
 FULL = 0.7
 """S at which a cell of the heat map has its full colour: half or twice the slowdown."""
 
@@ -164,15 +169,14 @@ def _beyond(final: Stage, name: str) -> str:
 
 def _files(suite: SiteSuite, out: Path) -> list[tuple[str, str]]:
     """Copy what is to be fetched of the suite's first folder; return name and place."""
-    source = next((entry.folder for entry in suite.entries if not entry.submitted), None)
+    source = next(entry.folder for entry in suite.entries if not entry.submitted)
     found = []
-    for name in _DOWNLOADS if source is not None else ():
-        path = source / name if source is not None else Path()
+    for name, made in _DOWNLOADS.items():
+        path = source / name
         if not path.exists() and not path.with_name(name + PACKED).exists():
             continue
         place = f"data/{page_name([suite.name, name]).removesuffix('.html')}"
         (out / "data").mkdir(exist_ok=True)
-        data = path.read_bytes() if name.endswith("parquet") else read_packed(path).encode()
-        write_atomically(out / place, data)
+        write_atomically(out / place, made(read_packed(path)).encode())
         found.append((name, place))
     return found
