@@ -278,16 +278,16 @@ class Chart:
             at += max(panel.height for panel in row) + FILE_GAP
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{FILE_WIDTH}" height="{at:g}" '
-            f'viewBox="0 0 {FILE_WIDTH} {at:g}"><style>{_file_css()}</style>'
+            f'viewBox="0 0 {FILE_WIDTH} {at:g}"><style>{file_css()}</style>'
             f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(parts)}</svg>\n'
         )
 
 
 @cache
-def _file_css() -> str:
-    """Return the rules of charts in light colours, for programs that know no CSS variables."""
+def file_css(name: str = "chart") -> str:
+    """Return rules of charts in light colours, for programs that know no CSS variables."""
     folder = Path(__file__).parent / "templates"
     light = (folder / "colours.css").read_text(encoding="utf-8").partition("@media")[0]
     colours = dict(re.findall(r"--(\w+): ([^;]+);", light))
-    rules = (folder / "chart.css").read_text(encoding="utf-8")
+    rules = (folder / f"{name}.css").read_text(encoding="utf-8")
     return re.sub(r"var\(--(\w+)\)", lambda name: colours[name[1]], rules)
