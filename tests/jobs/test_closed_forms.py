@@ -1,6 +1,6 @@
 """Every collective against its closed form on an idle fabric, and by hand on 4 ranks.
 
-All ranks but the first hear of the start a link's delay later. A message of B bytes is over when its
+All ranks but the first hear of the start a link later. A message of B bytes is over when its
 frames, one more at each switch, and the links are behind it; its receiver sends the ACK before what
 it sends on.
 """
