@@ -15,6 +15,7 @@ from dcqcn_gym.commands.compare import compare
 from dcqcn_gym.commands.emit import emit
 from dcqcn_gym.commands.hw import app as hw
 from dcqcn_gym.commands.jobs import app as jobs
+from dcqcn_gym.commands.network import app as network
 from dcqcn_gym.commands.ns3 import app as ns3
 from dcqcn_gym.commands.paper import app as paper
 from dcqcn_gym.commands.report import report
@@ -61,6 +62,7 @@ for command in (tune, report, emit, advise, simulate, compare, sweep, train, eva
 app.add_typer(scenarios, name="scenarios")
 app.command()(tuners)
 app.command()(knobs)
+app.add_typer(network, name="network")
 app.add_typer(traffic, name="traffic")
 app.add_typer(jobs, name="jobs")
 app.add_typer(config, name="config")

@@ -52,7 +52,7 @@ def test_figures_score_and_harms_are_those_of_the_logs(tmp_path: Path, name: str
             runs.append(measured(Series.of(read_run(path))))
         logged.append(runs)
     ours, theirs = [one[0] for one in found], logged
-    assert name != "job" or all(len(m.rounds_ps) >= 3 for runs in ours for m in runs)
+    assert name != "job" or all(3 < len(m.rounds_ps) < 20 for runs in ours for m in runs)
     assert repr([list(map(summary, runs)) for runs in ours]) == repr(
         [list(map(summary, runs)) for runs in theirs]
     )

@@ -30,6 +30,7 @@ from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables, unfinished_rounds
 from dcqcn_gym.report.command import command_again
 from dcqcn_gym.report.data import ReportData, load_report_data
+from dcqcn_gym.report.fabric_picture import fabric_svg
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.report.judged import tells_unfinished
@@ -115,6 +116,7 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
         "headline": top,
         "judged": judged,
         "notes": [*data.notes, *(f"{s[0].upper()}{s[1:]}." for s in unfinished_rounds(data))],
+        "fabric": _fabric(data),
         "figures": _figures(data, fresh) if len(data.run) else {},
         "commands": _commands(data, best),
         "runs": recorded_runs(data),
@@ -296,13 +298,25 @@ def _line(end: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if end is None else dict(end)
 
 
+def _recorded_scenario(data: ReportData) -> Scenario | None:
+    """Return the scenario of the run; None if it is unreadable."""
+    try:
+        return Scenario.model_validate(data.run.header.get("scenario"))
+    except ValueError:
+        return None
+
+
 def _line_rate(data: ReportData) -> tuple[float, KnobTable]:
     """Return line rate and knobs of the recorded scenario; DCQCN at 100 Gb/s if unreadable."""
-    try:
-        scenario = Scenario.model_validate(data.run.header.get("scenario"))
-    except ValueError:
+    scenario = _recorded_scenario(data)
+    if scenario is None:
         return REFERENCE_RATE_BPS, DCQCN
     return scenario.line_rate_bps, scenario.table
+
+
+def _fabric(data: ReportData) -> Markup:
+    scenario = _recorded_scenario(data)
+    return Markup() if scenario is None else fabric_svg(scenario.fabric)
 
 
 def _facts(data: ReportData) -> list[tuple[str, str]]:

@@ -42,7 +42,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 // a row is shown if it has every value that is asked for; text fields look for a part of it
 function filter(form) {
-  const wanted = [...form.querySelectorAll("[data-key]")].filter((field) => field.value);
+  const wanted = [...form.querySelectorAll("[data-key]")].filter((field) => field.value && (field.type !== "radio" || field.checked));
   const rows = [...document.getElementById(form.dataset.table).tBodies[0].rows];
   for (const row of rows)
     row.hidden = !wanted.every((field) => {
@@ -131,6 +131,12 @@ for (const panel of document.querySelectorAll(".panel")) {
   panel.addEventListener("pointermove", over);
   panel.addEventListener("pointerdown", over);
   panel.addEventListener("pointerleave", hide);
+  panel.addEventListener("focusin", (event) => {
+    const mark = event.target.querySelector("[data-tip]");
+    const box = event.target.getBoundingClientRect();
+    if (mark) say(mark.dataset.tip, { clientX: box.right, clientY: box.top });
+  });
+  panel.addEventListener("focusout", hide);
 }
 
 // a page opened as a file has no clipboard in some browsers: then the text is selected and copied
