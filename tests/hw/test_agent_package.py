@@ -46,8 +46,7 @@ def test_what_it_needs_is_pinned_with_hashes(wheel: Path) -> None:
     named = {line.partition("==")[0] for line in pins}
     extra = parse_toml((ROOT / "pyproject.toml").read_text(), "pyproject.toml")
     wanted = {x.partition(">=")[0] for x in extra["project"]["optional-dependencies"]["hw"]}
-    # certificates are made by the controller's side; reflection is for whoever installs it
-    assert wanted - named == {"cryptography", "grpcio-reflection"}
+    assert wanted - named == {"grpcio-reflection"}  # for whoever installs it
     assert not named & {"numpy", "gymnasium", "typer"}
 
 
@@ -68,7 +67,7 @@ def test_its_units_are_verified(kind: str, wheel: Path, tmp_path: Path) -> None:
 RUN = """
 import sys
 sys.path[:0] = {paths!r}
-for name in ("numpy", "typer", "jinja2", "cryptography", "dcqcn_gym._core"):
+for name in ("numpy", "typer", "jinja2", "dcqcn_gym._core"):
     sys.modules[name] = None
 import dcqcn_gym
 assert dcqcn_gym.__file__.startswith({paths!r}[0]), dcqcn_gym.__file__
