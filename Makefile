@@ -58,11 +58,12 @@ rebuild-core: | $(DEPS)  ## rebuild only the C++ module into .venv; export its t
 	$(BIN)/python engine/export_tables.py
 	@touch $(CORE)
 
-tune: $(CORE)  ## the main job: PARALEON, then keeper, tune DCQCN for FB_Hadoop; writes $(OUT)/report.html
+tune: $(CORE)  ## the main job: PARALEON, then keeper, tune DCQCN for FB_Hadoop, both in one table; writes $(OUT)/report.html
 	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner paraleon --seed $(SEED) \
 	  --intervals $(INTERVALS) --out $(OUT) --force
 	$(BIN)/dcqcn-gym tune --scenario fb-hadoop --tuner keeper --seed $(SEED) \
-	  --intervals $(INTERVALS) --out $(OUT)-keeper --force
+	  --intervals $(INTERVALS) --eval-seeds 0 --quiet --out $(OUT)-keeper --force
+	$(BIN)/dcqcn-gym report $(OUT) $(OUT)-keeper
 
 demo: $(CORE)  ## two settings judged for 16 hosts: one to deploy, one not
 	$(BIN)/dcqcn-gym tune --scenario mini-fb-hadoop --tuner paraleon --seed 1 \

@@ -22,7 +22,7 @@ from cmaes import CMA
 
 from dcqcn_gym.benchmarks.keeper.bank import Part, bank
 from dcqcn_gym.core.interval import FloatArray
-from dcqcn_gym.core.sums import mean
+from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.verdict import Measured, flags, scores
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -75,7 +75,7 @@ class Worth:
     @property
     def crossed(self) -> int:
         """How many limits are crossed, of all scenarios."""
-        return sum(share > 1 for used in self.used.values() for share in used.values())
+        return count(share > 1 for used in self.used.values() for share in used.values())
 
     @cached_property
     def value(self) -> float:
@@ -114,9 +114,9 @@ class Ground:
         return Worth(scores_of, used)
 
 
-def ground(part: Part, seeds: Sequence[int] = (1,), count: int = COUNT) -> Ground:
+def ground(part: Part, seeds: Sequence[int] = (1,), drawn: int = COUNT) -> Ground:
     """Return the scenarios of a part of the bank that are small enough to be tried often."""
-    chosen = [s for s in bank(SALT, count, part) if s.n_hosts <= MOST_HOSTS]
+    chosen = [s for s in bank(SALT, drawn, part) if s.n_hosts <= MOST_HOSTS]
     return Ground(chosen, seeds)
 
 
@@ -191,7 +191,7 @@ def main(path: Path) -> None:
     for what, (terms, worth) in worths.items():
         _tell(f"on another seed, {what}", terms, worth)
     chosen, _ = max(worths.values(), key=lambda one: one[1].value)
-    _tell("on the validation kinds", chosen, ground("validation", count=18).worth(chosen))
+    _tell("on the validation kinds", chosen, ground("validation", drawn=18).worth(chosen))
     write_atomically(path, text_of(chosen).encode())
     print(f"{time.process_time() - began:.0f} CPU seconds")
 

@@ -148,7 +148,7 @@ def test_a_hostile_agent_stands_for_its_device_alone(
         if self._device != "nic-1" or not hostile[0]:
             return self._status()
         if act == "silence":
-            time.sleep(1.5)
+            time.sleep(3.5)
         if act == "garbage":
             raise DeviceError(HOSTILE)
         name = {"another": "nic-2", "huge": "x" * 6_000_000}.get(act, HOSTILE)
@@ -156,7 +156,7 @@ def test_a_hostile_agent_stands_for_its_device_alone(
 
     monkeypatch.setattr(AgentService, "Status", status)
     with nic_fleet(tmp_path, 3) as agents:
-        fleet = fleet_file(tmp_path, agents, timeout_s=1.0)
+        fleet = fleet_file(tmp_path, agents, timeout_s=3.0 if act == "silence" else 60.0)
         assert typed("apply", "--fleet", fleet, "--set", "rp_ai_rate=50", "--hold", "600")[0] == 0
         hostile[0] = True
         code, said = typed("status", "--fleet", fleet)

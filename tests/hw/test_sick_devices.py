@@ -139,7 +139,7 @@ def make_a_stranger(ill: Ill, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def other(self: AgentService, request: pb.Nothing) -> pb.Description:
         found = describe(self, request)
-        found.protocol += 1
+        found.protocol += 2  # the next one is still understood
         return found
 
     with monkeypatch.context() as patch:
@@ -155,7 +155,7 @@ def test_another_protocol_keeps_no_other_from_stopping_or_a_rollback(
     make_a_stranger(ill, monkeypatch)
     code, said = typed("rollback", "--fleet", fleet)
     assert code == 1
-    assert "nic-1 is left as it is: agent nic-1 speaks version 4 of the protocol" in said
+    assert "nic-1 is left as it is: agent nic-1 speaks version 5 of the protocol" in said
     assert rates(ill.folder) == [5] * 3
     assert typed("stop", "--fleet", fleet)[0] == 0
     assert set(ill.states().values()) == {"stopped"}
@@ -180,7 +180,7 @@ def test_the_end_of_a_run_passes_over_the_dead_the_ill_and_the_strange(
         controller.close()
     assert rates(ill.folder) == [5, 50, 50]
     assert sorted(left) == ["leaf-0", "nic-1", "nic-2"]
-    assert "speaks version 4" in str(left["nic-1"])
+    assert "speaks version 5" in str(left["nic-1"])
     assert "Redis at" in str(left["leaf-0"])
 
 

@@ -112,8 +112,8 @@ def agent(
 ) -> None:
     """Run the agent of a device, until Ctrl-C.
 
-    Its file names the driver: mlx5 or mlxconfig for a NIC, sonic or gnmi for a switch, or
-    path.py:Class.
+    Its file names the driver: mlx5, mlxconfig, ofed or bnxt for a NIC, sonic, sonic-asics or gnmi
+    for a switch, or path.py:Class.
     """
     from dcqcn_gym.core.config import load_toml
     from dcqcn_gym.hw.agent.config import AgentConfig

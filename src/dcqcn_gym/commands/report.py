@@ -11,14 +11,25 @@ from dcqcn_gym.runs.options import BinsOption, CurvesOption
 
 
 def report(
-    directory: Annotated[Path, typer.Argument(help="Directory of a `tune` run.", metavar="DIR")],
+    directories: Annotated[
+        list[Path], typer.Argument(help="Directory of a `tune` run, or of several.", metavar="DIR")
+    ],
     bins: BinsOption = None,
     fct_cdf: CurvesOption = False,
 ) -> None:
-    """Rebuild DIR/report.html from the event log, however far the run came."""
+    """Rebuild DIR/report.html from the event log, however far the run came.
+
+    Several runs on the same traffic are then shown in one table.
+    """
     from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.report import build_report
+    from dcqcn_gym.report.beside import beside
+    from dcqcn_gym.report.data import load_report_data
+    from dcqcn_gym.runs.table import print_tables
 
     if bins is not None:
         paper_bins(bins)
-    typer.echo(build_report(directory, bins=bins, curves=fct_cdf))
+    for directory in directories:
+        typer.echo(build_report(directory, bins=bins, curves=fct_cdf))
+    if len(directories) > 1:
+        print_tables([beside([load_report_data(one) for one in directories])])

@@ -98,11 +98,16 @@ def recommended(data: ReportData) -> RecommendedBlock:
 def _row(name: str, of: Verdict, found: Recommendation) -> TriedRow:
     return TriedRow(
         name,
-        _text(_percent(of.score)) if of.score.n else "not known",
+        percent_text(of.score),
         flags_text(of.flags) if of.flags else "not known",
         of.text,
         found.action == "deploy" and name == found.name,
     )
+
+
+def percent_text(score: Estimate) -> str:
+    """Return the change of slowdowns that a score stands for; below 0 is better."""
+    return _text(_percent(score)) if score.n else "not known"
 
 
 def _percent(score: Estimate) -> Estimate:
