@@ -27,7 +27,7 @@ POINTS = points((*ROWS, *MORE), (0.7,))
 def measure(cell: Cell, size: Size) -> Measured:
     """Run WebSearch at a load; figures by size, the tail of all flows and the reward."""
     load = steady("WebSearch", float(cell.x))
-    return by_size(cell, size, load, {**acc.ROWS, "ACC": MINI})
+    return by_size(cell, size, load, rows={**acc.ROWS, "ACC": MINI})
 
 
 UNLEARNT = (
