@@ -7,7 +7,7 @@ from typing import Any
 from dcqcn_gym.benchmarks.papers.acc import CONNECTX, PUBLISHED, ROWS, SMALL
 from dcqcn_gym.benchmarks.papers.applications import steered
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Derived, Effect, Sign
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.envs.scenario.applications import STORAGE_PATTERNS
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -114,6 +114,9 @@ FIGURE = Figure(
         Claim("at low depth and with small blocks almost no packets are marked (below 1 %): OLTP "
               "with one IO, and to 4 KiB", PLACE,
               Derived(most_marked), AtMost(0.01), 100, " %", ".2g"),
+    ),
+    plots=(
+        Against("rate", "IOPS, thousands", "pattern and IO depth", (ACC, VENDOR, HIGH), 1e-3),
     ),
     ours=(
         "the fabric (four racks at 25 Gb/s, two spines), two copies of a written block, and all "
