@@ -31,28 +31,33 @@ PUBLISHED: Mapping[str, Any] = {
 CONNECTX = ", ConnectX NICs"
 """End of the name of a series whose NICs have ConnectX's default reaction point."""
 
-NETWORK = "acc-published"
-"""The network that ``papers acc`` chose, trained on WebSearch over the published NICs."""
-MINI: tuple[str, Mapping[str, Any]] = ("acc", {})
-"""The network that the tuner acc has by default."""
-LEARNING = "ACC, learning"
-
-CURVES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    f"{one['kmin']:g} / {one['kmax']:g} KB": ("fixed", one) for one in TEMPLATES[::2]
-}
-"""Fixed curves of ACC's list with Pmax 100 %: what an agent could choose."""
-
 ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "ACC": ("acc", {"file": NETWORK}),
-    LEARNING: ("acc", {"file": NETWORK, "adapt": True}),
-    "ACC, default network": MINI,
+    "ACC": ("acc", {}),
+    "ACC, trained there": ("acc", {"file": "acc-published"}),
+    "ACC, trained there, learning": ("acc", {"file": "acc-published", "adapt": True}),
     "C-ACC": ("acc-central", {}),
     "SECN1": ("secn1", {}),
     "SECN2": ("secn2", {}),
+    "20 / 20 KB": ("fixed", TEMPLATES[0]),
+    "20 / 80 KB": ("fixed", TEMPLATES[4]),
+    "40 / 160 KB": ("fixed", TEMPLATES[6]),
+    "160 / 640 KB": ("fixed", TEMPLATES[10]),
+    "320 / 1280 KB": ("fixed", TEMPLATES[12]),
+    "640 / 2560 KB": ("fixed", TEMPLATES[14]),
     "320 / 1280 KB, 20 %": ("fixed", TEMPLATES[13]),
-    **CURVES,
 }
-"""Rows of the figures: tuner and arguments. ``learning``: updates go on while it runs."""
+"""Rows of the figures: the tuner and its arguments.
+
+``ACC on WebSearch`` has a network trained by the same rules and as long as the package's first, on
+WebSearch alone. The last ones are fixed curves of ACC's list, named by Kmin and Kmax, with Pmax
+100 % unless they say another: what an agent could choose.
+"""
+
+CURVES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    f"{one['kmin']:g} / {one['kmax']:g} KB, {100 * one['pmax']:.0f} %": ("fixed", one)
+    for one in TEMPLATES
+}
+"""All of ACC's list, by their three values."""
 
 WARMUP_MS = 2.0
 
@@ -72,7 +77,6 @@ BY_SIZE = (
 REWARD = Measure("reward", "reward of a port", 1, ".4f")
 """What the agents are trained for, under any row."""
 
-UNFINISHED = Measure("unfinished", "unfinished", 1, ".0f")
 TAIL = Measure("p99", "p99, us", 1e6, ".0f")
 """Of all flows."""
 
@@ -84,23 +88,9 @@ OTHER_NICS = (
 )
 """Why what was measured decides nothing about ACC's completion times."""
 
-SECOND_HAND = (
-    "SECN1 (5 / 200 KB, 1 %) and SECN2 (100 / 400 KB at 25 Gb/s, 20 %) are second-hand values, so "
-    "direction is the best verdict"
-)
-SMALL = (
-    SECOND_HAND,
-    "NICs have the published reaction point (rp = paper, initial = dcqcn-paper) unless a series "
-    "says ConnectX, whose default it then is",
-    "ACC's network was chosen among trainings on WebSearch by completion times on other loads "
-    "(configs/acc/README.md), before a figure was run; state, curves and reward are ours, and "
-    "there is one priority",
-    "flows begin for the length of the run and are waited for; at most 200 ms more, then "
-    "their age counts",
-    "size quick has 16 hosts; full, with the paper's 288, was not run",
-)
 OURS = (
-    SECOND_HAND,
+    "SECN1 (5 / 200 KB, 1 %) and SECN2 (100 / 400 KB at 25 Gb/s, 20 %) are second-hand values, so "
+    "direction is the best verdict",
     "ACC's networks are those of the package, trained on 16 hosts with FB_Hadoop and an "
     "all-to-all unless a series says otherwise; state, templates and reward are ours",
     "flows that do not end within the run are left out, under every series",
@@ -133,8 +123,8 @@ def fabric(
 
 
 def row_of(name: str) -> tuple[str, Mapping[str, Any]]:
-    """Return tuner and arguments of a row, or of a network's file."""
-    return ROWS.get(name, ("acc", {"file": name}))
+    """Return tuner and arguments of a row, of a curve of ACC's list, or of a network's file."""
+    return ROWS.get(name) or CURVES.get(name) or ("acc", {"file": name})
 
 
 def drained(cell: Cell, size: Size, workloads: Sequence[Mapping[str, Any]]) -> Measured:
@@ -166,14 +156,24 @@ def by_size(
     size: Size,
     workloads: Sequence[Mapping[str, Any]],
     *,
-    rows: Mapping[str, tuple[str, Mapping[str, Any]]] = ROWS,
+    rewarded: bool = False,
+    tail: bool = False,
 ) -> Measured:
-    """Run a row on an endless load; completion times of finished flows, their tail, the reward."""
-    tuner, arguments = rows[cell.row]
+    """Run a row on a load; completion times in ACC's bins.
+
+    With ``rewarded`` also the reward, with ``tail`` also the 99th percentile of all flows.
+    """
+    tuner, arguments = ROWS[cell.row]
     scenario = as_asked(fabric(int(size.more["hosts"]), workloads), size)
     seen = tuned(scenario, tuner, cell.seed, size.length_ms, arguments=arguments)
-    more = {"p99": seen.p99(), "reward": _reward(scenario, seen)}
-    return Measured({**seen.by_size(), **more}, {}, seen.hops)
+    reward = {"reward": _reward(scenario, seen)} if rewarded else {}
+    p99 = {"p99": seen.p99()} if tail else {}
+    return Measured({**seen.by_size(), **p99, **reward}, {}, seen.hops)
+
+
+def websearch(cell: Cell, size: Size, *, rewarded: bool = False, tail: bool = False) -> Measured:
+    """Run WebSearch at the load ``cell.x`` of the host links, as figures 12 and 14 do."""
+    return by_size(cell, size, steady("WebSearch", float(cell.x)), rewarded=rewarded, tail=tail)
 
 
 def _reward(

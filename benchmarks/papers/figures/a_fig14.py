@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers import acc
-from dcqcn_gym.benchmarks.papers.acc import (
-    BY_SIZE,
-    MINI,
-    OURS,
-    REWARD,
-    TAIL,
-    by_size,
-    faster,
-    points,
-)
+from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, OURS, REWARD, TAIL, faster, points, websearch
 from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Size
-from dcqcn_gym.envs.scenario.acc_loads import steady
 
 PLACE = "section 5.3, Fig. 14"
 ROWS = ("ACC", "C-ACC", "SECN1", "SECN2")
@@ -26,8 +15,7 @@ POINTS = points((*ROWS, *MORE), (0.7,))
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run WebSearch at a load; figures by size, the tail of all flows and the reward."""
-    load = steady("WebSearch", float(cell.x))
-    return by_size(cell, size, load, rows={**acc.ROWS, "ACC": MINI})
+    return websearch(cell, size, rewarded=True, tail=True)
 
 
 UNLEARNT = (

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.acc import CONNECTX, PUBLISHED, ROWS, SMALL, fabric, points
+from dcqcn_gym.benchmarks.papers.acc import OURS, ROWS, fabric, points
 from dcqcn_gym.benchmarks.papers.claims import (
     AtLeast,
     Between,
@@ -43,13 +43,11 @@ def measure(cell: Cell, size: Size) -> Measured:
     (others,) = steady("WebSearch", 0.3)
     bytes_, clear_ms = BURSTS[str(cell.x)]
     burst = {"kind": "incast", "dst": 0, "bytes": bytes_, "start_us": BURST_MS * 1e3, "rounds": 1}
-    name = cell.row.removesuffix(CONNECTX)
-    nics = PUBLISHED if name == cell.row else {}
-    scenario = fabric(16, [{**others, "hosts": list(range(1, 16))}, burst], nics=nics)
+    scenario = fabric(16, [{**others, "hosts": list(range(1, 16))}, burst])
     sink = next(p.number for p in port_names(scenario.fabric) if p.peer == 0)
     names = scenario.fabric.devices.port_names
-    port = next(f"port:{of}" for of, number in names.items() if number == sink)
-    tuner, arguments = ROWS[name]
+    port = next(f"port:{name}" for name, number in names.items() if number == sink)
+    tuner, arguments = ROWS[cell.row]
     length_ms = min(size.length_ms, clear_ms + 0.5)
     seen = tuned(scenario, tuner, cell.seed, length_ms, arguments=arguments, watch=[sink])
     time, queue = np.array(seen.queue).T
@@ -76,8 +74,7 @@ CAUSE = Cause(
     "the lowest curve of ACC's list have helped: it has no shorter queue than SECN2",
     Change("queue", "ACC", QUIET, SHORT), Between(-0.15, 0.15),
 )  # fmt: skip
-OTHERS = tuple(f"{name}{CONNECTX}" for name in NAMES)
-POINTS = {**points((*NAMES, LOWEST, QUIET), (SHORT, LONG)), **points(OTHERS, (SHORT,))}
+POINTS = points((*NAMES, LOWEST, QUIET), (SHORT, LONG))
 
 
 def longer(other: str, results: Results, seed: int) -> float:
@@ -98,8 +95,8 @@ FIGURE = Figure(
     title="the queue of a port around a burst",
     x="from each",
     sizes={
-        "smoke": Size(points((*NAMES, LOWEST, QUIET, *OTHERS), (SHORT,)), 2, length_ms=6),
-        "quick": Size(POINTS, 30, length_ms=21),
+        "smoke": Size(points((*NAMES, LOWEST, QUIET), (SHORT,)), 2, length_ms=6),
+        "quick": Size(POINTS, 15, length_ms=21),
         "full": Size(POINTS, 120, length_ms=21),
     },
     measure=measure,
@@ -126,8 +123,8 @@ FIGURE = Figure(
              1e-3, 1e3),
     ),
     ours=(
-        *SMALL[:3],
+        *OURS,
         "the burst: the paper shows a queue and no traffic; 15 senders, 16 hosts at every size",
     ),
-    revision=4,
+    revision=3,
 )  # fmt: skip
