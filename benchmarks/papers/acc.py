@@ -33,8 +33,7 @@ CONNECTX = ", ConnectX NICs"
 
 ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ACC": ("acc", {}),
-    "ACC, trained there": ("acc", {"file": "acc-published"}),
-    "ACC, trained there, learning": ("acc", {"file": "acc-published", "adapt": True}),
+    "ACC on WebSearch": ("acc", {"file": "acc-websearch"}),
     "C-ACC": ("acc-central", {}),
     "SECN1": ("secn1", {}),
     "SECN2": ("secn2", {}),

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim, Reading, SecondHand
+from functools import partial
+
+from dcqcn_gym.benchmarks.papers.claims import (
+    AtMost,
+    Cause,
+    Change,
+    Claim,
+    Derived,
+    Effect,
+    Reading,
+    SecondHand,
+)
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.figures.p_fig7ab import (
     BYTES,
@@ -11,6 +22,7 @@ from dcqcn_gym.benchmarks.papers.figures.p_fig7ab import (
     OTHERS,
     PLACE,
     RANGES,
+    against_worst,
 )
 from dcqcn_gym.benchmarks.papers.paraleon import (
     ELEPHANTS,
@@ -40,20 +52,24 @@ def measure(cell: Cell, size: Size) -> Measured:
     return Measured({**by_size(run), "unfinished": float(run.unfinished)}, {}, hops(run))
 
 
-def _lower(measure: str, other: str, x: str, bound: float) -> Claim:
+def _small(other: str) -> Claim:
     """Return the claim against another row, with the successor's ranges as another reading."""
-    flows = "below 120 KB" if measure == MICE else "above 1 MB"
-    rule = AtMost(bound, 0)
+    rule = AtMost(-0.038, 0)
     there = Reading(
         "within the ranges of the authors' successor (series); the paper prints none",
-        Change(measure, RANGES.name, other, x),
+        Change(MICE, RANGES.name, other, HOST),
     )
-    said = f"flows {flows}: at least {-100 * bound:g} % lower mean slowdown than {other}"
-    return Claim(said, PLACE, Change(measure, PARALEON, other, x),
+    said = f"flows below 120 KB: at least 3.8 % lower mean slowdown than {other}"
+    return Claim(said, PLACE, Change(MICE, PARALEON, other, HOST),
                  SecondHand(rule) if other == "ACC" else rule, 100, " %", "+.1f",
                  readings=(there,))  # fmt: skip
 
 
+LARGE = Cause(
+    "the ranges of the authors' first prototype: within its successor's the same search leaves "
+    "large flows far less behind",
+    Change(ELEPHANTS, RANGES.name, PARALEON, HOST), Effect(-0.5),
+)  # fmt: skip
 POINTS = dict.fromkeys(ROWS, (HOST,))
 FIGURE = Figure(
     name="P-fig7-drained",
@@ -73,11 +89,15 @@ FIGURE = Figure(
         Measure(f"{ELEPHANTS} p99.9", "p99.9", 1, ".0f"),
         Measure("unfinished", "unfinished", 1, ".0f"),
     ),
-    claims=tuple(_lower(measure, other, HOST, -0.038)
-                 for measure in (MICE, ELEPHANTS) for other in OTHERS),
+    claims=(
+        *map(_small, OTHERS),
+        Claim("flows above 1 MB: up to 61.4 % lower mean slowdown than the others", PLACE,
+              Derived(partial(against_worst, ELEPHANTS, HOST)), SecondHand(Effect(-0.614)), 100,
+              " %", "+.1f", LARGE),
+    ),
     ours=(
         "flows begin for 30 ms and all are waited for, 200 ms at most; size quick: 16 hosts; the "
-        "paper's 128 hosts (full) were not run",
+        "paper's 128 hosts (full) were not run, nor 30 % of the uplinks",
     ),
     judged_in="P-fig7ab",
 )  # fmt: skip
