@@ -112,7 +112,7 @@ def _share(found: Sequence[bool]) -> str:
     n, p, z = len(found), count(found) / len(found), 1.96
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return f"{100 * p:.1f} [{100 * (middle - half):.1f}, {100 * (middle + half):.1f}]"
+    return f"{100 * p:.1f} [{100 * max(0.0, middle - half):.1f}, {100 * (middle + half):.1f}]"
 
 
 def _changes(folder: Path) -> dict[str, FloatArray]:
