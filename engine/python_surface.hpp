@@ -33,27 +33,62 @@ inline nb::object ints(std::size_t n, auto&& value_at) {
 }
 inline nb::object reals(std::size_t n, auto&& value_at) { return array_of<double>(n, value_at); }
 
-// a column of whole numbers or of real ones, after what `value_at` gives
-inline nb::object column_of(std::size_t n, auto&& value_at) {
-  if constexpr (std::is_floating_point_v<std::decay_t<decltype(value_at(0))>>) {
-    return reals(n, value_at);
-  } else {
-    return ints(n, value_at);
-  }
-}
-
 inline nb::dict totals_of(const Totals& t) {
   nb::dict d;
   for_each_field(kTotalsFields, [&](const auto& field) { d[field.name] = field.get(t); });
   return d;
 }
 
+// So many columns in one piece of memory: one array of dimension two, of which Python gets the
+// rows.
+template <class T>
+class Columns {
+ public:
+  Columns(std::size_t columns, std::size_t rows) : rows_(rows) {
+    data_ = new T[columns * rows + 1];
+    nb::capsule owner(data_, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    if (columns == 0) return;
+    all_ = nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(data_, {columns, rows}, owner));
+  }
+  nb::object next(auto&& value_at) {
+    T* column = data_ + made_ * rows_;
+    for (std::size_t i = 0; i < rows_; ++i) column[i] = static_cast<T>(value_at(i));
+    return nb::steal(PySequence_GetItem(all_.ptr(), static_cast<Py_ssize_t>(made_++)));
+  }
+
+ private:
+  std::size_t rows_;
+  std::size_t made_ = 0;
+  T* data_;
+  nb::object all_;
+};
+
+// columns of a report, one for each field; value_of(field) gives the value of row i by (i)
+template <class Fields>
+void add_columns_of(nb::dict& d, const Fields& fields, std::size_t rows, auto&& value_of) {
+  const auto is_real = [&](const auto& field) {
+    return std::is_floating_point_v<std::decay_t<decltype(value_of(field)(0))>>;
+  };
+  std::size_t real = 0;
+  for_each_field(fields, [&](const auto& field) { real += is_real(field); });
+  Columns<std::int64_t> whole_columns(std::tuple_size_v<Fields> - real, rows);
+  Columns<double> real_columns(real, rows);
+  for_each_field(fields, [&](const auto& field) {
+    const auto value_at = value_of(field);
+    const char* name = last_name(field.name);
+    if constexpr (std::is_floating_point_v<std::decay_t<decltype(value_at(0))>>) {
+      d[name] = real_columns.next(value_at);
+    } else {
+      d[name] = whole_columns.next(value_at);
+    }
+  });
+}
+
 // a table of a report, a column for each field
 template <class Fields, class Row>
 void add_columns(nb::dict& d, const Fields& fields, const std::vector<Row>& rows) {
-  for_each_field(fields, [&](const auto& field) {
-    d[last_name(field.name)] =
-        column_of(rows.size(), [&](std::size_t i) { return field.get(rows[i]); });
+  add_columns_of(d, fields, rows.size(), [&](const auto& field) {
+    return [&](std::size_t i) { return field.get(rows[i]); };
   });
 }
 
@@ -89,12 +124,9 @@ inline nb::dict report_of(Simulation& sim) {
   const Topology& t = sim.topology();
   nb::dict d = totals_of(r.log.totals);
   for_each_field(kIntervalFields, [&](const auto& field) { d[field.name] = field.get(r); });
-  for_each_field(kHostFields, [&](const auto& field) {
-    d[field.name] = column_of(static_cast<std::size_t>(t.hosts()), of_port(field, t, r.ports));
-  });
-  for_each_field(kPortFields, [&](const auto& field) {
-    d[field.name] = column_of(r.ports.size(), of_port(field, t, r.ports));
-  });
+  const auto of_ports = [&](const auto& field) { return of_port(field, t, r.ports); };
+  add_columns_of(d, kHostFields, static_cast<std::size_t>(t.hosts()), of_ports);
+  add_columns_of(d, kPortFields, r.ports.size(), of_ports);
   add_columns(d, kRttFields, r.log.rtts);
   if (const auto own = r.own_counters(); !own.empty()) {
     nb::dict counters;

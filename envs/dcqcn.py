@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from dcqcn_gym.core.applications import ApplicationTracker
 from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker
-from dcqcn_gym.core.errors import ConfigError, MissingExtraError, StateError, quote
+from dcqcn_gym.core.errors import ConfigError, StateError, quote
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows, Observation
-from dcqcn_gym.core.knobs import Knob, Setting
+from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval, measure
 from dcqcn_gym.core.overhead import wire_cost
 from dcqcn_gym.core.space import KnobSpace
@@ -27,6 +27,7 @@ from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.backends.base import live_flows_of
+from dcqcn_gym.envs.drawn import as_picture, as_text
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import bounds, idle_observation, observe
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
@@ -34,6 +35,17 @@ from dcqcn_gym.envs.scenario.workloads import applications_of, collectives_of
 
 Action = npt.NDArray[np.float32]
 Step = tuple[Observation, float, bool, bool, dict[str, Any]]
+
+
+class BareStep(NamedTuple):
+    """A step without ``info``, of which two figures are here."""
+
+    observation: Observation
+    reward: float
+    terminated: bool
+    truncated: bool
+    utility: float
+    idle: bool
 
 
 @dataclass
@@ -47,6 +59,8 @@ class _Episode:
     interval: int = 0
     over: bool = False
     last: tuple[Interval, ...] = ()
+    begun: tuple[DeviceSetting, bool] | None = None
+    """The setting of a step that :meth:`DcqcnEnv.begin` began, and whether it is another one."""
 
 
 class DcqcnEnv(gymnasium.Env[Observation, Action]):
@@ -160,11 +174,29 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         ``info["utility"]`` are means over those with traffic. Raises ConfigError for a wrong
         shape, NaN or infinity.
         """
-        if isinstance(action, Mapping):
-            setting = self._checked(action, "setting")
-        else:
-            setting = self.space.setting(action, self.initial_setting)
-        return self._step(setting, self.scenario.cadence)
+        return self._step(self._setting_of(action), self.scenario.cadence)
+
+    def bare_step(self, action: npt.ArrayLike | DeviceSetting) -> BareStep:
+        """Do what :meth:`step` does, without the cost of ``info``."""
+        done = self._advance(self._setting_of(action), self.scenario.cadence, tuning=True)
+        busy = [i.utility for i in done if not i.idle]
+        reward = mean([i.utility for i in done])
+        cut = self._running("step").interval >= self.intervals
+        utility = mean(busy) if busy else reward
+        return BareStep(_mean_observation(done), reward, self.backend.done, cut, utility, not busy)
+
+    def begin(self, action: npt.ArrayLike | DeviceSetting) -> Backend | None:
+        """Put the setting of ``action`` in force and return the backend; then comes its step.
+
+        In between the caller lets many networks run at once
+        (:func:`dcqcn_gym.envs.backends.native.run_ahead`). None, and nothing happens, if this
+        environment has to run its network itself.
+        """
+        if not getattr(self.backend, "can_run_ahead", False) or self.scenario.cadence != 1:
+            return None
+        setting = self._setting_of(action)
+        self._running("step").begun = (setting, self._put_in_force(setting))
+        return self.backend
 
     def step_setting(self, setting: DeviceSetting | None, *, tuning: bool = True) -> Step:
         """Run one monitor interval under an explicit setting (None: the one in force).
@@ -271,12 +303,8 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
     ) -> tuple[Interval, ...]:
         """Put a setting in force and run intervals, at most up to the end of the episode."""
         episode = self._running("step")
-        if episode.over:
-            raise StateError("step() after the end of the episode; call reset() first")
-        changed = setting != episode.setting
-        if changed:
-            self.backend.apply(setting)
-            episode.setting = setting
+        changed = self._put_in_force(setting) if episode.begun is None else episode.begun[1]
+        episode.begun = None
         done: list[Interval] = []
         while len(done) < intervals and not episode.over:
             report = self.backend.advance()
@@ -288,6 +316,24 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         if self.render_mode == "rgb_array":
             self.history.append(self._info())
         return episode.last
+
+    def _setting_of(self, action: npt.ArrayLike | DeviceSetting) -> DeviceSetting:
+        if self._episode is not None and self._episode.begun is not None:
+            return self._episode.begun[0]
+        if isinstance(action, Mapping):
+            return self._checked(action, "setting")
+        return self.space.setting(action, self.initial_setting)
+
+    def _put_in_force(self, setting: DeviceSetting) -> bool:
+        """Apply a setting if it is another one than that in force; return whether it is."""
+        episode = self._running("step")
+        if episode.over:
+            raise StateError("step() after the end of the episode; call reset() first")
+        changed = setting != episode.setting
+        if changed:
+            self.backend.apply(setting)
+            episode.setting = setting
+        return changed
 
     def _step(self, setting: DeviceSetting, intervals: int, tuning: bool = True) -> Step:
         done = self._advance(setting, intervals, tuning)
@@ -311,55 +357,3 @@ def _mean_observation(intervals: Sequence[Interval]) -> Observation:
     if len(counted) == 1:
         return counted[0]
     return np.asarray(np.mean(counted, axis=0, dtype=np.float64), dtype=np.float32)
-
-
-WIDTH_INCHES, HEIGHT_INCHES, DPI = 8.0, 6.0, 80
-
-
-def as_text(scenario: str, intervals: int, info: Info) -> str:
-    """Return two lines: what the network did in the last step, and under which setting."""
-    setting = cluster_setting(info["setting"])
-    values, table = setting, setting.table
-    knobs = "  ".join(f"{n}={values[n]:g}{_unit(table[n])}" for n in table.tuned)
-    state = "  idle" if info["idle"] else ""
-    return (
-        f"{scenario} {info['interval']}/{intervals}  t={info['end_ps'] * 1e-9:.3f} ms  "
-        f"U={info['utility']:.4f} (tp {info['o_tp']:.3f} rtt {info['o_rtt']:.3f} "
-        f"pfc {info['o_pfc']:.3f})  {info['throughput_bps'] * 1e-9:.1f} Gb/s  "
-        f"rtt {info['rtt_mean_s'] * 1e6:.1f} us  pause {info['device_pause_s'] * 1e6:.1f} us"
-        f"{state}\n"
-        f"  {knobs}\n"
-    )
-
-
-def _unit(knob: Knob) -> str:
-    unit = knob.unit
-    return f" {unit}" if unit in ("us", "Mb/s", "KB", "%") else ""
-
-
-def as_picture(scenario: str, intervals: int, history: Sequence[Info]) -> npt.NDArray[np.uint8]:
-    """Return an RGB array (480, 640, 3): utility, terms, round trips and pause by interval."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("render_mode='rgb_array'", "report") from error
-    figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), dpi=DPI, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    upper, middle, lower = figure.subplots(3, 1, sharex=True)
-    at = [i["interval"] for i in history]
-    figure.suptitle(f"{scenario}: interval {at[-1]} of {intervals}")
-    upper.plot(at, [i["utility"] for i in history], "k.-", label="utility")
-    for name, style in (("o_tp", "C0-"), ("o_rtt", "C1-"), ("o_pfc", "C2-")):
-        upper.plot(at, [i[name] for i in history], style, lw=0.8, label=name)  # type: ignore[literal-required]
-    upper.set(ylim=(0, 1.05), xlim=(0, max(intervals, 1)))
-    upper.legend(loc="lower right", ncols=4, fontsize="small")
-    middle.plot(at, [i["throughput_bps"] * 1e-9 for i in history], "C0.-")
-    middle.set(ylabel="throughput, Gb/s")
-    lower.plot(at, [i["rtt_mean_s"] * 1e6 for i in history], "C1.-", label="mean RTT")
-    lower.plot(at, [i["device_pause_s"] * 1e6 for i in history], "C2.-", label="pause per device")
-    lower.set(ylabel="us", xlabel="monitor interval")
-    lower.legend(loc="upper right", fontsize="small")
-    canvas.draw()  # type: ignore[no-untyped-call]
-    pixels = np.asarray(canvas.buffer_rgba(), dtype=np.uint8)  # type: ignore[no-untyped-call]
-    return pixels[:, :, :3].copy()

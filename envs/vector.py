@@ -1,4 +1,8 @@
-"""The vector interface: many environments in one process, one thread each while the engine runs."""
+"""The vector interface: many environments in one process, whose networks run in threads.
+
+One call of the engine runs an interval of all networks; what Python does for each comes after it,
+one environment after the other, with its code still in the caches.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from dcqcn_gym.core.errors import ConfigError, quote
-from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.backends.native import run_ahead
+from dcqcn_gym.envs.dcqcn import DcqcnEnv, Step
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
 Batch = npt.NDArray[np.float32]
@@ -27,9 +32,9 @@ Outcome = tuple[Batch, float, bool, bool, dict[str, Any], "tuple[Batch, dict[str
 
 
 class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
-    """``num_envs`` copies of :class:`DcqcnEnv`, stepped by a thread pool.
+    """``num_envs`` copies of :class:`DcqcnEnv`, whose networks run in threads.
 
-    The engine releases the GIL, so the copies run in parallel; results equal those of single
+    The engine releases the GIL, so the networks run in parallel; results equal those of single
     environments to the bit, whatever the number of threads, also after autoreset.
     ``autoreset_mode`` is Gymnasium's NEXT_STEP, SAME_STEP or DISABLED; ``max_workers`` the
     number of threads (default: one per environment, at most one per CPU). The other arguments
@@ -65,7 +70,8 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         workers = min(num_envs, os.cpu_count() or 1) if max_workers is None else max_workers
-        self._pool = ThreadPoolExecutor(max(workers, 1), thread_name_prefix="dcqcn-gym")
+        self._workers = max(workers, 1)
+        self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="dcqcn-gym")
         shape = (num_envs, *(self.single_observation_space.shape or ()))
         self._observations = np.zeros(shape, dtype=np.float32)
         self._ended = np.zeros(num_envs, dtype=np.bool_)
@@ -122,7 +128,7 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
         if self.autoreset_mode is AutoresetMode.DISABLED and np.any(self._ended):
             ended = np.flatnonzero(self._ended).tolist()
             raise ConfigError(f"environments {ended} have ended; reset them with 'reset_mask'")
-        outcomes = self._each(lambda i: self._step_one(i, batch[i]), range(self.num_envs))
+        outcomes = self._step_all(batch)
         rewards = np.zeros(self.num_envs)
         terminations, truncations = np.zeros((2, self.num_envs), dtype=np.bool_)
         infos: dict[str, Any] = {}
@@ -162,12 +168,27 @@ class DcqcnVectorEnv(VectorEnv[Batch, Batch, Any]):
         for env in self.envs:
             env.close()
 
-    def _step_one(self, i: int, action: npt.NDArray[Any]) -> Outcome:
+    def _step_all(self, batch: npt.NDArray[Any]) -> list[Outcome]:
+        resets = self._ended & (self.autoreset_mode is AutoresetMode.NEXT_STEP)
+        begun = {i: self.envs[i].begin(batch[i]) for i in np.flatnonzero(~resets).tolist()}
+        ahead = [i for i, backend in begun.items() if backend is not None]
+        run_ahead([begun[i] for i in ahead], self._workers)
+        done = {i: self.envs[i].step(batch[i]) for i in ahead}
+        same = self.autoreset_mode is AutoresetMode.SAME_STEP
+        found: dict[int, Outcome] = {
+            i: (*step, None) for i, step in done.items() if not (same and (step[2] or step[3]))
+        }
+        rest = [i for i in range(self.num_envs) if i not in found]
+        others = self._each(lambda i: self._step_one(i, batch[i], done.get(i)), rest)
+        found.update(zip(rest, others, strict=True))
+        return [found[i] for i in range(self.num_envs)]
+
+    def _step_one(self, i: int, action: npt.NDArray[Any], done: Step | None) -> Outcome:
         env = self.envs[i]
         if self._ended[i] and self.autoreset_mode is AutoresetMode.NEXT_STEP:
             observation, info = env.reset()
             return observation, 0.0, False, False, info, None
-        observation, reward, terminated, truncated, info = env.step(action)
+        observation, reward, terminated, truncated, info = done or env.step(action)
         if (terminated or truncated) and self.autoreset_mode is AutoresetMode.SAME_STEP:
             final = (observation, info)
             observation, info = env.reset()

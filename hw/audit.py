@@ -150,6 +150,12 @@ class AuditLog:
             last = record
         return str(last["run"]) if last.get("event") == "run" else ""
 
+    def kept_of(self, run: str) -> str | None:
+        """Return the change that kept a run's setting; empty without one, None without the run."""
+        own = [r for r in self._records() if r.get("run") == run]
+        kept = [str(r["transaction"]) for r in own if r["event"] == "kept"]
+        return next(iter(kept), "") if own else None
+
     def _applied(self, name: str) -> dict[str, Any]:
         own = (r for r in self._records() if r["event"] == "apply")
         return next((r for r in own if r.get("transaction") == name), {})

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.core.errors import DcqcnGymError, DeviceError, StateError, quote
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError, quote
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.service import targets_of, wanted_targets
@@ -219,6 +219,17 @@ class WaysBack(Connections):
     def begun_run(self) -> str:
         """Return the run that :meth:`begin_run` began last and that no step is of yet; or empty."""
         return self._audit.begun_run()
+
+    def keep_of_run(self, run: str, name: str) -> None:
+        """Note that the change ``name`` is what a run found; :meth:`kept_of` tells it later."""
+        self._note({"event": "kept", "run": run, "transaction": name})
+
+    def kept_of(self, run: str) -> str:
+        """Return the change that kept a run's setting, or empty; ConfigError if none is known."""
+        found = self._audit.kept_of(run)
+        if found is None:
+            raise ConfigError(f"run {quote(run)} is not in this fleet's audit log; see best.json")
+        return found
 
     def put_back(self, began: Began, why: str) -> Left:
         """Give devices their setting before a run, all at once; return those that did not take it.

@@ -43,7 +43,7 @@ __all__ = ["Case", "cases", "digest_of", "main", "recorded"]
 
 SEED = 1
 INTERVALS = 5
-SLOW = ("fat-tree-1024", "fb-hadoop", "nccl-alltoall-128")
+SLOW = ("fat-tree-1024", "fb-hadoop", "job-dense-1024", "nccl-alltoall-128")
 """Scenarios that take more than a second."""
 
 LONGEST_US = 1000.0

@@ -4,8 +4,10 @@
 
 - ``results.json.gz`` and ``leaderboard.md``, from which ``bench site`` and the docs are made;
 - ``leaderboard.json``: the suite's digest and the entries;
-- ``runs.jsonl.gz``: a line per run with the digests of both logs and the setting it recommended:
-  whole for the default, for other entries what is not the default's on the same scenario;
+- ``runs.jsonl.gz``: a line for each of the first :data:`STORED` repetitions of a scenario, with the
+  digests of both logs and the setting it recommended: whole for the default, for other entries what
+  is not the default's on the same scenario;
+- ``runs.csv.gz``, of protocol 2: the amounts of every run, four digits of each;
 - ``cost.json``, where the leaderboard's seconds are known.
 
 ``leaderboard rerun`` makes runs of it again and compares their digests.
@@ -33,6 +35,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 )
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
+from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE, shortened
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.core.packed import PACKED, pack, read_packed
@@ -43,6 +46,8 @@ from dcqcn_gym.runs.whole_file import write_atomically
 
 SHOWN = 8
 """Entries in the table of the docs."""
+STORED = 2
+"""Repetitions whose digests are stored: ``rerun`` makes one, and digests do not shrink."""
 RESULTS_FILE = "results.json"
 RUNS_FILE = "runs.jsonl"
 
@@ -77,6 +82,8 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
             found += _without_default(lines[entry.name] or (), default)
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in found)
     _write_packed(out / RUNS_FILE, text)
+    if (out / CSV_FILE).exists():
+        _write_packed(out / CSV_FILE, shortened(read_text(out / CSV_FILE, MOST_LOG_BYTES)))
     results = read_results(out / RESULTS_FILE, "leaderboard").data()
     _write_packed(out / RESULTS_FILE, json.dumps(results, separators=(",", ":")) + "\n")
     if not any(cost.runs for cost in write_cost(committed, out)):
@@ -119,6 +126,8 @@ def _lines(board: Leaderboard, entry: Row, readings: Readings) -> list[dict[str,
     for attempt in board.attempts(entry):
         if not all(path in found for path in attempt.logs):
             return None
+        if attempt.repetition >= STORED:
+            continue
         online, final = (found[path] for path in attempt.logs)
         lines.append({
             "entry": entry.name, "scenario": attempt.scenario.name,
@@ -170,7 +179,7 @@ def open_committed(folder: Path) -> Committed:
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{path} holds no runs of a leaderboard: {quote(str(error))}") from None
     for attempt in board.attempts():
-        if _key(attempt) not in runs:
+        if attempt.repetition < STORED and _key(attempt) not in runs:
             raise RunError(
                 f"{path} has no line for {attempt.title}; leaderboard keep writes it anew"
             )
@@ -193,9 +202,12 @@ def rerun(
     name = entry or choose(committed.names or known, dcqcn_gym.__version__, "rerun")
     if name not in known:
         raise UnknownNameError("entry", name, known)
-    if repetitions > committed.board.repeated(name):
-        made = committed.board.repeated(name)
-        raise ConfigError(f"entry {name!r} has {made} repetitions; give fewer")
+    made = min(committed.board.repeated(name), STORED)
+    if repetitions > made:
+        raise ConfigError(
+            f"entry {name!r} is stored with {made} repetitions, so there are no {repetitions}; "
+            "give fewer"
+        )
     chosen = next(one for one in committed.board.entries if one.name == name)
     board = replace(committed.board, entries=[chosen], out=out, repetitions=repetitions)
     failed = board.carry_out(**how)

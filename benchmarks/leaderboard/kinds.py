@@ -12,13 +12,14 @@ from typing import Any
 
 from dcqcn_gym.benchmarks.leaderboard.draw import choose, shuffled
 from dcqcn_gym.benchmarks.leaderboard.generator import WEIGHTS, Drawn
+from dcqcn_gym.benchmarks.leaderboard.training_jobs import JOBS, packed_job
 
 Table = dict[str, Any]
 
 INTERVALS = 100
 WARMUP_US = 3_000
 SIZES = ("FB_Hadoop", "WebSearch", "CacheFollower", "AliStorage2019", "Solar2022")
-INTERVAL_US = {25: 1_000, 40: 1_000, 50: 500, 100: 500, 200: 250, 400: 250}
+INTERVAL_US = {25: 1_000, 40: 1_000, 50: 500, 100: 500, 200: 250, 400: 125}
 """An interval by the hosts' rate: about as many packets in each."""
 BUFFERS = (0.25, 0.5, 1.0, 1.0, 2.0)
 """Shares of the usual buffer, 12 MiB at 100 Gb/s."""
@@ -203,6 +204,17 @@ def _training(case: _Case) -> Traffic:
     return f"training with a parameter server beside {noise['cdf']}", [job, noise], ()
 
 
+def _job(case: _Case) -> Traffic:
+    """Training on eight GPUs, one a host, whose iteration sends for one to three milliseconds."""
+    name = case.choose(tuple(JOBS), "job")
+    size = case.choose((1.0, 3.0), "share") * case.net.gbps * 125_000
+    graph = packed_job(name, size, case.choose((10.0, 40.0), "tflops"))
+    job = {"kind": "job", "graph": graph, "hosts": 8, "off_us": 100,
+           "placement": case.choose(("round-robin", "packed"), "placement")}  # fmt: skip
+    noise = case.poisson("noise", load=0.1)
+    return f"training, {name}, on 8 hosts beside {noise['cdf']}", [job, noise], ()
+
+
 Maker = Callable[[_Case], Traffic]
 KINDS: dict[str, tuple[str, Maker]] = {
     "mix": ("steady", _mix),
@@ -217,6 +229,7 @@ KINDS: dict[str, tuple[str, Maker]] = {
     "permutation": ("closed-loop", _permutation),
     "storage": ("closed-loop", _storage),
     "training": ("closed-loop", _training),
+    "job": ("closed-loop", _job),
 }
 """Kinds of traffic, in turn: which third of a suite they belong to, and how they are made."""
 

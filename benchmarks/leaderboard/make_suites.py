@@ -63,6 +63,12 @@ class Recipe:
         return [_shared(name, self.intervals) for name in self.shared]
 
 
+JOBS = (
+    "job-pipeline-16", "job-dense-64", "job-zero3-64", "job-moe-64", "job-two-64",
+    "job-storage-48", "job-serving-32", "job-checkpoint-40",
+)  # fmt: skip
+"""The scenarios of jobs that take seconds."""
+
 PUBLIC = (
     Recipe("smoke", "three scenarios in minutes: does everything work", "smoke", 3, 20, 2, 1, 10),
     Recipe("dev-v1", "public: tune on it as much as you like", "dev-v1", 12),
@@ -81,8 +87,23 @@ PUBLIC = (
         intervals=INTERVALS, repetitions=2, slow_repetitions=2, final_intervals=INTERVALS,
         listed=STRESS,
     ),
+    Recipe(
+        "jobs-v1", "training and serving jobs of 16 to 64 endpoints; no ranking", intervals=60,
+        repetitions=5, slow_repetitions=2, final_intervals=60, shared=JOBS, seen_by="none",
+    ),
 )  # fmt: skip
 """The suites that come with the package."""
+
+
+SECOND = tuple(
+    Recipe(name, words, name, intervals=INTERVALS_2, repetitions=5, slow_repetitions=2,
+           final_intervals=INTERVALS_2, seen_by="none", protocol=2)
+    for name, words in (
+        ("dev-v2", "the second generation, public: tune on it as much as you like"),
+        ("test-v2", "the second generation, for seasons: many kinds; do not tune on it"),
+    )
+)  # fmt: skip
+"""Kept of 104 candidates each: ``leaderboard pick NAME --candidates 104 --count 42``."""
 
 
 def second_recipe(name: str, description: str, listed: Sequence[Drawn]) -> Recipe:
@@ -101,9 +122,8 @@ def final_recipe(salt: str) -> Recipe:
 def _shared(name: str, intervals: int) -> Drawn:
     table = read_toml(CONFIGS / "scenarios" / f"{name}.toml")
     table |= {"intervals": intervals, "monitor": {"kind": "elastic"}}
-    third = (
-        "closed-loop" if name.startswith("llm") else "shifting" if name == "influx" else "steady"
-    )
+    loop = name.startswith(("llm", "job"))
+    third = "closed-loop" if loop else "shifting" if name == "influx" else "steady"
     return Drawn(name, third, table)
 
 
@@ -131,7 +151,7 @@ def write_suite(recipe: Recipe, folder: Path) -> None:
     write_atomically(folder / "suite.toml", "".join(_toml(head)).encode())
 
 
-def _toml(table: dict[str, Any]) -> Iterable[str]:
+def _toml(table: dict[str, Any], inside: str = "") -> Iterable[str]:
     """Yield the lines of a TOML table: plain keys first, then tables and lists of tables."""
     nested = {k: v for k, v in table.items() if isinstance(v, dict) or _tables(v)}
     for key, value in table.items():
@@ -139,8 +159,9 @@ def _toml(table: dict[str, Any]) -> Iterable[str]:
             yield f"{key} = {json.dumps(value)}\n"
     for key, value in nested.items():
         for one in [value] if isinstance(value, dict) else value:
-            yield f"\n[{key}]\n" if isinstance(value, dict) else f"\n[[{key}]]\n"
-            yield from _toml(one)
+            name = inside + key
+            yield f"\n[{name}]\n" if isinstance(value, dict) else f"\n[[{name}]]\n"
+            yield from _toml(one, f"{name}.")
 
 
 def _tables(value: Any) -> bool:

@@ -28,8 +28,9 @@ from dcqcn_gym.benchmarks.leaderboard.harm import (
 )
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.resampled import groups
+from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.core.files import read_text
+from dcqcn_gym.core.packed import PACKED, read_packed
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.table import Table
@@ -111,16 +112,16 @@ def _share(found: Sequence[bool]) -> str:
     n, p, z = len(found), count(found) / len(found), 1.96
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return f"{100 * p:.1f} [{100 * (middle - half):.1f}, {100 * (middle + half):.1f}]"
+    return f"{100 * p:.1f} [{100 * max(0.0, middle - half):.1f}, {100 * (middle + half):.1f}]"
 
 
 def _changes(folder: Path) -> dict[str, FloatArray]:
     """Return the final changes of every entry, of shape (scenarios, figures, repetitions)."""
-    path = folder / "runs.csv"
-    if not path.exists():
+    path = folder / CSV_FILE
+    if not path.exists() and not path.with_name(CSV_FILE + PACKED).exists():
         return {}
     found: dict[str, dict[str, list[list[float]]]] = {}
-    for line in csv.DictReader(read_text(path, 2**28).splitlines()):
+    for line in csv.DictReader(read_packed(path).splitlines()):
         if line["entry"] == BASELINE:
             continue
         runs = found.setdefault(line["entry"], {}).setdefault(line["scenario"], [])

@@ -5,7 +5,8 @@ candidate, 30 intervals on seed 1, and S against the default is taken of each.
 
 1. *Alive*: the best of the panel gains at least :data:`LEAST_GAIN`, and best and worst are at least
    :data:`LEAST_SPREAD` apart. A candidate on which nobody can win, or nothing differs, is out.
-2. *Cheap*: the default's run carries at most :data:`MOST_HOPS` packet hops an interval.
+2. *Cheap*: the default's run carries at most :data:`MOST_HOPS` packet hops an interval; the panel
+   does not run on others.
 3. *Different*: starting with the candidate of the widest spread, the next is always the one that
    gives those kept the largest effective number (:func:`effective_number`); at most
    :data:`MOST_OF_A_KIND` of one kind of traffic. Ties go to the smaller index.
@@ -110,16 +111,19 @@ def scenario_of(drawn: Drawn) -> Scenario:
 
 
 def measure(drawn: Drawn, index: int) -> Candidate:
-    """Run the panel on a candidate; S is 0 where nothing can be said."""
-    scenario = scenario_of(drawn)
+    """Run the panel on a candidate; S is 0 where nothing can be said, or where it is not cheap."""
+    scenario, kind = scenario_of(drawn), list(KINDS)[index % len(KINDS)]
+    hops = _hops(scenario)
+    if hops > MOST_HOPS:
+        return Candidate(index, kind, (0.0,) * len(_PANEL), hops)
     default, *others = (
-        runs[0] for runs in evaluate(panel(scenario), [scenario], [SEED], INTERVALS)
+        runs[0] for runs in evaluate(panel(scenario), [scenario], [SEED], INTERVALS, threads=1)
     )
     found = [scores(one, default) for one in others]
     values = tuple(
         float(np.clip(s.mean, -CLIP, CLIP)) if s.n and math.isfinite(s.mean) else 0.0 for s in found
     )
-    return Candidate(index, list(KINDS)[index % len(KINDS)], values, _hops(scenario))
+    return Candidate(index, kind, values, hops)
 
 
 def _hops(scenario: Scenario) -> int:

@@ -19,6 +19,7 @@ from dcqcn_gym.benchmarks.leaderboard.resampled import figured
 from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES, EntryScores, score_entries
 from dcqcn_gym.benchmarks.leaderboard.tiers import (
+    CSV_FILE,
     amounts,
     category_in,
     harm_fields,
@@ -165,7 +166,7 @@ def _write_runs(board: Leaderboard, entries: Sequence[EntryScores], out: Path) -
     lines = [plain(line) for entry in entries for line in _runs(board, entry)]
     write_parquet(out / "runs.parquet", lines)
     if board.suite.file.protocol > 1:
-        write_csv(out / "runs.csv", lines)
+        write_csv(out / CSV_FILE, lines)
 
 
 def _runs(board: Leaderboard, entry: EntryScores) -> Iterator[dict[str, Any]]:

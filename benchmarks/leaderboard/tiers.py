@@ -26,6 +26,7 @@ from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.runs.table import MISSING, Table
 from dcqcn_gym.runs.whole_file import write_atomically
 
+CSV_FILE = "runs.csv"
 UNRANKED = ("scheme", "oracle")
 """Categories that are no tuners; schemes are ranked among themselves."""
 
@@ -152,6 +153,23 @@ def write_csv(path: Path, lines: Sequence[Mapping[str, Any]]) -> None:
             for key, value in line.items()
         })  # fmt: skip
     write_atomically(path, text.getvalue().encode())
+
+
+def shortened(text: str) -> str:
+    """Return the CSV of runs without settings, four significant digits of every number."""
+    lines = list(csv.reader(text.splitlines()))
+    found = [i for i, name in enumerate(lines[0]) if name != "recommended"] if lines else []
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\n")
+    writer.writerows([[_short(line[i]) for i in found] for line in lines])
+    return made.getvalue()
+
+
+def _short(cell: str) -> str:
+    try:
+        return cell if cell.isdigit() else format(float(cell), ".4g")
+    except ValueError:
+        return cell
 
 
 _COLUMNS = ("harm", "rank", "entry", "category", "S final", "slowdown", "worst scenario",

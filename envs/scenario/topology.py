@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.config import ShortDumpModel, StrictModel
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.fabric import Fabric
@@ -26,6 +26,7 @@ from dcqcn_gym.envs.scenario.rates import (
     us_to_ps,
 )
 from dcqcn_gym.envs.scenario.servers import ServerFabric
+from dcqcn_gym.envs.scenario.three_tier import ThreeTier
 
 MAX_SWITCHES = 65536
 Count = Annotated[int, Field(ge=1, le=MAX_SWITCHES)]
@@ -51,10 +52,23 @@ class SingleSwitch(Rated):
         return Fabric(self.hosts, (0,), links)
 
 
-class LeafSpine(Rated):
+class Racks(Rated):
+    """Further racks of a leaf-spine network, of other hosts or uplinks than the first ones."""
+
+    tors: Count = Field(description="the number of ToR switches")
+    hosts_per_tor: Count = Field(description="the number of hosts of each rack")
+    links_per_spine: int = Field(default=1, ge=1, le=64, description="parallel links ToR to spine")
+    host_gbps: Gbps = 100.0
+    host_ps_per_byte: PsPerByte = None
+    uplink_gbps: Gbps = 100.0
+    uplink_ps_per_byte: PsPerByte = None
+
+
+class LeafSpine(Rated, ShortDumpModel):
     """Two tiers: every ToR has ``links_per_spine`` links to every spine.
 
     Give ``spines`` or ``oversubscription`` (host capacity of a rack over its uplink capacity).
+    ``racks`` are further ones, of other speeds or sizes; the oversubscription is the first ones'.
     """
 
     kind: Literal["leaf-spine"] = "leaf-spine"
@@ -71,6 +85,8 @@ class LeafSpine(Rated):
     uplink_ps_per_byte: PsPerByte = None
     host_delay_us: DelayUs = 5.0
     uplink_delay_us: DelayUs = 5.0
+    racks: tuple[Racks, ...] = ()
+    later = ("racks",)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -83,8 +99,14 @@ class LeafSpine(Rated):
 
     def size(self) -> tuple[int, int, int]:
         """Return the numbers of hosts, switches and links."""
-        hosts, spines = self.tors * self.hosts_per_tor, self.n_spines
-        return hosts, self.tors + spines, hosts + self.tors * spines * self.links_per_spine
+        spines = self.n_spines
+        hosts = count(r.tors * r.hosts_per_tor for r in self._all)
+        uplinks = count(r.tors * spines * r.links_per_spine for r in self._all)
+        return hosts, count(r.tors for r in self._all) + spines, hosts + uplinks
+
+    @property
+    def _all(self) -> tuple[LeafSpine | Racks, ...]:
+        return (self, *self.racks)
 
     @property
     def n_spines(self) -> int:
@@ -103,17 +125,19 @@ class LeafSpine(Rated):
 
     def expand(self) -> Fabric:
         """Return the plain network."""
-        n, spines = self.tors * self.hosts_per_tor, self.n_spines
-        down, up = self.step_of("host_"), self.step_of("uplink_")
+        spines = self.n_spines
+        tors = [rack for rack in self._all for _ in range(rack.tors)]
+        n = count(rack.hosts_per_tor for rack in tors)
         near, far = us_to_ps(self.host_delay_us), us_to_ps(self.uplink_delay_us)
-        links = [Link(h, n + h // self.hosts_per_tor, down, near) for h in range(n)]
+        below = [(n + i, rack) for i, rack in enumerate(tors) for _ in range(rack.hosts_per_tor)]
+        links = [Link(h, tor, r.step_of("host_"), near) for h, (tor, r) in enumerate(below)]
         links += [
-            Link(n + tor, n + self.tors + spine, up, far)
-            for tor in range(self.tors)
+            Link(n + i, n + len(tors) + spine, rack.step_of("uplink_"), far)
+            for i, rack in enumerate(tors)
             for spine in range(spines)
-            for _ in range(self.links_per_spine)
+            for _ in range(rack.links_per_spine)
         ]
-        return Fabric(n, (0,) * self.tors + (1,) * spines, tuple(links))
+        return Fabric(n, (0,) * len(tors) + (1,) * spines, tuple(links))
 
 
 class Dumbbell(Rated):
@@ -287,7 +311,7 @@ class Graph(StrictModel):
 
 
 Topology = Annotated[
-    SingleSwitch | LeafSpine | Dumbbell | FatTree | ServerFabric | Graph,
+    SingleSwitch | LeafSpine | Dumbbell | FatTree | ThreeTier | ServerFabric | Graph,
     Field(discriminator="kind"),
 ]
 

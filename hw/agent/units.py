@@ -14,8 +14,8 @@ The module may be loaded later than the agent starts: such folders need not be t
 _WORDS = {"nic": "NIC", "switch": "switch"}
 
 
-def unit_text(kind: str, program: str, config: str) -> str:
-    """Return the unit of an agent; ``kind`` is nic or switch, ``program`` dcqcn-gym's path."""
+def unit_text(command: str, kind: str, config: str) -> str:
+    """Return the unit of an agent; ``kind`` is nic or switch, ``command`` what runs it."""
     # SONiC has a group redis, which may open the server's socket, and no such user
     user = "" if kind == "nic" else "User=dcqcn-gym\nSupplementaryGroups=redis\n"
     return f"""[Unit]
@@ -25,7 +25,7 @@ Wants=network-online.target
 StartLimitIntervalSec=0
 
 [Service]
-ExecStart={program} hw agent {kind} --config {config}
+ExecStart={command} --config {config}
 Restart=always
 RestartSec=1
 {user}StateDirectory=dcqcn-gym

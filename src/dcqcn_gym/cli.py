@@ -15,9 +15,11 @@ from dcqcn_gym.commands.compare import compare
 from dcqcn_gym.commands.emit import emit
 from dcqcn_gym.commands.hw import app as hw
 from dcqcn_gym.commands.jobs import app as jobs
+from dcqcn_gym.commands.network import app as network
 from dcqcn_gym.commands.ns3 import app as ns3
 from dcqcn_gym.commands.paper import app as paper
 from dcqcn_gym.commands.report import report
+from dcqcn_gym.commands.show import show
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.sweep import sweep
 from dcqcn_gym.commands.tables import config, knobs, scenarios, tuners
@@ -56,11 +58,12 @@ def _root(
         os.environ[DEBUG_VARIABLE] = "1"  # worker processes show theirs as well
 
 
-for command in (tune, report, emit, advise, simulate, compare, sweep, train, evaluate):
+for command in (tune, report, show, emit, advise, simulate, compare, sweep, train, evaluate):
     app.command()(command)
 app.add_typer(scenarios, name="scenarios")
 app.command()(tuners)
 app.command()(knobs)
+app.add_typer(network, name="network")
 app.add_typer(traffic, name="traffic")
 app.add_typer(jobs, name="jobs")
 app.add_typer(config, name="config")

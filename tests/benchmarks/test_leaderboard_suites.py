@@ -28,7 +28,7 @@ def test_files_are_what_is_drawn(tmp_path: Path, recipe: Recipe) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["smoke", "learn-v1", "dev-v1", "test-v1", "paper-v1", "stress-v1"]
+    "name", ["smoke", "learn-v1", "dev-v1", "test-v1", "paper-v1", "stress-v1", "jobs-v1"]
 )
 def test_every_scenario_is_valid_and_watched_by_the_sketch(name: str) -> None:
     suite = load_suite(name)
@@ -42,9 +42,17 @@ def test_every_scenario_is_valid_and_watched_by_the_sketch(name: str) -> None:
 
 
 def test_sizes_of_the_suites() -> None:
-    assert suite_names() == ["dev-v1", "learn-v1", "paper-v1", "smoke", "stress-v1", "test-v1"]
+    assert suite_names() == [
+        "dev-v1",
+        "jobs-v1",
+        "learn-v1",
+        "paper-v1",
+        "smoke",
+        "stress-v1",
+        "test-v1",
+    ]
     assert {name: len(load_suite(name).file.scenarios) for name in suite_names()} == {
-        "dev-v1": 12, "learn-v1": 12, "paper-v1": 4, "smoke": 3, "stress-v1": 16,
+        "dev-v1": 12, "jobs-v1": 8, "learn-v1": 12, "paper-v1": 4, "smoke": 3, "stress-v1": 16,
         "test-v1": 24,
     }  # fmt: skip
 

@@ -55,7 +55,7 @@ def test_it_runs_by_its_file(tmp_path: Path) -> None:
 
 
 def test_it_is_found_by_its_entry_point(site: Path) -> None:
-    assert backend_names() == sorted({*BUILTIN, "toy"} - {"hardware", "replay"})
+    assert backend_names() == sorted({*BUILTIN, "toy"} - {"hardware", "native-threads", "replay"})
     assert make_backend("toy").offers == {"per_switch"}
     unknown = make_backend("toy").unknown
     assert {"fsd.kl", "finished.ideal_fct_ps"} < unknown

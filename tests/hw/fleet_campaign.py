@@ -6,15 +6,12 @@ passes, faults heal, and `fleet_oracle.py` reads devices, journals and the audit
 is at its confirmed setting and has what the log's last word says, or `hw status` names it;
 `hw reconcile` then brings the fleet to a side, and `hw rollback` to exactly what was before.
 
-    python tests/hw/fleet_campaign.py --runs 216 --write tests/hw/fleet-campaign.txt
+`campaign.py` carries all of them out, and the causes of `fleet_causes.py`.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import tempfile
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +26,6 @@ from faulty_network import (
     CrashError,
     FaultyClient,
     FaultyFleet,
-    make_certificates,
 )
 from fleets import typed
 
@@ -38,7 +34,7 @@ from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.controller import Controller
 
-__all__ = ["KINDS", "Run", "campaign_table", "run_kind"]
+__all__ = ["KILLED", "KINDS", "STRUCK", "Campaign", "Run", "controller_of", "run_kind"]
 
 KILLED = "controller-killed"
 STRUCK = (*(name for name in FAULTS if name not in COUNTER_FAULTS), KILLED)
@@ -97,7 +93,7 @@ class MortalClient(FaultyClient):
         return future
 
 
-def _controller(fleet: FaultyFleet) -> Controller:
+def controller_of(fleet: FaultyFleet) -> Controller:
     life = Life()
     controller = Controller(
         fleet.fleet, fleet.folder, lambda *args, **more: MortalClient(life, fleet, *args, **more)
@@ -133,28 +129,44 @@ class Campaign:
         marking = {"kmin": float(rng.randrange(50, 400)), "kmax": float(rng.randrange(400, 1600))}
         return {name: {"": marking if name == SWITCH else nic} for name in self.fleet.names}
 
-    def held(self) -> dict[str, dict[str, str]]:
-        """Return what every device holds, by its files."""
+    def held(self, *but: str) -> dict[str, dict[str, str]]:
+        """Return what every device, ``but`` these, holds, by its files."""
         switch = self.fleet.switch
         sockets = {SWITCH: switch.socket if switch is not None else None}
         return {
             name: oracle.held_by(self.fleet.folder / name, sockets.get(name))
             for name in self.fleet.names
+            if name not in but
         }
 
+    def meet(self, cause: Callable[[Campaign], None]) -> None:
+        """Do what once left a fleet where nobody put it; judge the fleet when it is over."""
+        cause(self)
+        self.run.done += 1
+        self.heal([])
+        self.judge()
+
     def strike(self) -> None:
-        """Carry out the operation while the fault strikes; judge the fleet when it is over."""
+        """Carry out the operation while faults strike; judge the fleet when it is over.
+
+        The kind ``random`` draws an operation and one to three faults for each.
+        """
         operation, fault = self.run.kind
+        struck = [fault]
+        if operation == "random":
+            operation = self.fleet.random.choice(sorted(CALLS))
+            struck = self.fleet.random.sample(STRUCK, self.fleet.random.randrange(1, 4))
         before, undo = self.held(), list[Callable[[], object]]()
         self.prelude(operation)
-        controller = _controller(self.fleet)
+        controller = controller_of(self.fleet)
         try:
-            if fault == KILLED:
-                rng = self.fleet.random
-                at = (rng.choice(self.fleet.names), rng.choice(CALLS[operation]))
-                self.fleet.armed[at] = KILLED
-            else:
-                arm(self.fleet, fault, undo, CALLS[operation])
+            for fault in struck:
+                if fault == KILLED:
+                    rng = self.fleet.random
+                    at = (rng.choice(self.fleet.names), rng.choice(CALLS[operation]))
+                    self.fleet.armed[at] = KILLED
+                else:
+                    arm(self.fleet, fault, undo, CALLS[operation])
             getattr(self, operation)(controller)
             self.run.done += 1
         except (DcqcnGymError, CrashError):
@@ -182,7 +194,7 @@ class Campaign:
         """Bring the fleet, without faults, to where the operation begins."""
         if operation not in ("undo", "reconcile"):
             return
-        controller = _controller(self.fleet)
+        controller = controller_of(self.fleet)
         rng = self.fleet.random
         device = rng.choice(self.fleet.names)
         if operation == "reconcile" and rng.random() < 0.5:
@@ -312,46 +324,3 @@ def run_kind(kind: tuple[str, str], seed: int, folder: Path, certs: Path, strike
         return campaign.run
     finally:
         fleet.close()
-
-
-def campaign_table(runs: list[Run]) -> str:
-    """Return a line per fault: runs, operations done and refused, and times that it split."""
-    lines = [f"{'fault':<20} {'runs':>5} {'done':>5} {'refused':>8} {'split':>6}"]
-    for fault in (*STRUCK, "all"):
-        own = [run for run in runs if fault in (run.kind[1], "all")]
-        sums = Counter[str]()
-        for run in own:
-            sums.update(done=run.done, refused=run.refused, split=run.split)
-        lines.append(f"{fault:<20} {len(own):>5} {sums['done']:>5} {sums['refused']:>8} "
-                     f"{sums['split']:>6}")  # fmt: skip
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    """Run kinds in turn, each with a seed of its own, and print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--runs", type=int, default=len(KINDS))
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--write", type=Path, help="a file for the table")
-    given = parser.parse_args()
-    runs, wrong = [], []
-    with tempfile.TemporaryDirectory() as certs:
-        make_certificates(Path(certs))
-        for i in range(given.first, given.first + given.runs):
-            kind = KINDS[i % len(KINDS)]
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    runs.append(run_kind(kind, i, Path(folder), Path(certs)))
-            except AssertionError as error:
-                wrong.append(f"run {i}, {'/'.join(kind)}: {error}")
-                print(wrong[-1], flush=True)
-    table = campaign_table(runs)
-    print(f"{table}{len(wrong)} of {given.runs} runs ended otherwise than the rule says")
-    if wrong:
-        raise SystemExit(1)
-    if given.write is not None:
-        given.write.write_text(table, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

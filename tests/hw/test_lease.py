@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fabrics import SMALL, fabric_of
-from fleets import controller_of, fleet_of, nic_fleet, rates, restarted, strike, typed
+from fleets import controller_of, fleet_file, fleet_of, nic_fleet, rates, restarted, strike, typed
 from guarded import OTHER, WANTED, WHO, Device
 
 from dcqcn_gym.core.errors import DeviceError, StateError
@@ -139,6 +139,23 @@ def test_a_killed_run_confirmed_nothing_and_a_rollback_or_its_lease_ends_it(
     code, said = typed("rollback", "--fleet", str(file))
     assert (code, rates(tmp_path)) == (0, [5] * 3)
     assert "3 devices were on trial; 3 are at their confirmed setting" in said
+
+
+def test_a_run_is_taken_back_by_its_name(tmp_path: Path, agents: dict[str, Agent]) -> None:
+    file = ["--fleet", fleet_file(tmp_path, agents)]
+    with controller_of(tmp_path, fleet_of(agents)) as controller:
+        run = controller.begin_run("a run").run
+        controller.step(run, 1, {n: {"": {"rp_ai_rate": 20}} for n in agents}, 600.0)
+    code, said = typed("rollback", *file, "--run", "another")
+    assert (code != 0, rates(tmp_path)) == (True, [20] * 3)
+    assert "run 'another' is not in this fleet's audit log" in said
+    assert typed("rollback", *file, "--run", run, "--transaction", "t")[0] != 0
+    code, said = typed("rollback", *file, "--run", run)
+    assert (code, rates(tmp_path)) == (0, [5] * 3)
+    assert "3 devices were on trial; 3 are at their confirmed setting" in said
+    code, said = typed("rollback", *file, "--run", run)
+    assert (code, rates(tmp_path)) == (0, [5] * 3)
+    assert f"run {run} is over, and its setting was not kept" in said
 
 
 def test_a_run_over_the_backend_is_one_trial_until_it_is_closed(

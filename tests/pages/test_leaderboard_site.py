@@ -62,8 +62,13 @@ def shown(driver: Any) -> list[str]:
 
 def choose(driver: Any, key: str, value: str) -> None:
     """Fill a filter in as a person does."""
-    (field,) = at(driver, f'.filters [data-key="{key}"]')
-    if field.tag_name == "input":
+    fields = at(driver, f'.filters [data-key="{key}"]')
+    field = fields[0]
+    if len(fields) > 1:  # tabs
+        wanted = value.replace("all", "")
+        (tab,) = [f for f in fields if f.get_attribute("value") == wanted]
+        tab.find_element("xpath", "..").click()
+    elif field.tag_name == "input":
         field.clear()
         field.send_keys(value or " \b")
     else:

@@ -14,6 +14,7 @@ from dcqcn_gym.benchmarks.leaderboard.categories import CATEGORIES
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.site import figures, tables
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
+from dcqcn_gym.benchmarks.leaderboard.site.front import front
 from dcqcn_gym.benchmarks.leaderboard.site.history import update_history
 from dcqcn_gym.benchmarks.leaderboard.site.model import SHOWN_STATUSES, SiteEntry, SiteSuite
 from dcqcn_gym.core.errors import DcqcnGymError, RunError
@@ -24,7 +25,7 @@ from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.base import Tuner
 
-FOLDERS = ("entries", "scenarios", "code")
+FOLDERS = ("entries", "scenarios", "code", "data")
 """What a build makes anew; everything else in the folder is left alone."""
 
 
@@ -55,8 +56,8 @@ def write_site(
         for place, name in enumerate(suite.scenarios):
             _write_scenario(suite, place, name, out)
     shared = {"suites": suites, "categories": CATEGORIES, "statuses": SHOWN_STATUSES, "up": ""}
-    boards = [(suite, tables.ranking(suite)) for suite in suites]
-    _page(out / "index.html", "site_index.html.j2", boards=boards, columns=tables.FRONT, **shared)
+    fronts = [front(suite, out) for suite in suites]
+    _page(out / "index.html", "site_index.html.j2", fronts=fronts, **shared)
     _page(out / "protocol.html", "site_protocol.html.j2", limits=LIMITS, **shared)
     _page(out / "join.html", "site_join.html.j2", **shared)
     _page(out / "changelog.html", "site_changelog.html.j2", history=history, **shared)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -32,22 +31,14 @@ RANKING = ("rank", "S final", "slowdown", "flags", "category", "rank in category
            "S online", "p against default", "better runs", "regret", "U final", "U online",
            "intervals to recover", "wire bytes per interval", "tuner ms per interval",
            "repetitions")  # fmt: skip
-FRONT = RANKING[:13] + RANKING[-1:]
+FRONT = (*RANKING[:8], "regret", "U final", "repetitions")
 """What stands on the front page; an entry's own page has the rest too."""
-WORDS = ("flags", "category", "status", "third")
+WORDS = ("flags", "category", "status", "third", "harm")
 """Columns of words, aligned to the left."""
 
 
-def ranking(suite: SiteSuite) -> list[RankingLine]:
-    """Return the lines of a suite's ranking, ranked entries first."""
-    shown = [name in FRONT for name in RANKING]
-    return [
-        RankingLine(entry, list(compress(_ranked_cells(suite, entry), shown)), _flags(entry))
-        for entry in suite.entries
-    ]
-
-
-def _flags(entry: SiteEntry) -> str:
+def flags_text(entry: SiteEntry) -> str:
+    """Return the flags that are up, and on how many scenarios."""
     return ", ".join(f"{_short(name)} ({n})" for name, n in entry.flags.items())
 
 
@@ -57,7 +48,8 @@ def _short(flag: str) -> str:
     return words.replace(" ", "\u00a0")
 
 
-def _ranked_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
+def ranked_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
+    """Return the cells of :data:`RANKING`."""
     rank, in_category = (_rank(ranks.get(entry.name)) for ranks in (suite.ranks, suite.in_category))
     found = [one.name for one in entry.verification.findings]
     where = [entry.category, in_category, "; ".join([entry.status, *found])]
@@ -70,7 +62,7 @@ def _ranked_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
         rank,
         "0" if default else _interval(final),
         f"{geometric_ratio(final.score.value):.2f}",
-        _flags(entry) or f"none{TOO_FEW if entry.too_few else ''}",
+        flags_text(entry) or f"none{TOO_FEW if entry.too_few else ''}",
         *where,
         "0" if default else _interval(online),
         _chance(line.p_default),
@@ -104,7 +96,7 @@ def _interval(stage: Stage) -> str:
 
 def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
     """Return what is said first on an entry's page, as name and value."""
-    cells = dict(zip(RANKING, _ranked_cells(suite, entry), strict=True))
+    cells = dict(zip(RANKING, ranked_cells(suite, entry), strict=True))
     given = _pairs(entry.tuner["arguments"])
     found = [
         ("rank", _place(entry, cells)),

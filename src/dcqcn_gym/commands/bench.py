@@ -243,6 +243,17 @@ def suites() -> None:
 
 
 @app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder; its name counts.")],
+) -> None:
+    """Write a package with a tuner that works, its test and the way to the leaderboard."""
+    from dcqcn_gym.benchmarks.leaderboard.new_entry import write_entry
+
+    for path in write_entry(folder):
+        typer.echo(f"written: {path}", err=True)
+
+
+@app.command()
 def submit(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="The folder of a finished leaderboard.")
@@ -313,7 +324,10 @@ def verify(
     from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
     from dcqcn_gym.runs.pool import worker_pool
     from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.tuner_host import sandbox_problem
 
+    if (problem := sandbox_problem()) is not None:
+        typer.echo(f"{problem}; the verdict on a plug-in will be self-reported", err=True)
     place = tempfile.TemporaryDirectory() if work is None else nullcontext(str(work))
     again = (
         "nothing was written" if work is None else f"the same command with --work {work} goes on"

@@ -34,7 +34,6 @@ from dcqcn_gym.runs.interrupt import undisturbed
 from dcqcn_gym.runs.options import DeployOption, OutOption, ScenarioOption
 
 if TYPE_CHECKING:
-    from dcqcn_gym.hw.agent.server import Agent
     from dcqcn_gym.hw.controller import Controller
 
 app = typer.Typer(
@@ -115,29 +114,14 @@ def agent(
     Its file names the driver: mlx5, mlxconfig, ofed or bnxt for a NIC, sonic, sonic-asics or gnmi
     for a switch, or path.py:Class.
     """
-    from dcqcn_gym.core.config import load_toml
-    from dcqcn_gym.hw.agent.config import AgentConfig
-    from dcqcn_gym.hw.agent.privileges import KEPT, keep_only
+    from dcqcn_gym.hw.agent.main import run_agent
     from dcqcn_gym.hw.agent.units import unit_text
 
     if unit:
-        typer.echo(unit_text(kind, str(Path(sys.argv[0]).absolute()), str(config)), nl=False)
+        command = f"{Path(sys.argv[0]).absolute()} hw agent {kind}"
+        typer.echo(unit_text(command, kind, str(config)), nl=False)
         return
-    more = load_toml(config, AgentConfig).capabilities
-    keep_only((*KEPT[kind], *more))  # before there are other threads
-    require_grpc()
-    from dcqcn_gym.hw.agent.server import load_agent
-
-    running: Agent = load_agent(config, kind)
-    running.start()
-    status = running.guard.status
-    typer.echo(f"listening on {running.address}; confirmed setting: {status.confirmed}", err=True)
-    if status.problem:
-        typer.echo(f"not at its confirmed setting: {status.problem}", err=True)
-    try:
-        running.wait()
-    finally:
-        running.close()
+    run_agent(kind, config)
 
 
 @app.command()

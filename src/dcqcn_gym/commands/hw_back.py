@@ -15,8 +15,9 @@ from dcqcn_gym.commands.hw_fleet import (
     open_fleet,
 )
 from dcqcn_gym.commands.hw_show import PLACES, JsonOption, Output, output, show_differences
-from dcqcn_gym.core.errors import StateError, quote
+from dcqcn_gym.core.errors import ConfigError, StateError, quote
 from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.hw.standing import run_of
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
@@ -31,6 +32,9 @@ def rollback(
     trial_only: Annotated[
         bool, typer.Option("--trial-only", help="Take back only what is on trial, or by hand.")
     ] = False,
+    run: Annotated[
+        str | None, typer.Option(help="To before this tuning run; best.json has its name.")
+    ] = None,
     device: DevicesOption = None,
     why: WhyOption = "by hand",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go back.")] = False,
@@ -48,8 +52,15 @@ def rollback(
         states = {name: found[name] for name in asked if name in found}
         left = {name: silent[name] for name in asked if name in silent}
         away = [name for name, s in states.items() if s.state in ("applied", "broken")]
+        if run is not None:
+            transaction = _of_run(controller, run, transaction, states)
+            if not transaction:
+                out.say(f"run {run} is over, and its setting was not kept", back=[])
+                if left:
+                    _say(out, left, "")
+                return
         if transaction is not None:
-            away = [name for name in away if states[name].transaction == transaction]
+            away = [name for name in away if _is_of(states[name].transaction, transaction)]
         if trial_only and transaction is not None and not away:
             raise StateError(f"transaction {quote(transaction)} is on trial on no device")
         if dry_run:
@@ -60,6 +71,22 @@ def rollback(
             left |= _undo(out, controller, transaction, states, asked, why)
         if left or controller.unwritten:
             _say(out, left, controller.unwritten)
+
+
+def _is_of(held: str, asked: str) -> bool:
+    """Tell whether what a device holds is what was asked for: a change, a run or a step of it."""
+    return asked in (held, run_of(held))
+
+
+def _of_run(
+    controller: Controller, run: str, transaction: str | None, states: Mapping[str, Any]
+) -> str:
+    """Return what leads to before a run: itself while it is on trial, or what kept its setting."""
+    if transaction is not None:
+        raise ConfigError("--run and --transaction both name what to take back; give one")
+    if any(run_of(s.transaction) == run for s in states.values()):
+        return run
+    return controller.kept_of(run)
 
 
 def _show(

@@ -10,8 +10,6 @@ import typer
 
 from dcqcn_gym.commands.hw_fleet import open_fleet
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.hw.metrics import of_fleet, registry_of, require_prometheus
-from dcqcn_gym.runs.run_metrics import of_runs
 
 
 def metrics(
@@ -30,6 +28,9 @@ def metrics(
     """
     if fleet is None and not run:
         raise ConfigError("nothing to show; give --fleet, --run, or both")
+    from dcqcn_gym.hw.metrics import of_fleet, registry_of, require_prometheus
+    from dcqcn_gym.runs.run_metrics import of_runs
+
     client = require_prometheus()
     host, _, port = listen.rpartition(":")
     fills = {"runs": of_runs(run)} if run else {}

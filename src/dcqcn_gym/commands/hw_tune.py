@@ -77,13 +77,16 @@ def tune(
     if keep and hold is not None:
         raise ConfigError("--keep confirms what was found and --hold leaves that to you: give one")
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.runs.log import RunDir
+    from dcqcn_gym.hw.fleet import load_fleet
+    from dcqcn_gym.runs.log import RunDir, write_json
     from dcqcn_gym.runs.spec import RunSpec
 
     chosen = load_scenario(scenario)
     n = chosen.intervals if intervals is None else intervals
     tuner, arguments = safely(tuner, tuner_arguments(tuner, tuner_arg or []), safe)
-    spec = RunSpec(chosen, tuner, seed, n, f"hardware:{fleet}", arguments)
+    played = load_fleet(fleet).fabric is not None
+    kind = "a digital fabric" if played else "devices"
+    spec = RunSpec(chosen, tuner, seed, n, f"hardware:{fleet}", arguments, fleet=kind)
     rules = AbortRules(max_paused, max_drops, min_utility, patience, max_errors, min_goodput)
     run_dir = RunDir(out)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too
@@ -91,7 +94,8 @@ def tune(
         run_dir.check(resume=False, force=False)
         best = _carry_out(spec, run_dir, fleet, rules)
         if keep or hold is not None:
-            _leave(spec, fleet, best, hold)
+            name = _leave(spec, fleet, best, hold)
+            write_json(run_dir.best, {**best, "transaction": name})
     word = "the setting that was found" if keep else "its setting before"
     if hold is not None:
         word = (
@@ -144,8 +148,10 @@ def _put_back(fleet: Path, began: Began) -> int:
     return len(left)
 
 
-def _leave(spec: RunSpec, fleet: Path, best: dict[str, Any], hold: float | None) -> None:
+def _leave(spec: RunSpec, fleet: Path, best: dict[str, Any], hold: float | None) -> str:
     """Give every device what the tuner recommends for its group; with ``hold`` on trial alone.
+
+    Return the change's name, under which the audit log has the run.
 
     It comes after the way back, as a change of its own: its undo, and the end of its trial, lead to
     the setting before the run and not to the last one that the tuner tried.
@@ -156,10 +162,13 @@ def _leave(spec: RunSpec, fleet: Path, best: dict[str, Any], hold: float | None)
     setting, devices = setting_of(best["found"]), shape_of(spec.scenario).devices
     with open_fleet(fleet) as controller:
         targets = targets_of_groups(controller, setting, devices)
+        why = f"found by {spec.tuner} in run {best['run']}"
         if hold is None:
-            controller.carry_out(targets, f"found by {spec.tuner}")
+            done = controller.carry_out(targets, why)
         else:
-            controller.try_out(targets, f"found by {spec.tuner}", hold)
+            done = controller.try_out(targets, why, hold)
+        controller.keep_of_run(best["run"], done.transaction)
+        return done.transaction
 
 
 def _judge(line: Line, state: dict[str, Any], rules: AbortRules) -> None:

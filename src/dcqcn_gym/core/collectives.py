@@ -224,7 +224,8 @@ class RoundTracker:
             yield progress.over(int(spans.begin_ps[i]), int(spans.end_ps[i]))
 
     def _rounds(self, finished: FinishedFlows) -> Iterator[CollectiveRound]:
-        for i in np.flatnonzero(np.isin(finished.workload, list(self._progress))).tolist():
+        watched = [w for w, p in self._progress.items() if p.collective.flows]
+        for i in np.flatnonzero(np.isin(finished.workload, watched)).tolist():
             start = int(finished.start_ps[i])
             progress = self._progress[int(finished.workload[i])]
             done = progress.add(start, start + int(finished.fct_ps[i]))

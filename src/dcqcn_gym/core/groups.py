@@ -111,9 +111,11 @@ def resolve(
 
 def same_everywhere(setting: Setting, n_hosts: int, n_ports: int) -> tuple[FloatArray, FloatArray]:
     """Return what :func:`resolve` does for one setting on every device of a network."""
-    nic = np.array([setting[k] for k in setting.table.nic], dtype=np.float64)
-    ecn = np.array([setting[k] for k in setting.table.ecn], dtype=np.float64)
-    return np.tile(nic, (n_hosts, 1)), np.tile(ecn, (n_ports, 1))
+    nic = np.empty((n_hosts, len(setting.table.nic)))
+    ecn = np.empty((n_ports, len(setting.table.ecn)))
+    nic[:] = [setting[k] for k in setting.table.nic]
+    ecn[:] = [setting[k] for k in setting.table.ecn]
+    return nic, ecn
 
 
 def members(group: str, devices: Devices) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -84,10 +84,6 @@ class Knob:
         """Return a value in SI units, as the engine does."""
         return value * self.si_per_unit
 
-    def holds(self, value: float) -> bool:
-        """Whether a device can hold the number: an integer knob takes whole ones only."""
-        return type(value) is float and (not self.integer or value.is_integer())
-
     def _scale(self, line_rate_bps: float) -> float:
         return line_rate_bps / REFERENCE_RATE_BPS if self.scaling == "rate" else 1.0
 
@@ -151,6 +147,11 @@ class KnobTable:
     def index(self) -> Mapping[str, int]:
         """The place of every knob in ``rows``, and in the values of a setting."""
         return {row.name: i for i, row in enumerate(self.rows)}
+
+    @cached_property
+    def real(self) -> tuple[bool, ...]:
+        """Of every row whether its values need not be whole."""
+        return tuple(not row.integer for row in self.rows)
 
     @cached_property
     def nic(self) -> tuple[str, ...]:
@@ -276,11 +277,12 @@ class Setting(Mapping[str, float]):
     table: KnobTable = field(default=DCQCN, repr=False)
 
     def __post_init__(self) -> None:
-        values, rows = self.numbers, self.table.rows
+        values, rows, real = self.numbers, self.table.rows, self.table.real
         if not isinstance(values, tuple) or len(values) != len(rows):
             got = len(values) if isinstance(values, tuple) else type(values).__name__
             raise ConfigError(f"a setting has {len(rows)} values, one per knob; got {got}")
-        if not all(map(Knob.holds, rows, values)):
+        pairs = zip(real, values, strict=True)
+        if not all(type(v) is float and (any_ or v.is_integer()) for any_, v in pairs):
             numbers = tuple(map(_on_device, rows, values))
             object.__setattr__(self, "numbers", numbers)
 
@@ -301,8 +303,10 @@ class Setting(Mapping[str, float]):
         changes = {} if changes is None else changes
         self.table.require(changes, "replace")
         values = list(self.numbers)
+        index = self.table.index
         for name, value in {**changes, **knobs}.items():
-            values[self.table.index[self.table[name].name]] = value
+            place = index.get(name)
+            values[index[self.table[name].name] if place is None else place] = value
         return Setting(tuple(values), self.table)
 
     @classmethod

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,59 +19,67 @@ from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import DCQCN, REFERENCE_RATE_BPS, Knob, KnobTable, Setting
 
 
-@dataclass(frozen=True)
 class _Axis:
-    """One knob's tuned range at a line rate, and its scale."""
+    """One knob's tuned range at a line rate, and its scale.
 
-    row: Knob
-    low: float
-    high: float
+    Every step of a training goes through all axes twice: what does not change is worked out once.
+    """
 
-    @cached_property
-    def _shift(self) -> float:
+    def __init__(self, row: Knob, low: float, high: float) -> None:
+        self.row, self.low, self.high = row, low, high
         # A log scale needs a positive lower end: a range from 0 is shifted by one unit.
-        return 1.0 if self.low <= 0.0 else 0.0
-
-    @cached_property
-    def _efoldings(self) -> float:
-        """Length of the whole range on the log scale."""
-        return math.log((self.high + self._shift) / (self.low + self._shift))
+        self._shift = 1.0 if low <= 0.0 else 0.0
+        self._log, self._whole = row.log, row.integer
+        self._growth = (high + self._shift) / (low + self._shift) if row.log else 1.0
+        self._efoldings = math.log(self._growth) if row.log else 1.0
+        self._last = math.floor(high)
+        self._first = min(math.ceil(low), self._last)
+        self._bytes, self._unit = row.si_unit == "B", row.si_per_unit
+        self._off = row.off
+        self._acts_like = low + row.off_acts_like * (high - low)
 
     def value(self, share: float, low: float | None = None) -> float:
         """Return the value at ``share`` in 0..1 of the range (or of ``low``..high)."""
-        low = self.low if low is None else low
-        if self.row.log:
-            shift = self._shift
-            raw = (low + shift) * ((self.high + shift) / (low + shift)) ** share - shift
+        growth, high = self._growth, self.high
+        if low is None:
+            low = self.low
+        elif self._log:
+            growth = (high + self._shift) / (low + self._shift)
+        if self._log:
+            raw = (low + self._shift) * growth**share - self._shift
         else:
-            raw = low + share * (self.high - low)
-        return self.snap(min(max(raw, low), self.high))
+            raw = low + share * (high - low)
+        return self._snap(low if raw < low else high if raw > high else raw)
 
     def share(self, value: float, low: float | None = None) -> float:
         """Return the inverse of :meth:`value`, clipped to 0..1."""
-        low = self.low if low is None else low
-        if self.high <= low:
+        top, high = self._efoldings, self.high
+        if low is None:
+            low = self.low
+        elif self._log and low != self.low:
+            top = math.log((high + self._shift) / (low + self._shift))
+        if high <= low:
             return 1.0
-        value = min(max(value, low), self.high)
-        if self.row.log:
-            shift, whole = self._shift, low == self.low
-            top = self._efoldings if whole else math.log((self.high + shift) / (low + shift))
-            return math.log((value + shift) / (low + shift)) / top
-        return (value - low) / (self.high - low)
+        value = low if value < low else high if value > high else value
+        if self._log:
+            return math.log((value + self._shift) / (low + self._shift)) / top
+        return (value - low) / (high - low)
 
-    def snap(self, value: float) -> float:
+    def _snap(self, value: float) -> float:
         """Round to what the device can hold, inside the range."""
-        if self.row.integer:
-            value = float(round(value))
-            return min(max(value, math.ceil(self.low)), math.floor(self.high))
-        unit = self.row.si_per_unit  # a size is a whole number of bytes
-        return (float(round(value * unit)) if self.row.si_unit == "B" else value * unit) / unit
+        if self._whole:
+            value, first, last = float(round(value)), self._first, self._last
+            return first if value < first else last if value > last else value
+        if self._bytes:  # a size is a whole number of bytes
+            return float(round(value * self._unit)) / self._unit
+        return value * self._unit / self._unit
 
     def clip(self, value: float) -> float:
         """Bring any finite value into the range; "off" becomes what it acts like."""
-        if self.row.off is not None and value == self.row.off:
-            value = self.low + self.row.off_acts_like * (self.high - self.low)
-        return self.snap(min(max(value, self.low), self.high))
+        if value == self._off:
+            value = self._acts_like
+        low, high = self.low, self.high
+        return self._snap(low if value < low else high if value > high else value)
 
 
 def bounded_threshold(values: Mapping[str, float], base: Mapping[str, float]) -> dict[str, float]:
@@ -165,11 +172,9 @@ class KnobSpace:
 
         Raises :class:`ConfigError` for another shape, NaN or infinity.
         """
-        shares = (np.clip(self._checked(unit), -1.0, 1.0) + 1.0) / 2.0
-        values = {
-            name: self._axes[name].value(float(share))
-            for name, share in zip(self.knobs, shares, strict=True)
-        }
+        shares = (np.minimum(np.maximum(self._checked(unit), -1.0), 1.0) + 1.0) / 2.0
+        found = zip(self._axes.items(), shares.tolist(), strict=True)
+        values = {name: axis.value(share) for (name, axis), share in found}
         if self._paired:
             axis = self._axes["kmax"]
             share = float(shares[self.knobs.index("kmax")])
@@ -184,13 +189,18 @@ class KnobSpace:
         Setting of another knob table raises :class:`ConfigError`.
         """
         self.table.require(setting, "a space of knobs")
-        values = self.clip({name: setting[name] for name in self.knobs})
-        shares = [self._axes[name].share(values[name]) for name in self.knobs]
+        values = [setting[name] for name in self.knobs]
+        if not all(map(math.isfinite, values)):
+            self.clip(dict(zip(self.knobs, values, strict=True)))  # says which one is not
+        axes = self._axes.values()
+        values = [axis.clip(value) for axis, value in zip(axes, values, strict=True)]
+        shares = [axis.share(value) for axis, value in zip(axes, values, strict=True)]
         if self._paired:
-            axis = self._axes["kmax"]
-            low = max(values["kmin"], axis.low)
-            shares[self.knobs.index("kmax")] = axis.share(values["kmax"], low)
-        return np.clip(2.0 * np.asarray(shares, dtype=np.float64) - 1.0, -1.0, 1.0)
+            at, axis = self.knobs.index("kmax"), self._axes["kmax"]
+            kmin = values[self.knobs.index("kmin")]
+            shares[at] = axis.share(max(kmin, values[at]), max(kmin, axis.low))
+        places = 2.0 * np.asarray(shares, dtype=np.float64) - 1.0
+        return np.minimum(np.maximum(places, -1.0), 1.0)
 
     def setting(self, unit: npt.ArrayLike, base: Setting) -> Setting:
         """Return ``base`` with the tuned knobs taken from an action.
@@ -238,9 +248,9 @@ class KnobSpace:
                 f"an action has shape {array.shape}; expected ({self.n},), one number per knob: "
                 f"{', '.join(self.knobs)}"
             )
-        bad = np.flatnonzero(~np.isfinite(array))
-        if bad.size:
-            i = int(bad[0])
+        finite = np.isfinite(array)
+        if not finite.all():
+            i = int(np.argmin(finite))
             raise ConfigError(
                 f"action[{i}] ({self.knobs[i]}) = {array[i]}: expected a finite number in -1..1"
             )

@@ -52,6 +52,7 @@ class Panel:
     wide_names: bool = False
     """True if the names along y need more room than numbers."""
     _marks: list[tuple[Key | None, str, str]] = field(default_factory=list)
+    _words: list[str] = field(default_factory=list)
 
     @property
     def room(self) -> str:
@@ -101,13 +102,30 @@ class Panel:
                 head = [(back, up), (end, tip), (back, down)]
                 self._marks.append((key, _path("line arrow", head), ""))
 
-    def dot(self, key: Key, x: float, y: float, tip: str, *, hollow: bool = False) -> None:
-        """Draw a dot with words for who points at it; nothing where x or y is not known."""
+    def dot(
+        self, key: Key, x: float, y: float, tip: str, *, hollow: bool = False, link: str = ""
+    ) -> None:
+        """Draw a dot with words for who points at it; nothing where x or y is not known.
+
+        With a ``link`` the dot leads there, and the keyboard reaches it.
+        """
         (at,) = self._points([x], [y])
         if at is None:
             return
         mark = _path("dot", [at, at], tip)
+        if link:
+            mark = f'<a href="{escape(link)}" aria-label="{escape(tip)}">{mark}</a>'
         self._marks.append((key, mark + (_path("hole", [at, at]) if hollow else ""), ""))
+
+    def words(self, x: float, y: float, text: str) -> None:
+        """Write beside a place, towards the middle of the panel."""
+        across, up = float(self.x.at(x)), float(self.y.at(y))
+        left = across < 0.7
+        self._words.append(
+            f'<text class="name" x="{100 * across:.2f}%" y="{100 - 100 * up:.2f}%" dy="-.6em" '
+            f'dx="{8 if left else -8}" text-anchor="{"start" if left else "end"}">'
+            f"{escape(text)}</text>"
+        )
 
     def rule(self, *, x: float | None = None, y: float | None = None) -> None:
         """Draw a straight line over the whole panel at one x or y."""
@@ -143,11 +161,12 @@ class Panel:
                 marks.append(f"<g {at}{data}>{mark}</g>")
         follow = ' data-follow="1"' if self.follow else ""
         place = place or f' style="height:{self.height}px"'
+        role = "group" if any("<a " in mark for _, mark, _ in self._marks) else "img"
         return (
-            f'<svg class="panel" role="img" aria-label="{escape(self.heading)}"'
+            f'<svg class="panel" role="{role}" aria-label="{escape(self.heading)}"'
             f"{place}>{self._grid()}"
             f'<svg class="marks" width="100%" height="100%" viewBox="0 0 {SIDE} {SIDE}" '
-            f'preserveAspectRatio="none"{scales}{follow}>{"".join(marks)}</svg></svg>'
+            f'preserveAspectRatio="none"{scales}{follow}>{"".join(marks)}</svg>{"".join(self._words)}</svg>'
         )
 
     def _grid(self) -> str:
@@ -259,16 +278,16 @@ class Chart:
             at += max(panel.height for panel in row) + FILE_GAP
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{FILE_WIDTH}" height="{at:g}" '
-            f'viewBox="0 0 {FILE_WIDTH} {at:g}"><style>{_file_css()}</style>'
+            f'viewBox="0 0 {FILE_WIDTH} {at:g}"><style>{file_css()}</style>'
             f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(parts)}</svg>\n'
         )
 
 
 @cache
-def _file_css() -> str:
-    """Return the rules of charts in light colours, for programs that know no CSS variables."""
+def file_css(name: str = "chart") -> str:
+    """Return rules of charts in light colours, for programs that know no CSS variables."""
     folder = Path(__file__).parent / "templates"
     light = (folder / "colours.css").read_text(encoding="utf-8").partition("@media")[0]
     colours = dict(re.findall(r"--(\w+): ([^;]+);", light))
-    rules = (folder / "chart.css").read_text(encoding="utf-8")
+    rules = (folder / f"{name}.css").read_text(encoding="utf-8")
     return re.sub(r"var\(--(\w+)\)", lambda name: colours[name[1]], rules)

@@ -30,6 +30,7 @@ from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.collectives import collective_tables, unfinished_rounds
 from dcqcn_gym.report.command import command_again
 from dcqcn_gym.report.data import ReportData, load_report_data
+from dcqcn_gym.report.fabric_picture import fabric_svg
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.report.judged import tells_unfinished
@@ -115,6 +116,7 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
         "headline": top,
         "judged": judged,
         "notes": [*data.notes, *(f"{s[0].upper()}{s[1:]}." for s in unfinished_rounds(data))],
+        "fabric": _fabric(data),
         "figures": _figures(data, fresh) if len(data.run) else {},
         "commands": _commands(data, best),
         "runs": recorded_runs(data),
@@ -181,7 +183,7 @@ def _curves(data: ReportData) -> list[tuple[str, str, Series]]:
 
 
 def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
-    x_label = "simulated time since the first interval, ms"
+    x_label = f"{_word(data.run.header)}time since the first interval, ms"
     curves = _curves(data)
 
     def lines(value: str, scale: float = 1.0) -> list[Line]:
@@ -296,29 +298,46 @@ def _line(end: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return None if end is None else dict(end)
 
 
+def _recorded_scenario(data: ReportData) -> Scenario | None:
+    """Return the scenario of the run; None if it is unreadable."""
+    try:
+        return Scenario.model_validate(data.run.header.get("scenario"))
+    except ValueError:
+        return None
+
+
 def _line_rate(data: ReportData) -> tuple[float, KnobTable]:
     """Return line rate and knobs of the recorded scenario; DCQCN at 100 Gb/s if unreadable."""
-    try:
-        scenario = Scenario.model_validate(data.run.header.get("scenario"))
-    except ValueError:
+    scenario = _recorded_scenario(data)
+    if scenario is None:
         return REFERENCE_RATE_BPS, DCQCN
     return scenario.line_rate_bps, scenario.table
+
+
+def _fabric(data: ReportData) -> Markup:
+    scenario = _recorded_scenario(data)
+    return Markup() if scenario is None else fabric_svg(scenario.fabric)
+
+
+def _word(header: Mapping[str, Any]) -> str:
+    """Return what kind of time a run has: none of its own where devices were real."""
+    return "" if header.get("fleet") == "devices" else "simulated "
 
 
 def _facts(data: ReportData) -> list[tuple[str, str]]:
     header = data.run.header
     run = data.run
-    simulated = (
-        (run.records[-1]["end_ps"] - run.records[0]["start_ps"]) * 1e-9 if run.records else 0
-    )
+    fleet = f" ({header['fleet']})" if header.get("fleet") else ""
+    lasted = (run.records[-1]["end_ps"] - run.records[0]["start_ps"]) * 1e-9 if run.records else 0
     facts = [
         ("scenario", str(_scenario(header)["name"])),
         ("tuner", str(header.get("tuner"))),
         ("seed", str(header.get("seed"))),
-        ("backend", str(header.get("backend"))),
+        ("backend", f"{header.get('backend')}{fleet}"),
         (
             "intervals",
-            f"{len(run)} of {header.get('intervals')} ({number(simulated)} ms simulated)",
+            f"{len(run)} of {header.get('intervals')} ({number(lasted)} ms {_word(header)}".rstrip()
+            + ")",
         ),
         ("finished flows", number(float(run.fct_ps.size))),
         ("fresh seeds", ", ".join(map(str, data.seeds)) or "none"),

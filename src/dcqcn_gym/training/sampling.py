@@ -49,9 +49,9 @@ class SampledEnv(gymnasium.Env[Observation, Any]):
             raise ConfigError("training needs at least one scenario")
         self.scenarios = tuple(scenarios)
         self.envs = [DcqcnEnv(s, backend, intervals=intervals) for s in self.scenarios]
-        self._adapters = [LadderAction(env) if discrete else env for env in self.envs]
+        self._ladders = [LadderAction(env) for env in self.envs] if discrete else []
         self.render_mode = None
-        self.action_space = self._adapters[0].action_space
+        self.action_space = (self._ladders or self.envs)[0].action_space
         self.observation_space = self.envs[0].observation_space
         self._stream = tuple(stream)
         self._draws = _generator(self._stream)
@@ -93,17 +93,26 @@ class SampledEnv(gymnasium.Env[Observation, Any]):
         """Step the drawn environment."""
         if self._at is None:
             raise StateError("step() before the episode began; call reset() first")
-        observation, reward, terminated, truncated, info = self._adapters[self._at].step(action)
+        done = self.envs[self._at].bare_step(self._taken(action))
         self._actions.append(np.array(action))  # a copy: the caller may reuse its array
-        self._return += float(reward)
+        self._return += done.reward
         small: dict[str, Any] = {
-            "utility": info["utility"],
-            "idle": info["idle"],
+            "utility": done.utility,
+            "idle": done.idle,
             "scenario": self.scenarios[self._at].name,
         }
-        if terminated or truncated:
+        if done.terminated or done.truncated:
             small["episode"] = {"r": self._return, "l": len(self._actions), "t": 0.0}
-        return observation, float(reward), terminated, truncated, small
+        return done.observation, done.reward, done.terminated, done.truncated, small
+
+    def begin(self, action: Any) -> Backend | None:
+        """Begin the step of ``action`` as :meth:`DcqcnEnv.begin` does; return who runs ahead."""
+        if self._at is None:
+            raise StateError("step() before the episode began; call reset() first")
+        return self.envs[self._at].begin(self._taken(action))
+
+    def _taken(self, action: Any) -> Any:
+        return self._ladders[self._at or 0].action(action) if self._ladders else action
 
     def episode_state(self) -> dict[str, Any]:
         """Return the draws, the episode and its actions so far as JSON values."""

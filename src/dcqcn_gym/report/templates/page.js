@@ -24,6 +24,22 @@ function sortBy(table, column, falling) {
   }
 }
 
+// light or dark: as the system has it until somebody asks for the other; remembered where that is allowed
+const theme = document.querySelector(".theme"), whole = document.documentElement;
+const isDark = () => (whole.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+function named() {
+  theme.textContent = isDark() ? "Light" : "Dark";
+  theme.setAttribute("aria-label", `Show in ${isDark() ? "light" : "dark"} colours`);
+}
+try { whole.dataset.theme = localStorage.getItem("dcqcn-gym-theme") || ""; } catch { /* not allowed */ }
+named();
+theme.hidden = false;
+theme.addEventListener("click", () => {
+  whole.dataset.theme = isDark() ? "light" : "dark";
+  try { localStorage.setItem("dcqcn-gym-theme", whole.dataset.theme); } catch { /* not allowed */ }
+  named();
+});
+
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
@@ -42,7 +58,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 // a row is shown if it has every value that is asked for; text fields look for a part of it
 function filter(form) {
-  const wanted = [...form.querySelectorAll("[data-key]")].filter((field) => field.value);
+  const wanted = [...form.querySelectorAll("[data-key]")].filter((field) => field.value && (field.type !== "radio" || field.checked));
   const rows = [...document.getElementById(form.dataset.table).tBodies[0].rows];
   for (const row of rows)
     row.hidden = !wanted.every((field) => {
@@ -131,6 +147,12 @@ for (const panel of document.querySelectorAll(".panel")) {
   panel.addEventListener("pointermove", over);
   panel.addEventListener("pointerdown", over);
   panel.addEventListener("pointerleave", hide);
+  panel.addEventListener("focusin", (event) => {
+    const mark = event.target.querySelector("[data-tip]");
+    const box = event.target.getBoundingClientRect();
+    if (mark) say(mark.dataset.tip, { clientX: box.right, clientY: box.top });
+  });
+  panel.addEventListener("focusout", hide);
 }
 
 // a page opened as a file has no clipboard in some browsers: then the text is selected and copied

@@ -37,8 +37,10 @@ _LIMITS = (
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _FILES = ("/etc/ld.so.cache", "/etc/alternatives")
 _SCRATCH = ("/tmp", "/dev/shm")
-_CLOSED = ("--remount-ro", "/dev", "--remount-ro", "/")
-"""After all mounts: what is left of them can be written no more."""
+_CLOSED = ("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/")
+"""After all mounts: what is left of them can be written no more. ``/proc/sys`` holds settings of
+the machine; root without capabilities owns them still, and a verifier may be root, so a plug-in
+could change them."""
 
 
 @dataclass(frozen=True)
