@@ -186,7 +186,7 @@ def test_iterations_of_jobs(tmp_path: Path) -> None:
         rounds = [one["time_ps"] for line in lines for one in line.get("rounds", ())]
         times.append(sum(rounds) / len(rounds))
     assert float(took) == pytest.approx(sum(times) / 2 * 1e-9, abs=1e-3)
-    plan = load_scenario(name).workloads[0].graph.source  # type: ignore[attr-defined]
-    alone = chain_ps(PlannedJob.model_validate(plan).job)
+    job = load_scenario(name).workloads[0].model_dump(mode="json")
+    alone = chain_ps(PlannedJob.model_validate(job["graph"]).job)
     assert int(exposed) == round(100 - 200 * alone / sum(times))
     assert float(slow.split()[0]) > 50
