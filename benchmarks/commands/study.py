@@ -27,8 +27,8 @@ def study(
 ) -> None:
     """Carry out a study: entries on cases with every seed; print its tables.
 
-    Studies are files of configs/studies: recommended, alpha, acc, fleet-safety, fleet-devices and
-    fleet-collectors. Writes OUT/study.json and OUT/results.json.
+    Studies are files of configs/studies: recommended, alpha, acc, jobs, fleet-safety,
+    fleet-devices and fleet-collectors. Writes OUT/study.json and OUT/results.json.
     """
     from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.study.plan import load_study, produce

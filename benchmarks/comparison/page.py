@@ -1,4 +1,4 @@
-"""Writes what a comparison leaves beside its logs: ``table.md``, ``compare.html``, ``plots/``."""
+"""Writes what a comparison leaves beside its logs: tables, ``compare.html``, ``plots/``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from dcqcn_gym.benchmarks.comparison.extra import extra_tables
 from dcqcn_gym.benchmarks.comparison.figures import dots_figure, profile_figure, utility_figure
+from dcqcn_gym.benchmarks.comparison.latex import latex, seed_rows
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.ranks import leader, rank_table
 from dcqcn_gym.benchmarks.comparison.results import Figures, Row
@@ -49,6 +50,8 @@ def write_results(
     ``bins`` adds slowdowns by the sizes of a paper.
     """
     write_atomically(out / "table.md", markdown(plan, tables, notes, out, bins).encode())
+    write_atomically(out / "table.tex", latex(tables).encode())
+    write_atomically(out / "seeds.csv", seed_rows(tables).encode())
     sections = [
         {
             "name": name,

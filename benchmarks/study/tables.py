@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dcqcn_gym.benchmarks.study.iterations import iterations
 from dcqcn_gym.benchmarks.study.plan import Case, Study, TableOf
 from dcqcn_gym.core.statistics import (
     BOOTSTRAP_FROM,
@@ -206,4 +207,5 @@ TABLES: Mapping[str, Callable[[Study, TableOf, Trials], Iterator[Table]]] = {
     "places": _places,
     "fresh": _fresh,
     "fleet": _fleet,
+    "iterations": iterations,
 }

@@ -27,6 +27,11 @@ class Ground:
     _tables: dict[int, tuple[DeviceSetting, FloatArray, FloatArray]] = field(default_factory=dict)
 
     @cached_property
+    def header(self) -> Mapping[str, Any]:
+        """What a log's first line has of it: the scenario."""
+        return {"scenario": self.scenario.model_dump(mode="json")}
+
+    @cached_property
     def _network(self) -> _core.Simulation:
         """A simulation at time 0, whose network all others share."""
         try:

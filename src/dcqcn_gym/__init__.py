@@ -22,6 +22,7 @@ _LATER = {
     "expert_setting": "core.knobs",
     "load_scenario": "envs.scenario.scenario",
     "make": "_api",
+    "objective": "report.objective",
     "read_run": "runs.log",
     "scenario_names": "envs.scenario.scenario",
     "simulate": "",

@@ -11,6 +11,7 @@ from dcqcn_gym.core.knobs import expert_setting as expert_setting
 from dcqcn_gym.envs.scenario.scenario import Scenario as Scenario
 from dcqcn_gym.envs.scenario.scenario import load_scenario as load_scenario
 from dcqcn_gym.envs.scenario.scenario import scenario_names as scenario_names
+from dcqcn_gym.report.objective import objective as objective
 from dcqcn_gym.runs.log import read_run as read_run
 from dcqcn_gym.simulate.run import simulate as simulate
 from dcqcn_gym.tuners import Tuner as Tuner

@@ -177,6 +177,24 @@ def test_text_can_be_read_on_light_and_dark_screens(
         assert contrast >= 4.5, (css, contrast)
 
 
+def test_the_other_colours_are_a_click_away_and_stay(driver: Any, tuned: Path) -> None:
+    def paper() -> float:
+        (body,) = at(driver, "body")
+        style = "return getComputedStyle(arguments[0]).backgroundColor"
+        return luminance(driver.execute_script(style, body))
+
+    show(driver, tuned)
+    (button,) = at(driver, ".theme")
+    assert (button.text, paper() > 0.9) == ("Dark", True)
+    button.click()
+    assert (button.text, paper() < 0.05) == ("Light", True)
+    show(driver, tuned)
+    assert paper() < 0.05
+    at(driver, ".theme")[0].click()
+    assert paper() > 0.9
+    driver.execute_script("localStorage.clear()")
+
+
 def test_a_worse_cell_says_so_in_words(driver: Any, every: list[Path]) -> None:
     marked = []
     for page in every:

@@ -56,6 +56,7 @@ def test_figures_score_and_harms_are_those_of_the_logs(tmp_path: Path, name: str
     assert repr([list(map(summary, runs)) for runs in ours]) == repr(
         [list(map(summary, runs)) for runs in theirs]
     )
+    assert [m.drawn for m in ours[1]] == [m.drawn for m in theirs[1]]
     assert repr(scores(ours[1], ours[0])) == repr(scores(theirs[1], theirs[0]))
     assert repr(flags(ours[1], ours[0])) == repr(flags(theirs[1], theirs[0]))
 

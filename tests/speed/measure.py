@@ -21,6 +21,7 @@ from engine_speed import JOBS, EnvCost, JobResult, engines, env_cost, measure, m
 from rich.console import Console
 from scheme_cost import SCHEMES, cost_of, markdown
 from scheme_speed import DEFAULT_JOBS, measure_schemes, table
+from steps_speed import training_speed, vector_speed
 
 from dcqcn_gym.benchmarks.markdown_page import check_page, insert
 from dcqcn_gym.core.errors import UnknownNameError
@@ -74,13 +75,17 @@ def batch(
     repeats: Repeats = 3,
     as_json: Json = False,
 ) -> None:
-    """Intervals per CPU second of `evaluate`, and the share of CPU time outside the engine."""
+    """Intervals per CPU second and the share of CPU time outside the engine.
+
+    Of `evaluate`, of Gymnasium's vector interface and of what a training steps, 8 networks each.
+    """
     with _status() as say:
         found = []
         for name in scenario or ("mini-fb-hadoop", "mini-llm-alltoall", "mini-storm"):
             say(name)
-            runs = [evaluation_speed(name) for _ in range(repeats)]
-            found.append(sorted(runs, key=lambda run: run.outside_share)[repeats // 2])
+            for speed in (evaluation_speed, vector_speed, training_speed):
+                runs = [speed(name) for _ in range(repeats)]
+                found.append(sorted(runs, key=lambda run: run.outside_share)[repeats // 2])
     if as_json:
         typer.echo(json.dumps([{**asdict(f), "outside_share": f.outside_share} for f in found]))
         return

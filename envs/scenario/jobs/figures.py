@@ -34,10 +34,8 @@ def figures_of(job: Job, graph: JobGraph) -> JobFigures:
     """Return the figures of a job and of the graph that was made of one iteration of it."""
     kinds: Counter[tuple[str, int, int]] = Counter()
     busy = [0] * job.ranks
-    ends: list[int] = []
     for op in job.ops:
         ps = op.amount if op.kind == COMPUTE else 0
-        ends.append(max((ends[b] for b in op.after), default=0) + ps)
         if op.kind != COMPUTE:
             kinds[op.kind, len(op.ranks), op.amount] += 1
         for rank in op.ranks if ps else ():
@@ -47,11 +45,20 @@ def figures_of(job: Job, graph: JobGraph) -> JobFigures:
         job.ranks,
         sorted(table, key=lambda row: (-row[1] * row[2] * row[3], row)),
         (min(busy), max(busy)),
-        max(ends, default=0),
+        chain_ps(job),
         _bytes(graph, NodeKind.TRANSFER),
         _bytes(graph, NodeKind.LOCAL),
         len(graph),
     )
+
+
+def chain_ps(job: Job) -> int:
+    """Return the computation of the longest chain of operations, all data arriving at once."""
+    ends: list[int] = []
+    for op in job.ops:
+        ps = op.amount if op.kind == COMPUTE else 0
+        ends.append(max((ends[b] for b in op.after), default=0) + ps)
+    return max(ends, default=0)
 
 
 def _bytes(graph: JobGraph, kind: NodeKind) -> int:

@@ -16,6 +16,7 @@ from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.envs.scenario.job_graph import JobGraph
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
+from dcqcn_gym.envs.scenario.jobs.model import Job
 from dcqcn_gym.envs.scenario.jobs.people import JobPlan, job_of_plan
 
 
@@ -25,6 +26,11 @@ class PlannedJob(StrictModel):
     plan: JobPlan
     collectives: Algorithms = Algorithms()
     server: int = Field(default=8, ge=1, le=1024, description="ranks of a server, as in [servers]")
+
+    @property
+    def job(self) -> Job:
+        """The operations of an iteration."""
+        return job_of_plan(self.plan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +43,6 @@ class PlannedGraph(JobGraph):
 @lru_cache(8)
 def planned_graph(job: PlannedJob) -> PlannedGraph:
     """Return the graph of a planned job; raise :class:`ConfigError` if it cannot be made."""
-    graph = graph_of(job_of_plan(job.plan), job.collectives, job.server)
+    graph = graph_of(job.job, job.collectives, job.server)
     columns = {name: getattr(graph, name) for name in JobGraph.__dataclass_fields__}
     return PlannedGraph(**columns, source=job.model_dump(exclude_unset=True))

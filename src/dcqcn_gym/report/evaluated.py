@@ -85,6 +85,7 @@ class EvaluatedRun:
 
     def __init__(self, start: LiveRun, warm_up: Stretch, setting: Candidate) -> None:
         self._scenario = start.ground.scenario
+        self._header = start.ground.header
         self._tracker = RoundTracker(
             collectives_of(self._scenario.workloads, self._scenario.fabric)
         )
@@ -122,10 +123,11 @@ class EvaluatedRun:
         """Return what counts for the verdict, as of a run that ended here."""
         live = self.run.live_flows()
         end = left_over_line((live, self._tracker.running(live)))
-        return measured(_series(self._records, self._finished, end))
+        return measured(_series(self._header, self._records, self._finished, end))
 
 
 def _series(
+    header: Mapping[str, Any],
     records: Sequence[Mapping[str, Any]],
     finished: Sequence[FinishedFlows],
     end: Mapping[str, Any],
@@ -134,7 +136,7 @@ def _series(
         return np.concatenate([getattr(flows, name) for flows in (FinishedFlows(), *finished)])
 
     return Series(
-        header={},
+        header=header,
         end=end,
         records=records,
         finished=FlowTable(joined("bytes"), joined("start_ps"), joined("ideal_fct_ps")),

@@ -24,6 +24,22 @@ function sortBy(table, column, falling) {
   }
 }
 
+// light or dark: as the system has it until somebody asks for the other; remembered where that is allowed
+const theme = document.querySelector(".theme"), whole = document.documentElement;
+const isDark = () => (whole.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+function named() {
+  theme.textContent = isDark() ? "Light" : "Dark";
+  theme.setAttribute("aria-label", `Show in ${isDark() ? "light" : "dark"} colours`);
+}
+try { whole.dataset.theme = localStorage.getItem("dcqcn-gym-theme") || ""; } catch { /* not allowed */ }
+named();
+theme.hidden = false;
+theme.addEventListener("click", () => {
+  whole.dataset.theme = isDark() ? "light" : "dark";
+  try { localStorage.setItem("dcqcn-gym-theme", whole.dataset.theme); } catch { /* not allowed */ }
+  named();
+});
+
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {

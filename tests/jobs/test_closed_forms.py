@@ -1,0 +1,161 @@
+"""Every collective against its closed form on an idle fabric, and by hand on 4 ranks.
+
+All ranks but the first hear of the start a link later. A message of B bytes is over when its
+frames, one more at each switch, and the links are behind it; its receiver sends the ACK before what
+it sends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from math import log2
+from typing import Any
+
+import pytest
+
+from dcqcn_gym.core.config import validate
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.backends import make_backend
+from dcqcn_gym.envs.scenario.job_graph import JobGraphBuilder
+from dcqcn_gym.envs.scenario.jobs.collectives import add_collective
+from dcqcn_gym.envs.scenario.jobs.links import Algorithms, Links
+from dcqcn_gym.envs.scenario.scenario import Scenario
+
+BYTE, LINK = 20, 1_000_000  # ps of a byte at 400 Gb/s, and of a link
+FRAME, ACK = 1062 * BYTE, 66 * BYTE
+NVLINK, NVLINK_BYTE = 1_000_000, 8e3 / 3600
+
+
+def took(kind: str, ranks: int, size: int, server: int = 1, **how: Any) -> int:
+    """Return the picoseconds of a collective on one switch, or on one for each rail."""
+    b = JobGraphBuilder(ranks)
+    links = Links(b, Algorithms.model_validate(how), server)
+    add_collective(links, kind, tuple(range(ranks)), size, b.join([], 0))
+    one = {"kind": "single-switch", "hosts": ranks, "gbps": 400, "delay_us": 1}
+    rails = {"kind": "servers", "servers": ranks // server, "gpus": server, "spines": 1}
+    values = {
+        "topology": one if server == 1 else rails, "qp": "pair", "transport": {"ack_every": 64},
+        "monitor_interval_us": 500_000, "servers": {"gpus": server},
+        "initial": {"kmin": 4_000_000, "kmax": 4_000_000},  # a gather alone would be marked
+        "workloads": [{"kind": "job", "graph": b.build(), "rounds": 1}],
+    }  # fmt: skip
+    scenario = validate(values, Scenario, source="job")
+    with closing(make_backend("native")) as backend:
+        backend.open(scenario, 1)
+        backend.apply(scenario.initial_setting())
+        rows = backend.advance().job_spans.rows()
+    (end,) = [row[4] for row in rows if row[2] == -1]
+    return int(end)
+
+
+def wire(size: float) -> float:
+    """Return the time of a message on a link."""
+    whole, rest = divmod(size, 1000)
+    return whole * FRAME + (rest + 62) * BYTE * (rest > 0)
+
+
+def message(size: float) -> float:
+    """Return the time of a message over the switch, alone."""
+    return wire(size) + min(FRAME, wire(size)) + 2 * LINK
+
+
+def ring(rounds: int) -> Callable[[int, int], float]:
+    return lambda n, size: rounds * (n - 1) * message(size / n)
+
+
+def halves(n: int, size: int) -> float:
+    return 2 * count(int(message(size / 2**i)) for i in range(1, n.bit_length()))
+
+
+def fan(n: int, size: int) -> float:
+    """Return the time of one NIC that sends or gets n - 1 shares."""
+    return (n - 1) * wire(size / n) + FRAME + 2 * LINK
+
+
+FORMS: dict[tuple[str, str], Callable[[int, int], float]] = {
+    ("all-reduce", "ring"): ring(2),
+    ("all-gather", "ring"): ring(1),
+    ("reduce-scatter", "ring"): ring(1),
+    ("all-reduce", "halving-doubling"): halves,
+    ("broadcast", "ring"): lambda n, size: (n - 1) * message(size),
+    ("reduce", "ring"): lambda n, size: (n - 1) * message(size),
+    ("all-to-all", "ring"): fan,
+    ("gather", "ring"): fan,
+    ("scatter", "ring"): lambda n, size: fan(n, size) + 2 * LINK,  # and the last ACK
+}
+SIZES = (320_000, 3_200_000, 12_800_000)
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16, 32, 64])
+@pytest.mark.parametrize("form", FORMS, ids="-".join)
+def test_within_one_percent(form: tuple[str, str], ranks: int) -> None:
+    for size in SIZES:
+        found = took(form[0], ranks, size, all_reduce=form[1])
+        heard = 0 if form[0] in ("broadcast", "scatter") else LINK  # the first rank begins at once
+        assert found - heard == pytest.approx(FORMS[form](ranks, size), rel=0.01), size
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 16, 32, 64])
+@pytest.mark.parametrize("size", [200, 800, 1600])
+def test_a_tree_takes_its_depth_where_it_is_used(ranks: int, size: int) -> None:
+    """Of small buffers: with large ones both trees meet at the NICs."""
+    found = took("all-reduce", ranks, size, all_reduce="tree")
+    assert found - LINK == pytest.approx(2 * log2(ranks) * message(size / 2), rel=0.02)
+
+
+@pytest.mark.parametrize("chunks", [2, 5, 9])
+@pytest.mark.parametrize("ranks", [4, 16])
+def test_chunks_are_pipelined(ranks: int, chunks: int) -> None:
+    slot = 524_288
+    found = took("broadcast", ranks, chunks * slot, chunks=True)
+    form = (ranks - 1) * message(slot) + (chunks - 1) * wire(slot)
+    assert found == pytest.approx(form, rel=0.01)
+
+
+@pytest.mark.parametrize("servers", [2, 4, 8])
+@pytest.mark.parametrize("size", SIZES)
+def test_hierarchical_on_servers_of_eight(servers: int, size: int) -> None:
+    inside = 2 * (NVLINK + 7 / 8 * size * NVLINK_BYTE)
+    between = ring(2)(servers, size // 8)
+    found = took("all-reduce", 8 * servers, size, 8)
+    heard = 7 * LINK  # where one part ends and the next begins, ranks hear of each other
+    assert found == pytest.approx(inside + between + heard, rel=0.01)
+
+
+@pytest.mark.parametrize("servers", [2, 4])
+@pytest.mark.parametrize("size", [6_400_000, 25_600_000])
+def test_pxn_is_bound_by_the_rail(servers: int, size: int) -> None:
+    part = size // (8 * servers)
+    first = NVLINK + (2 * 7 + 6) * part * NVLINK_BYTE  # all send to the last GPU last, at once
+    found = took("all-to-all", 8 * servers, size, 8, all_to_all="pxn")
+    form = first + (servers - 1) * wire(8 * part) + FRAME + 2 * LINK
+    assert found - LINK == pytest.approx(form, rel=0.01)
+
+
+# of S = 32,000 bytes: a quarter has 8 frames
+STEP, HALF, WHOLE = (n * FRAME + FRAME + 2 * LINK for n in (8, 16, 32))
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "by_hand"),
+    [
+        ("all-reduce", "ring", LINK + 6 * STEP + 5 * ACK),
+        ("all-gather", "ring", LINK + 3 * STEP + 2 * ACK),
+        ("reduce-scatter", "ring", LINK + 3 * STEP + 2 * ACK),
+        ("all-reduce", "halving-doubling", LINK + 2 * HALF + 2 * STEP + 3 * ACK),
+        ("broadcast", "ring", 3 * WHOLE + 2 * ACK),
+        ("reduce", "ring", LINK + 3 * WHOLE + 2 * ACK),
+        ("gather", "ring", LINK + 24 * FRAME + FRAME + 2 * LINK),
+        ("scatter", "ring", 24 * FRAME + FRAME + 2 * LINK + 2 * (ACK + LINK)),
+        ("all-to-all", "ring", LINK + 24 * FRAME + FRAME + 2 * LINK),
+    ],
+)
+def test_by_hand_on_four_ranks(kind: str, how: str, by_hand: int) -> None:
+    assert took(kind, 4, 32_000, all_reduce=how) == by_hand
+
+
+def test_a_tree_by_hand() -> None:
+    """Two steps up, two down; two children meet at their parent, and leave it one by one."""
+    by_hand = LINK + 4 * (2 * FRAME + 2 * LINK) + 2 * FRAME + 3 * ACK
+    assert took("all-reduce", 4, 2000, all_reduce="tree") == by_hand

@@ -1,0 +1,59 @@
+"""Steps per CPU second through the vector interface, and the share of CPU time beside the engine.
+
+Networks run in threads of the engine's own, so that what the caller's thread spends is everything
+else: settings, reports, observations, info. No episode ends in between.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from batch_speed import BatchSpeed
+
+from dcqcn_gym.envs.backends.native import run_ahead
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.envs.vector import DcqcnVectorEnv
+from dcqcn_gym.training.sampling import SampledEnv
+
+
+def vector_speed(scenario: str, envs: int = 8, turns: int = 40) -> BatchSpeed:
+    """Measure Gymnasium's vector interface, which makes the whole ``info`` of every step."""
+    vector = DcqcnVectorEnv(envs, scenario, intervals=turns + 1)
+    vector.reset(seed=1)
+    speed = _measured(
+        f"vector of {envs} x {scenario}", vector.single_action_space, envs, turns, vector.step
+    )
+    vector.close()
+    return speed
+
+
+def training_speed(scenario: str, envs: int = 8, turns: int = 40) -> BatchSpeed:
+    """Measure environments as trainings step them, by what ``make_vec`` calls; needs no torch."""
+    loaded = load_scenario(scenario)
+    sampled = [SampledEnv([loaded], (1, i), intervals=turns + 1) for i in range(envs)]
+    for env in sampled:
+        env.reset()
+
+    def step(actions: Any) -> None:
+        run_ahead([env.begin(action) for env, action in zip(sampled, actions, strict=True)])
+        for env, action in zip(sampled, actions, strict=True):
+            env.step(action)
+
+    speed = _measured(
+        f"training of {envs} x {scenario}", sampled[0].action_space, envs, turns, step
+    )
+    for env in sampled:
+        env.close()
+    return speed
+
+
+def _measured(job: str, space: Any, envs: int, turns: int, step: Any) -> BatchSpeed:
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([1])))
+    actions = rng.uniform(-1, 1, (turns, envs, *space.shape)).astype(np.float32)
+    all_cpu, own = time.process_time(), time.thread_time()
+    for batch in actions:
+        step(batch)
+    spent, own = time.process_time() - all_cpu, time.thread_time() - own
+    return BatchSpeed(job, turns * envs, spent, own)
