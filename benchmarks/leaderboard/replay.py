@@ -95,7 +95,7 @@ class ReplayJob:
         spec = _Replay(
             self.spec.scenario, self.spec.tuner, self.spec.seed, self.spec.intervals,
             self.spec.backend, self.spec.tuner_args, self.spec.hosting, self.spec.tuner_seed,
-            self.spec.part, recorded,
+            self.spec.part, recorded=recorded,
         )  # fmt: skip
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:

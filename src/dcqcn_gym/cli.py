@@ -19,6 +19,7 @@ from dcqcn_gym.commands.network import app as network
 from dcqcn_gym.commands.ns3 import app as ns3
 from dcqcn_gym.commands.paper import app as paper
 from dcqcn_gym.commands.report import report
+from dcqcn_gym.commands.show import show
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.sweep import sweep
 from dcqcn_gym.commands.tables import config, knobs, scenarios, tuners
@@ -57,7 +58,7 @@ def _root(
         os.environ[DEBUG_VARIABLE] = "1"  # worker processes show theirs as well
 
 
-for command in (tune, report, emit, advise, simulate, compare, sweep, train, evaluate):
+for command in (tune, report, show, emit, advise, simulate, compare, sweep, train, evaluate):
     app.command()(command)
 app.add_typer(scenarios, name="scenarios")
 app.command()(tuners)

@@ -15,8 +15,10 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.monitors.collector import Collector, FlowWindow
+from dcqcn_gym.hw.collectors.capture import Capture
 from dcqcn_gym.hw.collectors.netflow import (
     FlowRecord,
     TemplateReader,
@@ -26,6 +28,8 @@ from dcqcn_gym.hw.collectors.netflow import (
 from dcqcn_gym.hw.collectors.packets import OVERHEAD, header_of, roce_packet
 from dcqcn_gym.hw.collectors.sflow import FlowSample, encode, parse
 from dcqcn_gym.hw.collectors.wire import DatagramError
+from dcqcn_gym.traffic.reading import read_records
+from dcqcn_gym.traffic.records import Tally
 
 KEY = (bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]), 0xC123, 77)
 RECORD = FlowRecord(*KEY[:2], 0xC123, 4791, 17, 10_440, 10, 1)
@@ -246,7 +250,8 @@ def test_the_command_keeps_what_datagrams_say(tmp_path: Path) -> None:
     sender.start()
     try:
         words = ["hw", "collect", "sflow", "--listen", f"127.0.0.1:{port}", "--out", str(out),
-                 "--interval-ms", "300", "--intervals", "2"]  # fmt: skip
+                 "--interval-ms", "300", "--intervals", "2",
+                 "--capture", str(tmp_path / "kept.pcap")]  # fmt: skip
         result = CliRunner().invoke(app, words)
     finally:
         done.set()
@@ -260,3 +265,11 @@ def test_the_command_keeps_what_datagrams_say(tmp_path: Path) -> None:
     assert fsd.monitor_bytes > 0
     with pytest.raises(ConfigError, match="cannot listen"):
         CliRunner().invoke(app, [*words[:4], "nowhere", *words[5:]], catch_exceptions=False)
+    tally = Tally()
+    records = list(read_records(tmp_path / "kept.pcap", "sflow", None, tally))
+    assert {(record.source, record.target) for record in records} == {("10.0.0.1", "10.0.0.2")}
+    assert count(record.bytes for record in records) >= 2_000_000
+    assert tally.reasons  # those that were cut off
+    (tmp_path / "other").write_text("x" * 24)
+    with pytest.raises(ConfigError, match="not a capture of this command"):
+        Capture(tmp_path / "other")

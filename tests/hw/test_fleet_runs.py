@@ -91,6 +91,8 @@ def test_what_is_kept_of_a_run_holds_per_tier_and_is_undone_at_once(
     assert (code, "has the setting that was found" in said) == (0, True)
     assert kmins(fabric) == [{31.0}, {31.0}, {23.0}]
     best = json.loads((tmp_path / "out" / "best.json").read_text())
+    head = json.loads((tmp_path / "out" / "run.jsonl").read_text().splitlines()[0])
+    assert head["fleet"] == "a digital fabric"
     assert best["transaction"] == fabric.agents[-1].guard.status.confirmed
     assert f"in run {best['run']}" in (fabric.fleet.parent / "audit.jsonl").read_text()
     assert typed("rollback", "--fleet", str(fabric.fleet), "--run", best["run"])[0] == 0

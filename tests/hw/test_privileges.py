@@ -120,15 +120,6 @@ def test_units_name_users_and_folders_that_are_there() -> None:
         assert "StartLimitIntervalSec=0\n" in text.split("[Service]")[0]
 
 
-def test_the_page_shows_the_unit_of_a_nic() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text()
-    shown = page.split("```ini\n")[1].split("```")[0]
-    ours = unit("nic")
-    program = next(line for line in ours.splitlines() if line.startswith("ExecStart="))
-    wanted = "ExecStart=/opt/dcqcn-gym/bin/dcqcn-gym" + program[program.index(" hw agent") :]
-    assert shown == ours.replace(program, wanted)
-
-
 @pytest.mark.skipif(shutil.which("ss") is None, reason="iproute2 is not installed")
 def test_sockets_of_both_sides_carry_the_code_point(tmp_path: Path) -> None:
     write_all(tmp_path / "certs", ["nic-0"], ["controller"])

@@ -64,6 +64,18 @@ def test_whole_run_gives_a_self_contained_page(tmp_path: Path) -> None:
     assert not list((tmp_path / "run").glob("*.part"))
 
 
+@pytest.mark.parametrize(("fleet", "word"), [("a digital fabric", " simulated"), ("devices", "")])
+def test_a_fleets_page_says_what_its_devices_were(tmp_path: Path, fleet: str, word: str) -> None:
+    run = write_run(tmp_path / "run", intervals=5)
+    log = RunDir(run).log
+    head, rest = log.read_text().split("\n", 1)
+    log.write_text(json.dumps({**json.loads(head), "fleet": fleet}) + "\n" + rest)
+    page = text_of(run)
+    assert f"({fleet})" in page
+    assert re.search(rf"5 of 5 \([\d.]+ ms{word}\)", page)
+    assert ("simulated time since" in page) == bool(word)
+
+
 def test_same_log_gives_the_same_page(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", intervals=8)
     assert text_of(run) == text_of(run)

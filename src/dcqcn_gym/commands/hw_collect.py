@@ -17,6 +17,7 @@ from dcqcn_gym.runs.options import OutFileOption
 if TYPE_CHECKING:
     from dcqcn_gym.core.interval import FlowSizeDistribution
     from dcqcn_gym.envs.monitors.collector import Collector
+    from dcqcn_gym.hw.collectors.capture import Capture
 
 MOST_DATAGRAM = 65_535
 
@@ -37,6 +38,9 @@ def collect(
     intervals: Annotated[
         int | None, typer.Option(min=1, help="End after so many; default: Ctrl-C.")
     ] = None,
+    capture: Annotated[
+        Path | None, typer.Option(help="Keep every datagram in this pcap file, for `traffic`.")
+    ] = None,
 ) -> None:
     """Read sFlow v5, NetFlow v9 or IPFIX and write the flow-size distribution of each interval.
 
@@ -45,16 +49,18 @@ def collect(
     """
     from dcqcn_gym.envs.backends.flow_log import Trigger
     from dcqcn_gym.envs.monitors.collector import FORMS, Collector, FlowWindow
+    from dcqcn_gym.hw.collectors.capture import Capture
 
     if form not in FORMS:
         raise UnknownNameError("form of flow exports", form, FORMS)
     collector = Collector(form, FlowWindow(tau, delta))
     trigger = Trigger(theta)
+    kept = Capture(capture) if capture is not None else None
     with _bound(listen) as link:
         typer.echo(f"listening for {form} on {link.getsockname()[0]}:{link.getsockname()[1]}")
         sequence = 0
         while intervals is None or sequence < intervals:
-            _gather(link, collector, interval_ms / 1e3, frozenset(exporter or ()))
+            _gather(link, (collector, kept), interval_ms / 1e3, frozenset(exporter or ()))
             fsd = collector.close()
             sequence += 1
             _keep(out, sequence, trigger.complete(fsd))
@@ -78,9 +84,13 @@ def _bound(listen: str) -> socket.socket:
 
 
 def _gather(
-    link: socket.socket, collector: Collector, seconds: float, allowed: frozenset[str]
+    link: socket.socket,
+    to: tuple[Collector, Capture | None],
+    seconds: float,
+    allowed: frozenset[str],
 ) -> None:
     """Feed every datagram of the coming interval; others than ``allowed`` are not looked at."""
+    collector, kept = to
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         link.settimeout(left)
@@ -90,6 +100,8 @@ def _gather(
             return
         if not allowed or sender[0] in allowed:
             collector.feed(data, sender[0])
+            if kept is not None:
+                kept.add(data, sender[0], link.getsockname()[1])
 
 
 def _keep(out: Path, sequence: int, fsd: FlowSizeDistribution) -> None:

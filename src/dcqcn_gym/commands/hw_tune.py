@@ -77,13 +77,16 @@ def tune(
     if keep and hold is not None:
         raise ConfigError("--keep confirms what was found and --hold leaves that to you: give one")
     from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.hw.fleet import load_fleet
     from dcqcn_gym.runs.log import RunDir, write_json
     from dcqcn_gym.runs.spec import RunSpec
 
     chosen = load_scenario(scenario)
     n = chosen.intervals if intervals is None else intervals
     tuner, arguments = safely(tuner, tuner_arguments(tuner, tuner_arg or []), safe)
-    spec = RunSpec(chosen, tuner, seed, n, f"hardware:{fleet}", arguments)
+    played = load_fleet(fleet).fabric is not None
+    kind = "a digital fabric" if played else "devices"
+    spec = RunSpec(chosen, tuner, seed, n, f"hardware:{fleet}", arguments, fleet=kind)
     rules = AbortRules(max_paused, max_drops, min_utility, patience, max_errors, min_goodput)
     run_dir = RunDir(out)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too

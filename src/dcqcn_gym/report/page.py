@@ -183,7 +183,7 @@ def _curves(data: ReportData) -> list[tuple[str, str, Series]]:
 
 
 def _figures(data: ReportData, fresh: Sequence[BinTable]) -> dict[str, Markup]:
-    x_label = "simulated time since the first interval, ms"
+    x_label = f"{_word(data.run.header)}time since the first interval, ms"
     curves = _curves(data)
 
     def lines(value: str, scale: float = 1.0) -> list[Line]:
@@ -319,20 +319,25 @@ def _fabric(data: ReportData) -> Markup:
     return Markup() if scenario is None else fabric_svg(scenario.fabric)
 
 
+def _word(header: Mapping[str, Any]) -> str:
+    """Return what kind of time a run has: none of its own where devices were real."""
+    return "" if header.get("fleet") == "devices" else "simulated "
+
+
 def _facts(data: ReportData) -> list[tuple[str, str]]:
     header = data.run.header
     run = data.run
-    simulated = (
-        (run.records[-1]["end_ps"] - run.records[0]["start_ps"]) * 1e-9 if run.records else 0
-    )
+    fleet = f" ({header['fleet']})" if header.get("fleet") else ""
+    lasted = (run.records[-1]["end_ps"] - run.records[0]["start_ps"]) * 1e-9 if run.records else 0
     facts = [
         ("scenario", str(_scenario(header)["name"])),
         ("tuner", str(header.get("tuner"))),
         ("seed", str(header.get("seed"))),
-        ("backend", str(header.get("backend"))),
+        ("backend", f"{header.get('backend')}{fleet}"),
         (
             "intervals",
-            f"{len(run)} of {header.get('intervals')} ({number(simulated)} ms simulated)",
+            f"{len(run)} of {header.get('intervals')} ({number(lasted)} ms {_word(header)}".rstrip()
+            + ")",
         ),
         ("finished flows", number(float(run.fct_ps.size))),
         ("fresh seeds", ", ".join(map(str, data.seeds)) or "none"),

@@ -39,6 +39,8 @@ class RunSpec:
     tuner_seed: int | None = None
     part: str = ""
     """Which part of a trace the scenario is, where one was cut to judge a setting on it."""
+    fleet: str = ""
+    """What a fleet's run was on: "devices", or "a digital fabric", whose time is simulated."""
 
     def header(self) -> Line:
         """Return the first line of the log."""
@@ -53,7 +55,11 @@ class RunSpec:
             "intervals": self.intervals,
             "backend": self.backend,
         }
-        more = {"tuner_seed": self.tuner_seed, "part": self.part or None}
+        more = {
+            "tuner_seed": self.tuner_seed,
+            "part": self.part or None,
+            "fleet": self.fleet or None,
+        }
         return {**header, **{key: value for key, value in more.items() if value is not None}}
 
     def with_setting(self, setting: DeviceSetting, seed: int, intervals: int) -> RunSpec:

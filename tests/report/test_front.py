@@ -1,0 +1,62 @@
+"""The front page over a folder of runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.report.front import write_front
+
+
+def put(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    recommended = {
+        "action": "deploy",
+        "setting": "advise",
+        "why": "slowdowns are <b>40 %</b> lower",
+    }
+    best = {"scenario": "mini", "tuner": "tpe", "seed": 3, "intervals": 60}
+    put(tmp_path / "b/done/best.json", {**best, "recommendation": recommended})
+    put(tmp_path / "b/done/report.html", "")
+    put(tmp_path / "b/done/evaluation/run.jsonl", "inside a run")
+    header = {"scenario": {"name": "mini"}, "tuner": "random", "seed": 1, "intervals": 9}
+    put(tmp_path / "a going on/run.jsonl", json.dumps(header) + "\n{}\n{}\n")
+    put(tmp_path / "c/compare.html", "")
+    put(tmp_path / "c/results.json", {"scenarios": {"mini": 1}, "tuners": {"x": 1, "y": 2}})
+    put(tmp_path / "d/best.json", "{broken")
+    return tmp_path
+
+
+def test_every_run_has_a_row_and_a_link(runs: Path) -> None:
+    path, count = write_front(runs)
+    page = path.read_text()
+    assert count == 4
+    assert '<a href="b/done/report.html">b/done</a>' in page
+    assert "deploy advise" in page
+    assert "&lt;b&gt;40" in page
+    assert "<td>2 of 9</td>" in page
+    assert "2 tuners" in page
+    assert "inside a run" not in page
+    assert page.count('<tr data-name="') == 4
+
+
+def test_it_is_the_same_when_written_again_and_refuses_what_holds_nothing(runs: Path) -> None:
+    done = CliRunner().invoke(app, ["show", str(runs)])
+    assert done.exit_code == 0
+    first = (runs / "index.html").read_bytes()
+    assert write_front(runs)[0].read_bytes() == first
+    (runs / "empty").mkdir()
+    with pytest.raises(ConfigError, match="holds no run"):
+        write_front(runs / "empty")
+    with pytest.raises(ConfigError, match="is no folder"):
+        write_front(runs / "c" / "compare.html")
