@@ -184,7 +184,7 @@ def function(text: str) -> str:
     text = re.sub(r"'\d+$", "", text).removeprefix("dcqcn::").replace("(anonymous namespace)::", "")
     while (shorter := re.sub(r"<[^<>]*>", "", text)) != text:
         text = shorter
-    return text.split("(")[0].split(" ")[-1] or text
+    return text.split("(")[0].split(" ")[-1].removeprefix("dcqcn::") or text
 
 
 def profile_table(counts: Sequence[dict[str, int]], n: int) -> Table:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from compare import function, job_text
 from engine_speed import (
     JOBS,
     JobResult,
@@ -19,7 +20,7 @@ from scheme_speed import Speed, measure_schemes, table
 from typer.testing import CliRunner
 
 from dcqcn_gym.core.errors import RunError, UnknownNameError
-from dcqcn_gym.core.knobs import schemes
+from dcqcn_gym.core.knobs import ECN_KNOBS, NIC_KNOBS, schemes
 
 
 def test_every_job_is_finite_traffic_on_the_fabric_it_names() -> None:
@@ -106,3 +107,17 @@ def test_bench_as_json() -> None:
     (job, *_) = json.loads(done.stdout)["jobs"]
     assert job["job"] == "light"
     assert job["hops_per_s"] > 0
+
+
+def test_a_job_for_two_builds_is_its_scenario_and_setting() -> None:
+    head, script = job_text(JOBS["permutation"]).split("\nend\n")
+    assert head.startswith("dcqcn-gym-scenario 1")
+    seed, nic, ecn, apply = script.splitlines()
+    assert (seed, apply) == ("seed 1", "apply")
+    assert len(nic.split()) - 2 == len(NIC_KNOBS)
+    assert len(ecn.split()) - 2 == len(ECN_KNOBS)
+
+
+def test_functions_of_a_profile_have_short_names() -> None:
+    text = "void dcqcn::WindowEngine::run_egress_fast<true>(dcqcn::Lane&, long)'2"
+    assert function(text) == "WindowEngine::run_egress_fast"
