@@ -33,8 +33,7 @@ CONNECTX = ", ConnectX NICs"
 
 ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ACC": ("acc", {}),
-    "ACC, trained there": ("acc", {"file": "acc-published"}),
-    "ACC, trained there, learning": ("acc", {"file": "acc-published", "adapt": True}),
+    "ACC on WebSearch": ("acc", {"file": "acc-websearch"}),
     "C-ACC": ("acc-central", {}),
     "SECN1": ("secn1", {}),
     "SECN2": ("secn2", {}),
@@ -55,9 +54,9 @@ WebSearch alone. The last ones are fixed curves of ACC's list, named by Kmin and
 
 CURVES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     f"{one['kmin']:g} / {one['kmax']:g} KB, {100 * one['pmax']:.0f} %": ("fixed", one)
-    for one in TEMPLATES
+    for one in TEMPLATES[::2]
 }
-"""All of ACC's list, by their three values."""
+"""Those of ACC's list with a Pmax of 100 %, by their three values."""
 
 WARMUP_MS = 2.0
 

@@ -6,8 +6,8 @@ flows begin for 40 ms and all are waited for. A score is the mean logarithm of t
 ACC's bins (mean, mean of mice, their p99, mean of elephants) over those under SECN1, over loads and
 seeds: the lowest is best.
 
-- *Choosing*: every network and the 20 curves of ACC's list, 3 seeds. The best of each is kept.
-- *Judging*: those two, SECN1 and SECN2, with 8 other seeds, differences paired by seed. A network
+- *Choosing*: every network and ACC's ten curves with a Pmax of 100 %, 2 seeds; the best of each.
+- *Judging*: those two, SECN1 and SECN2, with 6 other seeds, differences paired by seed. A network
   that is not better than the curve, in score or in its own reward, has learnt nothing worth having:
   then a claim about ACC that does not come out is no test.
 """
@@ -43,8 +43,8 @@ def _figure(choosing: Sequence[str], judged: Sequence[str] = ()) -> Figure:
     return Figure(
         name="acc-choice", paper="acc", title="held-out traffic", x="load", measure=measure,
         measures=(*BY_SIZE, Measure("unfinished", "unfinished", 1, ".0f")), claims=(),
-        sizes={"quick": Size(rows["quick"], 3, 40, {**more, "seeds_from": 100}),
-               "full": Size(rows["full"], 8, 40, {**more, "seeds_from": 200})},
+        sizes={"quick": Size(rows["quick"], 2, 40, {**more, "seeds_from": 100}),
+               "full": Size(rows["full"], 6, 40, {**more, "seeds_from": 200})},
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def choose(networks: Sequence[str], out: Path, workers: int | None = None) -> li
     held = next(row for row in by_score if row in CURVES)
     table = Table(
         ("series", "score", *FIGURES), [_row(first, row, SECN1) for row in by_score],
-        title="Choosing: changes against SECN1, %, 3 seeds",
+        title="Choosing: changes against SECN1, %, 2 seeds",
     )  # fmt: skip
     chosen = (network, held, SECN1, SECN2)
     last = produce(_figure(rows, chosen), "full", out / "judging", workers=workers)
@@ -94,7 +94,7 @@ def choose(networks: Sequence[str], out: Path, workers: int | None = None) -> li
     )
     judged.append([f"own reward minus that of {held}", _text(gain, 1, ".4f")] + [""] * 4)
     return [table, Table(("against", "score", *FIGURES), judged,
-                         title=f"Judging {network}: changes, %, 8 seeds")]  # fmt: skip
+                         title=f"Judging {network}: changes, %, 6 seeds")]  # fmt: skip
 
 
 def _row(results: Results, row: str, against: str, name: str = "") -> list[str]:

@@ -199,7 +199,7 @@ def figure_text(
     """
     parts = [f"## {of.name}: {of.title}", verdict_text(judge(of.claims, results))]
     if of.judged_in:
-        parts.append(f"The same claims are counted in {of.judged_in}, at the paper's time.")
+        parts.append(f"The same claims are counted in {of.judged_in}.")
     parts += [f"![{p.title}]({name})" for p, name in zip(of.plots, pictures, strict=True)]
     if not of.plots and len(results.places) <= SHORT:
         parts.append(table_of(of, results).markdown())

@@ -15,7 +15,11 @@ from dcqcn_gym.benchmarks.__main__ import app
 from dcqcn_gym.benchmarks.study.plan import Study, load_study, produce, study_names
 from dcqcn_gym.benchmarks.study.tables import markdown, tables_of, write_study
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError
+from dcqcn_gym.envs.scenario.jobs.figures import chain_ps
+from dcqcn_gym.envs.scenario.jobs.planned import PlannedJob
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Done
+from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.tuners.acc import load_network
 from dcqcn_gym.tuners.acc_state import sizes
 from dcqcn_gym.tuners.ddqn import new_layers
@@ -54,6 +58,7 @@ def test_entries_meet_the_same_network_and_traffic(name: str, tmp_path: Path) ->
             for trial in several if title == case.title else ():
                 network = trial.spec.scenario.network.model_dump(mode="json")
                 del network["monitor"]
+                network.pop("scheme", None)  # which an entry may be
                 met.add((json.dumps(network), trial.spec.seed))
         assert len(met) == study.seeds
 
@@ -162,3 +167,26 @@ def test_the_command(tmp_path: Path) -> None:
         load_study("recommend")
     with pytest.raises(ConfigError, match="no such file"):
         load_study(str(tmp_path / "none.toml"))
+
+
+def test_iterations_of_jobs(tmp_path: Path) -> None:
+    entries = [
+        {"name": "default"},
+        {"name": "slow", "tuner": "do-nothing", "changes": {"topology": {"host_gbps": 200}}},
+    ]
+    study = load_study("jobs").changed(
+        cases=[{"scenario": "job-checkpoint-40"}], entries=entries, seeds=2, intervals=12
+    )
+    trials = produce(study, tmp_path, workers=1)
+    (table,) = tables_of(study, trials)
+    name, took, exposed, slow = table.rows[0]
+    times = []
+    for trial in trials[name, "default"]:
+        lines = read_run(trial.log).intervals
+        rounds = [one["time_ps"] for line in lines for one in line.get("rounds", ())]
+        times.append(sum(rounds) / len(rounds))
+    assert float(took) == pytest.approx(sum(times) / 2 * 1e-9, abs=1e-3)
+    job = load_scenario(name).workloads[0].model_dump(mode="json")
+    alone = chain_ps(PlannedJob.model_validate(job["graph"]).job)
+    assert int(exposed) == round(100 - 200 * alone / sum(times))
+    assert float(slow.split()[0]) > 50

@@ -13,7 +13,7 @@ from dcqcn_gym.benchmarks.papers.acc import (
     points,
 )
 from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measured, Size
 from dcqcn_gym.envs.scenario.acc_loads import varying
 
 PLACE = "section 5.3, Fig. 13"
@@ -60,6 +60,10 @@ FIGURE = Figure(
               {f"{one.name}, {other}": Change(one.name, "ACC", other, "DataMining")
                for one in BY_SIZE for other in ("SECN1", "SECN2")},
               Direction(-1), 100, " %", "+.1f", no_test=OTHER_NICS),
+    ),
+    plots=(
+        Against("mean", "Mean completion time, us", "flow sizes", ROWS, 1e6),
+        Against("mice p99", "p99 of flows to 100 KB, us", "flow sizes", ROWS, 1e6),
     ),
     ours=(
         *OURS,
