@@ -30,7 +30,7 @@ class AgentConfig(StrictModel):
         pattern=r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$",
         description="its name in the fleet: small letters, digits, '-' and '.'",
     )
-    driver: str = Field(description="a driver: mlx5, mlxconfig, sonic or path.py:Class")
+    driver: str = Field(description="a driver, as mlx5 or sonic, or path.py:Class")
     listen: Address = Field(
         default="127.0.0.1:7443", description="where it listens; only on loopback unless told"
     )

@@ -62,7 +62,7 @@ def test_a_vector_whose_networks_run_ahead_is_one_whose_do_not(mode: str) -> Non
     for action in actions(5, 14):
         found = [vector.step(np.stack([action, -action])) for vector in vectors]
         for one, other in zip(found[0][:4], found[1][:4], strict=True):
-            assert one.tobytes() == other.tobytes()
+            assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
         assert found[0][4].keys() == found[1][4].keys()
     for vector in vectors:
         vector.close()

@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.knobs import default_setting
 from dcqcn_gym.report.front import write_front
+from dcqcn_gym.runs.log import Run
 
 
 def put(path: Path, value: object) -> None:
@@ -60,3 +62,12 @@ def test_it_is_the_same_when_written_again_and_refuses_what_holds_nothing(runs: 
         write_front(runs / "empty")
     with pytest.raises(ConfigError, match="is no folder"):
         write_front(runs / "c" / "compare.html")
+
+
+def test_runs_and_settings_show_themselves_in_notebooks() -> None:
+    run = Run(Path("x"), {"scenario": {"name": "<b>"}, "tuner": "tpe", "intervals": 9})
+    shown = run._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert "0 of 9" in shown
+    assert "not known" in shown
+    assert "<td>kmin<td>321<td>KB" in default_setting(1e11).replace(kmin=321)._repr_html_()

@@ -328,6 +328,11 @@ class IntervalReport(JudgedFigures):
         return int(received[of_host].sum()), int(received[~of_host].sum())
 
 
+_ONE_LEVEL = tuple(
+    (path, path.partition("_")[0], one) for path, one in REPORT_FIELDS.items() if "." not in path
+)
+
+
 def report_with(
     host_rate_bps: FloatArray, port_node: IntArray, port_rate_bps: FloatArray, **figures: Any
 ) -> IntervalReport:
@@ -339,9 +344,9 @@ def report_with(
     lengths = {"host": len(host_rate_bps), "port": len(port_node)}
     lengths["rtt"] = len(figures.get("rtt_src", ()))
     found: dict[str, Any] = {"fsd": FlowSizeDistribution(), "finished": FinishedFlows()}
-    for path, one in REPORT_FIELDS.items():
-        if "." not in path:
-            found[path] = one.zeros(lengths.get(path.partition("_")[0], 0))
+    for path, kind, one in _ONE_LEVEL:
+        if path not in figures:
+            found[path] = one.zeros(lengths.get(kind, 0))
     found |= {"host_rate_bps": host_rate_bps, "port_node": port_node}
     return IntervalReport(**{**found, "port_rate_bps": port_rate_bps, **figures})
 

@@ -319,6 +319,12 @@ class Setting(Mapping[str, float]):
             raise ConfigError(f"a setting needs every knob; missing: {', '.join(missing)}")
         return cls(tuple(values[name] for name in table.knobs), table)
 
+    def _repr_html_(self) -> str:
+        """Return a table of the knobs, for notebooks."""
+        rows = zip(self.table.rows, self.numbers, strict=True)
+        cells = (f"<tr><td>{k.name}<td>{value:g}<td>{k.unit}" for k, value in rows)
+        return f"<table><tr><th>knob<th>value<th>unit{''.join(cells)}</table>"
+
     def check(self, line_rate_bps: float, where: str = "setting") -> Setting:
         """Return self if every knob is legal at this line rate, else raise ConfigError."""
         for row, value in zip(self.table.rows, self.numbers, strict=True):

@@ -14,12 +14,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeAlias
 
 from dcqcn_gym.core.errors import ConfigError, RunError, in_one_line, quote
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.sums import mean
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.runs.log_check import check_line, check_whole
 from dcqcn_gym.runs.whole_file import write_atomically, write_failure
@@ -50,6 +52,19 @@ class Run:
     def complete(self) -> bool:
         """True if the run reached its end."""
         return self.end is not None
+
+    def _repr_html_(self) -> str:
+        """Return what was run and how far it came, for notebooks."""
+        scenario = self.header.get("scenario")
+        name = scenario.get("name") if isinstance(scenario, Mapping) else scenario
+        utilities = [float(line["utility"]) for line in self.intervals if "utility" in line]
+        rows = {
+            "scenario": name, "tuner": self.header.get("tuner"), "seed": self.header.get("seed"),
+            "intervals": f"{len(self.intervals)} of {self.header.get('intervals')}",
+            "mean utility": f"{mean(utilities):.4f}" if utilities else "not known",
+        }  # fmt: skip
+        cells = (f"<tr><th>{key}<td>{escape(str(value))}" for key, value in rows.items())
+        return f"<table>{''.join(cells)}</table>"
 
 
 def encode_line(line: Mapping[str, Any]) -> bytes:
