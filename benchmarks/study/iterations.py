@@ -22,6 +22,7 @@ Trials = Mapping[tuple[str, str], Sequence[Trial]]
 def iterations(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield the times of iterations by case, in % of the entry ``against``'s, paired by seed.
 
+    Where none was over in a run, the one under way counts at its age, which is too little.
     ``exposed`` is what an iteration of that entry takes beyond its longest chain of computation.
     """
     (usual,) = table.against
@@ -45,10 +46,16 @@ def _means(trials: Sequence[Trial], scenario: Scenario) -> tuple[list[float], li
     computing = {i: _chain(job) for i, job in enumerate(scenario.workloads) if isinstance(job, Job)}
     times, beyond = [], []
     for trial in trials:
+        log = read_run(trial.log)
+        done = [one for record in log.intervals for one in record.get("rounds", ())]
+        end = log.intervals[-1]["end_ps"]
+        running = [
+            {**one, "time_ps": end - one["start_ps"]}
+            for one in (log.end or {}).get("running_rounds") or ()
+        ]
         rounds = [
             (float(one["time_ps"]), computing[one["workload"]])
-            for record in read_run(trial.log).intervals
-            for one in record.get("rounds", ())
+            for one in done or running
             if one["workload"] in computing
         ]
         if not rounds:
