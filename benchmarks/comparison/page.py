@@ -68,13 +68,8 @@ def write_results(
         }
         for name, rows in tables.items()
     ]
-    html = render(
-        "compare.html.j2",
-        command=plan.command(out),
-        explanation=explain(plan),
-        notes=notes,
-        sections=sections,
-    )
+    told = {"command": plan.command(out), "explanation": explain(plan), "notes": notes}
+    html = render("compare.html.j2", sections=sections, **told)
     page = out / "compare.html"
     write_atomically(page, html)
     _write_figures(plan, tables, notes, out)

@@ -65,23 +65,12 @@ def write_results(
     same. Many new logs are read by ``workers`` processes, by default one per CPU. Files go into
     ``out``, by default the leaderboard's folder; ``figures`` are further ones for results.json.
     """
-    folder = board.out if out is None else out
+    folder = out or board.out
     with open_readings(board, workers) as readings:
         entries = score_entries(board, readings)
     two = board.suite.file.protocol > 1
-    place = {} if two else ranked(entries)
-    places = places_in_tiers(board, entries) if two else {}
-    entries = sorted(
-        entries,
-        key=(lambda entry: tier_order(entry, places["final"])) if two
-        else (lambda entry: _order(entry, list(place))),
-    )  # fmt: skip
+    entries, lines = _in_order(board, entries)
     known = best_known(entries, list(board.suite.scenarios))
-    lines = [
-        entry_line(board, entry, place.get(entry.name),
-                   {stage: ranks.get(entry.name) for stage, ranks in places.items()})
-        for entry in entries
-    ]  # fmt: skip
     curves = {line.entry: line.data()["learning_curve"] for line in lines if line.learning_curve}
     details = entry_details(board, entries, known, curves)
     lines = _against_others(lines, entries, details, two)
@@ -97,16 +86,35 @@ def write_results(
     )  # fmt: skip
     _write_runs(board, entries, folder)
     first = tier_tables(board, lines) if two else [_ranking(board, lines)]
-    tables = [*first, _columns(lines, details), _flags(lines)]
-    text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables if t.rows)
+    tables = [t for t in (*first, _columns(lines, details), _flags(lines)) if t.rows]
+    text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables)
     write_atomically(folder / "leaderboard.md", (text + "\n").encode())
+    makes = f"bench run --out {board.out} makes them"
     remarks = [
-        f"{entry.name}: {count_of(entry.missing, 'run')} missing; "
-        f"bench run --out {board.out} makes them"
+        f"{entry.name}: {count_of(entry.missing, 'run')} missing; {makes}"
         for entry in entries
         if entry.missing
     ]
-    return [table for table in tables if table.rows], remarks
+    return tables, remarks
+
+
+def _in_order(
+    board: Leaderboard, entries: Sequence[EntryScores]
+) -> tuple[list[EntryScores], list[EntryLine]]:
+    """Return the entries with the best first, and their lines: by tiers in protocol 2."""
+    two = board.suite.file.protocol > 1
+    place = {} if two else ranked(entries)
+    places = places_in_tiers(board, entries) if two else {}
+    entries = sorted(
+        entries,
+        key=(lambda entry: tier_order(entry, places["final"])) if two
+        else (lambda entry: _order(entry, list(place))),
+    )  # fmt: skip
+    return entries, [
+        entry_line(board, entry, place.get(entry.name),
+                   {stage: ranks.get(entry.name) for stage, ranks in places.items()})
+        for entry in entries
+    ]  # fmt: skip
 
 
 def _against_others(

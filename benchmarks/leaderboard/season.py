@@ -127,12 +127,7 @@ def freeze(
     digest = new_salt_file(salt_file)
     for entry, folder in zip(others, submissions, strict=True):
         open_submission(folder).copy_code(out / CODE_FOLDER / entry.name)
-    entries = [
-        e.model_copy(update={"code_sha256": code_digest(out / CODE_FOLDER / e.name)})
-        if e.files_sha256
-        else e
-        for e in entries
-    ]
+    entries = [_with_code(entry, out) for entry in entries]
     file = SeasonFile(
         schema=SCHEMA, suite=found.given, suite_digest=found.digest,
         version=dcqcn_gym.__version__, repetitions=repetitions or found.file.repetitions,
@@ -141,6 +136,14 @@ def freeze(
     out.mkdir(parents=True, exist_ok=True)
     _write(out, file)
     return file
+
+
+def _with_code(entry: SeasonEntry, out: Path) -> SeasonEntry:
+    """Return a submission's entry with the digest of its copied code; others as they are."""
+    if not entry.files_sha256:
+        return entry
+    digest = code_digest(out / CODE_FOLDER / entry.name)
+    return entry.model_copy(update={"code_sha256": digest})
 
 
 def _submitted(folder: Path, suite: Suite) -> SeasonEntry:

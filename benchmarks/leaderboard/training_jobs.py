@@ -15,7 +15,7 @@ from dcqcn_gym.envs.scenario.job import Job
 from dcqcn_gym.envs.scenario.job_graph import JobGraph, NodeKind
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
-from dcqcn_gym.envs.scenario.jobs.people import JobPlan, job_of_plan
+from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
 
 _MODEL = {"layers": 2, "hidden": 1024, "ffn": 4096, "heads": 8}
 JOBS: Mapping[str, Mapping[str, Any]] = {
@@ -39,5 +39,5 @@ def packed_job(name: str, size: float, tflops: float) -> str:
 
 @lru_cache(64)
 def _graph(name: str, scale: float, tflops: float) -> JobGraph:
-    plan = JobPlan(**JOBS[name], sequence=1024, scale=scale, tflops=tflops)
+    plan = JobTable(**JOBS[name], sequence=1024, scale=scale, tflops=tflops)
     return graph_of(job_of_plan(plan), Algorithms(), 1)

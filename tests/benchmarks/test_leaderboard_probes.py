@@ -40,6 +40,9 @@ def tries(self):
         found = os.statvfs(place)
         assert found.f_blocks * found.f_frsize > 2**30, "at most 1 GiB"
 
+    def linked():
+        assert len(socket.if_nameindex()) > 1, "nothing but the loopback"
+
     word = ctypes.create_string_buffer(8)
     yield "engine", lambda: importlib.import_module("dcqcn_gym._core")
     yield "suites", suite
@@ -61,7 +64,7 @@ def tries(self):
     yield "more memory", lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
     yield "more of /tmp", lambda: roomy("/tmp")
     yield "more of /dev/shm", lambda: roomy("/dev/shm")
-    yield "a network", lambda: socket.create_connection(("192.0.2.1", 80), timeout=2)
+    yield "a network", linked
 
 def start(self, context):
     super().start(context)

@@ -28,7 +28,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.chakra import read_chakra
 from dcqcn_gym.envs.scenario.jobs.chakra_format import messages, value_of
 from dcqcn_gym.envs.scenario.jobs.model import Job
-from dcqcn_gym.envs.scenario.jobs.people import JobPlan, job_of_plan
+from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
 from dcqcn_gym.envs.scenario.jobs.simai import read_simai
 
 VALUES = {
@@ -243,7 +243,7 @@ def test_broken_simai_files_are_one_sentence(tmp_path: Path, text: str, words: s
 
 def test_what_a_plan_computes() -> None:
     """LLaMA-7B as its paper has it: per layer 4 h^2 + 3 h f weights; two tokens' worth by hand."""
-    plan = JobPlan(model="llama-7b", layers=1, tp=2, dp=2, batch=2, sequence=2, tflops=1)
+    plan = JobTable(model="llama-7b", layers=1, tp=2, dp=2, batch=2, sequence=2, tflops=1)
     found = kinds(job_of_plan(plan))
     h, f, tokens = 4096, 11008, 2
     attention = 2 * tokens * 4 * h * h + 2 * tokens * h * 2

@@ -135,27 +135,23 @@ def _read(folder: Path) -> SiteSuite:
         lines = [validate(line, EntryLine, source="rows") for line in data.rows]
         asked = max(line.repetitions for line in lines)
         season = figures.get("season", {})
-        whose = {
-            name: f"by {one['authors']} ({one['licence']})"
+        summaries = {
+            name: {"summary": f"by {one['authors']} ({one['licence']})"}
             for name, one in season.get("entries", {}).items()
         }
         entries = [
             SiteEntry(
                 name=line.entry,
                 line=line,
-                details={
-                    **figures["entries"].get(line.entry, {}),
-                    **({"summary": whose[line.entry]} if line.entry in whose else {}),
-                },
-                tuner=data.tuners[line.entry].model_dump(),
-                versions=data.versions,
+                details=figures["entries"].get(line.entry, {}) | summaries.get(line.entry, {}),
+                tuner=data.tuners[line.entry].model_dump(), versions=data.versions,
                 verification=verdict_of("self-reported"),
                 folder=folder,
                 cost=costs.get(line.entry, {}),
                 asked=asked,
             )
             for line in lines
-        ]
+        ]  # fmt: skip
         return SiteSuite(
             figures["suite"], figures["suite_digest"], figures["protocol"], figures["files"],
             figures["best_known"], figures["checkpoints"], entries, season,

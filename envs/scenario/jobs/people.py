@@ -27,7 +27,7 @@ from dcqcn_gym.envs.scenario.jobs.model import (
     ROOFLINE_BYTES,
     Job,
 )
-from dcqcn_gym.envs.scenario.jobs.schedule import Layer, Plan, Step, job_of
+from dcqcn_gym.envs.scenario.jobs.schedule import Layer, Layout, Step, job_of
 
 _ELEMENT = 2
 _CHECKPOINT = 14
@@ -80,7 +80,7 @@ MODELS: Mapping[str, Transformer] = {
 Degree = Field(default=1, ge=1, le=MOST_RANKS)
 
 
-class JobPlan(StrictModel):
+class JobTable(StrictModel):
     """Training of a transformer, or serving of one; docs/jobs.md explains the keys."""
 
     model: str | Transformer = Field(description=f"{', '.join(MODELS)}, or a table of sizes")
@@ -155,12 +155,12 @@ class JobPlan(StrictModel):
         return round(operations / (self.tflops * 1e12 * self.tp) * 1e12 * self.scale)
 
 
-def read_plan(path: Path) -> JobPlan:
+def read_plan(path: Path) -> JobTable:
     """Return the plan in a TOML file; raise :class:`ConfigError` with file and key."""
-    return load_toml(path, JobPlan)
+    return load_toml(path, JobTable)
 
 
-def job_of_plan(plan: JobPlan) -> Job:
+def job_of_plan(plan: JobTable) -> Job:
     """Return the operations of one iteration."""
     if plan.decode:
         return _serving(plan)
@@ -168,7 +168,7 @@ def job_of_plan(plan: JobPlan) -> Job:
     count = plan.batch // (plan.dp * plan.micro_batch)
     moved = plan.bytes(plan.tokens_at_once * plan.sizes.hidden / plan.tp)
     job = job_of(
-        Plan(
+        Layout(
             plan.tp, plan.dp, plan.pp, plan.ep, [layers] * count, (), moved,
             every_weight=plan.zero == 3,
         )
@@ -178,7 +178,7 @@ def job_of_plan(plan: JobPlan) -> Job:
     return job
 
 
-def _layer(plan: JobPlan) -> list[Layer]:
+def _layer(plan: JobTable) -> list[Layer]:
     """Return attention and feed-forward part of a layer."""
     m, t = plan.sizes, plan.tokens_at_once
     work = 2 * t * m.attention + 2 * t * m.hidden * plan.sequence
@@ -195,7 +195,7 @@ def _layer(plan: JobPlan) -> list[Layer]:
 
 
 def _part(
-    plan: JobPlan, name: str, work: float, weights: float, sent: tuple[str, str, float]
+    plan: JobTable, name: str, work: float, weights: float, sent: tuple[str, str, float]
 ) -> Layer:
     kind, group, elements = sent
     ps, step = plan.ps(work), (kind, plan.bytes(elements), group)
@@ -208,7 +208,7 @@ def _part(
     )
 
 
-def _checkpoint(plan: JobPlan, job: Job) -> None:
+def _checkpoint(plan: JobTable, job: Job) -> None:
     """Every rank writes its part of the state to a storage rank when its iteration is over."""
     last: dict[int, int] = {}
     for number, op in enumerate(job.ops):
@@ -221,7 +221,7 @@ def _checkpoint(plan: JobPlan, job: Job) -> None:
         job.add(MESSAGE, (rank, target), size, (last[rank],), "checkpoint")
 
 
-def _serving(plan: JobPlan) -> Job:
+def _serving(plan: JobTable) -> Job:
     """Return requests: prefill on a group, keys and values to another group, decoding there.
 
     A group has ``tp`` x ``pp`` GPUs that all compute; request k of group g is decoded by group

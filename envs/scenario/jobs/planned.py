@@ -17,13 +17,13 @@ from dcqcn_gym.envs.scenario.job_graph import JobGraph
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 from dcqcn_gym.envs.scenario.jobs.model import Job
-from dcqcn_gym.envs.scenario.jobs.people import JobPlan, job_of_plan
+from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
 
 
 class PlannedJob(StrictModel):
     """A plan, how its collectives run, and how many neighbouring ranks share a server."""
 
-    plan: JobPlan
+    plan: JobTable
     collectives: Algorithms = Algorithms()
     server: int = Field(default=8, ge=1, le=1024, description="ranks of a server, as in [servers]")
 

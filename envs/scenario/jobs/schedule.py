@@ -44,7 +44,7 @@ class Layer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Layout:
     """How a job is laid out: sizes of the groups, what runs in each micro-batch."""
 
     tensor: int
@@ -94,7 +94,7 @@ class Plan:
         )
 
 
-def job_of(plan: Plan) -> Job:
+def job_of(plan: Layout) -> Job:
     """Return the operations of one iteration."""
     plan.check()
     job = Job(plan.tensor * plan.data * plan.stages)
@@ -114,7 +114,7 @@ def job_of(plan: Plan) -> Job:
     return job
 
 
-def _one_f_one_b(plan: Plan, p: int) -> Iterator[tuple[bool, int]]:
+def _one_f_one_b(plan: Layout, p: int) -> Iterator[tuple[bool, int]]:
     """Yield (is forward, micro-batch) in the order of stage ``p``."""
     batches = len(plan.micro_batches)
     warm = min(batches, plan.stages - p - 1)
@@ -131,7 +131,7 @@ def _ready(runs: Sequence[_Stage], p: int, is_forward: bool, m: int) -> bool:
     return p == len(runs) - 1 or m in runs[p + 1].sent[1]
 
 
-def _turn(plan: Plan, runs: Sequence[_Stage], p: int, is_forward: bool, m: int) -> None:
+def _turn(plan: Layout, runs: Sequence[_Stage], p: int, is_forward: bool, m: int) -> None:
     """Run a micro-batch through a stage, from the message that brings it to the next one."""
     one, layers = runs[p], plan.micro_batches[m]
     source = p - 1 if is_forward else p + 1
@@ -152,7 +152,7 @@ def _turn(plan: Plan, runs: Sequence[_Stage], p: int, is_forward: bool, m: int) 
 class _Stage:
     """What one stage of the pipeline has done so far: the last operations of its ranks."""
 
-    plan: Plan
+    plan: Layout
     job: Job
     number: int
     head: list[tuple[int, ...]] = field(init=False)

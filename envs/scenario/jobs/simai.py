@@ -15,7 +15,7 @@ from pathlib import Path
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.core.files import read_text
 from dcqcn_gym.envs.scenario.jobs.model import MOST_BYTES, MOST_PS, MOST_RANKS, Job
-from dcqcn_gym.envs.scenario.jobs.schedule import Layer, Plan, Step, job_of
+from dcqcn_gym.envs.scenario.jobs.schedule import Layer, Layout, Step, job_of
 
 MOST_FILE = 64 * 2**20
 _COLUMNS = 12
@@ -71,7 +71,7 @@ def _job(lines: Sequence[Sequence[str]], ranks: int | None) -> Job:
 def _plan(
     policy: str, values: Mapping[str, int], lists: Mapping[str, Sequence[int]],
     layers: Sequence[Layer], total: int,
-) -> tuple[Plan, dict[str, int]]:  # fmt: skip
+) -> tuple[Layout, dict[str, int]]:  # fmt: skip
     tensor = {"DATA": 1, "MODEL": total, "MICRO": total}.get(
         policy, values.get("model_parallel_NPU_group", total)
     )
@@ -85,11 +85,11 @@ def _plan(
     if policy in ("MICRO", "DISTRIBUTED_INFERENCE"):
         notes["policy with forward passes only: the columns of gradients are not run"] = 1
         forward = [Layer(layer.name, layer.forward) for layer in layers]
-        return Plan(tensor, data, stages, min(values.get("ep", 1), data), (), forward), notes
+        return Layout(tensor, data, stages, min(values.get("ep", 1), data), (), forward), notes
     if values.get("vpp", 1) > 1 and stages > 1:
         notes["vpp in the first line: a stage runs its layers in one piece all the same"] = 1
     once, batches, written = _batches(layers, values.get("ga", 1))
-    plan = Plan(
+    plan = Layout(
         tensor, data, stages, min(values.get("ep", 1), data), batches, once,
         values.get("pp_comm", 0), _segments(lists, batches, len(once)), written,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.series import Series
 
-MOST_KNOBS = 20
+MOST_PANELS = 20
 MOST_LINES = 150
 """Settings that are drawn as lines: more cannot be told apart."""
 BEST_SHARE = 0.1
@@ -26,7 +26,7 @@ def moved_knobs(run: Series) -> dict[str, FloatArray]:
         return {}
     every = {name: np.array([s[name] for s in settings], dtype=np.float64) for name in settings[0]}
     moved = {name: values for name, values in every.items() if np.ptp(values) > 0}
-    return dict(list(moved.items())[:MOST_KNOBS])
+    return dict(list(moved.items())[:MOST_PANELS])
 
 
 def knobs_figure(run: Series, x_label: str) -> Chart | None:
