@@ -13,20 +13,19 @@ namespace dcqcn {
 bool WindowEngine::pfc_cannot_fire(const Switch& sw, Time end) const {
   // the fast path keeps ACKs apart from data
   if (sw.buffer.pfc().acks_as_data || !one_priority_ || sw.paused_ingresses) return false;
-  return stays_below(sw,
-                     [&](std::uint32_t p) {
-                       const Ring<Packet>& in = sw.from[p]->wire;
-                       return std::min(sw.window_bytes[p],
-                                       static_cast<Bytes>(in.size()) * max_packet_);
-                     }) ||
-         stays_below(sw, [&](std::uint32_t p) {
-           const Ring<Packet>& in = sw.from[p]->wire;
-           Bytes bytes = 0;
-           for (std::uint32_t i = 0; i < in.size() && in[i].arrival < end; ++i) {
-             if (in[i].is_data()) bytes += in[i].bytes;
-           }
-           return bytes;
-         });
+  const auto at_most = [&](std::uint32_t p) {
+    const Ring<Packet>& in = sw.from[p]->wire;
+    return std::min(sw.window_bytes[p], static_cast<Bytes>(in.size()) * max_packet_);
+  };
+  const auto counted = [&](std::uint32_t p) {
+    const Ring<Packet>& in = sw.from[p]->wire;
+    Bytes bytes = 0;
+    for (std::uint32_t i = 0; i < in.size() && in[i].arrival < end; ++i) {
+      if (in[i].is_data()) bytes += in[i].bytes;
+    }
+    return bytes;
+  };
+  return stays_below(sw, at_most) || stays_below(sw, counted);
 }
 
 // does no ingress reach its threshold if port p brings bytes_of(p)?
@@ -156,8 +155,8 @@ void WindowEngine::run_switch_fast(Lane& lane, std::uint32_t s, Time begin, Time
 
 // One long function on purpose: what it counts stays in registers, and it is where time goes.
 // `pausing`: the port is paused, or may become so, or has a PFC frame to send.
-// NOLINTNEXTLINE(readability-function-size)
 template <bool pausing>
+// NOLINTNEXTLINE(readability-function-size)
 void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begin, Time end) {
   RunList& arrivals = lane.by_egress[static_cast<std::size_t>(&port - sw.ports)];
   Ring<Packet>& data = port.data[priority_];
