@@ -61,9 +61,9 @@ def write_results(
 ) -> tuple[list[Table], list[str]]:  # fmt: skip
     """Write ``results.json`` and ``leaderboard.md``; return the tables and remarks for a terminal.
 
-    With pyarrow also ``runs.parquet``, a line for every run; in protocol 2 ``runs.csv`` has the
-    same. Many new logs are read by ``workers`` processes, by default one per CPU. Files go into
-    ``out``, by default the leaderboard's folder; ``figures`` are further ones for results.json.
+    With pyarrow also ``runs.parquet``, a line a run; in protocol 2 ``runs.csv``. New logs are read
+    by ``workers`` processes, by default one per CPU. Files go into ``out``, by default the
+    leaderboard's folder; ``figures`` are further ones for results.json.
     """
     folder = out or board.out
     with open_readings(board, workers) as readings:
@@ -90,12 +90,8 @@ def write_results(
     text = "\n\n".join(f"## {t.title}\n\n{t.markdown()}" for t in tables)
     write_atomically(folder / "leaderboard.md", (text + "\n").encode())
     makes = f"bench run --out {board.out} makes them"
-    remarks = [
-        f"{entry.name}: {count_of(entry.missing, 'run')} missing; {makes}"
-        for entry in entries
-        if entry.missing
-    ]
-    return tables, remarks
+    lacking = [(entry.name, count_of(entry.missing, "run")) for entry in entries if entry.missing]
+    return tables, [f"{name}: {runs} missing; {makes}" for name, runs in lacking]
 
 
 def _in_order(
