@@ -39,6 +39,17 @@ const Field<JobLine> kNode[] = {
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+// Adler-32 (RFC 1950): other letters are another graph, and nobody would see it
+std::uint32_t adler32(std::string_view bytes) {
+  std::uint32_t a = 1;
+  std::uint32_t b = 0;
+  for (const char c : bytes) {
+    a = (a + static_cast<unsigned char>(c)) % 65521;
+    b = (b + a) % 65521;
+  }
+  return b << 16 | a;
+}
+
 WorkloadSpec& job_before(const Line& line, Scenario& scenario) {
   if (scenario.workloads.empty() || scenario.workloads.back().pattern != Pattern::kJob) {
     line.fail("a graph must follow 'workload job'");
@@ -54,9 +65,10 @@ void read_servers(const Line& line, Scenario& scenario) {
 }
 
 void read_graph(const Line& line, Scenario& scenario) {
-  line.expect_values(1, "bytes of a job graph in base64");
+  line.expect_values(2, "bytes of a job graph in base64, and their Adler-32");
   line.expect_no_keys();
   std::string& bytes = job_before(line, scenario).graph;
+  const std::size_t before = bytes.size();
   std::uint32_t bits = 0;
   int have = 0;
   for (const char c : line.values()[0]) {
@@ -67,6 +79,12 @@ void read_graph(const Line& line, Scenario& scenario) {
     if (have < 8) continue;
     have -= 8;
     bytes += static_cast<char>(bits >> have & 0xFF);
+  }
+  const std::uint32_t found = adler32(std::string_view(bytes).substr(before));
+  const std::int64_t given = Value(line, "Adler-32", line.values()[1]).whole(0, 0xFFFF'FFFF);
+  if (given != found) {
+    line.fail("has bytes whose Adler-32 is " + std::to_string(found) + "; expected " +
+              std::to_string(given));
   }
 }
 

@@ -150,8 +150,11 @@ void test_what_is_refused() {
   }
   CHECK(refusal(join).empty());
   CHECK(!refusal("node transfer 0 1 5 connection=20000\n", "qps=4").empty());
+  CHECK(refusal("graph AAAA 196609\n").find("Adler-32") == std::string::npos);  // but no graph
+  CHECK(!refusal("graph AAAA 196609\n").empty());
+  CHECK(refusal("graph AAAB 196609\n").find("Adler-32 is 262146") != std::string::npos);
   CHECK(!refusal("graph AAAA\n").empty());
-  CHECK(!refusal("graph A-AA\n").empty());
+  CHECK(!refusal("graph A-AA 196609\n").empty());
 }
 
 }  // namespace

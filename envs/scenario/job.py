@@ -103,14 +103,14 @@ class Job(Closed):
                 )
 
     def lines(self, net: Fabric, cdfs: Sequence[Cdf]) -> Iterator[str]:
-        """Yield the lines of the compiled text: the job, then its graph in base64."""
+        """Yield the lines of the compiled text: the job, then its graph in base64, with a sum."""
         hosts = items(hosts=listed(self.resolve(net)))
         how = {"qps": self.qps, "split": int(self.split), "admission": self.admission}
         yield self._line(self.kind, hosts, **how)
         data = self.graph.to_bytes()
         for at in range(0, len(data), _LINE):
-            piece = base64.b64encode(data[at : at + _LINE]).decode().rstrip("=")
-            yield f"graph {piece}"
+            piece = data[at : at + _LINE]
+            yield f"graph {base64.b64encode(piece).decode().rstrip('=')} {zlib.adler32(piece)}"
 
     def as_collective(self, net: Fabric, number: int) -> Collective:
         """Return the iteration; its bytes are what a rank sends over the fabric, on average."""
