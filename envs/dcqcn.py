@@ -190,12 +190,14 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
 
         In between the caller lets many networks run at once
         (:func:`dcqcn_gym.envs.backends.native.run_ahead`). None, and nothing happens, if this
-        environment has to run its network itself.
+        environment has to run its network itself. Called again, as after an error of another
+        environment's, it begins anew: the last action counts.
         """
         if not getattr(self.backend, "can_run_ahead", False) or self.scenario.cadence != 1:
             return None
-        setting = self._setting_of(action)
-        self._running("step").begun = (setting, self._put_in_force(setting))
+        episode, setting = self._running("step"), self._asked(action)
+        changed = episode.begun is not None and episode.begun[1]
+        episode.begun = (setting, self._put_in_force(setting) or changed)
         return self.backend
 
     def step_setting(self, setting: DeviceSetting | None, *, tuning: bool = True) -> Step:
@@ -320,6 +322,9 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
     def _setting_of(self, action: npt.ArrayLike | DeviceSetting) -> DeviceSetting:
         if self._episode is not None and self._episode.begun is not None:
             return self._episode.begun[0]
+        return self._asked(action)
+
+    def _asked(self, action: npt.ArrayLike | DeviceSetting) -> DeviceSetting:
         if isinstance(action, Mapping):
             return self._checked(action, "setting")
         return self.space.setting(action, self.initial_setting)

@@ -41,6 +41,21 @@ def test_steps_are_those_of_one_environment_after_the_other() -> None:
     assert found == {seed: alone(seed, n) for seed in seeds}
 
 
+def test_a_step_that_is_begun_anew_has_the_last_action() -> None:
+    env = DcqcnEnv(SCENARIO, "native", intervals=3)
+    env.reset(seed=1)
+    for action in actions(3, env.space.n):
+        env.begin(-action)  # and then another environment's action was refused
+        run_ahead([env.begin(action)])
+        info = env.step(action)[4]
+        assert info["setting"] == env.space.setting(action, env.initial_setting)
+    again = actions(3, env.space.n)[0]
+    env.reset(seed=1)
+    env.begin(again)
+    run_ahead([env.begin(again)])
+    assert env.step(again)[4]["dispatch_bytes"] > 0  # a change, though the second begin made none
+
+
 def test_a_bare_step_is_a_step() -> None:
     envs = [DcqcnEnv(SCENARIO, "native", intervals=3) for _ in range(2)]
     for env in envs:
