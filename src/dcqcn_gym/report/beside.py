@@ -72,7 +72,9 @@ def _fresh(data: ReportData, tried: Tried) -> Row:
     title = f"what {_who(data)} recommends{also}"
     if of is None:
         return [title, "not tried on fresh traffic", MISSING, MISSING]
-    return [title, *_cells(of, tried["default"][1])]
+    default, of_default = tried["default"]
+    slower, pause, deploy = _cells(of, of_default)
+    return [title, slower, pause, MISSING if setting == default else deploy]
 
 
 def _cells(ours: Sequence[Measured], default: Sequence[Measured]) -> Row:
