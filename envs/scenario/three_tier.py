@@ -7,15 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.fabric import Fabric
-from dcqcn_gym.envs.scenario.rates import DelayUs, Gbps, Link, ps_per_byte, us_to_ps
+from dcqcn_gym.envs.scenario.rates import DelayUs, Gbps, Link, PsPerByte, Rated, us_to_ps
 
 Count = Annotated[int, Field(ge=1, le=65_536)]
 
 
-class ThreeTier(StrictModel):
+class ThreeTier(Rated):
     """``pods`` pods, in each of which every ToR has a link to every aggregation switch.
 
     The first aggregation switches of all pods share ``cores_per_agg`` cores, the second ones the
@@ -29,15 +28,15 @@ class ThreeTier(StrictModel):
     aggs_per_pod: Count = Field(description="aggregation switches of a pod")
     cores_per_agg: Count = Field(description="cores above each aggregation switch")
     host_gbps: Gbps = 100.0
+    host_ps_per_byte: PsPerByte = None
     tor_gbps: Gbps = 100.0
+    tor_ps_per_byte: PsPerByte = None
     core_gbps: Gbps = 100.0
+    core_ps_per_byte: PsPerByte = None
     delay_us: DelayUs = 5.0
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name in ("host_gbps", "tor_gbps", "core_gbps"):
-            if getattr(self, name) is None:
-                raise ConfigError(f"{name} is not given; expected a rate in Gb/s")
         if self.pods * self.tors_per_pod * self.hosts_per_tor < 2:
             raise ConfigError("a network needs at least 2 hosts; raise 'pods' or 'hosts_per_tor'")
         return self
@@ -56,9 +55,7 @@ class ThreeTier(StrictModel):
         tors, aggs = self.pods * self.tors_per_pod, self.pods * self.aggs_per_pod
         hosts = tors * self.hosts_per_tor
         delay = us_to_ps(self.delay_us)
-        down, middle, top = (
-            ps_per_byte(rate or 100.0) for rate in (self.host_gbps, self.tor_gbps, self.core_gbps)
-        )
+        down, middle, top = (self.step_of(name) for name in ("host_", "tor_", "core_"))
         links = [Link(h, hosts + h // self.hosts_per_tor, down, delay) for h in range(hosts)]
         for tor in range(tors):
             first = hosts + tors + tor // self.tors_per_pod * self.aggs_per_pod

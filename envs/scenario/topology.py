@@ -126,14 +126,20 @@ class LeafSpine(Rated, ShortDumpModel):
     def expand(self) -> Fabric:
         """Return the plain network."""
         spines = self.n_spines
-        tors = [rack for rack in self._all for _ in range(rack.tors)]
-        n = count(rack.hosts_per_tor for rack in tors)
+        tors = [
+            (rack, rack.step_of("host_"), rack.step_of("uplink_"))
+            for rack in self._all
+            for _ in range(rack.tors)
+        ]
+        n = count(rack.hosts_per_tor for rack, _, _ in tors)
         near, far = us_to_ps(self.host_delay_us), us_to_ps(self.uplink_delay_us)
-        below = [(n + i, rack) for i, rack in enumerate(tors) for _ in range(rack.hosts_per_tor)]
-        links = [Link(h, tor, r.step_of("host_"), near) for h, (tor, r) in enumerate(below)]
+        below = [
+            (n + i, down) for i, (r, down, _) in enumerate(tors) for _ in range(r.hosts_per_tor)
+        ]
+        links = [Link(h, tor, down, near) for h, (tor, down) in enumerate(below)]
         links += [
-            Link(n + i, n + len(tors) + spine, rack.step_of("uplink_"), far)
-            for i, rack in enumerate(tors)
+            Link(n + i, n + len(tors) + spine, up, far)
+            for i, (rack, _, up) in enumerate(tors)
             for spine in range(spines)
             for _ in range(rack.links_per_spine)
         ]
@@ -196,28 +202,23 @@ class FatTree(Rated):
             )
         return self
 
+    @property
+    def _tiers(self) -> ThreeTier:
+        half = self.k // 2
+        return ThreeTier(
+            pods=self.k, tors_per_pod=half, hosts_per_tor=self.hosts_per_edge or half,
+            aggs_per_pod=half, cores_per_agg=self.cores_per_agg or half,
+            host_ps_per_byte=self.step_of("host_"), tor_ps_per_byte=self.step_of("edge_"),
+            core_ps_per_byte=self.step_of("core_"), delay_us=self.delay_us,
+        )  # fmt: skip
+
     def size(self) -> tuple[int, int, int]:
         """Return the numbers of hosts, switches and links."""
-        half, up = self.k // 2, self.cores_per_agg or self.k // 2
-        hosts = self.k * half * (self.hosts_per_edge or half)
-        return hosts, 2 * self.k * half + half * up, hosts + self.k * half * (half + up)
+        return self._tiers.size()
 
     def expand(self) -> Fabric:
         """Return the plain network."""
-        half, delay = self.k // 2, us_to_ps(self.delay_us)
-        per_edge = self.hosts_per_edge or half
-        up = self.cores_per_agg or half
-        edges, cores = self.k * half, half * up
-        n = edges * per_edge
-        down, mid, top = map(self.step_of, ("host_", "edge_", "core_"))
-        links = [Link(h, n + h // per_edge, down, delay) for h in range(n)]
-        for edge in range(edges):
-            first = n + edges + edge // half * half  # first aggregation switch of the pod
-            links += [Link(n + edge, first + j, mid, delay) for j in range(half)]
-        for agg in range(edges):
-            first = n + 2 * edges + agg % half * up
-            links += [Link(n + edges + agg, first + j, top, delay) for j in range(up)]
-        return Fabric(n, (0,) * edges + (1,) * edges + (2,) * cores, tuple(links))
+        return self._tiers.expand()
 
 
 class GraphLink(Rated):
