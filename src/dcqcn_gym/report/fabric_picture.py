@@ -21,7 +21,7 @@ def fabric_svg(net: Fabric) -> Markup:
         return Markup()
     top = max(tiers)
     places = _places(net, top)
-    height = _ROW * (top + 1) + 62
+    height = _ROW * top + 84  # the words of the lowest racks end here
     parts = [_lines(net, places), *_switches(net, places), *_racks(net, places)]
     label = f"{net.n_hosts} hosts, {len(net.tiers)} switches"
     return Markup(
