@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import load_fleet
 from dcqcn_gym.runs.table import Table
 
-__all__ = ["COLUMNS", "Took", "Walk", "files_needed", "measure", "per_agent", "walk", "walks"]
+__all__ = [
+    "COLUMNS", "Took", "Walk", "calls", "files_needed", "measure", "per_agent", "walk", "walks",
+]  # fmt: skip
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -266,6 +269,24 @@ def walks(numbers: Sequence[int]) -> list[Walk]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             found.append(pool.submit(walk, number).result())
     return found
+
+
+def calls(number: int) -> float:
+    """Walk with so many agents; return the project's functions that its thread calls per agent.
+
+    A figure that no other load on the machine moves, unlike CPU seconds.
+    """
+    seen = [0]
+
+    def see(frame: FrameType, event: str, _: Any) -> None:
+        seen[0] += event == "call" and "dcqcn_gym" in frame.f_code.co_filename
+
+    sys.setprofile(see)
+    try:
+        walk(number)
+    finally:
+        sys.setprofile(None)
+    return seen[0] / number
 
 
 def walk_table(found: Sequence[Walk]) -> str:

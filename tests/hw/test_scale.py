@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fleets import fleet_of, nic_fleet, rates
-from scale import files_needed, per_agent, walks
+from scale import calls, files_needed, walks
 
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
@@ -124,13 +124,12 @@ def test_a_controller_raises_its_limit_of_files_or_says_that_it_cannot(
 
 @pytest.mark.slow
 def test_a_thousand_agents_with_default_timers_cost_as_much_each_as_two_hundred() -> None:
+    """Calls and files; CPU seconds are measured by the command ``scale.py``."""
     missing = files_needed(1000)
     if missing:
         pytest.skip(missing)
-    few, many, again, twice = walks([200, 1000, 200, 1000])
-    assert (few.refused, many.refused, many.trial_s) == ("", "", 5.0)
+    assert calls(1000) < 1.02 * calls(200)
+    (many,) = walks([1000])
+    assert (many.refused, many.trial_s) == ("", 5.0)
     assert many.files[0] < 1000 + 100  # one connection to each
-    steps = ["status", "stage and apply", "confirm"]
-    least = [min(per_agent(w, steps) for w in pair) for pair in ((few, again), (many, twice))]
-    assert least[1] < 1.2 * least[0]
     assert many.memory_mib[0] < 1024

@@ -53,7 +53,7 @@ def test_a_study(tree: Copy) -> None:
     tree.change(tables, '    "fresh": _fresh,', '    "fresh": _fresh,\n    "hops": _hops,')
     line = "from dcqcn_gym.report.paired import"
     tree.change(tables, line, f"from dcqcn_gym.report.metrics import metric\n{line}")
-    tree.change("benchmarks/study/plan.py", '"fresh", "fleet"]', '"fresh", "fleet", "hops"]')
+    tree.change("benchmarks/study/plan.py", '"iterations"]', '"iterations", "hops"]')
     row = '    "drops": Metric('
     new = '    "hops": Metric(lambda run: float(run.column("packet_hops").sum()), "hops"),\n'
     tree.change("src/dcqcn_gym/report/metrics.py", row, new + row)
