@@ -243,7 +243,11 @@ class _Run:
 
     def __post_init__(self) -> None:
         trace, lasting = self.extras.trace, self.scenario.qp == "pair"
-        self.tracer = None if trace is None else Tracer(trace, self.files, lasting=lasting)
+        self.tracer = (
+            None
+            if trace is None
+            else Tracer(trace, self.files, self.totals.rounds.collectives, lasting=lasting)
+        )
 
     def until(self, intervals: int | None) -> None:
         """Simulate so many intervals, or until every flow is delivered."""
@@ -278,6 +282,7 @@ class _Run:
             files.rows(COLLECTIVES_FILE, map(_round_row, interval.rounds))
         totals.add(interval)
         if self.tracer is not None:
+            self.tracer.add_jobs(report.job_spans, interval.rounds)
             self.tracer.end_interval(report.finished, report.end_ps)
         return report
 

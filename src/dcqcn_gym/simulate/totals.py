@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.applications import ApplicationTracker, Tally
-from dcqcn_gym.core.collectives import RoundTracker
+from dcqcn_gym.core.collectives import RoundTracker, summary_of_parts
 from dcqcn_gym.core.interval import IntervalReport, fields_shown
+from dcqcn_gym.core.iterations import Part, added
 from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.core.score import GUARD
 from dcqcn_gym.core.statistics import ALL_SIZES, Fairness, SlowdownCounter, slowdowns
@@ -71,6 +72,8 @@ class Totals:
     rtt: SlowdownCounter = field(default_factory=lambda: SlowdownCounter([ALL_SIZES]))
     """Mean round trips of the intervals in ps, which it counts just as well."""
     fairness: Fairness = field(default_factory=Fairness)
+    parts: dict[int, list[Part]] = field(default_factory=dict)
+    """Of jobs, by workload: where the time of their iterations went."""
     intervals: int = 0
     end_ps: int = 0
     first_start_ps: int | None = None
@@ -110,6 +113,9 @@ class Totals:
         self.tally.add(
             [d.as_dict() for d in interval.applications], [r.as_dict() for r in interval.rounds]
         )
+        for part in filter(None, (r.part for r in interval.rounds)):
+            of = self.parts.setdefault(part["workload"], [])
+            of[:] = [added([*of, part])]
         self.intervals += 1
         self.end_ps = int(report.end_ps)
         self.flows += figures.finished_flows
@@ -152,7 +158,10 @@ class Totals:
             **({} if self.bins is None else {"slowdown_by_paper": self.bins.summary()}),
             "rtt_p99_ns": _known(self.rtt.percentile(0, 99) / 1000),
             "jain_index": _known(self.fairness.index),
-            "collectives": self.rounds.summary(),
+            "collectives": [
+                {**s, **summary_of_parts(self.parts.get(s["workload"], ()))}
+                for s in self.rounds.summary()
+            ],
             "applications": self.tally.summary(),
             "slowdown_finished": self.slowdown.summary(),
         }
