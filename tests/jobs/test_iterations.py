@@ -124,8 +124,9 @@ def test_no_rank_has_two_operations_under_one_label() -> None:
 
 def four_ranks(**more: Any) -> Scenario:
     """A small transformer on 4 ranks, three iterations."""
-    table = {"server": 1, "plan": {"model": {"layers": 1, "hidden": 64, "ffn": 256, "heads": 4}, "dp": 4,
-                      "batch": 4, "sequence": 64, "tflops": 1}}  # fmt: skip
+    model = {"layers": 1, "hidden": 64, "ffn": 256, "heads": 4}
+    plan = {"model": model, "dp": 4, "batch": 4, "sequence": 64, "tflops": 1}
+    table = {"server": 1, "plan": plan}
     values = {
         "topology": {"kind": "single-switch", "hosts": 4, "gbps": 400, "delay_us": 1},
         "workloads": [{"kind": "job", "graph": table, "rounds": 3}],
