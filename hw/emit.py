@@ -17,8 +17,11 @@ def _number(value: float) -> str:
 
 _MLXCONFIG_RANGES: Mapping[str, tuple[float, float]] = {"rp_byte_reset": (0, 2**15 - 1)}
 """Fields of the firmware's configuration that hold less than the kernel's files do."""
-_PERCENT = (0, 100)
-_WRED_BYTES = (0, 2**63 - 1)
+_WRED: Mapping[str, tuple[str, tuple[int, int], tuple[int, int]]] = {
+    "sonic": ("SONiC", (1, 2**31 - 1), (0, 100)),  # SAI: 0 B is the whole buffer
+    "eos": ("EOS", (1, 256_000_000), (1, 100)),  # AVD's schema
+}
+"""A switch's vendor, and the thresholds (B) and the probabilities (%) that it takes."""
 
 
 def _too_large(
@@ -111,7 +114,7 @@ def _buffer_profile(alpha: float) -> list[str]:
 
 def _wred(setting: Setting, chosen: Container[str]) -> list[str]:
     """Return the commands for the marking curve."""
-    low, high, percent = _curve(setting, "sonic", _PERCENT)
+    low, high, percent = _curve(setting, "sonic")
     lines = [
         "# Switch part: run on every SONiC switch. PROFILE must be the one that the RoCE queues",
         "# use (the field wred_profile of QUEUE|<port>|3).",
@@ -138,7 +141,7 @@ def _eos(setting: Setting, chosen: Container[str]) -> list[str]:
 
     A queue's line has all three values, so it is written whole.
     """
-    low, high, percent = _curve(setting, "eos", (1, 100))
+    low, high, percent = _curve(setting, "eos")
     return [
         "# Switch part: run in the bash of every EOS switch. INTERFACE is a range of its ports,",
         "# QUEUE the unicast queue of the RoCE traffic.",
@@ -155,20 +158,20 @@ def _eos(setting: Setting, chosen: Container[str]) -> list[str]:
     ]
 
 
-def _curve(setting: Setting, form: str, percents: tuple[int, int]) -> tuple[int, int, int]:
+def _curve(setting: Setting, form: str) -> tuple[int, int, int]:
     """Return thresholds in bytes and a whole percent; ConfigError for what a switch cannot hold."""
     low, high = (round(setting.table[name].to_si(setting[name])) for name in ("kmin", "kmax"))
     percent = round(setting["pmax"] * 100)
     if setting["pmax"] > 0:
         percent = max(percent, 1)
+    vendor, sizes, percents = _WRED[form]
     held = {
-        "kmin": ("min_threshold", low, _WRED_BYTES),
-        "kmax": ("max_threshold", high, _WRED_BYTES),
+        "kmin": ("min_threshold", low, sizes),
+        "kmax": ("max_threshold", high, sizes),
         "pmax": ("drop_probability", percent, percents),
     }
     outside, comments = _too_large(held, form)
     if outside:  # the three make one profile
-        vendor = {"sonic": "SONiC", "eos": "EOS"}[form]
         raise ConfigError(f"{vendor} cannot hold this setting: {' '.join(comments)}")
     return low, high, percent
 

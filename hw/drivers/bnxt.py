@@ -135,12 +135,14 @@ class BnxtDriver(Driver):
 def _value(text: str, name: str) -> int | None:
     """Return a parameter of ``apply``'s text; None if it is not there.
 
-    Newer drivers print ``name=0x..``, older ones words, a colon, and a number or Enabled.
+    The newest drivers print ``name=0x..``; older ones words, from some on a name in parentheses, a
+    colon, and a number (``%#x``) or Enabled.
     """
-    named = re.search(rf"^{name}=(0x[0-9a-f]+|0)\b", text, re.MULTILINE)
-    if named:
-        return int(named[1], 16)
-    worded = re.search(rf"^{_WORDS[name]}\w*\s*:\s*(\d+|Enabled)", text, re.MULTILINE)
-    if worded is None:
+    found = re.search(
+        rf"^(?:{name}=|{_WORDS[name]}s?(?: \(\w+\))?\s*:\s*)(0x[0-9a-f]+|\d+|Enabled)\b",
+        text,
+        re.MULTILINE,
+    )
+    if found is None:
         return None
-    return 1 if worded[1] == "Enabled" else int(worded[1])
+    return 1 if found[1] == "Enabled" else int(found[1], 16 if found[1].startswith("0x") else 10)

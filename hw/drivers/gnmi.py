@@ -30,6 +30,7 @@ _KNOBS = {
     "max-threshold": "kmax",
     "max-drop-probability-percent": "pmax",
 }
+_BYTES = ("min-threshold", "max-threshold")
 _PROFILE = "/qos/queue-management-profiles/queue-management-profile[name={}]/wred/uniform/config"
 _BOUND = "/qos/interfaces/interface[interface-id={}]/output/queues/queue[name={}]/config"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
@@ -131,12 +132,13 @@ class GnmiDriver(SwitchDriver):
     def apply(self, values: Values) -> None:
         """Set all fields of all profiles in one request and read them back."""
         held = self.read()
-        changes: dict[str, dict[str, int]] = {}
+        changes: dict[str, dict[str, int | str]] = {}
         for place, text in values.items():
             if place not in held:
                 raise DeviceError(f"{place} is not a field of a profile that the ports use")
             profile, _, field = place.rpartition("/")
-            changes.setdefault(profile, {})[field] = _number(text)
+            whole = _number(text)  # JSON has uint64 as text (RFC 7951, 6.1); a percentage is uint8
+            changes.setdefault(profile, {})[field] = str(whole) if field in _BYTES else whole
         if changes:
             update = [(_PROFILE.format(name), fields) for name, fields in changes.items()]
             self._ask(lambda client: client.set(update=update, encoding="json_ietf"))

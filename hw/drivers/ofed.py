@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
 from dcqcn_gym.hw.drivers.base import Surroundings
 from dcqcn_gym.hw.drivers.mlx5 import Mlx5Driver, Mlx5Settings
@@ -44,6 +44,8 @@ class OfedDriver(Mlx5Driver):
     }
 
     def __init__(self, settings: OfedSettings, around: Surroundings) -> None:
+        if settings.write_as == "hex":
+            raise ConfigError('write_as = "hex": MLNX_OFED\'s files would take 0x32 for 0')
         super().__init__(settings, around)
         self._tos = settings.roce_tos
 

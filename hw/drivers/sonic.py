@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
-from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
 from dcqcn_gym.hw.device_units import device_unit, from_device
 from dcqcn_gym.hw.drivers import sonic_counters
@@ -55,6 +55,8 @@ def asic_differs(db: Databases, queues: Iterable[str], fields: Mapping[str, str]
 
 
 ASIC_LOOK_S = 0.05
+MOST_BYTES = 2**31 - 1
+"""orchagent reads a threshold by stoi."""
 COLOURS = ("green", "yellow", "red")
 _FIELDS: Mapping[str, Mapping[str, str]] = {
     "wred": {
@@ -136,7 +138,8 @@ class SonicDriver(SwitchDriver):
         where = f"WRED_PROFILE|{profile}"
         if not held:
             raise DeviceError(f"{where} is not in CONFIG_DB")
-        enabled = [c for c in COLOURS if held.get(f"wred_{c}_enable") == "true"]
+        own_curve = [c for c in COLOURS if _FIELDS["ecn"]["kmin"].format(c) in held]
+        enabled = [c for c in COLOURS if held.get(f"wred_{c}_enable") == "true" or c in own_curve]
         marks = held.get("ecn", "ecn_none")
         marking = [c for c in enabled if marks == "ecn_all" or c in marks.split("_")]
         if not marking:
@@ -146,8 +149,7 @@ class SonicDriver(SwitchDriver):
             )
         found = {}
         for colour in marking:  # the others' thresholds are where they drop
-            own = _FIELDS["ecn"]["kmin"].format(colour) in held
-            for knob, field in _FIELDS["ecn" if own else "wred"].items():
+            for knob, field in _FIELDS["ecn" if colour in own_curve else "wred"].items():
                 found[field.format(colour)] = knob
         return found
 
@@ -170,6 +172,12 @@ class SonicDriver(SwitchDriver):
 
     def _changes(self, wanted: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[str, str]]:
         for profile, raw in sorted(wanted.items()):
+            for knob in raw.keys() & {"kmin", "kmax"}:
+                if not 1 <= raw[knob] <= MOST_BYTES:
+                    raise ConfigError(
+                        f"{knob} = {raw[knob]} B: SONiC takes 1 to {MOST_BYTES} B, and 0 for the "
+                        "whole buffer"
+                    )
             held = self._db.profile(profile)
             after = {**held}
             for field, knob in self._fields(profile, held).items():

@@ -74,9 +74,12 @@ class FakeGnmi:
         for update in request.update:
             held = self.tree[path_text(update.path)]
             for field, value in json.loads(update.val.json_ietf_val).items():
-                whole = value // self.step * self.step if "threshold" in field else value
+                bytes_of = "threshold" in field  # a uint64, which is text in JSON (RFC 7951)
+                if not isinstance(value, str if bytes_of else int):
+                    context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{field}: {value!r}")
+                whole = int(value) // self.step * self.step if bytes_of else value
                 full = next((k for k in held if k.rpartition(":")[2] == field), field)
-                held[full] = str(whole) if "threshold" in field else whole
+                held[full] = str(whole) if bytes_of else whole
         return gnmi_pb2.SetResponse(timestamp=1)
 
 

@@ -419,6 +419,21 @@ def test_thresholds_of_colours_that_do_not_mark_are_left_alone(
     client.close()
 
 
+def test_a_curve_of_its_own_marks_without_drops(redis_socket: str) -> None:
+    import redis
+
+    load_sonic(redis_socket, "sonic-newer")  # SAI: ECN's thresholds count by the mark mode alone
+    client = redis.Redis(unix_socket_path=redis_socket, db=CONFIG_DB, decode_responses=True)
+    for profile in client.scan_iter(match="WRED_PROFILE|*"):
+        for colour in ("green", "yellow", "red"):
+            client.hset(profile, f"wred_{colour}_enable", "false")
+    driver = sonic(redis_socket)
+    driver.apply(driver.stage({"": {"kmin": 20.0}}))
+    assert client.hget("WRED_PROFILE|AZURE_LOSSLESS", "ecn_green_min_threshold") == "20000"
+    assert driver.setting()["Ethernet0"]["kmin"] == 20.0
+    client.close()
+
+
 def test_mstconfig_stands_in_where_mlxconfig_is_not(tmp_path: Path) -> None:
     root = nic_tree(tmp_path, "newer")
     around = Surroundings(root, RecordedRunner(root / "commands"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from devices import NIC, nic_tree
 
-from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import NIC_KNOBS, expert_setting
 from dcqcn_gym.hw.drivers import Driver, Surroundings, Targets, make_driver
 from dcqcn_gym.hw.drivers.bnxt import BnxtDriver
@@ -68,6 +68,11 @@ def test_every_knob_has_a_file_of_ofed_and_nothing_else_is_written(tmp_path: Pat
     assert (ecn / "roce_rp/enable/3").read_text() == "1\n"
 
 
+def test_hexadecimal_which_the_files_would_take_for_zero_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="write_as"):
+        ofed(ofed_tree(tmp_path), write_as="hex")
+
+
 @pytest.mark.parametrize("side", ["roce_np", "roce_rp"])
 def test_a_priority_without_dcqcn_is_refused(side: str, tmp_path: Path) -> None:
     root = ofed_tree(tmp_path)
@@ -95,8 +100,8 @@ def test_packets_that_are_not_ecn_capable_are_refused(
 class Firmware:
     """configfs of bnxt_re: files are what is pending, ``apply`` what the firmware holds."""
 
-    def __init__(self, root: Path, newer: bool) -> None:
-        self.root, self.newer, self.held, self.takes = root, newer, 4, True
+    def __init__(self, root: Path, version: str) -> None:
+        self.root, self.version, self.held, self.takes = root, version, 4, True
         self.folder = root / "sys/kernel/config/bnxt_re/bnxt_re0/ports/1/cc"
         self.folder.mkdir(parents=True)
         (root / "sys/class/net/eth4").mkdir(parents=True)
@@ -107,7 +112,9 @@ class Firmware:
         self.show()
 
     def show(self) -> None:
-        if self.newer:
+        """Print as one of three published versions does (vendor-units.toml: bnxt)."""
+        words = {"oldest": ("", ""), "older": (" (cnp_ecn)", " (min_time_bet_cnp)")}
+        if self.version == "newer":
             lines = [
                 f"ecn_enable={self.ecn:#x}\t\t\t# ecn status\t\t\t\t: Enabled",
                 "g=0x8\t# weight : 8",
@@ -116,8 +123,9 @@ class Firmware:
                 f"min_time_bet_cnp={self.held:#x}\t# minimum time between cnp\t: {self.held} usec"
             ]
         else:
-            lines = [f"ecn status\t\t\t\t: {'Enabled' if self.ecn else 'Disabled'}"]
-            more = [f"minimum time between cnps\t: {self.held} usec"]
+            one, two = words[self.version]
+            lines = [f"ecn status{one}\t\t\t\t: {'Enabled' if self.ecn else 'Disabled'}"]
+            more = [f"minimum time between cnps{two}\t\t: {self.held:#x} usec"]
         if (self.folder / "advanced").read_text().strip() in ("0x1", "1"):
             lines += more
         (self.folder / "apply").write_text("\n".join(lines) + "\n")
@@ -139,9 +147,9 @@ class Firmware:
         return driver
 
 
-@pytest.fixture(params=["newer", "older"])
+@pytest.fixture(params=["newer", "older", "oldest"])
 def firmware(request: pytest.FixtureRequest, tmp_path: Path) -> Firmware:
-    return Firmware(tmp_path, request.param == "newer")
+    return Firmware(tmp_path, request.param)
 
 
 class TestBnxt(DriverCase):

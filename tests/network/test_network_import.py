@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.three_tier import ThreeTier
 from dcqcn_gym.envs.scenario.topology import LeafSpine, fabric
 from dcqcn_gym.network.found import Found, Joined, gbps_of
@@ -113,41 +112,3 @@ def test_racks_of_other_speeds_and_three_tiers() -> None:
     assert (net.n_hosts, len(net.tiers), len(net.links)) == three.size() == (12, 16, 36)
     first_core = net.n_hosts + 6 + 6
     assert sorted(net.peers[first_core]) == [18, 20, 22]  # the first aggregation switch of each pod
-
-
-FILES = {
-    "a.json": b'{"lldp": {"interface": [{"e0": {"chassis": {"h1": {"capability": {"type": "Station"'
-    b', "enabled": true}}}, "port": {}}}, {"e1": {"chassis": {"id": {"value": "aa"}}}}]}}',
-    "a.xml": b"<DeviceMiniGraph><DeviceLinkBase><EndDevice>a</EndDevice>"
-    b"<StartDevice>s</StartDevice><Bandwidth>40000</Bandwidth></DeviceLinkBase>"
-    b"<DeviceLinkBase><EndDevice>b</EndDevice>"
-    b"<StartDevice>s</StartDevice></DeviceLinkBase></DeviceMiniGraph>",
-    "a.graphml": b'<graphml><node id="a"/><node id="b"/><node id="s"/>'
-    b'<edge source="a" target="s"/><edge source="s" target="b"/></graphml>',
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_broken_files_are_read_in_part_or_refused(tmp_path: Path, name: str) -> None:
-    draw = random.Random(name)
-    file = tmp_path / name
-    read = refused = 0
-    for _ in range(300):
-        data = bytearray(FILES[name])
-        for _ in range(draw.randint(1, 5)):
-            at = draw.randrange(len(data))
-            if draw.random() < 0.5:
-                data[at] ^= 1 << draw.randrange(8)
-            else:
-                del data[at : at + draw.randint(1, 20)]
-            if not data:
-                data += b"{"
-        file.write_bytes(data)
-        try:
-            written(read_networks([file]).settle(None, 100.0), name)
-        except DcqcnGymError as error:
-            refused += len(str(error).splitlines()) == 1
-        else:
-            read += 1
-    assert refused
-    assert read + refused == 300

@@ -16,7 +16,7 @@ from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.simulate.picture import Binned
-from dcqcn_gym.simulate.run import Extras, parse_assignments, simulate
+from dcqcn_gym.simulate.run import FILES, Extras, parse_assignments, simulate
 from dcqcn_gym.simulate.trace import Trace, parse_trace, port_names
 
 pytest.importorskip("dcqcn_gym._core")
@@ -208,7 +208,7 @@ def test_a_trace_of_an_earlier_result_does_not_stay(tmp_path: Path) -> None:
     simulate(STORM, tmp_path, intervals=1, extras=Extras(trace=trace_of(STORM)))
     assert (tmp_path / "trace_ports.csv").exists()
     simulate(STORM, tmp_path, intervals=1, force=True)
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*SAME, "timing.json"])
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(FILES)
 
 
 def test_parquet_holds_the_same(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Measure speeds and costs: ``python tests/speed/measure.py engine|batch|schemes|cost|ns3|agents``.
+"""Measure speeds and costs: ``python tests/speed/measure.py engine|batch|copies|schemes|...``.
 
 Wall and CPU times are the machine's: on a busy one they say how long processes wait for a core.
 """
@@ -21,7 +21,7 @@ from engine_speed import JOBS, EnvCost, JobResult, engines, env_cost, measure, m
 from rich.console import Console
 from scheme_cost import SCHEMES, cost_of, markdown
 from scheme_speed import DEFAULT_JOBS, measure_schemes, table
-from steps_speed import training_speed, vector_speed
+from steps_speed import copy_cost, training_speed, vector_speed
 
 from dcqcn_gym.benchmarks.markdown_page import check_page, insert
 from dcqcn_gym.core.errors import UnknownNameError
@@ -91,6 +91,23 @@ def batch(
         return
     rows = [(f.job, f"{f.per_cpu_s:.0f}", f"{f.outside_share:.1%}") for f in found]
     print_tables([Table(("job", "intervals / CPU s", "outside the engine"), rows, words=1)])
+
+
+@app.command()
+def copies(
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="Only this scenario; repeatable.")
+    ] = None,
+    repeats: Repeats = 5,
+) -> None:
+    """Bytes and CPU milliseconds of a copy of an environment in mid-episode."""
+    rows = []
+    for name in scenario or ("mini-fb-hadoop", "fb-hadoop", "fat-tree-1024"):
+        c = copy_cost(name, repeats)
+        times = (c.pickle_ms, c.unpickle_ms, c.deepcopy_ms, c.step_ms)
+        rows.append((name, f"{c.hosts}", f"{c.mb:.2f}", *(f"{t:.1f}" for t in times)))
+    heads = ("scenario", "hosts", "MB", "pickle, ms", "unpickle, ms", "deepcopy, ms", "a step, ms")
+    typer.echo(Table(heads, rows, words=1).markdown())
 
 
 @app.command()

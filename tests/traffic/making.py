@@ -1,11 +1,15 @@
-"""Captures and datagrams made by hand from the formats' public descriptions."""
+"""Captures, datagrams and networks made by hand from the formats' public descriptions."""
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Sequence
 
-__all__ = ["ipfix", "netflow5", "netflow9", "pcap", "pcapng", "roce", "sflow", "udp"]
+__all__ = [
+    "graphml", "ipfix", "minigraph", "neighbours", "netflow5", "netflow9", "pcap", "pcapng",
+    "roce", "sflow", "udp",
+]  # fmt: skip
 
 START_S = 1_750_000_000
 
@@ -127,3 +131,47 @@ def sflow(agent: str, frames: Sequence[bytes], rate: int) -> bytes:
         body += struct.pack(">II", 1, len(record)) + record
         found += struct.pack(">II", 1, len(body)) + body
     return found
+
+
+def neighbours(rows: list[tuple[str, str, bool]]) -> bytes:
+    """What ``lldpctl -f json`` prints: interface, its neighbour, whether that is a switch."""
+    found = []
+    for name, peer, switch in rows:
+        capability = [{"type": "Bridge", "enabled": switch}, {"type": "Station", "enabled": True}]
+        chassis = {peer: {"id": {"type": "mac", "value": "aa:bb"}, "capability": capability}}
+        port = {"id": {"type": "ifname", "value": "e0"}, "auto-negotiation": {"current": "100G"}}
+        found.append({name: {"via": "LLDP", "chassis": chassis, "port": port}})
+    return json.dumps({"lldp": {"interface": found}}).encode()
+
+
+def minigraph(links: list[tuple[str, str, int]], kinds: dict[str, str]) -> bytes:
+    """SONiC's: cables with their Mb/s, devices with their kind."""
+    rows = "".join(
+        "<DeviceLinkBase><ElementType>DeviceInterfaceLink</ElementType>"
+        f"<Bandwidth>{mbps}</Bandwidth><EndDevice>{b}</EndDevice><StartDevice>{a}</StartDevice>"
+        "</DeviceLinkBase>"
+        for a, b, mbps in links
+    )
+    devices = "".join(
+        f"<Device><Hostname>{name}</Hostname><ElementType>{kind}</ElementType></Device>"
+        for name, kind in kinds.items()
+    )
+    return (
+        '<DeviceMiniGraph xmlns="Microsoft.Search.Autopilot.Evolution"><PngDec>'
+        f"<DeviceInterfaceLinks>{rows}</DeviceInterfaceLinks><Devices>{devices}</Devices>"
+        "</PngDec></DeviceMiniGraph>"
+    ).encode()
+
+
+def graphml(nodes: dict[str, str], edges: list[tuple[str, str, str]]) -> bytes:
+    """Nodes with their role, edges with their speed."""
+    keys = '<key id="d0" for="node" attr.name="role"/><key id="d1" for="edge" attr.name="speed"/>'
+    drawn = "".join(f'<node id="{n}"><data key="d0">{r}</data></node>' for n, r in nodes.items())
+    drawn += "".join(
+        f'<edge source="{a}" target="{b}"><data key="d1">{speed}</data></edge>'
+        for a, b, speed in edges
+    )
+    return (
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        f'{keys}<graph edgedefault="undirected">{drawn}</graph></graphml>'
+    ).encode()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from making import netflow5, netflow9, pcap, roce, sflow, udp
+from making import graphml, minigraph, neighbours, netflow5, netflow9, pcap, roce, sflow, udp
 from test_text import nccl
 from typer.testing import CliRunner
 
@@ -26,48 +26,6 @@ ROWS = re.findall(r"^\| (.+) \| `(dcqcn-gym (?:traffic|network|tune) [^`]+)` \|$
 BLOCKS = dict(re.findall(r"<!-- file (\w+\.toml) -->\n```toml\n(.*?)```", PAGE, re.DOTALL))
 EXPORTED = [("10.0.0.1", "10.0.0.2", 1_000_000, 1000, 0), ("10.0.0.3", "10.0.0.2", 70_000, 70, 5)]
 Maker = Callable[[], dict[str, bytes]]
-
-
-def neighbours(rows: list[tuple[str, str, bool]]) -> bytes:
-    """What ``lldpctl -f json`` prints: interface, its neighbour, whether that is a switch."""
-    found = []
-    for name, peer, switch in rows:
-        capability = [{"type": "Bridge", "enabled": switch}, {"type": "Station", "enabled": True}]
-        chassis = {peer: {"id": {"type": "mac", "value": "aa:bb"}, "capability": capability}}
-        port = {"id": {"type": "ifname", "value": "e0"}, "auto-negotiation": {"current": "100G"}}
-        found.append({name: {"via": "LLDP", "chassis": chassis, "port": port}})
-    return json.dumps({"lldp": {"interface": found}}).encode()
-
-
-def minigraph(links: list[tuple[str, str, int]], kinds: dict[str, str]) -> bytes:
-    rows = "".join(
-        "<DeviceLinkBase><ElementType>DeviceInterfaceLink</ElementType>"
-        f"<Bandwidth>{mbps}</Bandwidth><EndDevice>{b}</EndDevice><StartDevice>{a}</StartDevice>"
-        "</DeviceLinkBase>"
-        for a, b, mbps in links
-    )
-    devices = "".join(
-        f"<Device><Hostname>{name}</Hostname><ElementType>{kind}</ElementType></Device>"
-        for name, kind in kinds.items()
-    )
-    return (
-        '<DeviceMiniGraph xmlns="Microsoft.Search.Autopilot.Evolution"><PngDec>'
-        f"<DeviceInterfaceLinks>{rows}</DeviceInterfaceLinks><Devices>{devices}</Devices>"
-        "</PngDec></DeviceMiniGraph>"
-    ).encode()
-
-
-def graphml(nodes: dict[str, str], edges: list[tuple[str, str, str]]) -> bytes:
-    keys = '<key id="d0" for="node" attr.name="role"/><key id="d1" for="edge" attr.name="speed"/>'
-    drawn = "".join(f'<node id="{n}"><data key="d0">{r}</data></node>' for n, r in nodes.items())
-    drawn += "".join(
-        f'<edge source="{a}" target="{b}"><data key="d1">{speed}</data></edge>'
-        for a, b, speed in edges
-    )
-    return (
-        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
-        f'{keys}<graph edgedefault="undirected">{drawn}</graph></graphml>'
-    ).encode()
 
 
 KINDS = {"tor1": "ToRRouter", "leaf1": "LeafRouter"} | {f"srv{i}": "Server" for i in range(3)}

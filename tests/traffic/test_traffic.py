@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import csv
-import random
 from pathlib import Path
 
 import numpy as np
 import pytest
-from making import pcap, roce
 from test_text import nccl
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.rounds import Ring
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.simulate import simulate
 from dcqcn_gym.traffic.fitting import fit, read_into, size_points
-from dcqcn_gym.traffic.importing import Source, flows_of, span_of
-from dcqcn_gym.traffic.nccl import read_nccl
-from dcqcn_gym.traffic.reading import form_of
-from dcqcn_gym.traffic.records import Tally
 
 TRACE = """start_us,from,to,bytes
 10,gpu-a1,gpu-b1,2000000
@@ -189,62 +183,3 @@ def test_hosts_that_the_fabric_has_not_are_named(folder: Path) -> None:
     with pytest.raises(ConfigError, match="host h40, and fabric has 6"):
         typed("fit", "trace.csv", "-s", "fabric.toml", "--out", "o", "--hosts", "hosts.csv")
     assert not Path("o").exists()
-
-
-FILES = {
-    "a.csv": TRACE.encode(),
-    "a.pcap": pcap([(i, roce("10.0.0.1", "10.0.0.2", 0x0A, i, 64)) for i in range(8)]),
-    "log": nccl(0, "AllReduce", 1000, 7, 16).encode(),
-}
-
-
-def mutated(draw: random.Random, data: bytes) -> bytes:
-    found = bytearray(data)
-    for _ in range(draw.randint(1, 6)):
-        at = draw.randrange(len(found) + 1)
-        kind = draw.randrange(4)
-        if kind == 0 and at < len(found):
-            found[at] ^= 1 << draw.randrange(8)
-        elif kind == 1:
-            del found[at : at + draw.randint(1, 40)]
-        elif kind == 2:
-            found[at:at] = draw.randbytes(draw.randint(1, 12))
-        elif at < len(found):
-            found[at] = draw.choice(b'\0\xff\n,"-9')
-    return bytes(found) or b"\n"
-
-
-def _quiet(done: int, total: int | None) -> None:
-    """Show nothing."""
-
-
-def outcomes(folder: Path, name: str, count: int) -> tuple[int, int]:
-    """Return how many broken twins of a file were read, and refused by a sentence."""
-    draw = random.Random(name)
-    read = refused = 0
-    file = folder / f"broken-{name}"
-    for _ in range(count):
-        file.write_bytes(mutated(draw, FILES[name]))
-        try:
-            form = form_of(file, None)
-            if form == "nccl":
-                read_nccl(file, Tally())
-            else:
-                source = Source(file, form)
-                assert list(flows_of(source, span_of(source, _quiet), _quiet))
-            read += 1
-        except DcqcnGymError as error:
-            refused += len(str(error).splitlines()) == 1
-    assert read + refused == count
-    return read, refused
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_broken_files_are_read_in_part_or_refused(tmp_path: Path, name: str) -> None:
-    assert min(outcomes(tmp_path, name, 100)) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FILES)
-def test_many_broken_files_are_read_in_part_or_refused(tmp_path: Path, name: str) -> None:
-    assert min(outcomes(tmp_path, name, 5000)) > 0

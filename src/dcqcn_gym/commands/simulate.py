@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dcqcn_gym.core.interval import IntervalReport
     from dcqcn_gym.envs.scenario.fabric import Fabric
     from dcqcn_gym.envs.scenario.scenario import Scenario
-    from dcqcn_gym.simulate.difference import Against
+    from dcqcn_gym.simulate.page import Against
     from dcqcn_gym.simulate.trace import Trace
 
 
@@ -144,7 +144,7 @@ def simulate(
                     trace=tracing,
                     bins=bins,
                     curves=fct_cdf,
-                    more=None if other is None else other.files,
+                    against=other,
                     progress=_progress(status, chosen.name) if live else None,
                 ),
             )

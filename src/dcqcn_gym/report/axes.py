@@ -55,8 +55,8 @@ def linear_axis(
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     least = max(abs(low), abs(high)) * 1e-9
     if high - low <= max(least, 1e-280):
-        room = max(abs(high) * 0.1, 1e-270) if high else 0.5
-        low, high = low - room, high + room
+        room = max(abs(high) * 0.1, 1e-270)
+        low, high = (low - room, high + room) if high else (0.0, 1.0)
     elif not exact:
         room = margin * (high - low)
         low, high = low - room, high + room

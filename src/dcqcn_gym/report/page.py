@@ -121,7 +121,7 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
         "figures": _figures(data, fresh) if len(data.run) else {},
         "commands": _commands(data, best),
         "runs": recorded_runs(data),
-        "knob_groups": _knob_groups(data),
+        "knob_groups": knob_groups(*_line_rate(data), data.recommended or {}),
         "groups": group_table((data.run.end or {}).get("recommended", {})),
         "decisions": (data.run.end or {}).get("decisions", ()),
         "finished": data.finished,
@@ -267,11 +267,11 @@ def _fresh_unfinished(data: ReportData) -> list[tuple[str, int]]:
     return [(name, count(s.unfinished for s in runs)) for name, runs in data.fresh.items()]
 
 
-def _knob_groups(data: ReportData) -> list[tuple[str, list[KnobRow]]]:
-    rate, table = _line_rate(data)
-    default = default_setting(rate, table)
-    expert = expert_setting(rate, table)
-    found = data.recommended or {}
+def knob_groups(
+    rate: float, table: KnobTable, found: Mapping[str, float]
+) -> list[tuple[str, list[KnobRow]]]:
+    """Return the rows of a setting by the groups of knobs, beside default and expert."""
+    default, expert = default_setting(rate, table), expert_setting(rate, table)
     groups: dict[str, list[KnobRow]] = {}
     for name, row in table.knobs.items():
         groups.setdefault(GROUP_TITLES[row.group], []).append(

@@ -25,13 +25,13 @@ POINTS = 120
 """Sent data is a burst or nothing within a few microseconds: the line shows means."""
 
 
-def draw(tracer: Tracer) -> str | None:
-    """Return the series as SVG, or None if nothing was recorded that has a panel."""
+def draw(tracer: Tracer) -> Chart | None:
+    """Return the series as a chart, or None if nothing was recorded that has a panel."""
     panels = list(_panels(tracer, tracer.trace.every_ps * 1e-9))
     if not panels:
         return None
     panels[-1].x_label = "simulated time, ms"
-    return Chart(panels).file()
+    return Chart(panels)
 
 
 def _panels(tracer: Tracer, ms: float) -> Iterator[Panel]:
@@ -40,7 +40,7 @@ def _panels(tracer: Tracer, ms: float) -> Iterator[Panel]:
         if "timeline" in part:
             yield timeline_panel(part, f"job {w}")
     yield from _port_panels(tracer, ms)
-    if tracer.flow_rates.names:
+    if tracer.flow_rates.lines:
         yield _flows(tracer.flow_rates, ms, "Rate of the reaction point, Gb/s")
     if tracer.trace.sending:
         yield _total(tracer.total_sending, ms)
@@ -217,6 +217,12 @@ class FlowLines:
         self._live = live
         self.binned.add(sample)
         self.mean.add(np.array([values.mean() if len(values) else np.nan]))
+
+    @property
+    def lines(self) -> bool:
+        """True if a flow with a column lived long enough to be a line: two bins."""
+        known = np.isfinite(self.binned.table()[1])
+        return bool(np.any(known[1:] & known[:-1]))
 
 
 class CompletionBins:

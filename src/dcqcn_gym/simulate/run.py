@@ -33,12 +33,13 @@ from dcqcn_gym.report.network import CURVES_FILE, curves_of
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulate.clock import Clock, Spent
 from dcqcn_gym.simulate.files import ResultFiles
+from dcqcn_gym.simulate.page import PAGE, Against, run_page
 from dcqcn_gym.simulate.picture import draw
 from dcqcn_gym.simulate.totals import EveryFlow, Totals
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
 from dcqcn_gym.simulate.tracer import Tracer
 
-FILES = ("flows.csv", "intervals.csv", "timing.json", "summary.json")
+FILES = ("flows.csv", "intervals.csv", "timing.json", PAGE, "summary.json")
 """What a simulation always writes; ``summary.json`` appears last."""
 
 DIFFERENCE_FILES = ("difference.csv", "difference.svg")
@@ -67,9 +68,6 @@ STUCK_INTERVALS = 10_000
 """With --until-done: give up after so many intervals with waiting flows and no packet at all."""
 
 Progress = Callable[[int, IntervalReport], None]
-
-MoreFiles = Callable[[Mapping[str, Any], Path], Mapping[str, bytes]]
-"""Makes further files of the summary and the file of intervals."""
 
 
 def parse_assignments(texts: Iterable[str], base: Setting, line_rate_bps: float) -> DeviceSetting:
@@ -135,8 +133,8 @@ class Extras:
     """Adds slowdowns by the sizes of this paper to the summary."""
     curves: bool = False
     """Writes :data:`CURVES_FILE`."""
-    more: MoreFiles | None = None
-    """Makes further files, which appear together with the others."""
+    against: Against | None = None
+    """Another run, for the page and :data:`DIFFERENCE_FILES`."""
     progress: Progress | None = None
     """Is called after every interval with how many there were, and its report."""
     spent: Spent | None = None
@@ -288,16 +286,18 @@ class _Run:
 
     def write_extras(self, summary: Mapping[str, Any]) -> None:
         """Write what was asked for besides, once the last interval is over."""
-        files, extras = self.files, self.extras
+        files, extras, trace = self.files, self.extras, None
         if self.tracer is not None:
             self.tracer.close()
-            if picture := draw(self.tracer):
-                files.write("trace.svg", picture.encode())
+            if trace := draw(self.tracer):
+                files.write("trace.svg", trace.file().encode())
         if extras.curves:
             files.write(CURVES_FILE, curves_of(files.draft("flows.csv"), extras.bins))
-        if extras.more is not None:
-            for name, data in extras.more(summary, files.draft("intervals.csv")).items():
-                files.write(name, data)
+        intervals, against = files.draft("intervals.csv"), extras.against
+        for name, data in (against.files(summary, intervals) if against else {}).items():
+            files.write(name, data)
+        page = run_page(self.scenario, self.setting, summary, intervals, against, trace)
+        files.write(PAGE, page)
 
 
 def _why_stuck(report: IntervalReport, totals: Totals) -> str:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
@@ -44,7 +45,8 @@ class Calls:
 def is_nccl(path: Path) -> bool:
     """Return whether one of the first lines is of NCCL."""
     with open(path, encoding="utf-8", errors="replace") as file:
-        return any("NCCL INFO" in file.readline(_MOST_LINE) for _ in range(_LINES_TO_GUESS))
+        lines = iter(lambda: file.readline(_MOST_LINE), "")
+        return any("NCCL INFO" in line for line in islice(lines, _LINES_TO_GUESS))
 
 
 def read_nccl(path: Path, tally: Tally) -> tuple[list[Calls], int]:
