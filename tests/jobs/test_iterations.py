@@ -178,5 +178,5 @@ def test_the_trace_of_a_job_and_its_summary(tmp_path: Path) -> None:
     whole = found["computing_ns"] + sum(found["exposed_ns"].values()) + found["waiting_ns"]
     assert whole == pytest.approx(found["time_ns_mean"])
     picture = (tmp_path / "trace.svg").read_text()
-    assert "job 0: an iteration of" in picture
+    assert "ms of an iteration, by rank" in picture
     assert picture.count('class="panel"') == 3

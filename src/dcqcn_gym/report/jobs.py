@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +13,7 @@ from markupsafe import Markup
 from dcqcn_gym.core.iterations import COMPUTING, Part
 from dcqcn_gym.report.axes import linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
-from dcqcn_gym.report.collectives import CollectiveRow, CollectiveTable
+from dcqcn_gym.report.collectives import CollectiveRow, CollectiveTable, Summary
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.figures import Line, lines_figure
 from dcqcn_gym.report.series import Series
@@ -43,31 +43,29 @@ def _block(data: ReportData, table: CollectiveTable) -> JobBlock | None:
     rows = fresh or _with_parts(table.during)
     if not rows:
         return None
-    roles = {row.setting: _role(row.setting) for row in rows}
-    w = table.workload
     tuner = str(data.run.header.get("tuner", "tuned"))
     runs: Mapping[str, Sequence[Series]] = (
         data.fresh if fresh else {**{n: [s] for n, s in data.references.items()}, tuner: [data.run]}
     )
-    drawn = {n: part for n in roles for run in runs[n][:1] for part in _last(run, w)}
+    drawn = {n: p for n in rows for run in runs[n][:1] for p in _last(run, table.workload)}
     longest = max((part["time_ps"] for part in drawn.values()), default=0)
     panels = [timeline_panel(p, name, longest) for name, p in drawn.items() if name != "expert"]
     late = [
-        Line(roles[row.setting], row.setting, np.arange(len(by), dtype=np.float64),
-             np.array([one["late_ns"] for one in by]) * 1e-3)
-        for row in rows if row.summary and (by := row.summary["by_rank"])
+        Line(_role(name), name, np.arange(len(s["by_rank"]), dtype=np.float64),
+             np.array([one["late_ns"] for one in s["by_rank"]]) * 1e-3)
+        for name, s in rows.items()
     ]  # fmt: skip
     title = "Done after the first rank of its collectives, µs an iteration"
     return JobBlock(
         table.title,
-        [_parts(rows), _busbw(rows)],
+        part_tables(rows),
         lines_figure([(title, late)], "rank").html(),
         Chart(panels).html() if panels else Markup(),
     )
 
 
-def _with_parts(rows: Sequence[CollectiveRow]) -> list[CollectiveRow]:
-    return [row for row in rows if row.summary and "by_rank" in row.summary]
+def _with_parts(rows: Sequence[CollectiveRow]) -> dict[str, Summary]:
+    return {row.setting: row.summary for row in rows if row.summary and "by_rank" in row.summary}
 
 
 def _role(setting: str) -> str:
@@ -83,18 +81,26 @@ def _last(run: Series, workload: int) -> Iterator[Part]:
                 return
 
 
-def _parts(rows: Sequence[CollectiveRow]) -> Table:
+def part_tables(summaries: Mapping[str, Summary]) -> list[Table]:
+    """Return where the time goes, and bus bandwidths, of one job by setting."""
+    job = f"Job {next(iter(summaries.values()))['workload']}"
+    return [
+        replace(table, title=f"{job}: {table.title}")
+        for table in (_parts(summaries), _busbw(summaries))
+    ]
+
+
+def _parts(summaries: Mapping[str, Summary]) -> Table:
     """Return the means over ranks in ms, and the rank that is done last."""
-    summaries = [(row.setting, row.summary or {}) for row in rows]
-    kinds = list(dict.fromkeys(kind for _, s in summaries for kind in s["exposed_ns"]))
+    kinds = list(dict.fromkeys(kind for s in summaries.values() for kind in s["exposed_ns"]))
     columns = ["setting", "iteration", COMPUTING, *(f"exposed {kind}" for kind in kinds),
                "waiting", "latest rank"]  # fmt: skip
     return Table(columns, [
         [name, *(number(ns * 1e-6) for ns in (
             s["time_ns_mean"], s["computing_ns"], *(s["exposed_ns"].get(k, 0.0) for k in kinds),
             s["waiting_ns"])), _latest(s["by_rank"])]
-        for name, s in summaries
-    ], "Where the time goes, ms of an iteration, mean over ranks")  # fmt: skip
+        for name, s in summaries.items()
+    ], "where the time goes, ms of an iteration, mean over ranks")  # fmt: skip
 
 
 def _latest(ranks: Sequence[Mapping[str, float]]) -> str:
@@ -103,25 +109,23 @@ def _latest(ranks: Sequence[Mapping[str, float]]) -> str:
     return f"{most}: {number(late[most] * 1e-6)}" if late[most] else MISSING
 
 
-def _busbw(rows: Sequence[CollectiveRow]) -> Table:
+def _busbw(summaries: Mapping[str, Summary]) -> Table:
     """Return the bandwidth of each collective and size by setting, most bytes first."""
     found: dict[tuple[str, int, int], dict[str, Any]] = {}
-    times: dict[tuple[str, int, int], float] = {}
-    for row in rows:
-        for one in (row.summary or {})["busbw"]:
+    for name, summary in summaries.items():
+        for one in summary["busbw"]:
             key = one["collective"], one["ranks"], one["bytes"] or 0
-            found.setdefault(key, {})[row.setting] = one
-            times[key] = one["times"]
+            found.setdefault(key, {})[name] = one
+    times = {key: next(iter(of.values()))["times"] for key, of in found.items()}
     keys = sorted(found, key=lambda k: (-k[1] * k[2] * times[k], k))[:_MOST]
-    names = [row.setting for row in rows]
     return Table(
-        ["collective", "ranks", "bytes", "an iteration", *(f"{name}, GB/s" for name in names)],
+        ["collective", "ranks", "bytes", "an iteration", *(f"{name}, GB/s" for name in summaries)],
         [
             [key[0], str(key[1]), f"{key[2]:,}" if key[2] else MISSING, number(times[key]),
-             *(number(found[key].get(name, {}).get("busbw_gbytes_per_s")) for name in names)]
+             *(number(found[key].get(n, {}).get("busbw_gbytes_per_s")) for n in summaries)]
             for key in keys
         ],
-        "Bus bandwidth by collective and size",
+        "bus bandwidth by collective and size",
     )  # fmt: skip
 
 
@@ -133,7 +137,7 @@ def timeline_panel(part: Part, name: str, longest: int = 0) -> Panel:
     drawn, length = part["timeline"], part["time_ps"] * 1e-9
     ranks, kinds = drawn["ranks"], drawn["kinds"]
     panel = Panel(
-        f"{name}: an iteration of {number(length)} ms, by rank",
+        f"{name}: {number(length)} ms of an iteration, by rank: computation above, transfers below",
         linear_axis([np.array([0.0, max(length, longest * 1e-9)])], exact=True, wanted=6),
         named_axis([str(rank) for rank, _, _ in ranks], down=True),
         30 + _LANE * len(ranks),

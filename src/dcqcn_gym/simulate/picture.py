@@ -10,7 +10,6 @@ import numpy as np
 from dcqcn_gym.core.interval import FinishedFlows, FloatArray
 from dcqcn_gym.report.axes import linear_axis, log_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
-from dcqcn_gym.report.jobs import timeline_panel
 
 if TYPE_CHECKING:
     from dcqcn_gym.simulate.tracer import Tracer
@@ -35,10 +34,7 @@ def draw(tracer: Tracer) -> Chart | None:
 
 
 def _panels(tracer: Tracer, ms: float) -> Iterator[Panel]:
-    """Return the panels from the top: jobs, ports, rates of flows, what is sent, messages."""
-    for w, part in tracer.iterations.items():
-        if "timeline" in part:
-            yield timeline_panel(part, f"job {w}")
+    """Return the panels from the top: ports, rates of flows, what is sent, messages."""
     yield from _port_panels(tracer, ms)
     if tracer.flow_rates.lines:
         yield _flows(tracer.flow_rates, ms, "Rate of the reaction point, Gb/s")

@@ -8,10 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dcqcn_gym.core.collectives import Collective, CollectiveRound
+from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.interval import FinishedFlows, JobSpans
-from dcqcn_gym.core.iterations import Part
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import Eventful, Watchable
 from dcqcn_gym.simulate.files import JobTrace, ResultFiles
@@ -207,8 +206,6 @@ class Tracer:
         if trace.jobs and not any(c.operations for c in jobs):
             raise ConfigError("--trace jobs: the scenario has no workload of kind 'job'")
         self._jobs = JobTrace(files, JOBS_FILE, jobs) if trace.jobs else None
-        self.iterations: dict[int, Part] = {}
-        """Of each job: the first iteration that was over."""
         self._with_flows = "rate" in trace.quantities and trace.flows != ()
         self._tables = _Tables(files, trace.format)
         self._begin_tables()
@@ -339,12 +336,10 @@ class Tracer:
         picked = [flows[name][wanted] for name in ("src", "dst", "ordinal", "workload", "rate_bps")]
         self._tables.sample("trace_flows", np.full(len(wanted), now_ps / 1000), *picked)
 
-    def add_jobs(self, spans: JobSpans, rounds: Sequence[CollectiveRound]) -> None:
-        """Write what jobs did in the interval, before it ends."""
+    def add_jobs(self, spans: JobSpans) -> None:
+        """Write what jobs did in the interval."""
         if self._jobs is not None:
             self._jobs.add(spans)
-            for part in filter(None, (r.part for r in rounds)):
-                self.iterations.setdefault(part["workload"], part)
 
     def end_interval(self, done: FinishedFlows, end_ps: int) -> None:
         """Write the samples of the interval up to ``end_ps``, in which these flows finished."""
