@@ -257,7 +257,7 @@ def test_after_each_duel_that_it_loses_it_waits_twice_as_long() -> None:
     net = Network(WIDE)
     ruled = net.run(300, seen(0.3, 1.2), seen(0.1, 1.2))  # the default is crowded
     assert not any(ruled)
-    begins = []
+    begins: list[int] = []
     for i in range(300):
         if any(net.run(1, seen(0.3, 1.2), QUIET)) and (not begins or i > begins[-1] + 4):
             begins.append(i)
