@@ -69,6 +69,10 @@ def test_every_command_of_a_guide_is_in_a_block_that_is_run(guide: str) -> None:
     assert not unmarked
 
 
+def test_the_guide_for_hardware_stays_a_guide() -> None:
+    assert len((DOCS / "hardware.md").read_text(encoding="utf-8").split()) <= 4_000
+
+
 def test_the_operators_guide_ends_with_a_way_back(tmp_path: Path) -> None:
     scripts = [text for what, _, _, text in blocks("operators") if what == "run"]
     assert "rollback.sh" in scripts[-1]
