@@ -10,12 +10,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
+from dcqcn_gym.benchmarks.leaderboard.harm import FIGURES
 from dcqcn_gym.benchmarks.leaderboard.submission import RESULT, SCHEMA, Submission
 from dcqcn_gym.core.config import StrictModel, json_object, validate
 from dcqcn_gym.core.errors import ConfigError, quote
 
 _S: TypeAlias = Annotated[float, Field(ge=-20, le=20)]
 """A score; 20 is a factor of 485 million."""
+_MOST_KNOBS = 10_000
+_LONGEST = 120
 _Figure: TypeAlias = Annotated[float, Field(ge=-1e12, le=1e12)]
 
 
@@ -134,9 +137,13 @@ def read_result(submission: Submission) -> EntryLine:
 
 
 def check_fits(
-    submission: str, line: EntryLine, scenarios: Sequence[str], checkpoints: Sequence[float]
+    submission: str,
+    line: EntryLine,
+    scenarios: Sequence[str],
+    checkpoints: Sequence[float],
+    intervals: int,
 ) -> None:
-    """Raise ConfigError for a result that has other scenarios or runs than its suite."""
+    """Raise ConfigError for a result that has other scenarios, runs or flags than its suite."""
     curve = line.learning_curve
     assert curve is not None
     for key, names in (
@@ -157,5 +164,22 @@ def check_fits(
         raise ConfigError(
             f"{submission}: learning_curve.anytime.score: expected {len(checkpoints)} points"
         )
-    if not all(curve.utility.values()):
-        raise ConfigError(f"{submission}: learning_curve.utility has no values")
+    if not all(0 < len(values) <= intervals for values in curve.utility.values()):
+        raise ConfigError(f"{submission}: learning_curve.utility: expected 1 to {intervals} values")
+    for settings in curve.settings.values():
+        if len(settings) > _MOST_KNOBS or max(map(len, settings), default=0) > _LONGEST:
+            raise ConfigError(f"{submission}: learning_curve.settings has no names of knobs")
+    for stage in ("online", "final"):
+        _check_flags(f"{submission}: {stage}", line.stage(stage))
+
+
+def _check_flags(where: str, stage: Stage) -> None:
+    """Raise ConfigError unless both counts of the flags agree and all are figures with a limit."""
+    found: dict[str, int] = {}
+    for flags in stage.flags_by_scenario.values():
+        for flag in set(flags):
+            found[flag] = found.get(flag, 0) + 1
+    if found != stage.flags or not found.keys() <= {figure.name for figure in FIGURES}:
+        raise ConfigError(f"{where}.flags do not agree with its flags_by_scenario")
+    if not stage.flags_by_scenario.keys() <= stage.scores.keys():
+        raise ConfigError(f"{where}.flags_by_scenario has other scenarios than its suite")

@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,7 +21,7 @@ from pydantic import Field
 import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import EntryTable
-from dcqcn_gym.benchmarks.leaderboard.names import refuse_look_alikes
+from dcqcn_gym.benchmarks.leaderboard.names import refuse_look_alikes, skeleton
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,
     LEADERBOARD_FILE,
@@ -33,7 +34,7 @@ from dcqcn_gym.benchmarks.leaderboard.submission import open_submission
 from dcqcn_gym.benchmarks.leaderboard.suite import Digest, Suite, load_suite
 from dcqcn_gym.benchmarks.leaderboard.verification import files_digest
 from dcqcn_gym.core.config import StrictModel, load_json
-from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.errors import ConfigError, RunError, quote
 from dcqcn_gym.core.files import read_file, read_text
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.table import Table
@@ -45,6 +46,10 @@ SEASON_FILE = "season.json"
 CODE_FOLDER = "code"
 DEADLINE_S = 60.0
 """The longest that a call of a submitted tuner may take."""
+RUN_S = 600.0
+"""The longest that all its calls in one run may take: it could stop just short of every one."""
+MOST_PER_AUTHOR = 3
+"""Entries of one author: the best of many alike ones wins by luck."""
 
 
 class SeasonEntry(EntryTable):
@@ -124,6 +129,7 @@ def freeze(
     others = [_submitted(folder, found) for folder in submissions]
     entries = [*own, *others]
     refuse_look_alikes([entry.name for entry in entries])
+    _refuse_many(others)
     digest = new_salt_file(salt_file)
     for entry, folder in zip(others, submissions, strict=True):
         open_submission(folder).copy_code(out / CODE_FOLDER / entry.name)
@@ -136,6 +142,18 @@ def freeze(
     out.mkdir(parents=True, exist_ok=True)
     _write(out, file)
     return file
+
+
+def _refuse_many(entries: Sequence[SeasonEntry]) -> None:
+    """Raise ConfigError for more entries of one author, by name, than a season takes."""
+    authors = [author for entry in entries for author in entry.authors.split(", ")]
+    entered = Counter(map(skeleton, authors))
+    for author in authors:
+        if entered[skeleton(author)] > MOST_PER_AUTHOR:
+            raise ConfigError(
+                f"author {quote(author)} has {entered[skeleton(author)]} entries; a season takes "
+                f"{MOST_PER_AUTHOR}"
+            )
 
 
 def _with_code(entry: SeasonEntry, out: Path) -> SeasonEntry:
@@ -202,7 +220,7 @@ def season_leaderboard(out: Path, file: SeasonFile, salt: str) -> Leaderboard:
     return Leaderboard(
         load_suite(file.suite), [entry.entry for entry in file.entries], out, file.repetitions,
         frozenset(entry.name for entry in file.entries if entry.slow), salt=salt,
-        hosting=Hosting(DEADLINE_S), guests=guests,
+        hosting=Hosting(DEADLINE_S, run_s=RUN_S), guests=guests,
     ).check()  # fmt: skip
 
 

@@ -46,6 +46,7 @@ MOST_LOG_BYTES = 2**28
 MOST_UNPACKED_BYTES = 2**31
 """Bytes of all logs together when they are unpacked; an entry of test-v1 has about 300 million."""
 MOST_TEXT = 2**22
+_MOST_NAME = 240
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(/[A-Za-z0-9_.+-]+)*")
 _LOG = re.compile(r"logs/[a-z0-9-]+/(online|final)-\d{2,3}\.jsonl\.gz")
@@ -214,7 +215,7 @@ def _about(path: Path) -> About:
 
 def check_name(name: str, source: str) -> None:
     """Raise ConfigError, which begins with ``source``, for a name that could leave its folder."""
-    if not _NAME.fullmatch(name) or len(name) > 240 or {".", ".."} & set(name.split("/")):
+    if not _NAME.fullmatch(name) or len(name) > _MOST_NAME or {".", ".."} & set(name.split("/")):
         raise ConfigError(f"{source}: {quote(name)} is no name of a file inside the submission")
 
 
@@ -252,6 +253,8 @@ def _walk(folder: Path, before: str = "") -> Iterator[str]:
             raise ConfigError(f"{folder}: more than {MOST_FILES} files")
         if file.is_symlink():
             raise ConfigError(f"{folder / file.name}: is a link; a submission holds none")
+        if len(name) > _MOST_NAME:
+            raise ConfigError(f"{folder}: has names of more than {_MOST_NAME} characters")
         if file.is_dir(follow_symlinks=False):
             yield from _walk(folder / file.name, f"{name}/")
         elif file.is_file(follow_symlinks=False):

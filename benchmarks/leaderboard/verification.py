@@ -107,6 +107,14 @@ def verdict_file(verdicts: Path, suite: str, entry: str) -> Path:
     return verdicts / suite / f"{entry}.json"
 
 
+def refuse_used_salt(verdicts: Path, salt: str, digest: str) -> None:
+    """Raise ConfigError if a verdict on another submission tells this salt already."""
+    for path in sorted(verdicts.glob("*/*.json")):
+        found = load_json(path, Verification, MOST_BYTES)
+        if found.salt == salt and found.files_sha256 != digest:
+            raise ConfigError(f"the salt stands in {path}, for everybody to see; leave it out")
+
+
 def write_verification(path: Path, found: Verification) -> Path:
     """Write a verdict to its file; return the path."""
     checked_date(found.date)

@@ -27,6 +27,7 @@ from dcqcn_gym.benchmarks.leaderboard.repetitions import check_repetitions, chec
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
 from dcqcn_gym.benchmarks.leaderboard.resampled import figured
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores, score_entries
+from dcqcn_gym.benchmarks.leaderboard.season import RUN_S
 from dcqcn_gym.benchmarks.leaderboard.submission import (
     ABOUT,
     REQUIREMENTS,
@@ -43,6 +44,7 @@ from dcqcn_gym.benchmarks.leaderboard.verification import (
     checked_date,
     files_digest,
     read_verification,
+    refuse_used_salt,
     verdict_file,
     verdict_of,
     write_verification,
@@ -97,6 +99,7 @@ class Verifier:
         submission = open_submission(folder)
         verdict = None
         if self.verdicts is not None:
+            refuse_used_salt(self.verdicts, self.salt, files_digest(folder))
             verdict = _verdict_on(submission, self.verdicts)
             _refuse_withdrawn(folder, read_verification(verdict, files_digest(folder)))
         case = _Case(self, submission, self._suite(submission), files_digest(folder))
@@ -198,7 +201,8 @@ class _Case:
             shutil.rmtree(work / "plugin")  # of an earlier try
         code = self.submission.copy_code(work / "plugin")
         here, there = (
-            Hosting(self.by.deadline_s, enclosure=Enclosure(code, host)) for host in ("one", "two")
+            Hosting(self.by.deadline_s, enclosure=Enclosure(code, host), run_s=RUN_S)
+            for host in ("one", "two")
         )
         own = Leaderboard(
             self.suite,

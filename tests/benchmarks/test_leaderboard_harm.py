@@ -54,6 +54,7 @@ def test_within_the_limit_is_nothing_and_beyond_it_is_an_amount() -> None:
     assert (harm.share, harm.tier) == (1.0, "severe")
 
 
+@pytest.mark.attack(6)
 def test_its_own_disasters_protect_nobody() -> None:
     """Nine runs 40 % longer: one worse run makes the amount larger, whatever the spread."""
     even, worse = changed(*[1.4] * 9), changed(*[1.4] * 8, 30.0)
@@ -61,6 +62,7 @@ def test_its_own_disasters_protect_nobody() -> None:
     assert harm_of(worse, NONE).worst_run > 10
 
 
+@pytest.mark.attack(41)
 def test_chance_is_that_of_the_reference_entries_alone() -> None:
     random = np.random.default_rng(1)
     noisy = {f"r{i}": np.array([random.normal(0, 0.3, (len(FIGURES), 5))]) for i in range(9)}
@@ -74,6 +76,7 @@ def test_chance_is_that_of_the_reference_entries_alone() -> None:
     assert harms_of({"mine": mine}, [])["mine"].worst > 0
 
 
+@pytest.mark.attack(43)
 def test_more_runs_neither_convict_nor_protect() -> None:
     """The allowance shrinks with the number, and what is left tends to what is there."""
     chance = Chance(np.full((1, len(FIGURES)), 0.2))
@@ -84,6 +87,7 @@ def test_more_runs_neither_convict_nor_protect() -> None:
     assert found[-1] == pytest.approx(truth, abs=0.15)
 
 
+@pytest.mark.attack(42)
 def test_few_flows_of_the_entry_silence_nothing() -> None:
     """The default's number of flows decides, over all repetitions."""
     default, starved = run(mice=12), run(mice=1, p99=100.0)
@@ -166,6 +170,7 @@ def test_ranks_begin_anew_in_each_tier_and_few_scenarios_have_none() -> None:
 # names, scenarios
 
 
+@pytest.mark.attack(16)
 def test_what_looks_alike() -> None:
     assert skeleton("sac-eIastic-3") == skeleton("sac-elastic-3")
     assert skeleton("Halving") == skeleton("halving")

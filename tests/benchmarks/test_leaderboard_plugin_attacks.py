@@ -325,6 +325,7 @@ def learned_by_heart(suite: str, folder: Path, elsewhere: str) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.attack(4)
 def test_a_table_of_first_observations_is_flagged(tmp_path: Path) -> None:
     need_sandbox()
     suite, final = (steady_suite(tmp_path / salts, salts) for salts in ("cgh", "afk"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
+import pytest
 from submissions import need_sandbox, plugin, tiny_suite
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import Attempt
@@ -21,7 +22,7 @@ from dcqcn_gym.runs.tuner_host import Enclosure, Hosting
 PROBES = """
 def tries(self):
     assert __file__.startswith("/plugin/"), "outside of the sandbox nothing is tried"
-    import ctypes, importlib, resource
+    import ctypes, fcntl, importlib, resource, struct
     libc = ctypes.CDLL(None, use_errno=True)
 
     def call(function, *words):
@@ -43,7 +44,34 @@ def tries(self):
     def linked():
         assert len(socket.if_nameindex()) > 1, "nothing but the loopback"
 
+    def engine_elsewhere():
+        found = [so for place in sys.path for so in Path(place).rglob("*_core*.so")]
+        assert any("dcqcn" in str(so) and so.stat().st_size for so in found), "masked"
+
+    def locked(request):
+        # every sandbox sees this file: who locks it, or asks for a lock, speaks to another one
+        with open("/usr/bin/env", "rb") as file:
+            fcntl.fcntl(file, request, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
+
+    def watched():
+        handle = libc.inotify_init1(0)
+        call(libc.inotify_add_watch, handle, b"/usr/bin/env", 0xfff)
+
     word = ctypes.create_string_buffer(8)
+    shared = open("/usr/bin/env", "rb")
+    yield "engine elsewhere", engine_elsewhere
+    yield "flock", lambda: fcntl.flock(shared, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for request in (fcntl.F_SETLK, fcntl.F_GETLK, 36, 37, 38):
+        yield f"lock by request {request}", lambda request=request: locked(request)
+    yield "lease", lambda: fcntl.fcntl(shared, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    yield "notes of a folder", lambda: fcntl.fcntl(os.open("/usr", 0), fcntl.F_NOTIFY, 1)
+    yield "watch", watched
+    yield "fanotify", lambda: call(libc.syscall, 300, 0, 0)
+    yield "memory without a file", lambda: os.memfd_create("x")
+    yield "real time", lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    yield "a device", lambda: os.mknod("/tmp/dev", 0o60600, os.makedev(8, 0))
+    yield "the clock", lambda: time.clock_settime(time.CLOCK_REALTIME, time.time())
+    yield "a terminal", lambda: os.open("/dev/tty", os.O_RDWR)
     yield "engine", lambda: importlib.import_module("dcqcn_gym._core")
     yield "suites", suite
     yield "seed rules", seeds
@@ -82,6 +110,7 @@ def decisions(self):
 """
 
 
+@pytest.mark.attack(2, 14, 17, 33, 34, 35, 36, 37, 38, 39, 40)
 def test_every_probe_is_held(tmp_path: Path) -> None:
     need_sandbox()
     tuner = plugin(tmp_path / "code", PROBES)

@@ -67,6 +67,7 @@ def test_the_salt_is_bound_before_and_told_with_the_results(season: Path) -> Non
     assert {line["entry"] for line in results["rows"]} == {"default", "expert", "mine-Mine"}
 
 
+@pytest.mark.attack(5)
 def test_seeds_are_wide_secret_and_of_two_streams(season: Path) -> None:
     logs = sorted((season / "runs").rglob("online-*.jsonl"))
     headers = [read_run(path).header for path in logs]
@@ -108,6 +109,7 @@ def test_the_site_names_whose_an_entry_is(season: Path) -> None:
     assert entry.category == "online"
 
 
+@pytest.mark.attack(46)
 def test_another_salt_opens_nothing(suite: str, tmp_path: Path) -> None:
     freeze(suite, ["expert"], [], tmp_path / "s", tmp_path / "salt")
     (tmp_path / "other").write_text("0" * 64)
@@ -121,6 +123,7 @@ def test_another_salt_opens_nothing(suite: str, tmp_path: Path) -> None:
         freeze(suite, ["expert"], [], tmp_path / "t", tmp_path / "salt")
 
 
+@pytest.mark.attack(45)
 def test_code_that_changed_after_it_was_frozen_is_refused(
     suite: str, given: Path, tmp_path: Path
 ) -> None:
@@ -147,6 +150,7 @@ def test_what_cannot_be_frozen_writes_nothing(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.attack(16)
 def test_a_name_that_looks_like_another_is_refused(suite: str, tmp_path: Path, given: Path) -> None:
     with pytest.raises(ConfigError, match=r"'mine-Mine' looks like entry 'mine-Mine'"):
         freeze(suite, [], [given, given], tmp_path / "s", tmp_path / "salt")

@@ -398,13 +398,13 @@ def test_the_commands(suite: str, good: Path, tmp_path: Path) -> None:
     about = open_submission(out).about
     assert (about.authors, about.training.intervals, about.link) == (["A", "B"], 7, "https://x.org")
     words = ["bench", "verify", str(out), "--date", DAY, "--suite", suite, "--fresh", "1"]
-    done = CliRunner().invoke(app, [*words, "--quiet", "--jobs", "1", "--salt", "x"])
+    done = CliRunner().invoke(app, [*words, "--quiet", "--jobs", "1", "--salt", "0" * 32])
     assert done.exit_code == 0, done.output
     assert "verified: every run was repeated" in done.output
     assert "verdict: not stored; maintainers give --verdicts" in done.output
     assert not (out / VERIFICATION_FILE).exists()
-    told = ["--quiet", "--jobs", "1", "--salt", "x", "--verdicts", str(tmp_path / "verdicts")]
+    told = ["--quiet", "--jobs", "1", "--salt", "0" * 32, "--verdicts", str(tmp_path / "verdicts")]
     done = CliRunner().invoke(app, [*words, *told])
     assert done.exit_code == 0, done.output
     path = tmp_path / "verdicts" / "tiny" / "random.json"
-    assert json.loads(path.read_text())["salt"] == "x"
+    assert json.loads(path.read_text())["salt"] == "0" * 32

@@ -137,6 +137,7 @@ def test_a_submission_is_a_claim_even_if_it_is_verified(ours: Path, given: Path)
     assert found.best_known == before.best_known
 
 
+@pytest.mark.attack(3)
 def test_a_convicted_submission_has_no_rank_and_the_front_page_says_why(
     ours: Path, given: Path, tmp_path: Path
 ) -> None:
@@ -173,6 +174,7 @@ def recommend(self):
 
 
 @pytest.mark.slow
+@pytest.mark.attack(1)
 def test_harm_on_fresh_seeds_is_found_and_takes_the_rank(
     suite: str, ours: Path, tmp_path: Path
 ) -> None:
@@ -206,6 +208,7 @@ def forge(folder: Path, score: float) -> None:
     write_list(folder)
 
 
+@pytest.mark.attack(7)
 def test_a_self_reported_submission_is_listed_and_counts_for_nobody(
     ours: Path, given: Path
 ) -> None:
@@ -237,6 +240,7 @@ def test_a_copy_of_an_entrys_figures_does_not_stand_for_it(
 
 
 @pytest.mark.slow
+@pytest.mark.attack(8)
 def test_a_built_in_tuner_belongs_to_the_maintainers(
     suite: str, ours: Path, tmp_path: Path
 ) -> None:
@@ -275,6 +279,7 @@ def stranger(suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tup
     ), tmp_path / "mine-1-py3-none-any.whl"
 
 
+@pytest.mark.attack(9)
 def test_a_name_of_a_wheel_that_leaves_the_folder_is_refused(
     stranger: tuple[Any, Path], tmp_path: Path
 ) -> None:
@@ -290,6 +295,7 @@ def test_a_name_of_a_wheel_that_leaves_the_folder_is_refused(
         assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.attack(10)
 def test_logs_that_are_too_large_together_are_refused_before_the_first_is_written(
     suite: str, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +330,7 @@ def test_a_wheel_of_damaged_or_locked_members_is_one_sentence(
 
 
 @pytest.mark.parametrize("what", ["score", "another's name", "no result"])
+@pytest.mark.attack(11)
 def test_a_bad_submission_is_left_out_and_the_others_are_shown(
     ours: Path, calm: Path, given: Path, tmp_path: Path, what: str
 ) -> None:

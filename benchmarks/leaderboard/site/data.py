@@ -37,6 +37,9 @@ from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, quote
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.tuners import TUNERS
 
+MOST_SHOWN_BYTES = 2**19
+"""A longer file of a submission's code is not shown."""
+
 
 def load_suites(
     folders: Sequence[Path],
@@ -81,7 +84,8 @@ def _with_submission(
             f"(its digest begins with {digest[:12]})"
         )
     suite = found[name]
-    check_fits(str(folder / RESULT), entry.line, suite.scenarios, suite.checkpoints)
+    check_fits(str(folder / RESULT), entry.line, suite.scenarios, suite.checkpoints,
+               int(suite.protocol["intervals"]))  # fmt: skip
     others = [one.name for one in suite.entries if one.name != entry.name]
     refuse_look_alikes([*others, entry.name])
     entry = replace(entry, asked=int(suite.protocol["repetitions"]))
@@ -117,8 +121,9 @@ def submitted_entry(folder: Path, verdicts: Path | None) -> tuple[str, str, Site
             submitted=True,
             changes=about.changes,
             link=about.link,
-            code={name: submission.read(name) for name in submission.names
-                  if name.startswith(f"{CODE}/") and name.endswith(".py")},
+            code={name: submission.read(name) for name, file in submission.files.items()
+                  if name.startswith(f"{CODE}/") and name.endswith(".py")
+                  and file.bytes <= MOST_SHOWN_BYTES},
         ),
     )  # fmt: skip
 

@@ -321,6 +321,7 @@ def verify(
     import tempfile
     from contextlib import nullcontext
 
+    from dcqcn_gym.benchmarks.leaderboard.season import check_salt
     from dcqcn_gym.benchmarks.leaderboard.verify import Verifier
     from dcqcn_gym.runs.pool import worker_pool
     from dcqcn_gym.runs.progress import open_progress
@@ -339,7 +340,7 @@ def verify(
         worker_pool(jobs) as pool,
     ):
         verifier = Verifier(
-            Path(used), date, salt or secrets.token_hex(16), fresh, suite, final,
+            Path(used), date, check_salt(salt or secrets.token_hex(16)), fresh, suite, final,
             60.0 if tuner_deadline is None else tuner_deadline, jobs,
             pool, progress, verdicts=verdicts,
         )  # fmt: skip

@@ -65,9 +65,9 @@ class HostProcess:
 
     ``command`` starts it; its standard input is one end of a socket pair and its only way to speak
     with us. It leads a session of its own: Ctrl-C goes to this program alone, which ends it. Every
-    call raises TunerError if it takes longer than ``deadline_s`` seconds, if the process ends or
-    says what is no answer; the process is ended then. A ``bare`` one gets no environment, begins in
-    ``/``, and what it prints goes nowhere.
+    call raises TunerError if it takes longer than ``deadline_s`` seconds, all calls together longer
+    than ``run_s``, if the process ends or says what is no answer; the process is ended then. A
+    ``bare`` one gets no environment, begins in ``/``, and what it prints goes nowhere.
     """
 
     def __init__(
@@ -77,9 +77,11 @@ class HostProcess:
         command: Sequence[str] | None = None,
         *,
         bare: bool = False,
+        run_s: float = math.inf,
     ) -> None:
         self.name = name
         self.cpu_s = 0.0
+        self._run_s = self._left_s = run_s
         self._deadline_s = deadline_s
         self._asked = 0
         self._unread = b""
@@ -102,12 +104,16 @@ class HostProcess:
     def call(self, call: str, **fields: Any) -> Any:
         """Return the value of one answer; raise the error that it holds instead."""
         self._asked += 1
-        self._socket.settimeout(self._deadline_s)
-        self._until = time.monotonic() + self._deadline_s
+        begun = time.monotonic()
+        given_s = min(self._deadline_s, self._left_s)
+        self._socket.settimeout(max(given_s, 1e-3))
+        self._until = begun + given_s
         try:
             self._socket.sendall(encode({"id": self._asked, "call": call, **fields}))
             line = self._line(call)
         except TimeoutError:
+            if given_s < self._deadline_s:
+                self._end(f"took more than {self._run_s:g} s over all its calls and was stopped")
             self._end(
                 f"gave no answer to {call}() within {self._deadline_s:g} s and was stopped; "
                 "--tuner-deadline gives it longer"
@@ -117,6 +123,7 @@ class HostProcess:
         except BaseException:  # Ctrl-C between question and answer: they would no longer match
             self.close(grace_s=0.0)
             raise
+        self._left_s -= time.monotonic() - begun
         return self._value(call, line)
 
     def used_cpu_s(self) -> float:

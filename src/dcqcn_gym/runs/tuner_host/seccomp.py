@@ -25,8 +25,12 @@ DENIED = (
     "io_uring_register", "kexec_load", "init_module", "finit_module", "delete_module", "syslog",
     # memory that no limit of a file system or of the address space sees
     "memfd_create", "memfd_secret",
+    # files that another sandbox sees too: what locks or watches them speaks to it
+    "flock", "inotify_init", "inotify_init1", "inotify_add_watch", "fanotify_init",
 )  # fmt: skip
 """They fail with EPERM."""
+_SHARED = (5, 6, 7, 36, 37, 38, 1024, 1025, 1026)
+"""Requests of fcntl: the same by F_GETLK to F_OFD_SETLKW, F_SETLEASE, F_GETLEASE, F_NOTIFY."""
 
 _NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
                0x00000080)  # fmt: skip
@@ -61,6 +65,8 @@ def filter_file() -> str:
             continue
     for flag in _NAMESPACES:
         made.add_rule(denied, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
+    for request in _SHARED:
+        made.add_rule(denied, "fcntl", seccomp.Arg(1, seccomp.EQ, request))
     made.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")  # then libraries take clone
     made.add_rule(denied, "socket", seccomp.Arg(0, seccomp.GT, _INET6))
     with tempfile.TemporaryFile() as file:

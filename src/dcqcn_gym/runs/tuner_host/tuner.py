@@ -5,6 +5,7 @@ A built-in tuner with a plug-in inside it is hosted as a whole, so that its log 
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,8 @@ DEADLINE_VARIABLE = "DCQCN_GYM_TUNER_DEADLINE"
 """Environment variable with the seconds of a decision; ``--tuner-deadline`` comes before it."""
 
 _DEADLINE_S = 300.0
+_MOST_DECISIONS = 2**20
+"""Characters of all decisions of a run, which its log holds."""
 
 
 def _deadline() -> float:
@@ -46,14 +49,15 @@ class Hosting:
     """Where a tuner runs; no byte of a result depends on it.
 
     ``deadline_s`` is the longest that one call of a hosted tuner may take (default: 300 s, or the
-    environment variable). ``apart`` True gives every tuner a process of its own, False none; None
-    hosts those that are not built in or have such a one inside. ``enclosure`` is the sandbox for
-    those, and holds their code.
+    environment variable), ``run_s`` that of all its calls in a run together. ``apart`` True gives
+    every tuner a process of its own, False none; None hosts those that are not built in or have
+    such a one inside. ``enclosure`` is the sandbox for those, and holds their code.
     """
 
     deadline_s: float = field(default_factory=_deadline)
     apart: bool | None = None
     enclosure: Enclosure | None = None
+    run_s: float = math.inf
 
     def __post_init__(self) -> None:
         if not 0 < self.deadline_s < math.inf:
@@ -105,7 +109,9 @@ class _HostedTuner(Tuner[Proposal]):
         box = hosting.enclosure
         inside = name if box is None else box.name_inside(name)
         command = None if box is None else box.command()
-        self.process = HostProcess(self._title, hosting.deadline_s, command, bare=box is not None)
+        self.process = HostProcess(
+            self._title, hosting.deadline_s, command, bare=box is not None, run_s=hosting.run_s
+        )
         try:
             found = self.process.call(
                 "open", version=VERSION, tuner=inside, arguments=dict(arguments)
@@ -152,6 +158,8 @@ class _HostedTuner(Tuner[Proposal]):
         found = self.process.call("decisions")
         if not isinstance(found, list):
             raise self._wrong("decisions", found, "a list of sentences")
+        if len(json.dumps(found)) > _MOST_DECISIONS:
+            raise TunerError(f"tuner {self._title!r} says more than {_MOST_DECISIONS} characters")
         return found
 
     def close(self) -> None:
