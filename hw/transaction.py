@@ -168,10 +168,7 @@ class Guard:
                     f"{self.status.left_s:.1f} s more; confirm it or roll it back first"
                 )
             if self._journal.over(name):
-                raise StateError(
-                    f"transaction {name} is over here, or began before all that the journal still "
-                    "holds (by its controller's clock); begin a new one"
-                )
+                raise StateError(f"transaction {name} is over here, or too old; begin a new one")
             before = self._driver.read()
             self._refuse_a_hands_work(before, name)
             again = self._journal.confirmed_as(restores, before) if restores else None
