@@ -85,6 +85,16 @@ class Panel:
         up, back = (self._points(x[known], y[known]) for y in (low, high))
         self._marks.append((key, _path(kind, [*up, *back[::-1]]), ""))
 
+    def bars(self, key: Key, boxes: Sequence[tuple[float, float, float, float]]) -> None:
+        """Fill rectangles, each from its first x to its second and its first y to its second."""
+        words = []
+        for left, right, low, high in boxes:
+            a, b = (float(self.x.at(x)) * SIDE for x in (left, right))
+            c, d = (SIDE - float(self.y.at(y)) * SIDE for y in (low, high))
+            words.append(f"M{a:.1f} {c:.1f}H{b:.1f}V{d:.1f}H{a:.1f}Z")
+        if words:
+            self._marks.append((key, f'<path class="area" d="{"".join(words)}"/>', ""))
+
     def stem(self, key: Key, start: tuple[float, float], stop: tuple[float, float]) -> None:
         """Draw a broad faint line between two points."""
         ends = [self._points([x], [y])[0] for x, y in (start, stop)]
