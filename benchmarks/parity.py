@@ -19,6 +19,7 @@ from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.utility import judge
 from dcqcn_gym.envs.backends import Backend, make_backend
+from dcqcn_gym.envs.scenario.job_graph import JobGraph, JobGraphBuilder
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
 FCT_BOUND = 0.01
@@ -138,10 +139,27 @@ _HADOOP = {"kind": "poisson", "cdf": "FB_Hadoop", "load_of": "host"}
 _ALLTOALL = {"kind": "alltoall", "hosts": 8, "bytes": 1_000_000, "off_us": 500}
 
 
+def _loops() -> JobGraph:
+    """Return a graph of 8 endpoints: rings in a loop within a loop, computation between them."""
+    builder = JobGraphBuilder(8)
+    with builder.repeat(2):
+        first = [builder.delay(r, 3_000_000 * r) for r in range(8)]
+        with builder.repeat(3, first):
+            for r in range(8):
+                builder.transfer(r, (r + 1) % 8, 40_000, connection=r % 2)
+    return builder.build()
+
+
 def _incast(senders: int, size: int) -> dict[str, Any]:
     return {"kind": "incast", "bytes": size, "dst": 0, "hosts": list(range(1, senders + 1)),
             "rounds": 1}  # fmt: skip
 
+
+_SERVERS = {"kind": "servers", "servers": 4, "gpus": 2, "attach": "tor", "servers_per_unit": 2,
+            "spines": 1, "host_gbps": 25, "uplink_gbps": 25}  # fmt: skip
+_SMALL = {"layers": 2, "hidden": 256, "ffn": 512, "heads": 4}
+_PLAN = {"plan": {"model": _SMALL, "tp": 2, "pp": 2, "dp": 2, "batch": 8, "sequence": 256},
+         "server": 2}  # fmt: skip
 
 CASES: Mapping[str, dict[str, Any]] = {
     "idle": {"topology": _STAR, "workloads": [{"kind": "pairs", "pairs": [[0, 1, 1_000_000]]}]},
@@ -271,6 +289,16 @@ CASES: Mapping[str, dict[str, Any]] = {
         "workloads": [
             {**_ALLTOALL, "bytes": 20_000, "messages": 12, "connections": 5},
             {**_HADOOP, "load": 0.1, "connections": 3},
+        ],
+    },
+    # graphs: stages and tensors in servers of two, and nested loops; pieces, turns, admission
+    "jobs": {
+        "topology": _SERVERS,
+        "servers": {"gpus": 2},
+        "qp": "pair",
+        "workloads": [
+            {"kind": "job", "graph": _PLAN, "qps": 2, "split": True, "admission": 2, "off_us": 20},
+            {"kind": "job", "graph": _loops(), "qps": 3, "admission": 1, "start_us": 300},
         ],
     },
 }

@@ -14,10 +14,12 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, Valida
 from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import MOST_BYTES
+from dcqcn_gym.core.iterations import Operations
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import HostSet, select_hosts
 from dcqcn_gym.envs.scenario.job_graph import JobGraph, NodeKind
+from dcqcn_gym.envs.scenario.jobs.model import COLLECTIVES, MESSAGE
 from dcqcn_gym.envs.scenario.jobs.planned import PlannedGraph, PlannedJob, planned_graph
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.rounds import Closed
@@ -122,7 +124,11 @@ class Job(Closed):
             start_ps=us_to_ps(self.start_us),
             stop_ps=stop_ps(self.stop_us),
             rounds=self.rounds,
-        )
+            operations=Operations(
+                graph.kind <= NodeKind.LOCAL, graph.src, graph.dst, graph.label, graph.labels,
+                (*COLLECTIVES, MESSAGE), self.resolve(net),
+            ),
+        )  # fmt: skip
 
     def largest_flow(self, net: Fabric) -> tuple[int, int]:
         """Return the bytes of the largest message."""

@@ -165,6 +165,11 @@ class JobGraphBuilder:
     def __len__(self) -> int:
         return len(self._counts)
 
+    @property
+    def labels(self) -> int:
+        """How many labels there are, the one without a name included."""
+        return len(self._labels)
+
     def label(self, name: str) -> int:
         """Return the number of a label; 0 is the label without a name, which nothing reports."""
         if "\n" in name or len(self._labels) > MAX_NUMBER:

@@ -29,7 +29,7 @@ def differing_fields(
                 yield f"interval {k}: {name}"
 
 
-QUICK = {"acks-over-headroom", "connections", "hadoop-light", "incast-8", "storage"}
+QUICK = {"acks-over-headroom", "connections", "hadoop-light", "incast-8", "jobs", "storage"}
 """One of each kind; the schemes have theirs in ``test_ns3_schemes.py``."""
 
 

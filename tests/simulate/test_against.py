@@ -59,7 +59,7 @@ def test_the_page_shows_both_runs_and_what_was_traced(tmp_path: Path) -> None:
     words = ("--against", "expert", "--trace", "queue", "--trace-flows", "none")
     assert command(*SCENARIO, *OWN, "--out", both, *words).exit_code == 0
     page, other = ((folder / PAGE).read_text(encoding="utf-8") for folder in (alone, both))
-    assert ("<h2>Trace</h2>" in page, "<h2>Trace</h2>" in other) == (False, True)
+    assert ("<h2>Over time</h2>" in page, "<h2>Over time</h2>" in other) == (False, True)
     lines = '<g class="series default"'
     assert (page.count(lines), other.count(lines) > 5) == (0, True)
     finished = json.loads((alone / "summary.json").read_text())["finished_flows"]

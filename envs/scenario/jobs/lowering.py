@@ -11,8 +11,8 @@ from dcqcn_gym.envs.scenario.jobs.collectives import Done, add_collective
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms, Links
 from dcqcn_gym.envs.scenario.jobs.model import BARRIER, COMPUTE, MESSAGE, Job, Op
 
-MOST_TIMES = 2_000
-"""Operations of one name that have a label each."""
+MOST_NAMED, MOST_LABELS = 50_000, 65_000
+"""Labels with the names of their operations, and in all: a graph has 65,535."""
 MOST_NODES = 20_000_000
 """Of a graph made here: 40 bytes each while it is built."""
 
@@ -20,18 +20,16 @@ MOST_NODES = 20_000_000
 def graph_of(job: Job, how: Algorithms, server: int = 1) -> JobGraph:
     """Return the graph of an iteration; ``server`` neighbouring ranks share a server.
 
-    A label is an operation: its kind, its name, and which of this name it is at its first rank;
-    operations that other ranks do at the same place share it. Raises :class:`ConfigError` for an
-    algorithm that does not fit a group, or a graph too large.
+    A label is an operation: its kind, the bytes that it moves (of a computation how many
+    neighbouring ranks do it), its name, and the how many-th it is; other ranks' operations share
+    it. Raises :class:`ConfigError` for an algorithm that does not fit a group, too large a graph.
     """
     builder = JobGraphBuilder(job.ranks)
     links = Links(builder, how, server)
-    times: Counter[tuple[str, str, int]] = Counter()
+    times: Counter[tuple[str, int]] = Counter()
     done: list[Done] = []
     for op in job.ops:
-        times[op.kind, op.name, op.ranks[0]] += 1
-        which = times[op.kind, op.name, op.ranks[0]]
-        links.label = _label(builder, op, which)
+        links.label = _label(builder, op, times)
         done.append(_add(links, op, _waits(job, op, done)))
         if len(builder) > MOST_NODES:
             raise ConfigError(
@@ -41,12 +39,21 @@ def graph_of(job: Job, how: Algorithms, server: int = 1) -> JobGraph:
     return builder.build()
 
 
-def _label(builder: JobGraphBuilder, op: Op, which: int) -> int:
-    """Return the label of an operation; operations beyond all that there are have one a kind."""
-    if which > MOST_TIMES:
-        return builder.label(op.kind)
-    name = " ".join(op.name.split())  # a label is one line
-    return builder.label(f"{op.kind} {name} {which}")
+def _label(builder: JobGraphBuilder, op: Op, times: Counter[tuple[str, int]]) -> int:
+    """Return the label of an operation: another one than any of its ranks had before.
+
+    Once there are many, names are left out, then labels: those operations are not reported.
+    """
+    have = builder.labels
+    if have >= MOST_LABELS:
+        return 0
+    name = " ".join(op.name.split()) if have < MOST_NAMED else ""  # a label is one line
+    amount = len(op.ranks) if op.kind == COMPUTE else op.amount
+    what = f"{op.kind} {amount} {name}".rstrip()
+    which = 1 + max(times[what, rank] for rank in op.ranks)
+    for rank in op.ranks:
+        times[what, rank] = which
+    return builder.label(f"{what} {which}")
 
 
 def _waits(job: Job, op: Op, done: list[Done]) -> tuple[int, ...]:

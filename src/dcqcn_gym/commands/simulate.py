@@ -76,7 +76,7 @@ def simulate(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Write time series: some of queue,rate,pause,sending,completions,rp.",
+            help="Write time series: some of queue,rate,pause,sending,completions,rp,jobs.",
         ),
     ] = None,
     every: Annotated[

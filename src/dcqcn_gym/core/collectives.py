@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.interval import FinishedFlows, JobSpans, LiveFlows
+from dcqcn_gym.core.iterations import Operations, Part, added, part_of
 from dcqcn_gym.core.sums import count
 
 BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
@@ -22,6 +23,11 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
     "reduce-scatter": lambda n: (n - 1) / n,
     "all-gather": lambda n: (n - 1) / n,
     "all-to-all": lambda n: (n - 1) / n,
+    "gather": lambda n: (n - 1) / n,
+    "scatter": lambda n: (n - 1) / n,
+    "broadcast": lambda n: 1.0,
+    "reduce": lambda n: 1.0,
+    "message": lambda n: 1.0,
     "iteration": lambda n: 1.0,
 }
 """busbw / algbw by the number of ranks (nccl-tests, doc/PERFORMANCE.md)."""
@@ -35,7 +41,7 @@ class Collective:
     ``flows`` the number of flows of a round, ``pause_ps`` the time between two rounds. Of a job
     (kind ``iteration``) ``bytes`` are what a rank sends over the fabric, ``flows`` is 0,
     ``start_ps`` is when the first iteration starts, ``stop_ps`` when none does any more (-1:
-    never), and ``rounds`` how many there are (0: no end).
+    never), ``rounds`` how many there are (0: no end), and ``operations`` what its labels are.
     """
 
     workload: int
@@ -47,6 +53,7 @@ class Collective:
     start_ps: int = 0
     stop_ps: int = -1
     rounds: int = 0
+    operations: Operations | None = field(default=None, compare=False, repr=False)
 
     @property
     def bus_factor(self) -> float:
@@ -62,6 +69,15 @@ class CollectiveRound:
     number: int
     start_ps: int
     end_ps: int
+    spans: JobSpans | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def part(self) -> Part | None:
+        """Where the time of an iteration went; None of other collectives."""
+        c = self.collective
+        if c.operations is None or self.spans is None:
+            return None
+        return part_of(c.workload, c.operations, self.spans, self.start_ps, self.end_ps)
 
     @property
     def time_ps(self) -> int:
@@ -121,9 +137,9 @@ class _Progress:
         self.flows = 0
         return self.over(self.start_ps, self.end_ps)
 
-    def over(self, start_ps: int, end_ps: int) -> CollectiveRound:
+    def over(self, start_ps: int, end_ps: int, spans: JobSpans | None = None) -> CollectiveRound:
         """Count a round and return it."""
-        done = CollectiveRound(self.collective, self.rounds, start_ps, end_ps)
+        done = CollectiveRound(self.collective, self.rounds, start_ps, end_ps, spans)
         self.end_ps = end_ps
         self.rounds += 1
         total, low, high = self.times_ps
@@ -183,6 +199,42 @@ def no_round(of: Mapping[str, Any], intervals: int, delivered: float | None) -> 
     return f"{said}: one takes about {math.ceil(intervals * whole / delivered)}"
 
 
+def summary_of_parts(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return where a job's time went, in nanoseconds an iteration; empty without one.
+
+    ``computing_ns``, ``exposed_ns`` (by kind) and ``waiting_ns`` are means over the ranks, of which
+    ``by_rank`` has what each computes, has exposed, waits and is late; ``busbw`` has a row for each
+    collective and size, with bandwidths in GB/s as of nccl-tests where its bytes are known.
+    """
+    if not parts:
+        return {}
+    whole = added(parts)
+    n, ranks = whole["iterations"] * 1000, len(whole["computing_ps"])
+    columns = [whole[key] for key in ("computing_ps", "waiting_ps", "late_ps")]
+    return {
+        "computing_ns": count(columns[0]) / ranks / n,
+        "exposed_ns": {kind: ps / ranks / n for kind, ps in whole["exposed_ps"].items()},
+        "waiting_ns": count(columns[1]) / ranks / n,
+        "by_rank": [
+            {"computing_ns": c / n, "exposed_ns": (whole["time_ps"] - c - w) / n,
+             "waiting_ns": w / n, "late_ns": late / n}
+            for c, w, late in zip(*columns, strict=True)
+        ],
+        "busbw": [_busbw(row, whole["iterations"]) for row in whole["collectives"]],
+    }  # fmt: skip
+
+
+def _busbw(row: Sequence[Any], iterations: int) -> dict[str, Any]:
+    kind, ranks, size, times, ps = row
+    algbw = size * times / ps * 1e3 if size and ps else None
+    factor = BUS_FACTORS.get(kind, BUS_FACTORS["iteration"])(ranks)
+    return {
+        "collective": kind, "ranks": ranks, "bytes": size or None, "times": times / iterations,
+        "time_ns_mean": ps / times / 1000, "algbw_gbytes_per_s": algbw,
+        "busbw_gbytes_per_s": None if algbw is None else algbw * factor,
+    }  # fmt: skip
+
+
 def summary_of_rounds(rounds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return what :meth:`RoundTracker.summary` does, from logged rounds; by workload."""
     times: dict[int, list[int]] = {}
@@ -206,6 +258,7 @@ class RoundTracker:
 
     def __init__(self, collectives: Iterable[Collective], *, whole: bool = True) -> None:
         self._progress = {c.workload: _Progress(c, synced=whole) for c in collectives}
+        self._spans = JobSpans()
 
     @property
     def collectives(self) -> list[Collective]:
@@ -219,9 +272,14 @@ class RoundTracker:
         return [*self._rounds(finished), *self._iterations(spans or JobSpans())]
 
     def _iterations(self, spans: JobSpans) -> Iterator[CollectiveRound]:
+        """Yield the iterations that are over, each with the spans in it."""
+        waiting = self._spans.and_then(spans.where(spans.host >= 0)) if len(spans) else self._spans
         for i in np.flatnonzero(spans.host < 0).tolist():
-            progress = self._progress[int(spans.workload[i])]
-            yield progress.over(int(spans.begin_ps[i]), int(spans.end_ps[i]))
+            workload, end = int(spans.workload[i]), int(spans.end_ps[i])
+            ours = (waiting.workload == workload) & (waiting.end_ps <= end)
+            of, waiting = waiting.where(ours), waiting.where(~ours)
+            yield self._progress[workload].over(int(spans.begin_ps[i]), end, of)
+        self._spans = waiting
 
     def _rounds(self, finished: FinishedFlows) -> Iterator[CollectiveRound]:
         watched = [w for w, p in self._progress.items() if p.collective.flows]

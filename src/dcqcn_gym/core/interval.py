@@ -64,6 +64,15 @@ class JobSpans(_ComparesArrays):
     def __len__(self) -> int:
         return len(self.end_ps)
 
+    def where(self, chosen: npt.NDArray[np.bool_]) -> JobSpans:
+        """Return those that are chosen."""
+        return JobSpans(*(getattr(self, f.name)[chosen] for f in fields(self)))
+
+    def and_then(self, more: JobSpans) -> JobSpans:
+        """Return these and more."""
+        columns = ((getattr(self, f.name), getattr(more, f.name)) for f in fields(self))
+        return JobSpans(*map(np.concatenate, columns))
+
     def rows(self) -> list[list[int]]:
         """Return workload, label, host, begin and end of each, as JSON has them."""
         columns = (getattr(self, f.name).tolist() for f in fields(self))

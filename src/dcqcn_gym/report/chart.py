@@ -85,6 +85,16 @@ class Panel:
         up, back = (self._points(x[known], y[known]) for y in (low, high))
         self._marks.append((key, _path(kind, [*up, *back[::-1]]), ""))
 
+    def bars(self, key: Key, boxes: Sequence[tuple[float, float, float, float]]) -> None:
+        """Fill rectangles, each from its first x to its second and its first y to its second."""
+        words = []
+        for left, right, low, high in boxes:
+            a, b = (float(self.x.at(x)) * SIDE for x in (left, right))
+            c, d = (SIDE - float(self.y.at(y)) * SIDE for y in (low, high))
+            words.append(f"M{a:.1f} {c:.1f}H{b:.1f}V{d:.1f}H{a:.1f}Z")
+        if words:
+            self._marks.append((key, f'<path class="area" d="{"".join(words)}"/>', ""))
+
     def stem(self, key: Key, start: tuple[float, float], stop: tuple[float, float]) -> None:
         """Draw a broad faint line between two points."""
         ends = [self._points([x], [y])[0] for x, y in (start, stop)]
@@ -224,6 +234,8 @@ class Chart:
     """Series that are shown only once somebody asks for them."""
     legend_step: int = 130
     """Pixels from one key of the legend to the next, of a chart that is a file."""
+    title: str = ""
+    """What a file says above everything; a page has headings for it."""
 
     @property
     def keys(self) -> list[Key]:
@@ -253,6 +265,9 @@ class Chart:
         """Return the chart as a file of its own, in light colours, without hidden series."""
         keys = [key for key in self.keys if key not in self.hidden]
         parts, at = [], 12.0
+        if self.title:
+            parts.append(f'<text class="title" x="{FILE_LEFT}" y="16">{escape(self.title)}</text>')
+            at += 18
         if len(keys) > 1:
             across = (FILE_WIDTH - FILE_LEFT) // self.legend_step
             for i, key in enumerate(keys):

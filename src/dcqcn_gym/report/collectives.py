@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.core.collectives import no_round, summary_of_rounds
+from dcqcn_gym.core.collectives import no_round, summary_of_parts, summary_of_rounds
 from dcqcn_gym.core.statistics import Estimate, paired_change
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.workloads import collectives_of
@@ -34,6 +34,7 @@ class CollectiveTable:
     """One collective of the scenario; rows while tuning, and pooled over the fresh seeds."""
 
     title: str
+    workload: int
     during: list[CollectiveRow]
     fresh: list[CollectiveRow]
 
@@ -48,7 +49,7 @@ def collective_tables(data: ReportData) -> list[CollectiveTable]:
     tables = [{name: _Rounds.of(runs) for name, runs in part.items()} for part in parts]
     seen = {w: s for rounds in tables[0].values() for w, s in rounds.pooled.items()}
     return [
-        CollectiveTable(_title(seen[w]), *(_rows(table, w) for table in tables))
+        CollectiveTable(_title(seen[w]), w, *(_rows(table, w) for table in tables))
         for w in sorted(seen)
     ]
 
@@ -85,9 +86,18 @@ class _Rounds:
 
     @classmethod
     def of(cls, runs: Sequence[Series]) -> _Rounds:
-        logged = [[r for record in run.records for r in record.get("rounds", ())] for run in runs]
+        logged = [_logged(run, "rounds") for run in runs]
         drawn = all(run.drawn for run in runs)
-        return cls([_by_workload(rounds) for rounds in logged], _by_workload(chain(*logged)), drawn)
+        parts = list(chain.from_iterable(_logged(run, "jobs") for run in runs))
+        pooled = {
+            w: {**s, **summary_of_parts([part for part in parts if part["workload"] == w])}
+            for w, s in _by_workload(chain(*logged)).items()
+        }
+        return cls([_by_workload(rounds) for rounds in logged], pooled, drawn)
+
+
+def _logged(run: Series, key: str) -> list[Mapping[str, Any]]:
+    return [one for record in run.records for one in record.get(key, ())]
 
 
 def _by_workload(rounds: Iterable[Mapping[str, Any]]) -> dict[int, Summary]:

@@ -33,6 +33,7 @@ from dcqcn_gym.report.data import ReportData, load_report_data
 from dcqcn_gym.report.fabric_picture import fabric_svg
 from dcqcn_gym.report.figures import Line
 from dcqcn_gym.report.headline import headline, judged_run
+from dcqcn_gym.report.jobs import job_blocks
 from dcqcn_gym.report.judged import tells_unfinished
 from dcqcn_gym.report.knob_figures import knobs_figure, tried_figure
 from dcqcn_gym.report.network import (
@@ -108,7 +109,7 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
     judged = judged_run(data)
     best = recommended(data)
     top = headline(data, judged, best)
-    fresh = fresh_table(data)
+    fresh, collectives = fresh_table(data), collective_tables(data)
     return {
         "scenario": _scenario(header),
         "tuner": header.get("tuner", "unknown"),
@@ -124,7 +125,8 @@ def _context(data: ReportData, bins: str | None = None) -> dict[str, Any]:
         "groups": group_table((data.run.end or {}).get("recommended", {})),
         "decisions": (data.run.end or {}).get("decisions", ()),
         "finished": data.finished,
-        "collectives": collective_tables(data),
+        "collectives": collectives,
+        "jobs": job_blocks(data, collectives),
         "more": _more(data, bins),
         "during": during_table(data),
         "fresh": fresh,

@@ -124,6 +124,42 @@ def _applications(value: Any) -> bool:
     return _records(value, _DONE, may_have="reads")
 
 
+_PART: Mapping[str, Check] = {
+    "workload": _count, "iterations": lambda v: _count(v) and v >= 1, "time_ps": _count,
+    "computing_ps": lambda v: _column(v) and len(v) >= 1, "waiting_ps": _column,
+    "late_ps": _column, "exposed_ps": _counts,
+    "collectives": lambda v: isinstance(v, list) and all(map(_collective, v)),
+}  # fmt: skip
+
+
+def _collective(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 5
+        and _text(value[0])
+        and all(map(_count, value[1:]))
+        and min(value[1], value[3]) >= 1
+    )
+
+
+def _timeline(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and _texts(value.get("kinds"))
+        and isinstance(value.get("ranks"), list)
+        and all(isinstance(r, list) and len(r) == 3 and _count(r[0]) for r in value["ranks"])
+        and all(_text(lane) and lane for r in value["ranks"] for lane in r[1:])
+    )
+
+
+def _jobs(value: Any) -> bool:
+    return _records(value, _PART, may_have="start_ps") and all(
+        len({len(one[key]) for key in ("computing_ps", "waiting_ps", "late_ps")}) == 1
+        and ("timeline" not in one or _timeline(one["timeline"]))
+        for one in value
+    )
+
+
 def _unfinished(value: Any) -> bool:
     least = {"bytes": 0, "start_ps": 0, "ideal_fct_ps": 1}
     return (
@@ -159,7 +195,8 @@ _EXPECTED: Mapping[Check, str] = {
     _text: "a text", _table: "a table", _numbers: "a list of numbers",
     _texts: "a list of texts", _counts: "a table of counts",
     _setting: "a table of knobs with numbers", _flows: "whole numbers in columns of one length",
-    _rounds: "a list of rounds", _applications: "a list of what applications got done",
+    _rounds: "a list of rounds", _jobs: "a list of iterations' parts",
+    _applications: "a list of what applications got done",
     _distribution: "a table of numbers",
 }  # fmt: skip
 
@@ -171,7 +208,7 @@ _INTERVAL: Mapping[str, Check] = {
     "start_ps": _count, "end_ps": _count, "setting": _setting, "utility": _number,
     "terms": _numbers, "idle": _truth, "throughput_bps": _number, "device_pause_ps": _number,
     "rtt_mean_ps": _or_null(_number), "fsd": _distribution, "flows": _flows,
-    "rounds": _rounds, "applications": _applications, "unknown": _texts,
+    "rounds": _rounds, "jobs": _jobs, "applications": _applications, "unknown": _texts,
     "wire": _table, "scheme": _counts, "unlimited_flows": _count,
     **dict.fromkeys(fields_shown("log"), _count),
 }  # fmt: skip

@@ -26,13 +26,15 @@ def setting_json(setting: DeviceSetting) -> dict[str, Any]:
 def interval_line(interval: Interval) -> dict[str, Any]:
     """Return the log line of one interval; docs/tuners.md lists the fields.
 
-    ``i`` counts from 0. ``rounds`` are the rounds of collectives that finished, ``applications``
+    ``i`` counts from 0. ``rounds`` are the rounds of collectives that finished, ``jobs`` where the
+    time of iterations among them went (:data:`~dcqcn_gym.core.iterations.Part`), ``applications``
     what storage and parameter servers got done, ``unknown`` the fields of the report that the
     backend cannot know, ``scheme`` what schemes count beside cuts and increases; these keys are
     there only with one.
     """
     report, figures, terms = interval.report, interval.figures, interval.terms
     done = [r.as_dict() for r in interval.rounds]
+    parts = [part for r in interval.rounds if (part := r.part)]
     served = [d.as_dict() for d in interval.applications]
 
     def shown(part: str = "") -> dict[str, Any]:
@@ -53,6 +55,7 @@ def interval_line(interval: Interval) -> dict[str, Any]:
         "fsd": {**shown("fsd"), "mu": float(report.fsd.mu)},
         "wire": {name: int(getattr(interval.cost, name)) for name in WIRE_FIELDS},
         **({"rounds": done} if done else {}),
+        **({"jobs": parts} if parts else {}),
         **({"applications": served} if served else {}),
         **({"unknown": sorted(report.unknown)} if report.unknown else {}),
         **({"scheme": dict(report.scheme_counters)} if report.scheme_counters else {}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.fabric_picture import fabric_svg
 from dcqcn_gym.report.figures import STATES, Line, fsd_figure, lines_figure, slowdown_figure
+from dcqcn_gym.report.jobs import part_tables
 from dcqcn_gym.report.page import knob_groups
 from dcqcn_gym.report.render import render
 from dcqcn_gym.report.tables import group_table
@@ -64,9 +65,9 @@ def run_page(
     summary: Mapping[str, Any],
     intervals: Path,
     against: Against | None = None,
-    trace: Chart | None = None,
+    traced: Sequence[Chart | None] = (),
 ) -> bytes:
-    """Return the page of a run from its summary and the file of its intervals."""
+    """Return the page of a run from its summary, the file of its intervals, and what was traced."""
     here = series_of(intervals)
     table = (against.table if against else None) or _values(_figures(summary))
     by_name = {name: dict(values) for name, values in by_group(setting)}
@@ -80,7 +81,6 @@ def run_page(
         if bins and any(r.count for r in bins["tuned"][1])
         else None,
         "traffic": _traffic(here),
-        "trace": trace,
     }
     return render(
         "simulate.html.j2",
@@ -88,9 +88,10 @@ def run_page(
         summary=summary,
         against=against,
         table=table,
-        done=_done(summary),
+        done=_done(summary, against),
         fabric=fabric_svg(scenario.fabric),
         charts={name: chart.html() for name, chart in charts.items() if chart is not None},
+        traced=[chart.html() for chart in traced if chart and chart.panels],
         groups=group_table(by_name) if len(by_name) > 1 else None,
         knobs=knob_groups(scenario.line_rate_bps, scenario.table, by_name["cluster"]),
     )
@@ -104,7 +105,7 @@ def _values(figures: Iterable[Figure]) -> Table:
     return Table(("", "value"), rows)
 
 
-def _done(summary: Mapping[str, Any]) -> list[Table]:
+def _done(summary: Mapping[str, Any], against: Against | None) -> list[Table]:
     """Return what collectives and applications got done, where there are any."""
     tables = []
     if rounds := summary["collectives"]:
@@ -114,7 +115,7 @@ def _done(summary: Mapping[str, Any]) -> list[Table]:
         for r in rounds:
             known = [MISSING if r[n] is None else number(r[n] * s) for n, s in scales.items()]
             rows.append((r["collective"], f"{r['ranks']}", f"{r['rounds']}", *known))
-        tables.append(Table(heads, rows))
+        tables += [Table(heads, rows), *_jobs(summary, against)]
     if done := summary["applications"]:
         cells = [
             (d["application"], f"{d['operations']}",
@@ -123,6 +124,15 @@ def _done(summary: Mapping[str, Any]) -> list[Table]:
         ]  # fmt: skip
         tables.append(Table(("application", "operations", "rate"), cells))
     return tables
+
+
+def _jobs(summary: Mapping[str, Any], against: Against | None) -> Iterator[Table]:
+    """Yield where the time of each job's iterations went, here and under the other setting."""
+    runs = {"this": summary} | ({} if against is None else {against.name: against.summary})
+    for i, one in enumerate(summary["collectives"]):
+        found = {name: run["collectives"][i] for name, run in runs.items()}
+        if "by_rank" in one:
+            yield from part_tables({n: s for n, s in found.items() if "by_rank" in s})
 
 
 def _sizes(found: Mapping[str, Mapping[str, float | None]]) -> list[SlowdownRow]:

@@ -29,6 +29,8 @@ from dcqcn_gym.envs.backends import Backend, make_backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
 from dcqcn_gym.envs.scenario.workloads import Flows, applications_of, collectives_of
+from dcqcn_gym.report.chart import Chart
+from dcqcn_gym.report.jobs import timeline_panel
 from dcqcn_gym.report.network import CURVES_FILE, curves_of
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulate.clock import Clock, Spent
@@ -241,7 +243,11 @@ class _Run:
 
     def __post_init__(self) -> None:
         trace, lasting = self.extras.trace, self.scenario.qp == "pair"
-        self.tracer = None if trace is None else Tracer(trace, self.files, lasting=lasting)
+        self.tracer = (
+            None
+            if trace is None
+            else Tracer(trace, self.files, self.totals.rounds.collectives, lasting=lasting)
+        )
 
     def until(self, intervals: int | None) -> None:
         """Simulate so many intervals, or until every flow is delivered."""
@@ -276,22 +282,32 @@ class _Run:
             files.rows(COLLECTIVES_FILE, map(_round_row, interval.rounds))
         totals.add(interval)
         if self.tracer is not None:
+            self.tracer.add_jobs(report.job_spans)
             self.tracer.end_interval(report.finished, report.end_ps)
         return report
 
     def write_extras(self, summary: Mapping[str, Any]) -> None:
         """Write what was asked for besides, once the last interval is over."""
-        files, extras, trace = self.files, self.extras, None
+        files, extras, series = self.files, self.extras, None
+        jobs = [
+            timeline_panel(part, f"job {w}")
+            for w, part in self.totals.first.items()
+            if "timeline" in part
+        ]
         if self.tracer is not None:
             self.tracer.close()
-            if trace := draw(self.tracer):
-                files.write("trace.svg", trace.file().encode())
+            series = draw(self.tracer)
+            drawn = [*(jobs if self.tracer.trace.jobs else ()), *(series.panels if series else ())]
+            if drawn:
+                files.write("trace.svg", Chart(drawn).file().encode())
         if extras.curves:
             files.write(CURVES_FILE, curves_of(files.draft("flows.csv"), extras.bins))
         intervals, against = files.draft("intervals.csv"), extras.against
         for name, data in (against.files(summary, intervals) if against else {}).items():
             files.write(name, data)
-        page = run_page(self.scenario, self.setting, summary, intervals, against, trace)
+        page = run_page(
+            self.scenario, self.setting, summary, intervals, against, [Chart(jobs), series]
+        )
         files.write(PAGE, page)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from dcqcn_gym.core.applications import ApplicationTracker, Tally
-from dcqcn_gym.core.collectives import RoundTracker
+from dcqcn_gym.core.collectives import CollectiveRound, RoundTracker, summary_of_parts
 from dcqcn_gym.core.interval import IntervalReport, fields_shown
+from dcqcn_gym.core.iterations import Part, added
 from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.core.score import GUARD
 from dcqcn_gym.core.statistics import ALL_SIZES, Fairness, SlowdownCounter, slowdowns
@@ -71,6 +73,10 @@ class Totals:
     rtt: SlowdownCounter = field(default_factory=lambda: SlowdownCounter([ALL_SIZES]))
     """Mean round trips of the intervals in ps, which it counts just as well."""
     fairness: Fairness = field(default_factory=Fairness)
+    parts: dict[int, list[Part]] = field(default_factory=dict)
+    """Of jobs, by workload: where the time of their iterations went."""
+    first: dict[int, Part] = field(default_factory=dict)
+    """Of each job the first iteration."""
     intervals: int = 0
     end_ps: int = 0
     first_start_ps: int | None = None
@@ -110,6 +116,7 @@ class Totals:
         self.tally.add(
             [d.as_dict() for d in interval.applications], [r.as_dict() for r in interval.rounds]
         )
+        self._add_parts(interval.rounds)
         self.intervals += 1
         self.end_ps = int(report.end_ps)
         self.flows += figures.finished_flows
@@ -128,6 +135,12 @@ class Totals:
         self.largest_queue = max(self.largest_queue, figures.max_queue_bytes)
         for name in COUNTED:
             self.counts[name] += int(getattr(report, name))
+
+    def _add_parts(self, rounds: Sequence[CollectiveRound]) -> None:
+        for part in filter(None, (r.part for r in rounds)):
+            self.first.setdefault(part["workload"], part)
+            of = self.parts.setdefault(part["workload"], [])
+            of[:] = [added([*of, part])]
 
     def summary(self, backend: Backend) -> dict[str, Any]:
         """Return the figures of the whole run, JSON values; ``backend`` is the one that ran it."""
@@ -152,7 +165,10 @@ class Totals:
             **({} if self.bins is None else {"slowdown_by_paper": self.bins.summary()}),
             "rtt_p99_ns": _known(self.rtt.percentile(0, 99) / 1000),
             "jain_index": _known(self.fairness.index),
-            "collectives": self.rounds.summary(),
+            "collectives": [
+                {**s, **summary_of_parts(self.parts.get(s["workload"], ()))}
+                for s in self.rounds.summary()
+            ],
             "applications": self.tally.summary(),
             "slowdown_finished": self.slowdown.summary(),
         }

@@ -18,10 +18,13 @@ QUANTITIES = ("queue", "rate", "pause")
 EVENTS = "rp"
 SENDING = "sending"
 COMPLETIONS = "completions"
+JOBS = "jobs"
+JOBS_FILE = "trace_jobs.json"
 TABLES = ("ports", "flows", EVENTS, SENDING, "total", COMPLETIONS)
 TRACE_FILES = (
     *(f"trace_{what}.{kind}" for what in TABLES for kind in ("csv", "parquet")),
     "trace.svg",
+    JOBS_FILE,
 )
 """Every file that a trace can write."""
 
@@ -47,6 +50,7 @@ class Trace:
 
     ``events``: every CNP, cut and increase of the queue pairs; it needs none of the choices.
     ``sending``: what the chosen flows, and all hosts together, put on the wire in each period.
+    ``jobs``: every operation of a training job at every rank, as a Chrome trace.
     ``completions``: how many messages of each workload were done in each, and how long they took.
 
     ``flows`` is ``"all"`` or (src, dst or None, ordinal or None) patterns; an empty tuple is none.
@@ -60,6 +64,7 @@ class Trace:
     events: bool = False
     sending: bool = False
     completions: bool = False
+    jobs: bool = False
     hosts: int = 0
     """Hosts of the network; their ports are the first ones."""
 
@@ -75,12 +80,12 @@ def parse_trace(
 ) -> Trace:
     """Read the options of ``simulate --trace``; raise ConfigError with one sentence.
 
-    ``what``: some of queue, rate, pause, rp, sending, completions. ``every``: a time such as 10us.
+    ``what``: some of queue, rate, pause, rp, sending, completions, jobs. ``every``: a time.
     ``ports``: all, hosts, switches, NODE, NODE:PORT or NODE>PEER. ``flows``: all, none, SRC,
     SRC>DST or SRC:ORDINAL. Lists have commas.
     """
     quantities = _items(what)
-    known = (*QUANTITIES, EVENTS, SENDING, COMPLETIONS)
+    known = (*QUANTITIES, EVENTS, SENDING, COMPLETIONS, JOBS)
     for name in quantities:
         if name not in known:
             raise UnknownNameError("quantity of --trace", name, known)
@@ -99,6 +104,7 @@ def parse_trace(
         events=EVENTS in quantities,
         sending=SENDING in quantities,
         completions=COMPLETIONS in quantities,
+        jobs=JOBS in quantities,
         hosts=net.n_hosts,
     )
 

@@ -8,13 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dcqcn_gym.core.collectives import Collective
 from dcqcn_gym.core.errors import ConfigError, RunError
-from dcqcn_gym.core.interval import FinishedFlows
+from dcqcn_gym.core.interval import FinishedFlows, JobSpans
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.backends.base import Eventful, Watchable
-from dcqcn_gym.simulate.files import ResultFiles
+from dcqcn_gym.simulate.files import JobTrace, ResultFiles
 from dcqcn_gym.simulate.picture import Binned, CompletionBins, FlowLines
-from dcqcn_gym.simulate.trace import Trace, need_pyarrow
+from dcqcn_gym.simulate.trace import JOBS_FILE, Trace, need_pyarrow
 
 SENDING_COLUMNS = ("time_ns", "src", "dst", "ordinal", "workload", "sending_bps")
 TOTAL_COLUMNS = ("time_ns", "sending_bps")
@@ -193,8 +194,18 @@ class Tracer:
     ``lasting``: queue pairs outlive their flows.
     """
 
-    def __init__(self, trace: Trace, files: ResultFiles, *, lasting: bool = False) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        files: ResultFiles,
+        jobs: Sequence[Collective] = (),
+        *,
+        lasting: bool = False,
+    ) -> None:
         self.trace = trace
+        if trace.jobs and not any(c.operations for c in jobs):
+            raise ConfigError("--trace jobs: the scenario has no workload of kind 'job'")
+        self._jobs = JobTrace(files, JOBS_FILE, jobs) if trace.jobs else None
         self._with_flows = "rate" in trace.quantities and trace.flows != ()
         self._tables = _Tables(files, trace.format)
         self._begin_tables()
@@ -312,6 +323,10 @@ class Tracer:
         times = np.full(len(self._names), now_ps / 1000)
         chosen = [column for q in self.trace.quantities for column in columns[q]]
         self._tables.sample("trace_ports", times, *self._names.T, *chosen)
+        if self._jobs is not None and "queue" in self.binned:
+            self._jobs.count(now_ps, "largest queue, bytes", float(series["queue"].max(initial=0)))
+        if self._jobs is not None and "pause" in self.binned:
+            self._jobs.count(now_ps, "paused ports", float(series["pause"].sum()))
         for quantity, binned in self.binned.items():
             binned.add(np.asarray(series[quantity], dtype=np.float64))
 
@@ -320,6 +335,11 @@ class Tracer:
         self.flow_rates.add(keys, flows["rate_bps"][wanted])
         picked = [flows[name][wanted] for name in ("src", "dst", "ordinal", "workload", "rate_bps")]
         self._tables.sample("trace_flows", np.full(len(wanted), now_ps / 1000), *picked)
+
+    def add_jobs(self, spans: JobSpans) -> None:
+        """Write what jobs did in the interval."""
+        if self._jobs is not None:
+            self._jobs.add(spans)
 
     def end_interval(self, done: FinishedFlows, end_ps: int) -> None:
         """Write the samples of the interval up to ``end_ps``, in which these flows finished."""
@@ -342,4 +362,6 @@ class Tracer:
         """Write what is left, of a period that the run does not fill, and close the tables."""
         if self.trace.completions:
             self._write_completions(math.inf)
+        if self._jobs is not None:
+            self._jobs.close()
         self._tables.close()
