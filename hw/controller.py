@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -20,15 +19,16 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
-from dcqcn_gym.hw.completion import Completion
 from dcqcn_gym.hw.connections import all_of
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.freeze import frozen_by
 from dcqcn_gym.hw.sides import Sides
+from dcqcn_gym.hw.standing import new_name
 from dcqcn_gym.hw.transaction import MOST_TRIAL_S
 from dcqcn_gym.hw.unbroken import unbroken
-from dcqcn_gym.hw.waves import Watch, waves_of
+from dcqcn_gym.hw.waves import Completion, Watch, waves_of
+from dcqcn_gym.hw.ways_back import Left
 
 MARGIN_S = 1.0
 """A change is decided so long before its first timer ends; a fifth of a trial below 5 s."""
@@ -99,7 +99,7 @@ class Controller(Sides):
         self._refuse_in_a_freeze()
         seconds = self._fleet.trial_s if trial_s is None else trial_s
         seconds += self._watched_s(waves)
-        name = uuid.uuid4().hex[:16]
+        name = new_name()
         self._audit.write(
             {"event": "begin", "transaction": name, "why": why, "devices": len(targets)}
         )
@@ -203,6 +203,10 @@ class Controller(Sides):
                 f"nothing may change outside of {', '.join(maintenance)} UTC (change_utc of the "
                 "fleet's file); what was changed before may still be taken back"
             )
+
+    def _bring(self, name: str, why: str) -> tuple[list[str], Left]:
+        self._refuse_in_a_freeze()  # forward is a change, back is not
+        return super()._bring(name, why)
 
     def confirm(
         self, name: str, devices: Iterable[str], why: str, left_s: float = math.inf

@@ -23,7 +23,7 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.hw.standing import run_of
+from dcqcn_gym.hw.standing import begun_ms, run_of
 
 Record = dict[str, Any]
 
@@ -155,10 +155,20 @@ class Journal:
         return None
 
     def over(self, name: str) -> bool:
-        """Tell whether a transaction, or a run, was on trial here before."""
+        """Tell whether a transaction, or a run, was on trial here before.
+
+        Of one that the journal had to forget its own name tells when it began.
+        """
+        if 0 < begun_ms(name) <= self._forgotten_ms:
+            return True
         run = run_of(name)
         known = {str(r.get("name")) for r in self.records if r.get("event") == "applying"}
         return name in known or bool(run and run in {run_of(other) for other in known})
+
+    @property
+    def _forgotten_ms(self) -> float:
+        """When the newest of the transactions began that were on trial and are no longer here."""
+        return float((self.last("forgot") or {"until_ms": 0})["until_ms"])
 
     def refuse_a_second_start(self) -> None:
         """Raise DeviceError if there was an earlier start, of which a damaged journal is left."""
@@ -179,7 +189,12 @@ class Journal:
         older = [record for record in confirmed if id(record) not in own]
         while len(older) > 1 and count(len(_line(r)) for r in older) > self._most_bytes // 4:
             older = older[1:]
-        kept, lines = older + kept, [b""]
+        own |= {id(record) for record in older}
+        gone = [r for r in self.records if id(r) not in own and r.get("event") == "applying"]
+        # a name says what its maker likes: never later than it came here
+        ended = [min(begun_ms(str(r["name"])), r.get("unix_s", 0) * 1e3) for r in gone]
+        until = {"event": "forgot", "name": "", "until_ms": max([self._forgotten_ms, *ended])}
+        kept, lines = [until, *(r for r in older + kept if r.get("event") != "forgot")], [b""]
         for i, record in enumerate(kept):
             kept[i] = {**record, "chain": _digest(lines[-1])}
             lines.append(_line(kept[i]).rstrip(b"\n"))

@@ -42,6 +42,17 @@ class Sides(WaysBack):
             moved[name], failed = act(name, why)
             left |= failed
 
+    def catch_up(self) -> dict[str, list[str]]:
+        """Move devices that were out of reach at a decision to its side, now that they answer.
+
+        Return change -> those; none moves while a change is on trial.
+        """
+        states, _ = self.states()
+        astray = self.expected().astray({d: s.confirmed for d, s in states.items()})
+        if not astray or any(s.state == "applied" for s in states.values()):
+            return {}
+        return self.reconcile("out of reach when it was decided")[0]
+
     def _strangers(self, states: Mapping[str, Any]) -> Left:
         """Return the devices that hold what this log knows nothing of, where it decided another."""
         expected = self.expected()

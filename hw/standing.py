@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import time
+import uuid
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from dcqcn_gym.core.errors import DcqcnGymError, StateError, in_one_line
+from dcqcn_gym.hw.drivers.base import Driver, Values
+
+
+def new_name() -> str:
+    """Return a name for a transaction or a run: when it began (:func:`begun_ms`), and chance."""
+    return f"{int(time.time() * 1e3):011x}{uuid.uuid4().hex[:5]}"
+
+
+def begun_ms(name: str) -> int:
+    """Return when a transaction, or its run, began, in Unix time; 0 if its name does not tell."""
+    return int(name[:11], 16) if re.fullmatch(r"[0-9a-f]{16}(:\d+)?", name) else 0
 
 
 def run_of(name: str) -> str:
@@ -24,6 +38,8 @@ def follows(name: str, before: str = "") -> bool:
 
 State = Literal["idle", "staged", "applied", "broken", "stopped", "drifted"]
 STATES: tuple[State, ...] = get_args(State)
+DRIFT_S = 10.0
+"""How often a device that nobody changes is held against its confirmed setting."""
 Stopper = Literal["operator", "file"]
 """Who has stopped a device; each takes back only a stop of its own."""
 
@@ -105,3 +121,28 @@ class Open:
                 "person (second_person of its agent's file): leave the change on trial (--hold), "
                 "and let another controller's certificate confirm it"
             )
+
+
+class Drift:
+    """What somebody else changed on one device, in words; empty text if nothing is known of it.
+
+    A reset or a hand changes a device without a word.
+    """
+
+    def __init__(self, driver: Driver, now_s: float) -> None:
+        self._driver, self._looked_s = driver, now_s
+        self.found = ""
+
+    def look(self, wanted: Values, now_s: float) -> str:
+        """Look if it is time to; return the event that is new: ``drifted`` or its end, or empty."""
+        if now_s - self._looked_s < DRIFT_S and not self.found:
+            return ""
+        self._looked_s, before = now_s, self.found
+        try:
+            wrong = self._driver.read_back(wanted)
+            self.found = f"somebody else changed it: it holds {wrong}" if wrong else ""
+        except Exception as error:  # a plug-in's too
+            self.found = f"it cannot be read: {said(error)}"
+        if bool(self.found) == bool(before):
+            return ""
+        return "drifted" if self.found else "as confirmed again"

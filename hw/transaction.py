@@ -20,10 +20,10 @@ from typing import Any
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError
 from dcqcn_gym.hw.cadence import Cadence
-from dcqcn_gym.hw.drift import Drift
 from dcqcn_gym.hw.drivers.base import Driver, Line, Targets, Values
 from dcqcn_gym.hw.journal import Journal, Record, confirmed_before
 from dcqcn_gym.hw.standing import (
+    Drift,
     GuardStatus,
     Open,
     State,
@@ -168,7 +168,7 @@ class Guard:
                     f"{self.status.left_s:.1f} s more; confirm it or roll it back first"
                 )
             if self._journal.over(name):
-                raise StateError(f"transaction {name} is over here; begin a new one")
+                raise StateError(f"transaction {name} is over here, or too old; begin a new one")
             before = self._driver.read()
             self._refuse_a_hands_work(before, name)
             again = self._journal.confirmed_as(restores, before) if restores else None

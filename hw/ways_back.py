@@ -7,7 +7,6 @@ device by device what is left. Nothing here depends on all of them.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from dcqcn_gym.hw.connections import Connections, each_of
 from dcqcn_gym.hw.drivers import Line, Targets
 from dcqcn_gym.hw.fleet import Fleet
 from dcqcn_gym.hw.journal import confirmed_before
+from dcqcn_gym.hw.standing import new_name
 from dcqcn_gym.hw.unbroken import unbroken
 
 Left = dict[str, DcqcnGymError]
@@ -209,7 +209,7 @@ class WaysBack(Connections):
         states = self.ask_all("Status", pb.Nothing())
         began = Began(
             {device: targets_of(setting.targets) for device, setting in read.items()},
-            uuid.uuid4().hex[:16],
+            new_name(),
             {device: status.confirmed for device, status in states.items()},
         )
         record = {"event": "run", "run": began.run, "why": why, "began": list(began.targets)}
@@ -265,7 +265,7 @@ class WaysBack(Connections):
 
         No undo ever offers this transaction.
         """
-        name = uuid.uuid4().hex[:16]
+        name = new_name()
         self._note({"event": "begin", "transaction": name, "why": why, "devices": len(targets)})
         wanted = self._wanted(name, targets, why, began.confirmed)
         staged, left = self.ask_each("Stage", wanted)

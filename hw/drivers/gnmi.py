@@ -20,10 +20,9 @@ from pydantic import Field
 
 from dcqcn_gym.core.errors import DeviceError, MissingExtraError, in_one_line, quote
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
-from dcqcn_gym.hw.device_units import device_unit, from_device
-from dcqcn_gym.hw.drivers.base import Line, Surroundings, Targets, Values
-from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
-from dcqcn_gym.hw.drivers.switch import PORTS, SwitchDriver, SwitchSettings
+from dcqcn_gym.hw.device_units import from_device
+from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.switch import PORTS, SwitchDriver, SwitchSettings, wanted_of_profiles
 
 _KNOBS = {
     "min-threshold": "kmin",
@@ -113,21 +112,15 @@ class GnmiDriver(SwitchDriver):
                     found[f"{profile}/{field}"] = text
         return found
 
-    def diff(self, before: Values, after: Values) -> list[Line]:
-        """Return one line per field; ``shared_by`` are the ports that use its profile."""
+    def _of_place(self, place: str) -> tuple[str, str]:
+        profile, _, field = place.rpartition("/")
+        return profile, _KNOBS[field]
+
+    def _users_of(self) -> dict[str, list[str]]:
         users: dict[str, list[str]] = {}
         for port, profile in self._profiles().items():
             users.setdefault(profile, []).append(port)
-        lines = []
-        for place in (p for p in sorted(after) if after[p] != before.get(p)):
-            profile, _, field = place.rpartition("/")
-            knob = _KNOBS[field]
-            shared = tuple(users.get(profile, ()))
-            lines.append(
-                Line(place, knob, device_unit(DCQCN[knob]), before.get(place, ""), after[place],
-                     shared if len(shared) > 1 else ())
-            )  # fmt: skip
-        return lines
+        return users
 
     def apply(self, values: Values) -> None:
         """Set all fields of all profiles in one request and read them back."""

@@ -16,13 +16,12 @@ from pydantic import Field
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
-from dcqcn_gym.hw.device_units import device_unit, from_device
+from dcqcn_gym.hw.device_units import from_device
 from dcqcn_gym.hw.drivers import sonic_counters
-from dcqcn_gym.hw.drivers.base import Line, Surroundings, Targets, Values
+from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.mlx5 import number
-from dcqcn_gym.hw.drivers.profiles import wanted_of_profiles
 from dcqcn_gym.hw.drivers.sonic_db import ASIC_DB, COUNTERS_DB, Databases
-from dcqcn_gym.hw.drivers.switch import SwitchDriver, SwitchSettings
+from dcqcn_gym.hw.drivers.switch import SwitchDriver, SwitchSettings, wanted_of_profiles
 
 # orchagent turns fields of CONFIG_DB into attributes of the ASIC a moment later, and skips what the
 # platform does not know, with a line in the switch's log alone. ASIC_DB holds what the ASIC took.
@@ -197,22 +196,15 @@ class SonicDriver(SwitchDriver):
                         f"{high} B"
                     )
 
-    def diff(self, before: Values, after: Values) -> list[Line]:
-        """Return one line per field; ``shared_by`` are all queues that use its profile."""
+    def _of_place(self, place: str) -> tuple[str, str]:
+        profile, field = _split(place)
+        return profile, self._fields(profile, self._db.profile(profile)).get(field, "")
+
+    def _users_of(self) -> dict[str, list[str]]:
         users: dict[str, list[str]] = {}
         for (port, queue), profile in sorted(self._users().items()):
             users.setdefault(profile, []).append(f"{port}|{queue}")
-        lines = []
-        for place in (p for p in sorted(after) if after[p] != before.get(p)):
-            profile, field = _split(place)
-            knob = self._fields(profile, self._db.profile(profile)).get(field, "")
-            shared = tuple(users.get(profile, ()))
-            unit = device_unit(DCQCN[knob]) if knob else ""
-            lines.append(
-                Line(place, knob, unit, before.get(place, ""), after[place],
-                     shared if len(shared) > 1 else ())
-            )  # fmt: skip
-        return lines
+        return users
 
     def apply(self, values: Values) -> None:
         """Write all fields of all profiles at once, and wait until the ASIC holds them."""

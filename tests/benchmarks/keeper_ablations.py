@@ -117,11 +117,11 @@ def keeper() -> None:
     tuners = {"nothing": "keeper"}
     for part, of in (("alarm", NoAlarm), ("duel", NoDuel), ("re-entry", NoReturn)):
         tuners[part] = f"{__file__}:{of.__name__}"
-    scenarios = [scenario_of(name) for name in ON]
-    default = {s.name: runs_of(s, "default", SEEDS) for s in scenarios}
+    scenarios = {name: scenario_of(name) for name in ON}
+    default = {name: runs_of(s, "default", SEEDS) for name, s in scenarios.items()}
     print("| Keeper without | S online | points of pause | limits crossed |\n|---|---|---|---|")
     for part, tuner in tuners.items():
-        runs = {s.name: runs_of(s, tuner, SEEDS) for s in scenarios}
+        runs = {name: runs_of(s, tuner, SEEDS) for name, s in scenarios.items()}
         s = [v for name, r in runs.items() for v in scores_by_seed(r, default[name])]
         more = [
             next(c for c in changes(r, default[name]) if c.key == "pause").change.mean

@@ -15,7 +15,7 @@ from dcqcn_gym.core.errors import DcqcnGymError, DeviceError
 from dcqcn_gym.hw.agent.server import Agent
 from dcqcn_gym.hw.client import AgentClient, UnreachableError
 from dcqcn_gym.hw.controller import Controller
-from dcqcn_gym.hw.drift import DRIFT_S
+from dcqcn_gym.hw.standing import DRIFT_S
 
 
 @pytest.fixture

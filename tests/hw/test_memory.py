@@ -19,6 +19,7 @@ from dcqcn_gym.hw.drivers import Surroundings, Values
 from dcqcn_gym.hw.drivers.mlx5 import Mlx5Driver
 from dcqcn_gym.hw.journal import Journal, confirmed_before
 from dcqcn_gym.hw.runner import RecordedRunner
+from dcqcn_gym.hw.standing import begun_ms, new_name
 
 
 @pytest.fixture
@@ -248,6 +249,25 @@ def test_late_messages_of_a_finished_transaction_are_refused_for_good(device: De
     with pytest.raises(StateError, match="run:7 is over here"):
         device.guard.stage("run:7", WANTED, WHO)
     assert device.held() == held[2]
+
+
+def test_what_a_shortened_journal_forgot_is_refused_by_the_time_in_its_name(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path / "journal", 20_000)
+    begun = [f"{1_700_000_000_000 + 1000 * i:011x}{i:05x}" for i in range(900)]
+    for i, name in enumerate(begun):
+        claimed = "fffffffffff00000" if i == 5 else name  # in the year 2527
+        journal.append({"event": "applying", "name": claimed, "unix_s": begun_ms(name) / 1e3})
+    late = "fffffffffff00000"
+    for again in (journal, Journal(tmp_path / "journal", 20_000)):
+        assert len(again.records) < 300
+        assert all(again.over(name) for name in begun)
+        assert again.over(f"{begun[0]}:7")  # a step of a run
+        assert not again.over(new_name())
+        assert not again.over(f"{new_name()}:1")
+        assert not again.over(late)  # nobody's clock is believed against the agent's own
+        assert [r["event"] for r in again.records].count("forgot") == 1
 
 
 def test_a_change_that_changes_nothing_is_not_kept_in_mind(device: Device) -> None:

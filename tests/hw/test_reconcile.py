@@ -93,6 +93,30 @@ def test_a_split_fleet_goes_to_either_side(
     assert rates(tmp_path) == [20 if to == "new" else 5] * 3
 
 
+def test_the_next_change_takes_along_who_missed_one(
+    tmp_path: Path, agents: dict[str, Agent]
+) -> None:
+    fleet = fleet_file(tmp_path, agents)
+    name = lose(agents, tmp_path)
+    code, said = typed("apply", "--fleet", fleet, "--set", "rp_hai_rate=77", "--device", "nic-0")
+    assert (code, rates(tmp_path)) == (0, [50] * 3)
+    assert f"1 devices moved (transaction {name}): nic-2" in said
+    assert typed("status", "--fleet", fleet)[0] == 0
+    assert "moved" not in typed("apply", "--fleet", fleet, "--set", "rp_hai_rate=78")[1]
+
+
+def test_in_a_freeze_a_split_fleet_goes_back_alone(
+    tmp_path: Path, agents: dict[str, Agent]
+) -> None:
+    frozen = fleet_file(tmp_path, agents, freeze_utc=["00:00-24:00"])
+    change(tmp_path, agents, 20)
+    lose(agents, tmp_path)
+    assert "the fleet is frozen" in typed("reconcile", "--fleet", frozen)[1]
+    assert rates(tmp_path) == [50, 50, 20]
+    assert typed("reconcile", "--fleet", frozen, "--to", "old")[0] == 0
+    assert rates(tmp_path) == [20] * 3
+
+
 def test_a_device_that_is_dead_follows_when_it_is_back(
     tmp_path: Path, agents: dict[str, Agent]
 ) -> None:
@@ -113,8 +137,8 @@ def test_nothing_moves_below_a_trial_a_later_change_or_another_controllers(
 ) -> None:
     fleet = fleet_file(tmp_path, agents)
     keep(agents, tmp_path)
-    later = ["--set", "rp_ai_rate=30", "--device", "nic-0"]
-    assert typed("apply", "--fleet", fleet, *later, "--hold", "60")[0] == 0
+    with controller_of(tmp_path, fleet_of(agents)) as controller:  # nic-2 is still away
+        controller.try_out({"nic-0": {"": {"rp_ai_rate": 30}}}, "later", 60.0)
     code, said = typed("reconcile", "--fleet", fleet)
     assert code != 0
     assert "is on trial on nic-0, so nothing was moved" in said

@@ -197,6 +197,7 @@ def apply(
             found = {name: plan.lines for name, plan in plans.items()}
             out.plans(found, PLACES, "nothing would change")
             return
+        out.moved(controller.catch_up())
         if hold is None:
             done = controller.carry_out(targets, why, waves)
             state = "changed and confirmed"

@@ -161,9 +161,7 @@ def reconcile(
     """
     with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
         moved, left = controller.reconcile(why, to)
-        out.facts["moved"] = moved
-        for name, devices in moved.items():
-            out.say(f"{len(devices)} devices moved (transaction {name}): {', '.join(devices)}")
+        out.moved(moved)
         if not (moved or left):
             out.say("the fleet is not split")
         if left or controller.unwritten:

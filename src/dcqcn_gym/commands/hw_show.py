@@ -40,6 +40,12 @@ class Output:
         self.facts["left"] = {device: str(error) for device, error in left.items()}
         show_left(left, what)
 
+    def moved(self, moved: Mapping[str, list[str]]) -> None:
+        """Say which devices went to a decision that they had missed, change by change."""
+        self.facts["moved"] = dict(moved)
+        for name, devices in moved.items():
+            self.say(f"{len(devices)} devices moved (transaction {name}): {', '.join(devices)}")
+
     def table(
         self, columns: Sequence[str], rows: Mapping[str, Sequence[tuple[str, ...]]], title: str
     ) -> None:

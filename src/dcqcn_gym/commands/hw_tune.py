@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, targets_of_groups
+from dcqcn_gym.commands.hw_show import Output
 from dcqcn_gym.commands.tune import (
     IntervalsOption,
     SafeOption,
@@ -113,6 +114,7 @@ def _carry_out(spec: RunSpec, run_dir: RunDir, fleet: Path, rules: AbortRules) -
     from dcqcn_gym.runs.recorded import end_of
 
     with open_fleet(fleet) as controller:
+        Output(as_json=False).moved(controller.catch_up())
         began = controller.begin_run(f"tuned by {spec.tuner} into {run_dir.log.parent}")
     run_dir.create(fresh=True)
     try:
