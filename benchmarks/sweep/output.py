@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.study.plan import Study
 from dcqcn_gym.benchmarks.sweep.plan import Grid, Point
 from dcqcn_gym.core.statistics import Estimate, estimate
-from dcqcn_gym.report.axes import linear_axis, log_axis
+from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.metrics import METRICS, metric
-from dcqcn_gym.report.surface import surface_file
+from dcqcn_gym.report.surface import Surface, surface_file
 from dcqcn_gym.runs.results import write_results
 from dcqcn_gym.runs.table import Table, with_interval
 from dcqcn_gym.runs.whole_file import write_atomically
@@ -97,7 +98,7 @@ def _curves(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> str
             np.array([np.nan if v is None else v for v in values]) * metric(name).scale
             for values in ([e.mean for e in means], [e.low for e in means], [e.high for e in means])
         )
-        panel = Panel(metric(name).heading, along, linear_axis([y, low, high]), HEIGHT)
+        panel = Panel(metric(name).drawn, along, linear_axis([y, low, high]), HEIGHT)
         if i == len(names) - 1:
             panel.x_label = f"{axis.knob.name}, {axis.knob.unit}"
         key = Key("c0", axis.knob.name)
@@ -106,7 +107,13 @@ def _curves(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> str
         for at, value in zip(x, y, strict=True):
             panel.dot(key, float(at), float(value), f"{at:g}: {value:.4g}")
         panels.append(panel)
-    return Chart(panels).file()
+    said = f"{_title(grid, study)}; band: 95 % interval over the seeds"
+    return Chart(panels, title=said).file()
+
+
+def _title(grid: Grid, study: Study) -> str:
+    over = " and ".join(axis.knob.name for axis in grid.axes)
+    return f"{grid.case.loaded.name}: {over}, {len(study.every_seed)} seeds"
 
 
 def _surface(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> str:
@@ -115,17 +122,30 @@ def _surface(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> st
         (f"{axis.knob.name}, {axis.knob.unit}", [f"{value:.5g}" for value in axis.values])
         for axis in (across, up)
     ]
-    panels = [
-        (
-            metric(name).heading,
-            np.array(
-                [
-                    [mean_of(found, study, (a, b), name).mean for a in across.values]
-                    for b in up.values
-                ]
-            )
-            * metric(name).scale,
-        )
-        for name in names
-    ]
-    return surface_file(panels, labels[0], labels[1])
+    points = [[(a, b) for a in across.values] for b in up.values]
+    panels = []
+    for name in names:
+        means = [[mean_of(found, study, point, name).mean for point in row] for row in points]
+        values = np.array(means) * metric(name).scale
+        even = _even(points, values, found, study, name)
+        panels.append(Surface(metric(name).drawn, values, metric(name).better, even))
+    said = f"{_title(grid, study)}; ≈ not told from the best by its paired 95 % interval"
+    return surface_file(said, panels, labels[0], labels[1])
+
+
+def _even(
+    points: Sequence[Sequence[Point]], values: FloatArray, found: Found, study: Study, name: str
+) -> npt.NDArray[np.bool_]:
+    """Return where the paired difference from the best point may be 0; nowhere with one seed."""
+    sign = metric(name).better
+    even = np.zeros(values.shape, dtype=bool)
+    if not sign or len(study.every_seed) < 2 or not np.any(np.isfinite(values)):
+        return even
+    j, i = np.unravel_index(np.nanargmax(sign * values), values.shape)
+    best = points[int(j)][int(i)]
+    for place in np.ndindex(values.shape):
+        point = points[place[0]][place[1]]
+        pairs = [found[point, s][name] - found[best, s][name] for s in study.every_seed]
+        apart = estimate(pairs)
+        even[place] = point != best and (apart.low is None or apart.low <= 0 <= (apart.high or 0.0))
+    return even

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.core.knobs import KNOBS
 from dcqcn_gym.report.metrics import METRICS, metric
-from dcqcn_gym.report.surface import surface_file
+from dcqcn_gym.report.surface import Surface, surface_file
 
 ROOT = Path(__file__).resolve().parents[2]
 CASE = Case(scenario="mini-llm-alltoall")
@@ -140,17 +141,34 @@ def test_the_command_writes_surfaces(tmp_path: Path) -> None:
     code, said = sweep(*words, "--seeds", "1", "--intervals", "2", "--out", str(tmp_path))
     assert code == 0, said
     picture = (tmp_path / "sweep.svg").read_text()
-    assert picture.count("<rect") == 1 + 2 * 6
+    assert picture.count("<rect") == 1 + 2 * (6 + 1)  # paper, cells and a scale
+    assert "kmax and rp_time_reset, 1 seeds" in picture
+    assert picture.count("more is better") == picture.count("less is better") == 1
     assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 1 + 6
 
 
 def test_a_surface_shades_from_least_to_most_and_leaves_holes() -> None:
     values = np.array([[1.0, 2.0], [np.nan, 3.0]])
-    text = surface_file([("<t>", values)], ("a", ["1", "2"]), ("b", ["x", "y"]))
-    assert text.count("#e9f0fb") == 1
-    assert text.count("#0b62d6") == 1
-    assert "&lt;t&gt;" in text
-    assert ">nan<" not in text
+    even = np.array([[True, False], [False, False]])
+    for better, dark in ((1, "3"), (-1, "≈ 1")):
+        one = Surface("<t>", values, better, even)
+        text = surface_file("<all>", [one], ("a", ["1", "2"]), ("b", ["x", "y"]))
+        (found,) = re.findall(r'<rect [^>]*fill="#0b62d6"/><text [^>]*>([^<]*)<', text)
+        assert found == dark
+        assert text.count('fill="#e9f0fb"') == 1
+        assert "&lt;t&gt;" in text
+        assert "&lt;all&gt;" in text
+        assert ">nan<" not in text
+
+
+def test_what_is_not_told_from_the_best_is_marked(tmp_path: Path) -> None:
+    words = ["--knob", "kmax=100,400,800", "--knob", "kmin=10,50", "--scenario", "mini-storm"]
+    words += ["--intervals", "3", "--seeds", "3", "--metric", "throughput,cnps", "--jobs", "1"]
+    code, said = sweep(*words, "--out", str(tmp_path))
+    assert code == 0, said
+    throughput, cnps = (tmp_path / "sweep.svg").read_text().split(">CNPs<")
+    assert 1 <= throughput.count(">≈ ") <= 5
+    assert ">≈ " not in cnps  # neither more nor less of them is good
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,8 @@ class Chart:
     """Series that are shown only once somebody asks for them."""
     legend_step: int = 130
     """Pixels from one key of the legend to the next, of a chart that is a file."""
+    title: str = ""
+    """What a file says above everything; a page has headings for it."""
 
     @property
     def keys(self) -> list[Key]:
@@ -262,6 +264,9 @@ class Chart:
         """Return the chart as a file of its own, in light colours, without hidden series."""
         keys = [key for key in self.keys if key not in self.hidden]
         parts, at = [], 12.0
+        if self.title:
+            parts.append(f'<text class="title" x="{FILE_LEFT}" y="16">{escape(self.title)}</text>')
+            at += 18
         if len(keys) > 1:
             across = (FILE_WIDTH - FILE_LEFT) // self.legend_step
             for i, key in enumerate(keys):

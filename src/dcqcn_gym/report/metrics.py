@@ -22,11 +22,19 @@ class Metric:
     title: str
     unit: str = ""
     scale: float = 1.0
+    better: int = 0
+    """1 where more is better, -1 where less is, 0 where neither is as such."""
 
     @property
     def heading(self) -> str:
         """Title with unit."""
         return f"{self.title}, {self.unit}" if self.unit else self.title
+
+    @property
+    def drawn(self) -> str:
+        """Title of a picture: with the direction of good."""
+        words = {1: " (more is better)", -1: " (less is better)"}.get(self.better, "")
+        return self.heading + words
 
 
 def _mean(values: FloatArray) -> float:
@@ -76,7 +84,9 @@ def _slowdowns() -> Mapping[str, Metric]:
         for of in (None, *CLASSES):
             name, of_whom = ("", "all flows") if of is None else (f"-{of.name.split()[0]}", of.name)
             title = f"slowdown of {of_whom}, {key}"
-            found[f"slowdown{name}-{key}"] = Metric(partial(_slowdown, of, percent), title)
+            found[f"slowdown{name}-{key}"] = Metric(
+                partial(_slowdown, of, percent), title, better=-1
+            )
         title = f"slowdown of finished flows, {key}"
         found[f"finished-{key}"] = Metric(partial(_finished, percent), title)
     return found
@@ -86,18 +96,18 @@ SLOWDOWN_STATISTICS: Mapping[str, float | None] = {"mean": None, "p99": 99.0}
 """Name of a statistic of slowdowns and its percentile (None: the mean)."""
 
 METRICS: Mapping[str, Metric] = {
-    "throughput": Metric(partial(_busy, "throughput_bps"), "throughput", "Gb/s", 1e-9),
-    "rtt": Metric(lambda run: _busy("rtt_mean_ps", run) * 1e-12, "round trip", "us", 1e6),
-    "utility": Metric(mean_utility, "utility"),
-    "o_tp": Metric(partial(_term, 0), "O_TP"),
-    "o_rtt": Metric(partial(_term, 1), "O_RTT"),
-    "o_pfc": Metric(partial(_term, 2), "O_PFC"),
-    "paused": Metric(lambda run: _mean(run.pause_share), "paused, mean device", "%", 100),
+    "throughput": Metric(partial(_busy, "throughput_bps"), "throughput", "Gb/s", 1e-9, 1),
+    "rtt": Metric(lambda run: _busy("rtt_mean_ps", run) * 1e-12, "round trip", "µs", 1e6, -1),
+    "utility": Metric(mean_utility, "utility", better=1),
+    "o_tp": Metric(partial(_term, 0), "O_TP", better=1),
+    "o_rtt": Metric(partial(_term, 1), "O_RTT", better=1),
+    "o_pfc": Metric(partial(_term, 2), "O_PFC", better=1),
+    "paused": Metric(lambda run: _mean(run.pause_share), "paused, mean device", "%", 100, -1),
     "marked": Metric(partial(_share, "marks", "data_packets"), "packets marked", "%", 100),
     "cnps": Metric(lambda run: float(run.column("cnps").sum()), "CNPs"),
-    "drops": Metric(lambda run: float(run.column("drops").sum()), "drops"),
-    "round": Metric(_round, "round of a collective", "ms", 1e3),
-    "unfinished": Metric(lambda run: float(run.unfinished), "flows unfinished"),
+    "drops": Metric(lambda run: float(run.column("drops").sum()), "drops", better=-1),
+    "round": Metric(_round, "round of a collective", "ms", 1e3, -1),
+    "unfinished": Metric(lambda run: float(run.unfinished), "flows unfinished", better=-1),
     **_slowdowns(),
 }
 """By name. Means over intervals leave idle ones out; a figure that a run lacks is NaN."""
