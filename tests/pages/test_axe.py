@@ -66,7 +66,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def stumbling(driver: Any, page: Path) -> list[str]:
     """Return what axe finds on a page, at each width and in light and dark colours."""
-    from axe_core_python.selenium import Axe
+    from axe_core_python.selenium import Axe  # type: ignore[import-untyped, unused-ignore]
 
     axe, said = Axe(), set()
     for width in WIDTHS:
