@@ -45,7 +45,7 @@ def shares(folder: Path, table: int) -> dict[tuple[str, ...], list[float]]:
     """Return the shares of a table, in percent, by what was put in."""
     found = operating.operating_tables(folder, DRAWS)[table]
     n = max(1, found.words)
-    return {row[:n]: [float(str(cell).split()[0]) for cell in row[n:]] for row in found.rows}
+    return {tuple(row[:n]): [float(str(cell).split()[0]) for cell in row[n:]] for row in found.rows}
 
 
 def test_without_noise_every_gain_is_seen_and_none_is_invented(tmp_path: Path) -> None:
