@@ -31,7 +31,7 @@ TIERS: tuple[Tier, ...] = ("none", "mild", "severe")
 """none: no scenario beyond a limit; mild: at most :data:`MILD_SHARE` of them, none by more than
 :data:`MILD_WORST` limits; severe: more."""
 
-ALLOWANCE = 1.0
+ALLOWANCE = 2.0
 MILD_SHARE = 0.1
 MILD_WORST = 1.0
 MOST = 20.0
