@@ -27,7 +27,7 @@ def study(
 ) -> None:
     """Carry out a study: entries on cases with every seed; print its tables.
 
-    Studies are files of configs/studies: recommended, alpha, acc, jobs, fleet-safety,
+    Studies are files of configs/studies: recommended, alpha, acc, jobs, jobs-1024, fleet-safety,
     fleet-devices and fleet-collectors. Writes OUT/study.json and OUT/results.json.
     """
     from dcqcn_gym.benchmarks.markdown_page import check_page, insert

@@ -1,12 +1,13 @@
 """Files of jobs with bytes changed, dropped, doubled or cut: read, or refused in one sentence.
 
-``python tests/jobs/mutated.py 10000 SEED`` tries so many within 1 GB.
+``python tests/jobs/mutated.py 10000 SEED`` tries so many within 1 GB and a minute each.
 """
 
 from __future__ import annotations
 
 import random
 import resource
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -15,7 +16,10 @@ from pathlib import Path
 import making_jobs as making
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.jobs.figures import figures_of
 from dcqcn_gym.envs.scenario.jobs.files import read_job
+from dcqcn_gym.envs.scenario.jobs.links import Algorithms
+from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 
 _PLAN = 'model = "llama-7b"\nlayers = 2\ntp = 2\ndp = 2\nbatch = 4\nsequence = 128\n'
 
@@ -88,10 +92,13 @@ def try_one(folder: Path, case: int) -> str:
         path = folder / ("job.toml" if kind == 1 else "job.txt")
         path.write_bytes(mutant(_PLAN.encode() if kind == 1 else _SIMAI, draw))
     try:
-        read_job(path)
+        job = read_job(path)
+        path = folder  # what follows names no file
+        figures_of(job, graph_of(job, Algorithms(), 2))
     except ConfigError as error:
         text = str(error)
-        if "\n" in text or not text.startswith(str(path)) or len(text) > 700:
+        named = path == folder or text.startswith(str(path))
+        if "\n" in text or not named or len(text) > 700:
             raise AssertionError(f"case {case}: not one sentence with the file: {text}") from error
         return text
     return "read"
@@ -103,8 +110,10 @@ def main(cases: int, seed: int) -> None:
     found: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for i in range(cases):
+            signal.alarm(60)  # a hang ends the program
             found["read" if try_one(Path(folder), seed * 10**9 + i) == "read" else "refused"] += 1
-    print(f"{cases} files: {dict(found)}")
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"{cases} files: {dict(found)}; {most} MB at most")
 
 
 if __name__ == "__main__":

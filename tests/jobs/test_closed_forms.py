@@ -68,6 +68,11 @@ def halves(n: int, size: int) -> float:
     return 2 * count(int(message(size / 2**i)) for i in range(1, n.bit_length()))
 
 
+def tree(n: int, size: int) -> float:
+    """Return the time up and down: but at the root two children meet, and leave one by one."""
+    return 2 * log2(n) * message(size / 2) + 2 * (log2(n) - 1) * wire(size / 2)
+
+
 def fan(n: int, size: int) -> float:
     """Return the time of one NIC that sends or gets n - 1 shares."""
     return (n - 1) * wire(size / n) + FRAME + 2 * LINK
@@ -78,6 +83,7 @@ FORMS: dict[tuple[str, str], Callable[[int, int], float]] = {
     ("all-gather", "ring"): ring(1),
     ("reduce-scatter", "ring"): ring(1),
     ("all-reduce", "halving-doubling"): halves,
+    ("all-reduce", "tree"): tree,
     ("broadcast", "ring"): lambda n, size: (n - 1) * message(size),
     ("reduce", "ring"): lambda n, size: (n - 1) * message(size),
     ("all-to-all", "ring"): fan,
@@ -96,12 +102,12 @@ def test_within_one_percent(form: tuple[str, str], ranks: int) -> None:
         assert found - heard == pytest.approx(FORMS[form](ranks, size), rel=0.01), size
 
 
-@pytest.mark.parametrize("ranks", [4, 8, 16, 32, 64])
-@pytest.mark.parametrize("size", [200, 800, 1600])
-def test_a_tree_takes_its_depth_where_it_is_used(ranks: int, size: int) -> None:
-    """Of small buffers: with large ones both trees meet at the NICs."""
-    found = took("all-reduce", ranks, size, all_reduce="tree")
-    assert found - LINK == pytest.approx(2 * log2(ranks) * message(size / 2), rel=0.02)
+@pytest.mark.parametrize("ranks", [4, 16, 64])
+def test_two_channels_share_every_link(ranks: int) -> None:
+    for size in SIZES:
+        found = took("all-reduce", ranks, size, all_reduce="ring", channels=2)
+        step = 2 * wire(size / ranks / 2) + FRAME + 2 * LINK
+        assert found - LINK == pytest.approx(2 * (ranks - 1) * step, rel=0.01), size
 
 
 @pytest.mark.parametrize("chunks", [2, 5, 9])
@@ -113,24 +119,31 @@ def test_chunks_are_pipelined(ranks: int, chunks: int) -> None:
     assert found == pytest.approx(form, rel=0.01)
 
 
-@pytest.mark.parametrize("servers", [2, 4, 8])
-@pytest.mark.parametrize("size", SIZES)
-def test_hierarchical_on_servers_of_eight(servers: int, size: int) -> None:
-    inside = 2 * (NVLINK + 7 / 8 * size * NVLINK_BYTE)
-    between = ring(2)(servers, size // 8)
-    found = took("all-reduce", 8 * servers, size, 8)
-    heard = 7 * LINK  # where one part ends and the next begins, ranks hear of each other
-    assert found == pytest.approx(inside + between + heard, rel=0.01)
+SERVERS = [(2, 2), (2, 4), (2, 8), (4, 8), (8, 8), (16, 2)]
+"""How many, and GPUs of each: 4 to 64 ranks."""
 
 
-@pytest.mark.parametrize("servers", [2, 4])
-@pytest.mark.parametrize("size", [6_400_000, 25_600_000])
-def test_pxn_is_bound_by_the_rail(servers: int, size: int) -> None:
-    part = size // (8 * servers)
-    first = NVLINK + (2 * 7 + 6) * part * NVLINK_BYTE  # all send to the last GPU last, at once
-    found = took("all-to-all", 8 * servers, size, 8, all_to_all="pxn")
-    form = first + (servers - 1) * wire(8 * part) + FRAME + 2 * LINK
-    assert found - LINK == pytest.approx(form, rel=0.01)
+@pytest.mark.parametrize(("servers", "gpus"), SERVERS)
+@pytest.mark.parametrize("kind", ["all-reduce", "all-gather", "reduce-scatter"])
+def test_hierarchical(servers: int, gpus: int, kind: str) -> None:
+    rounds = 2 if kind == "all-reduce" else 1
+    heard = (7 if rounds == 2 else 4) * LINK  # where parts begin and end, ranks hear of each other
+    for size in SIZES:
+        inside = rounds * (NVLINK + (gpus - 1) / gpus * size * NVLINK_BYTE)
+        between = ring(rounds)(servers, size // gpus)
+        found = took(kind, servers * gpus, size, gpus)
+        assert found == pytest.approx(inside + between + heard, rel=0.01), size
+
+
+@pytest.mark.parametrize(("servers", "gpus"), SERVERS)
+def test_pxn_is_bound_by_the_rail(servers: int, gpus: int) -> None:
+    for size in (640_000, 6_400_000, 25_600_000):
+        part = size // (gpus * servers)
+        # inside all send to the last GPU last, at once
+        first = NVLINK + (2 * (gpus - 1) + gpus - 2) * part * NVLINK_BYTE
+        found = took("all-to-all", gpus * servers, size, gpus, all_to_all="pxn")
+        form = first + (servers - 1) * wire(gpus * part) + FRAME + 2 * LINK
+        assert found - LINK == pytest.approx(form, rel=0.01), size
 
 
 # of S = 32,000 bytes: a quarter has 8 frames
@@ -159,3 +172,12 @@ def test_a_tree_by_hand() -> None:
     """Two steps up, two down; two children meet at their parent, and leave it one by one."""
     by_hand = LINK + 4 * (2 * FRAME + 2 * LINK) + 2 * FRAME + 3 * ACK
     assert took("all-reduce", 4, 2000, all_reduce="tree") == by_hand
+
+
+def test_in_two_servers_by_hand() -> None:
+    """Of two GPUs each: NVLink moves 16,000 bytes in 35,556 ps, a join is heard a link later."""
+    apart = 4 * LINK + 35_556  # both parts inside, and their ends are known to the first of a rail
+    rail = 2 * STEP + ACK
+    assert took("all-reduce", 4, 32_000, 2) == apart + rail + 5 * LINK + 35_556
+    brought = 2 * LINK + 2 * 17_778  # for the own GPU, then for the rail: 8,000 bytes each
+    assert took("all-to-all", 4, 32_000, 2, all_to_all="pxn") == brought + HALF

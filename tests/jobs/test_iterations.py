@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.collectives import RoundTracker, summary_of_parts
 from dcqcn_gym.core.config import validate
+from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.interval import JobSpans
 from dcqcn_gym.core.iterations import BINS, LANES, Operations, added, part_of
 from dcqcn_gym.envs.backends import make_backend
@@ -22,6 +25,7 @@ from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 from dcqcn_gym.envs.scenario.jobs.model import Job
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.workloads import collectives_of
+from dcqcn_gym.runs.log_check import check_line
 from dcqcn_gym.simulate.run import Extras, simulate
 from dcqcn_gym.simulate.trace import parse_trace
 
@@ -180,3 +184,67 @@ def test_the_trace_of_a_job_and_its_summary(tmp_path: Path) -> None:
     picture = (tmp_path / "trace.svg").read_text()
     assert "ms of an iteration, by rank" in picture
     assert picture.count('class="panel"') == 3
+
+
+SMALL = """
+name = "four"
+monitor_interval_us = 100
+intervals = 8
+warmup_us = 0
+[topology]
+kind = "single-switch"
+hosts = 4
+gbps = 400
+delay_us = 1
+[[workloads]]
+kind = "job"
+[workloads.graph]
+server = 1
+plan = { model = { layers = 1, hidden = 64, ffn = 256, heads = 4 }, dp = 4, batch = 4, sequence = 64, tflops = 1 }
+"""  # noqa: E501
+
+
+def test_a_report_says_what_its_logs_say(tmp_path: Path) -> None:
+    (tmp_path / "four.toml").write_text(SMALL)
+    words = ("--scenario", str(tmp_path / "four.toml"), "--tuner", "random", "--eval-seeds", "2")
+    done = CliRunner().invoke(app, ["tune", *words, "--out", str(tmp_path / "run"), "--quiet"])
+    assert done.exit_code == 0, done.output
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    (table,) = results["figures"]["collectives"]
+    (ours,) = (row["summary"] for row in table["fresh"] if row["setting"] == "found")
+    logs = sorted((tmp_path / "run" / "evaluation").glob("recommended-*.jsonl"))
+    assert len(logs) == 2
+    lines = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    parts = [part for line in lines for part in line.get("jobs", ())]
+    assert len(parts) == ours["rounds"] > 0
+    assert {**ours, **summary_of_parts(parts)} == ours
+    whole = ours["computing_ns"] + sum(ours["exposed_ns"].values()) + ours["waiting_ns"]
+    assert whole == pytest.approx(ours["time_ns_mean"])
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "<h2>Where the time of an iteration goes</h2>" in page
+    assert page.count("ms of an iteration, by rank") == 4  # default and found: heading and label
+
+
+GOOD: dict[str, Any] = {
+    "workload": 0, "iterations": 1, "start_ps": 0, "time_ps": 5, "computing_ps": [1],
+    "waiting_ps": [1], "late_ps": [0], "exposed_ps": {"message": 3},
+    "collectives": [["message", 2, 8, 1, 3]],
+    "timeline": {"kinds": ["computation", "message"], "ranks": [[0, "a.", ".b"]]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"computing_ps": []}, {"computing_ps": [1, 2]}, {"late_ps": [-1]}, {"exposed_ps": [3]},
+        {"exposed_ps": {"message": -3}}, {"collectives": [["message", 2, 8, 0, 3]]},
+        {"collectives": [["message", 2, 8, 1]]}, {"collectives": [[1, 2, 8, 1, 3]]},
+        {"iterations": 0}, {"time_ps": 0.5}, {"timeline": {"kinds": ["a"]}},
+        {"timeline": {"kinds": ["a"], "ranks": [[0, "", "."]]}},
+        {"timeline": {"kinds": ["a"], "ranks": [[0, "."]]}}, {"workload": None},
+    ],
+)  # fmt: skip
+def test_a_damaged_part_of_a_log_is_refused(damage: dict[str, Any]) -> None:
+    check_line(Path("log"), 2, {"jobs": [GOOD]})
+    with pytest.raises(RunError, match=r"log: line 2: jobs = .* is damaged; expected a list"):
+        check_line(Path("log"), 2, {"jobs": [{**GOOD, **damage}]})

@@ -27,6 +27,8 @@ from making_jobs import (
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.chakra import read_chakra
 from dcqcn_gym.envs.scenario.jobs.chakra_format import messages, value_of
+from dcqcn_gym.envs.scenario.jobs.links import Algorithms
+from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 from dcqcn_gym.envs.scenario.jobs.model import Job
 from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
 from dcqcn_gym.envs.scenario.jobs.simai import read_simai
@@ -239,6 +241,17 @@ def test_broken_simai_files_are_one_sentence(tmp_path: Path, text: str, words: s
     with pytest.raises(ConfigError, match=words) as found:
         read_simai(path)
     assert str(found.value).startswith(str(path))
+
+
+def test_a_graph_too_large_is_known_from_its_first_operation(tmp_path: Path) -> None:
+    path = tmp_path / "w.txt"
+    rows = [row("x", (1, "ALLTOALL_EP", 64 * 512))] * 50
+    path.write_text(
+        making.simai(rows, making.header(all_gpus=512, model_parallel_NPU_group=1, ep=512))
+    )
+    nodes = 50 * (512 * 511 + 512 + 1 + 3 * 512)  # messages, joins, the start, computation
+    with pytest.raises(ConfigError, match=f"a graph of about {nodes} nodes or more; expected"):
+        graph_of(read_simai(path), Algorithms(), 8)
 
 
 def test_what_a_plan_computes() -> None:

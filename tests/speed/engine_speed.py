@@ -77,6 +77,14 @@ def _poisson(load: float, load_of: str = "host", ms: int = 10) -> Mapping[str, A
     return {"kind": "poisson", "cdf": "FB_Hadoop", **arrivals}
 
 
+SERVERS_16 = {"servers": 16, "servers_per_unit": 8, "spines": 8}
+
+
+def _gpt3(**plan: Any) -> Mapping[str, Any]:
+    table = {"plan": {"model": "gpt3-175b", "tp": 8, **plan}}
+    return {"kind": "job", "graph": table, "rounds": 1}
+
+
 JOBS: Mapping[str, Job] = {
     job.name: job
     for job in (
@@ -95,6 +103,14 @@ JOBS: Mapping[str, Job] = {
         *(Job(f"monitor-{kind}", f"3 ms of FB_Hadoop, 30 % of the hosts' links; {kind}",
               _poisson(0.3, ms=3), monitor={"kind": kind})
           for kind in ("none", "exact", "elastic")),
+        Job("gpt3-128", "an iteration of gpt3-175b, tp 8, dp 16, 4 of 96 layers, bytes by 1/100",
+            _gpt3(dp=16, batch=16, scale=0.01, layers=4), base="job-dense-64", topology=SERVERS_16),
+        Job("gpt3-1024", "an iteration of gpt3-175b, tp 8, pp 8, dp 16, bytes by 1/200",
+            _gpt3(pp=8, dp=16, batch=64, sequence=2048, scale=0.005, layers=8),
+            base="job-dense-1024"),
+        Job("rails-128", "32 x 31 x 1 MB, all to all, on the fabric of gpt3-128",
+            {"kind": "alltoall", "hosts": 32, "bytes": 1_000_000, "rounds": 1},
+            base="job-dense-64", topology=SERVERS_16),
     )
 }  # fmt: skip
 """The jobs by name."""

@@ -27,8 +27,8 @@ def test_every_job_is_finite_traffic_on_the_fabric_it_names() -> None:
     assert JOBS
     for job in JOBS.values():
         scenario = job.scenario()
-        assert scenario.n_hosts == (1024 if job.name == "fat-tree-1024" else 128)
-        assert scenario.line_rate_bps == 100e9
+        assert scenario.n_hosts == (1024 if job.name.endswith("1024") else 128)
+        assert scenario.line_rate_bps == (400e9 if job.base.startswith("job-") else 100e9)
         job.setting(scenario).check(scenario.line_rate_bps)
 
 

@@ -13,8 +13,8 @@ from dcqcn_gym.envs.scenario.jobs.model import BARRIER, COMPUTE, MESSAGE, Job, O
 
 MOST_NAMED, MOST_LABELS = 50_000, 65_000
 """Labels with the names of their operations, and in all: a graph has 65,535."""
-MOST_NODES = 20_000_000
-"""Of a graph made here: 40 bytes each while it is built."""
+MOST_NODES = 10_000_000
+"""Of a graph made here: 70 bytes each while it is built."""
 
 
 def graph_of(job: Job, how: Algorithms, server: int = 1) -> JobGraph:
@@ -28,15 +28,31 @@ def graph_of(job: Job, how: Algorithms, server: int = 1) -> JobGraph:
     links = Links(builder, how, server)
     times: Counter[tuple[str, int]] = Counter()
     done: list[Done] = []
+    shapes = Counter(_shape(op, links) for op in job.ops)
+    seen: set[Shape] = set()
+    whole = 0
     for op in job.ops:
+        before, shape = len(builder), _shape(op, links)
         links.label = _label(builder, op, times)
         done.append(_add(links, op, _waits(job, op, done)))
-        if len(builder) > MOST_NODES:
+        if shape not in seen:  # all operations of a shape have as many nodes
+            seen.add(shape)
+            whole += shapes[shape] * (len(builder) - before)
+        if max(whole, len(builder)) > MOST_NODES:
             raise ConfigError(
-                f"a graph of more than {MOST_NODES} nodes; expected fewer ranks, layers, "
-                "micro-batches or chunks"
+                f"a graph of about {max(whole, len(builder))} nodes or more; expected at most "
+                f"{MOST_NODES}: fewer ranks, layers, micro-batches or chunks"
             )
     return builder.build()
+
+
+Shape = tuple[str, int, int, int]
+
+
+def _shape(op: Op, links: Links) -> Shape:
+    """Return kind, amount, ranks and servers."""
+    amount = 0 if op.kind == COMPUTE else op.amount
+    return op.kind, amount, len(op.ranks), len(set(map(links.server_of, op.ranks)))
 
 
 def _label(builder: JobGraphBuilder, op: Op, times: Counter[tuple[str, int]]) -> int:
