@@ -32,6 +32,7 @@ def test_the_chart_the_heat_map_and_the_files(tmp_path: Path) -> None:
     (suite,) = load_suites([DATA / "paper-v1"])
     page = front(suite, tmp_path)
     complete = [entry for entry in suite.entries if entry.complete]
+    assert page.ranks.count('<a href="entries/paper-v1-') == len(suite.ranks)
     assert page.chart.count('<a href="entries/paper-v1-') == len(complete)
     assert ">default-on-dcqcn-plus<" in page.chart  # harms nobody, and none that does gains more
     assert BASELINE not in [entry.name for entry, _ in page.heat]

@@ -1,8 +1,9 @@
 """What the guides for operators, RL and tuner authors print is typed here, so it cannot rot.
 
 A block under ``<!-- run -->`` runs in an empty folder after those before it; under
-``<!-- run if MODULE -->`` only where that module is installed. One under ``<!-- file NAME -->`` is
-that file. One under ``<!-- needs devices -->`` needs what no test machine has, and is not run.
+``<!-- run if NAME -->`` only where that module or program is installed. One under
+``<!-- file NAME -->`` is that file. One under ``<!-- needs devices -->`` needs what no test
+machine has, and is not run.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def carry_out(block: Block, folder: Path) -> None:
     if what == "file":
         (folder / argument).write_text(text, encoding="utf-8")
         return
-    if argument and importlib.util.find_spec(argument.removeprefix("if ")) is None:
+    name = argument.removeprefix("if ")
+    if name and importlib.util.find_spec(name) is None and shutil.which(name) is None:
         return
     env = dict(os.environ, MPLBACKEND="Agg", MINARI_DATASETS_PATH=str(folder / "minari"))
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"

@@ -13,6 +13,7 @@ from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
+from dcqcn_gym.report.render import page_name
 
 SHOWN = 3
 """Other entries beside the one that a page is about."""
@@ -101,6 +102,51 @@ def by_scenario(suite: SiteSuite, entry: SiteEntry) -> Markup:
         "S on every scenario: final (full, 95 % interval), online (hollow); right of 0 is better"
     )
     return _dots(names, given, title)
+
+
+def ranks(suite: SiteSuite) -> Markup:
+    """Draw what ranks tell apart: a dot an entry with its interval, a bar over each rank's entries.
+
+    A panel per tier of harm, and one of schemes. Nothing without ranks of two entries.
+    """
+    panels = []
+    places = suite.ranks if suite.version == 1 else {**suite.in_category, **suite.ranks}
+    for title, entries in _tiers(suite, [e for e in suite.entries if e.name in places]):
+        entries.sort(key=lambda e: (places[e.name], -e.line.stage("final").score.value))
+        scores = [entry.line.stage("final").score for entry in entries]
+        every = [np.array([one.low, one.high]) for one in scores]
+        panel = Panel(
+            title, linear_axis([*every, np.zeros(1)], margin=0.08),
+            named_axis([entry.name for entry in entries], down=True), 16 + 22 * len(entries),
+            wide_names=True,
+        )  # fmt: skip
+        panel.rule(x=0.0)
+        for place, (entry, score) in enumerate(zip(entries, scores, strict=True)):
+            rank = places[entry.name]
+            panel.line(Key("default", "95 % interval"), np.array([score.low, score.high]),
+                       np.array([place, place]))  # fmt: skip
+            if place == 0 or rank != places[entries[place - 1].name]:
+                last = max(i for i, one in enumerate(entries) if places[one.name] == rank)
+                bar = Key("c3", "not told apart from its best")
+                panel.stem(bar, (score.value, place - 0.25), (score.value, last + 0.25))
+            link = f"entries/{page_name([suite.name, entry.name])}"
+            tip = f"rank {rank}, {entry.name}: S {score}"
+            panel.dot(Key("tuned", "S final"), score.value, place, tip, link=link)
+        panels.append(panel)
+    return Chart(panels).html() if panels else Markup()
+
+
+def _tiers(
+    suite: SiteSuite, entries: Sequence[SiteEntry]
+) -> list[tuple[str, list[SiteEntry]]]:  # fmt: skip
+    """Return titles and entries that were ranked together, of two entries or more."""
+    found: dict[str, list[SiteEntry]] = {}
+    for entry in entries:
+        title = "Ranks by S" if entry.harm is None else f"Ranks by S, harm: {entry.harm.tier}"
+        if suite.version > 1 and entry.category == "scheme":
+            title = f"Schemes, harm: {entry.harm.tier}" if entry.harm else title
+        found.setdefault(title, []).append(entry)
+    return [(title, some) for title, some in found.items() if len(some) > 1]
 
 
 def entries_on_scenario(suite: SiteSuite, place: int) -> Markup:

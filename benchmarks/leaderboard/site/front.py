@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.result_file import Stage
-from dcqcn_gym.benchmarks.leaderboard.site import tables
+from dcqcn_gym.benchmarks.leaderboard.site import figures, tables
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE, shortened, worst_scenario
 from dcqcn_gym.core.packed import PACKED, read_packed
@@ -25,8 +25,8 @@ from dcqcn_gym.runs.whole_file import write_atomically
 
 _ROLES = {"static": "c1", "online": "c0", "pre-trained": "c2", "scheme": "c3", "oracle": "c5"}
 """Colours of the categories."""
-_SEASON = ("rank in tier", "S final", "harm", "worst scenario", "S online", "p99.9", "fairness",
-           "changes", "category", "status")  # fmt: skip
+_SEASON = ("rank in tier", "S final", "harm", "worst scenario", "S online", "rank online", "p99.9",
+           "fairness", "changes", "category", "status")  # fmt: skip
 _DOWNLOADS: dict[str, Callable[[str], str]] = {
     "results.json": lambda text: json.dumps(json.loads(text), separators=(",", ":")) + "\n",
     CSV_FILE: shortened,
@@ -54,6 +54,7 @@ class Front:
     columns: Sequence[str]
     lines: Sequence[tables.RankingLine]
     chart: Markup
+    ranks: Markup
     heat: Sequence[tuple[SiteEntry, Sequence[Cell]]]
     files: Sequence[tuple[str, str]]
 
@@ -64,6 +65,7 @@ def front(suite: SiteSuite, out: Path) -> Front:
     columns, lines = _ranking(suite)
     return Front(
         suite, columns, lines, _harm_chart(suite, complete) if complete else Markup(),
+        figures.ranks(suite),
         [(entry, _cells(suite, entry)) for entry in complete if entry.name != BASELINE],
         _files(suite, out),
     )  # fmt: skip
@@ -88,7 +90,7 @@ def _season_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
     status = "; ".join([entry.status, *(one.name for one in entry.verification.findings)])
     line, final, online = entry.line, entry.line.final, entry.line.online
     if final is None or online is None or final.harm is None:
-        return [MISSING, MISSING, f"{line.missing} runs missing", *[MISSING] * 5,
+        return [MISSING, MISSING, f"{line.missing} runs missing", *[MISSING] * 6,
                 entry.category, status]  # fmt: skip
     beside = final.beside or {}
     tier = final.harm.tier
@@ -99,6 +101,7 @@ def _season_cells(suite: SiteSuite, entry: SiteEntry) -> list[str]:
         f"{tier}: {100 * final.harm.share:.0f}\u00a0%, worst {final.harm.worst:.1f}",
         _signed(f"{worst_scenario(final):+.2f}"),
         _signed(str(online.score)),
+        MISSING if online.rank is None else str(online.rank),
         *(MISSING if beside.get(key) is None else format(beside[key], form) for key, form in
           (("p999", ".1f"), ("fairness", ".3f"), ("setting_changes", ".0f"))),
         entry.category,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
-from dcqcn_gym.benchmarks.leaderboard.result_file import Stage
+from dcqcn_gym.benchmarks.leaderboard.result_file import HarmLine, Stage
 from dcqcn_gym.benchmarks.leaderboard.results import TOO_FEW
 from dcqcn_gym.benchmarks.leaderboard.site.figures import scenario_estimate
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
@@ -110,7 +110,7 @@ def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
         ("wire bytes per interval", cells["wire bytes per interval"]),
         ("tuner's CPU time", _spent(cells["tuner ms per interval"])),
         ("repetitions", cells["repetitions"]),
-        ("safety flags", cells["flags"]),
+        ("safety flags", cells["flags"]) if entry.harm is None else ("harm", _harm(entry.harm)),
         ("tuner", f"{entry.tuner['tuner']}{f' ({given})' if given else ''}"),
         *([("changes of the scenarios", _pairs(entry.changes) or "none")]
           if entry.submitted else []),
@@ -140,6 +140,15 @@ def _place(entry: SiteEntry, cells: Mapping[str, str]) -> str:
     if entry.of_maintainers:
         return "none: its tuner is built in, and its own run counts"
     return f"none: {'; '.join([entry.status, *(one.name for one in entry.verification.findings)])}"
+
+
+def _harm(harm: HarmLine) -> str:
+    """Return harm with what its tier does not tell: the worst run, and what nobody can say."""
+    return (
+        f"{harm.tier}: beyond a limit on {100 * harm.share:.0f}\u00a0% of the scenarios, by "
+        f"{harm.worst:.1f} limits at worst, {harm.worst_run:.1f} in a single run; "
+        f"{harm.open_cells} cells may be beyond theirs, {harm.without_limit} have none"
+    )
 
 
 def _spent(ms: str) -> str:

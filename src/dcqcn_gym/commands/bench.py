@@ -248,7 +248,10 @@ def init(
 ) -> None:
     """Write a package with a tuner that works, its test and the way to the leaderboard."""
     from dcqcn_gym.benchmarks.leaderboard.new_entry import write_entry
+    from dcqcn_gym.runs.tuner_host import sandbox_problem
 
+    if (problem := sandbox_problem()) is not None:
+        typer.echo(f"{problem}; bench verify will say self-reported", err=True)
     for path in write_entry(folder):
         typer.echo(f"written: {path}", err=True)
 

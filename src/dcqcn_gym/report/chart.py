@@ -254,7 +254,8 @@ class Chart:
         ]
         legend = f'<div class="legend">{"".join(buttons)}</div>' if len(keys) > 1 else ""
         panels = "".join(
-            f'<div class="plot{panel.room}"><h4>{escape(panel.heading)}</h4>{panel.svg(keys)}</div>'
+            f'<div class="plot{panel.room}"><p class="head">{escape(panel.heading)}</p>'
+            f"{panel.svg(keys)}</div>"
             for panel in self.panels
         )
         side = " many" if self.columns > 1 else ""

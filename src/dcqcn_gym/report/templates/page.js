@@ -43,6 +43,7 @@ theme.addEventListener("click", () => {
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
+    if (!head.textContent.trim()) return;  // a button needs a name
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
