@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -74,8 +75,12 @@ def test_a_trial_that_nobody_confirms_goes_back(small: Scenario, tmp_path: Path)
         assert typed("tune", *words, "--hold", "60")[0] == 0
         assert typed("rollback", *fleet, "--trial-only")[0] == 0
         code, said = typed("advise", *fleet, "-s", str(file))
+        facts = json.loads(typed("advise", *fleet, "-s", str(file), "--json")[1])
     assert code == 0, said
     assert "rp_min_rate" in said.split("what differs")[1]
+    assert set(facts["why"]) == set(facts["advised"])
+    places = {row["place"]: float(row["after"]) for row in facts["places"]["nic-0"]}
+    assert places["rp_min_rate"] == facts["advised"]["rp_min_rate"]
 
 
 @pytest.mark.parametrize("hosts", [3, 1])

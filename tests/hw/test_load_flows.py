@@ -6,6 +6,7 @@ peer and ends; the other connects, sends as many messages as it was told, and pr
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -228,6 +229,9 @@ def test_the_commands_start_show_and_stop_flows(fleet: tuple[Path, dict[str, Age
     wait_for(lambda: begun.exists() and len(set(begun.read_text().split())) == 2, "both begin")
     assert "2 devices: no load" in typed("stop", *given)
     assert "up to bytes" in typed("show", *given, "--device", "nic-0")
+    facts = json.loads(typed("show", *given, "--device", "nic-0", "--json"))
+    assert (facts["device"], facts["running"]) == ("nic-0", False)
+    assert "up_to_bytes" in facts["results"][0]
     with pytest.raises(ConfigError, match="expected NIC=ADDRESS"):
         typed("flows", *given, "-s", str(folder / "two.toml"), "--rate", "0.01", "--address", "x")
 

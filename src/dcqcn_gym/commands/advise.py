@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, targets_of_setting
+from dcqcn_gym.commands.hw_show import PLACES, JsonOption, output
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.runs.options import ScenarioOption
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dcqcn_gym.core.fabric_facts import FabricFacts
     from dcqcn_gym.core.knobs import Setting
@@ -28,18 +29,17 @@ def advise(
     _said(load_scenario(scenario))
 
 
-def advise_fleet(fleet: FleetOption, scenario: ScenarioOption) -> None:
+def advise_fleet(fleet: FleetOption, scenario: ScenarioOption, as_json: JsonOption = False) -> None:
     """Print the same for a fleet, and place by place what its devices hold instead.
 
     The scenario file tells line rate, round trip and buffers; a fleet of another number of devices
     is refused. Nothing changes: `hw apply`, or `hw tune` with its default tuner, puts it in force.
     """
-    from dcqcn_gym.commands.hw_show import PLACES, output
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     chosen = load_scenario(scenario)
-    found = _said(chosen)
-    with open_fleet(fleet) as controller, output(as_json=False) as out:
+    with open_fleet(fleet) as controller, output(as_json) as out:
+        found = _said(chosen, out.say)
         network = chosen.fabric
         for what, here, expected in (
             ("NICs", len(controller.nics), network.n_hosts),
@@ -51,12 +51,13 @@ def advise_fleet(fleet: FleetOption, scenario: ScenarioOption) -> None:
                     "is advised depends on it"
                 )
         wanted = {name: found.setting[name] for name in found.reasons}
+        out.facts |= {"advised": wanted, "why": dict(found.reasons), "untried": [*found.untried]}
         plans = controller.plan(targets_of_setting(controller, wanted))
         places = {name: plan.lines for name, plan in plans.items()}
         out.plans(places, PLACES, "every device holds it already")
 
 
-def _said(chosen: Scenario) -> Advice:
+def _said(chosen: Scenario, say: Callable[[str], None] = typer.echo) -> Advice:
     """Print the advice for a network, and return it."""
     from dcqcn_gym.envs.scenario.facts import facts_of
     from dcqcn_gym.tuners import advice
@@ -64,7 +65,7 @@ def _said(chosen: Scenario) -> Advice:
     facts, default = facts_of(chosen), chosen.default_setting()
     found = advice.advise(facts, default)
     for line in _lines(facts, default, found):
-        typer.echo(line)
+        say(line)
     return found
 
 

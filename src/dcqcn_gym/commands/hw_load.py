@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet
+from dcqcn_gym.commands.hw_show import JsonOption, output
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.hw.extra import require_grpc
@@ -110,7 +111,7 @@ def addresses(
 
 
 @app.command()
-def show(fleet: FleetOption, device: _Device) -> None:
+def show(fleet: FleetOption, device: _Device, as_json: JsonOption = False) -> None:
     """Show whether load runs on a device, and the figures that it printed at its end."""
     from dcqcn_gym.hw.load.jobs import results
     from dcqcn_gym.runs.table import Table, number, print_tables
@@ -119,10 +120,16 @@ def show(fleet: FleetOption, device: _Device) -> None:
     from dcqcn_gym.hw.agent import agent_pb2 as pb
 
     state = _ask(fleet, device, "Load", pb.Nothing())
-    if not state.program or state.running:
-        typer.echo(f"{device}: {state.program} runs" if state.running else f"{device}: no load")
+    with output(as_json) as out:
+        facts = {"device": device, "program": state.program, "running": state.running}
+        if not state.program or state.running:
+            what = f"{state.program} runs" if state.running else "no load"
+            out.say(f"{device}: {what}", **facts)
+            return
+        rows = [asdict(row) for row in results(state.program, state.output)]
+        out.facts |= {**facts, "results": rows}
+    if as_json:
         return
-    rows = [asdict(row) for row in results(state.program, state.output)]
     cells = [[number(value) for value in row.values()] for row in rows]
     columns = [name.replace("_", " ") for name in rows[0]]
     print_tables([Table(columns, cells, f"{device}: {state.program}", words=0)])
