@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +71,31 @@ def test_a_package_that_could_not_be_imported_is_refused(tmp_path: Path, name: s
     with pytest.raises(ConfigError, match="expected a name of small letters"):
         write_entry(tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run --out KEPT", "without its logs, as it is committed; give another"),
+        ("merge KEPT --out OUT", "without its logs, as it is committed; bench merge joins logs"),
+        ("run smoke --tuners expert,expert --out OUT", "'expert' stands twice"),
+        ("site KEPT --verdicts OUT --out OUT", "no such folder"),
+    ],
+)
+def test_what_has_no_runs_or_stands_twice_is_refused(tmp_path: Path, words: str, said: str) -> None:
+    shutil.copytree(DATA / "paper-v1", tmp_path / "kept")
+    words = words.replace("KEPT", str(tmp_path / "kept")).replace("OUT", str(tmp_path / "out"))
+    done = CliRunner().invoke(app, ["bench", *words.split()])
+    assert said in str(done.exception)
+    assert sorted(p.name for p in (tmp_path / "kept").iterdir()) == sorted(
+        p.name for p in (DATA / "paper-v1").iterdir()
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_terminal_of_ascii_shows_a_table() -> None:
+    code = "from dcqcn_gym.runs.command_line import run_command\n"
+    code += "run_command(lambda _: print('a\\u2013b'), [])"
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, check=True)
+    assert done.stdout == b"a?b\n"

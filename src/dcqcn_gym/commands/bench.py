@@ -68,6 +68,7 @@ def run(
             "give SUITE and --tuners; or neither, and no option of them, to continue the "
             f"leaderboard in {out}"
         )
+    _need_logs(out, "give another --out")
     part = (0, 1) if share is None else _share(share)
     if suite is None:
         part = open_leaderboard(out).share
@@ -105,12 +106,29 @@ def merge(
     from dcqcn_gym.benchmarks.leaderboard.shards import merge_leaderboards
 
     need_scipy()
+    for folder in shares:
+        _need_logs(folder, "bench merge joins logs")
     with claim(out, "bench run"):
         _print(merge_leaderboards(shares, out))
 
 
 def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    found = [word.strip() for word in text.split(",") if word.strip()]
+    for word in found:
+        if found.count(word) > 1:
+            raise ConfigError(f"{word!r} stands twice in {text!r}; an entry runs once")
+    return found
+
+
+def _need_logs(folder: Path, advice: str) -> None:
+    """Raise RunError for a leaderboard without its logs, as it is committed."""
+    from dcqcn_gym.benchmarks.leaderboard.committed import RUNS_FILE
+    from dcqcn_gym.core.packed import PACKED
+
+    if not (folder / "runs").is_dir() and (folder / (RUNS_FILE + PACKED)).exists():
+        raise RunError(
+            f"{folder} holds a leaderboard without its logs, as it is committed; {advice}"
+        )
 
 
 def _carry_out(board: Leaderboard, jobs: int | None, quiet: bool, dask: str | None = None) -> None:
@@ -164,15 +182,10 @@ def report(
 
     What was read of a log is stored in DIR/read, so that only new logs are read the next time.
     """
-    from dcqcn_gym.benchmarks.leaderboard.committed import RUNS_FILE
     from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
-    from dcqcn_gym.core.packed import PACKED
 
-    if not (board / "runs").is_dir() and (board / (RUNS_FILE + PACKED)).exists():
-        raise RunError(
-            f"{board} holds a leaderboard without its logs, as it is committed; its ranking is "
-            f"{board / 'leaderboard.md'}, and bench site {board} makes the pages"
-        )
+    ranking = board / "leaderboard.md"
+    _need_logs(board, f"its ranking is {ranking}, and bench site {board} makes the pages")
     _print(cut(open_leaderboard(board), repetitions), jobs)
 
 
@@ -219,6 +232,8 @@ def site(
     from dcqcn_gym.benchmarks.leaderboard.site.pages import write_site
     from dcqcn_gym.benchmarks.leaderboard.verification import checked_date
 
+    if verdicts is not None and not verdicts.is_dir():
+        raise ConfigError(f"--verdicts {verdicts}: no such folder")
     today = datetime.now(timezone.utc).date().isoformat()
     page = write_site(
         results, out, today if day is None else checked_date(day), verdicts,

@@ -6,6 +6,7 @@ SIGTERM.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -25,6 +26,8 @@ def run_command(app: Callable[[Sequence[str]], Any], words: Sequence[str]) -> No
     A kill (SIGTERM, as a batch system sends) ends a command as Ctrl-C does, saying what is kept.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal of ASCII shows a table all the same
+        sys.stdout.reconfigure(errors="replace")
     try:
         app(words)  # ends by SystemExit
     except DcqcnGymError as error:
