@@ -129,7 +129,7 @@ def _surface(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> st
         values = np.array(means) * metric(name).scale
         even = _even(points, values, found, study, name)
         panels.append(Surface(metric(name).drawn, values, metric(name).better, even))
-    said = f"{_title(grid, study)}; ≈ not told from the best by its paired 95 % interval"
+    said = f"{_title(grid, study)}; ≈ not distinguished from the best: paired 95 % interval"
     return surface_file(said, panels, labels[0], labels[1])
 
 

@@ -149,10 +149,11 @@ class JobGraphBuilder:
     Every mistake raises :class:`ConfigError` and leaves the builder as it was.
     """
 
-    def __init__(self, endpoints: int) -> None:
+    def __init__(self, endpoints: int, most: int = MAX_NODES) -> None:
         if not 1 <= endpoints <= MAX_ENDPOINTS:
             raise ConfigError(f"{endpoints} endpoints; expected 1 to {MAX_ENDPOINTS}")
         self.endpoints = endpoints
+        self._most = most
         self._rows = array("q")  # six numbers of each node, as in _COLUMNS
         self._before = array("q")  # the predecessors of all nodes, and how many each has
         self._counts = array("q")
@@ -164,11 +165,6 @@ class JobGraphBuilder:
 
     def __len__(self) -> int:
         return len(self._counts)
-
-    @property
-    def labels(self) -> int:
-        """How many labels there are, the one without a name included."""
-        return len(self._labels)
 
     def label(self, name: str) -> int:
         """Return the number of a label; 0 is the label without a name, which nothing reports."""
@@ -294,8 +290,8 @@ class JobGraphBuilder:
                     f"node {number} comes after node {i} of a repeat; expected after its end, "
                     f"node {self._hidden[span][1]}"
                 )
-        if number >= MAX_NODES:
-            raise ConfigError(f"more than {MAX_NODES} nodes in a graph")
+        if number >= self._most:
+            raise ConfigError(f"a graph of more than {self._most} nodes")
         self._rows.extend(row)
         self._before.extend(before)
         self._counts.append(len(before))

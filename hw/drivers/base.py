@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Literal
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
-from dcqcn_gym.core.errors import DeviceError
-from dcqcn_gym.core.knobs import Knob, KnobTable
-from dcqcn_gym.hw.device_units import to_device
+from dcqcn_gym.core.errors import DeviceError, quote
+from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable
+from dcqcn_gym.hw.device_units import device_unit, from_device, to_device
 from dcqcn_gym.hw.runner import Runner, SystemRunner
 
 Values = Mapping[str, str]
@@ -144,6 +144,41 @@ class Driver(ABC):
     @abstractmethod
     def counters(self) -> dict[str, int]:
         """Return the figures of now, counted since the device started: docs/hardware.md."""
+
+
+class NicDriver(Driver):
+    """One port of one NIC, each place a knob of its own; a subclass says which."""
+
+    kind = "nic"
+    at_reset: ClassVar[bool] = False
+    """True if what is written takes force at the next reset."""
+
+    @abstractmethod
+    def _rows(self) -> Mapping[str, Knob]:
+        """Return place -> knob, in the order of writing."""
+
+    def _raw(
+        self, targets: Targets, own: Mapping[str, Knob], skip: tuple[str, ...]
+    ) -> dict[str, int]:
+        """Return knob -> the device's number of the one target, the port ``""``."""
+        if set(targets) != {""}:
+            ports = ", ".join(quote(port) for port in targets)
+            raise DeviceError(f"a NIC has no ports to choose from; got {ports}")
+        return raw_values(targets[""], own, DCQCN, skip)
+
+    def diff(self, before: Values, after: Values) -> list[Line]:
+        """Return one line per place, in the order of writing."""
+        return [
+            Line(p, row.name, device_unit(row), before.get(p, ""), after[p], (), self.at_reset)
+            for p, row in self._rows().items()
+            if p in after and after[p] != before.get(p)
+        ]
+
+    def setting(self) -> dict[str, dict[str, float]]:
+        """Return the knobs, for the port ``""``."""
+        held = self.read()
+        known = ((row, held[p]) for p, row in self._rows().items() if p in held)
+        return {"": {row.name: from_device(row, int(text)) for row, text in known}}
 
 
 def raw_values(

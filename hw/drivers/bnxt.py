@@ -15,18 +15,9 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from dcqcn_gym.core.errors import DeviceError, quote
+from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
-from dcqcn_gym.hw.device_units import device_unit, from_device
-from dcqcn_gym.hw.drivers.base import (
-    Driver,
-    DriverSettings,
-    Line,
-    Surroundings,
-    Targets,
-    Values,
-    raw_values,
-)
+from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
 from dcqcn_gym.hw.root import Root
 
 FILES: Mapping[str, Knob] = {"min_time_bet_cnp": DCQCN["np_min_time_between_cnps"]}
@@ -46,12 +37,11 @@ class BnxtSettings(DriverSettings):
     skip: tuple[str, ...] = Field(default=(), description="knobs that this NIC may lack")
 
 
-class BnxtDriver(Driver):
+class BnxtDriver(NicDriver):
     """See the module. It reports no figures."""
 
     name = "bnxt"
     summary = "NIC: Broadcom's bnxt_re in configfs, at once; no counters"
-    kind = "nic"
     Settings = BnxtSettings
 
     def __init__(self, settings: BnxtSettings, around: Surroundings) -> None:
@@ -59,6 +49,9 @@ class BnxtDriver(Driver):
         self._folder = f"sys/kernel/config/bnxt_re/{settings.ibdev}/ports/{settings.port}/cc"
         names = (*FILES, "apply", "advanced")
         self._root = Root(around.root, {f"{self._folder}/{name}" for name in names})
+
+    def _rows(self) -> Mapping[str, Knob]:
+        return FILES
 
     def knobs(self) -> tuple[str, ...]:
         """Return the one knob, once congestion control is found on."""
@@ -91,23 +84,13 @@ class BnxtDriver(Driver):
 
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the files that must change; one target, the port ``""``."""
-        if set(targets) != {""}:
-            raise DeviceError(f"a NIC has no ports to choose from; got {quote(', '.join(targets))}")
         held, own = self.read(), {row.name: row for row in FILES.values()}
-        raw = raw_values(targets[""], own, DCQCN, self._settings.skip)
+        raw = self._raw(targets, own, self._settings.skip)
         found = {file: raw[row.name] for file, row in FILES.items() if row.name in raw}
         for file, value in found.items():
             if value > MOST:
                 raise DeviceError(f"{file} = {value}: this NIC takes at most {MOST}")
         return {file: str(value) for file, value in found.items() if held[file] != str(value)}
-
-    def diff(self, before: Values, after: Values) -> list[Line]:
-        """Return one line per file."""
-        return [
-            Line(file, row.name, device_unit(row), before.get(file, ""), after[file])
-            for file, row in FILES.items()
-            if file in after and after[file] != before.get(file)
-        ]
 
     def apply(self, values: Values) -> None:
         """Write the files, have the firmware take them, and read back what it holds."""
@@ -117,10 +100,6 @@ class BnxtDriver(Driver):
             self._root.write(f"{self._folder}/apply", "0x1")
         for file, held in self.read_back(values).items():
             raise DeviceError(f"the firmware holds {file} = {held} after {values[file]} was set")
-
-    def setting(self) -> dict[str, dict[str, float]]:
-        """Return the knob, for the port ``""``."""
-        return {"": {FILES[f].name: from_device(FILES[f], int(v)) for f, v in self.read().items()}}
 
     def line_rate_bps(self) -> float | None:
         """Return the link's speed, as the kernel has it; None while the link is down."""

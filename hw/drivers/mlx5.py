@@ -14,19 +14,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from dcqcn_gym.core.errors import DeviceError, quote
+from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.knobs import DCQCN, Knob
-from dcqcn_gym.hw.device_units import device_unit, from_device
 from dcqcn_gym.hw.drivers import mlx5_counters
-from dcqcn_gym.hw.drivers.base import (
-    Driver,
-    DriverSettings,
-    Line,
-    Surroundings,
-    Targets,
-    Values,
-    raw_values,
-)
+from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.mlxconfig import programmable
 from dcqcn_gym.hw.root import Root
 from dcqcn_gym.hw.runner import Runner
@@ -64,12 +55,11 @@ class Mlx5Settings(DriverSettings):
     )
 
 
-class Mlx5Driver(Driver):
+class Mlx5Driver(NicDriver):
     """See the module. ``root`` of the surroundings is ``/`` on a real host."""
 
     name = "mlx5"
     summary = "NIC: the kernel's cc_params in debugfs, at once"
-    kind = "nic"
     Settings = Mlx5Settings
 
     files: ClassVar[Mapping[str, Knob]] = {
@@ -88,6 +78,9 @@ class Mlx5Driver(Driver):
         self._root = Root(around.root, writable)
         self._runner: Runner = around.runner
         self._dcqcn = settings.assume_dcqcn
+
+    def _rows(self) -> Mapping[str, Knob]:
+        return self.files
 
     def _folder_of(self, settings: Mlx5Settings) -> str:
         return f"sys/kernel/debug/mlx5/{settings.pci}/cc_params"
@@ -128,24 +121,13 @@ class Mlx5Driver(Driver):
 
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the files that must change; one target, the port ``""``."""
-        if set(targets) != {""}:
-            ports = ", ".join(quote(port) for port in targets)
-            raise DeviceError(f"a NIC has no ports to choose from; got {ports}")
         own = {name: DCQCN[name] for name in self.knobs()}
-        raw = raw_values(targets[""], own, DCQCN, self._settings.skip)
+        raw = self._raw(targets, own, self._settings.skip)
         return {
             self._place[name]: str(value)
             for name, value in raw.items()
             if value != self._number(name)
         }
-
-    def diff(self, before: Values, after: Values) -> list[Line]:
-        """Return one line per file, in the order of the knob table."""
-        return [
-            Line(file, row.name, device_unit(row), before.get(file, ""), after[file])
-            for file, row in self.files.items()
-            if file in after and after[file] != before.get(file)
-        ]
 
     def apply(self, values: Values) -> None:
         """Write file by file, in the order of the knob table, and read back each."""
@@ -159,11 +141,6 @@ class Mlx5Driver(Driver):
 
     def _text(self, value: int) -> str:
         return f"{value:#x}" if self._settings.write_as == "hex" else str(value)
-
-    def setting(self) -> dict[str, dict[str, float]]:
-        """Return the knobs, for the port ``""``."""
-        held = {name: from_device(DCQCN[name], self._number(name)) for name in self.knobs()}
-        return {"": held}
 
     def line_rate_bps(self) -> float | None:
         """Return the link's speed, as the kernel has it; None while the link is down."""

@@ -9,21 +9,13 @@ Debian's package mstflint.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pydantic import Field
 
-from dcqcn_gym.core.errors import DeviceError, quote
-from dcqcn_gym.core.knobs import DCQCN
-from dcqcn_gym.hw.device_units import device_unit, from_device
-from dcqcn_gym.hw.drivers.base import (
-    Driver,
-    DriverSettings,
-    Line,
-    Surroundings,
-    Targets,
-    Values,
-    raw_values,
-)
+from dcqcn_gym.core.errors import DeviceError
+from dcqcn_gym.core.knobs import DCQCN, Knob
+from dcqcn_gym.hw.drivers.base import DriverSettings, NicDriver, Surroundings, Targets, Values
 from dcqcn_gym.hw.runner import NotInstalledError, Runner
 
 PCC_KEYS = ("USER_PROGRAMMABLE_CC", "PCC_INT_EN")
@@ -77,12 +69,12 @@ def programmable(runner: Runner, pci: str) -> str:
     return ", ".join(f"{key} = {held[key]}" for key in PCC_KEYS if held.get(key))
 
 
-class MlxconfigDriver(Driver):
+class MlxconfigDriver(NicDriver):
     """See the module. Its changes need a reset, so it serves to keep a winner, not to search."""
 
     name = "mlxconfig"
     summary = "NIC: mlxconfig, in force after the next reset"
-    kind = "nic"
+    at_reset = True
     Settings = MlxconfigSettings
 
     def __init__(self, settings: MlxconfigSettings, around: Surroundings) -> None:
@@ -93,6 +85,9 @@ class MlxconfigDriver(Driver):
             for row in DCQCN.rows
             if row.mlxconfig and not row.is_ecn
         }
+
+    def _rows(self) -> Mapping[str, Knob]:
+        return self._keys
 
     def knobs(self) -> tuple[str, ...]:
         """Return the knobs that the card lists."""
@@ -112,22 +107,11 @@ class MlxconfigDriver(Driver):
 
     def stage(self, targets: Targets) -> dict[str, str]:
         """Return the keys that must change; one target, the port ``""``."""
-        if set(targets) != {""}:
-            ports = ", ".join(quote(port) for port in targets)
-            raise DeviceError(f"a NIC has no ports to choose from; got {ports}")
         held = self.read()
         own = {row.name: row for key, row in self._keys.items() if key in held}
-        raw = raw_values(targets[""], own, DCQCN, self._settings.skip)
+        raw = self._raw(targets, own, self._settings.skip)
         wanted = {k: str(raw[r.name]) for k, r in self._keys.items() if r.name in raw}
         return {key: text for key, text in wanted.items() if held[key] != text}
-
-    def diff(self, before: Values, after: Values) -> list[Line]:
-        """Return one line per key; every one needs a reset."""
-        return [
-            Line(key, row.name, device_unit(row), before.get(key, ""), after[key], (), True)
-            for key, row in self._keys.items()
-            if key in after and after[key] != before.get(key)
-        ]
 
     def apply(self, values: Values) -> None:
         """Set all keys with one command and read them back."""
@@ -138,12 +122,6 @@ class MlxconfigDriver(Driver):
         wrong = self.read_back(values)
         for key, held in wrong.items():
             raise DeviceError(f"{key} holds {held} after {values[key]} was set")
-
-    def setting(self) -> dict[str, dict[str, float]]:
-        """Return the knobs of the next boot, for the port ``""``."""
-        held = self.read()
-        known = ((key, row) for key, row in self._keys.items() if key in held)
-        return {"": {row.name: from_device(row, int(held[key])) for key, row in known}}
 
     def counters(self) -> dict[str, int]:
         """Refuse: mlxconfig counts nothing."""

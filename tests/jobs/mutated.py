@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+import re
 import resource
 import signal
 import sys
@@ -24,20 +25,27 @@ from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 _PLAN = 'model = "llama-7b"\nlayers = 2\ntp = 2\ndp = 2\nbatch = 4\nsequence = 128\n'
 
 
-def _traces() -> list[bytes]:
+def _traces(odd: random.Random | None = None) -> list[bytes]:
+    """Return the traces of two ranks; with ``odd`` some numbers are others."""
+
+    def some(value: int) -> int:
+        if odd is None or odd.random() < 0.9:
+            return value
+        return odd.choice([0, 1, 2, 3, 4, value + 1, 10**6, 2**31 - 1, 2**63 - 1, -1])
+
     made = []
     for rank in range(2):
         other = making.SEND if rank == 0 else making.RECEIVE
         made.append(
             making.trace(
-                making.node(1, making.COMPUTE, us=20, name="first"),
-                making.collective(2, 0, 4096, [1], "all"),
-                making.message(3, other, 0, 1, 999, [2], 7),
+                making.node(1, some(making.COMPUTE), us=some(20), name="first"),
+                making.collective(2, some(0), some(4096), [some(1)], "all"),
+                making.message(3, other, some(0), some(1), some(999), [some(2)], 7),
                 making.node(
                     4,
                     making.COMPUTE,
-                    [3],
-                    making.attribute("num_ops", "int64", 10**9),
+                    [some(3)],
+                    making.attribute("num_ops", "int64", some(10**9)),
                     making.attribute("involved_dim", "bool", [True, False]),
                     ctrl=[1],
                 ),
@@ -80,17 +88,41 @@ def mutant(data: bytes, draw: random.Random) -> bytes:
     return bytes(out)
 
 
+_WORDS = (b"0", b"1", b"2", b"3", b"5", b"7", b"64", b"999999", b"-1", b"1e9", b"0.5", b"=", b'"x"',
+          b"NONE", b"ALLREDUCE_DP_EP", b"ALLTOALL", b"vpp:", b"zero", b"decode")  # fmt: skip
+
+
+def reworded(data: bytes, draw: random.Random) -> bytes:
+    """Return a text with one to three words replaced, doubled, dropped or swapped."""
+    words = re.findall(rb"\s+|\S+", data)
+    for _ in range(draw.randint(1, 3)):
+        at, other = draw.randrange(len(words)), draw.randrange(len(words))
+        what = draw.randrange(10)
+        if what < 7:
+            words[at - at % 2] = draw.choice(_WORDS)  # the others are blanks
+        elif what == 7:
+            words[at], words[other] = words[other], words[at]
+        elif what == 8:
+            words.insert(at, words[other])
+        else:
+            del words[at]
+    return b"".join(words)
+
+
 def try_one(folder: Path, case: int) -> str:
     """Read one mutated file; return ``read``, or the sentence that refuses it."""
     draw = random.Random(case)
     kind = case % 4
     if kind == 0:
-        path = making.write_traces(folder / "et", _traces(), {"all": [0, 1]})
+        odd = draw.random() < 0.5
+        path = making.write_traces(folder / "et", _traces(draw if odd else None), {"all": [0, 1]})
         target = draw.choice(["job.0.et", "job.1.et"] * 3 + ["groups.json"])
-        (path / target).write_bytes(mutant((path / target).read_bytes(), draw))
+        if not odd:
+            (path / target).write_bytes(mutant((path / target).read_bytes(), draw))
     else:
         path = folder / ("job.toml" if kind == 1 else "job.txt")
-        path.write_bytes(mutant(_PLAN.encode() if kind == 1 else _SIMAI, draw))
+        how = mutant if draw.random() < 0.3 else reworded
+        path.write_bytes(how(_PLAN.encode() if kind == 1 else _SIMAI, draw))
     try:
         job = read_job(path)
         path = folder  # what follows names no file

@@ -119,6 +119,18 @@ def test_chunks_are_pipelined(ranks: int, chunks: int) -> None:
     assert found == pytest.approx(form, rel=0.01)
 
 
+@pytest.mark.parametrize(("protocol", "more"), [("simple", 1), ("ll", 2), ("ll128", 16 / 15)])
+def test_protocols_send_more(protocol: str, more: float) -> None:
+    """LL a flag of 4 bytes with every 4, LL128 one of 8 in every 128; chunks are of payload."""
+    ranks, size = 8, 960_000
+    found = took("all-reduce", ranks, size, all_reduce="ring", protocol=protocol)
+    assert found - LINK == pytest.approx(ring(2)(ranks, round(size * more)), rel=0.01)
+    if protocol == "ll":
+        found = took("broadcast", ranks, 5 * 32_768, protocol=protocol, chunks=True)
+        form = (ranks - 1) * message(65_536) + 4 * wire(65_536)
+        assert found == pytest.approx(form, rel=0.01)
+
+
 SERVERS = [(2, 2), (2, 4), (2, 8), (4, 8), (8, 8), (16, 2)]
 """How many, and GPUs of each: 4 to 64 ranks."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -52,25 +53,24 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("compared") / "out"
-    words = [
-        "compare",
-        *TUNE,
-        *COMPARE,
-        "--intervals",
-        "12",
-        "--eval-intervals",
-        "5",
-        "--jobs",
-        "1",
-    ]
+    words = ["compare", *TUNE, *COMPARE]
     done = CliRunner().invoke(app, [*words, "--out", str(out)])
     assert done.exit_code == 0, done.output
     return out / "compare.html"
 
 
 @pytest.fixture(scope="module")
-def every(cases: dict[str, Path], tuned: Path, compared: Path) -> list[Path]:
-    return [*cases.values(), tuned, compared]
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("simulated") / "out"
+    words = ["simulate", "-s", "mini-storm", "--intervals", "8", "--against", "expert", "--quiet"]
+    done = CliRunner().invoke(app, [*words, "--trace", "queue,rate", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def every(cases: dict[str, Path], tuned: Path, compared: Path, simulated: Path) -> list[Path]:
+    return [*cases.values(), tuned, compared, simulated]
 
 
 def at(driver: Any, css: str) -> list[Any]:
@@ -139,6 +139,36 @@ def test_nothing_sticks_out_on_a_telephone(driver: Any, every: list[Path]) -> No
         assert driver.execute_script("return document.documentElement.scrollWidth") <= 420, page
         for text in at(driver, "h1, .legend, .answers, .commands"):
             assert text.rect["x"] + text.rect["width"] <= 420.5, (page, text.text)
+
+
+A4 = {"paperWidth": 8.27, "paperHeight": 11.69, "marginLeft": 0.4, "marginRight": 0.4}
+PAPER = (718, 1046)
+"""CSS pixels within the margins of A4."""
+
+
+def test_paper_holds_every_chart_and_table_in_colours_of_paper(
+    driver: Any, every: list[Path]
+) -> None:
+    lost = """return [...document.querySelectorAll("table, .plot, svg.fabric, pre")].map(e => {
+      const box = e.getBoundingClientRect(), whole = e.matches(".plot, svg");
+      const split = whole && getComputedStyle(e.closest("figure")).breakInside !== "avoid";
+      const out = box.right > arguments[0] || whole && box.height > arguments[1];
+      return out || split ? e.outerHTML.slice(0, 99) : "";
+    }).filter(Boolean)"""
+    for page in every:
+        show(driver, page, PAPER[0], "dark")
+        driver.execute_script("document.documentElement.dataset.theme = 'dark'")
+        media = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        assert at(driver, ".plot")
+        assert driver.execute_script(lost, *PAPER) == [], page
+        style = "return getComputedStyle(document.body)[arguments[0]]"
+        assert luminance(driver.execute_script(style, "backgroundColor")) > 0.9
+        assert luminance(driver.execute_script(style, "color")) < 0.05
+        pdf = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", A4)["data"])
+        assert pdf.startswith(b"%PDF-")
+        assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 1
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
 def test_a_panel_keeps_the_size_of_its_text(driver: Any, tuned: Path) -> None:

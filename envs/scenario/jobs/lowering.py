@@ -24,24 +24,25 @@ def graph_of(job: Job, how: Algorithms, server: int = 1) -> JobGraph:
     neighbouring ranks do it), its name, and the how many-th it is; other ranks' operations share
     it. Raises :class:`ConfigError` for an algorithm that does not fit a group, too large a graph.
     """
-    builder = JobGraphBuilder(job.ranks)
+    builder = JobGraphBuilder(job.ranks, MOST_NODES)
     links = Links(builder, how, server)
     times: Counter[tuple[str, int]] = Counter()
     done: list[Done] = []
     shapes = Counter(_shape(op, links) for op in job.ops)
     seen: set[Shape] = set()
-    whole = 0
+    whole = have = 0
     for op in job.ops:
         before, shape = len(builder), _shape(op, links)
-        links.label = _label(builder, op, times)
+        links.label = _label(builder, op, times, have)
+        have = max(have, links.label)
         done.append(_add(links, op, _waits(job, op, done)))
         if shape not in seen:  # all operations of a shape have as many nodes
             seen.add(shape)
             whole += shapes[shape] * (len(builder) - before)
-        if max(whole, len(builder)) > MOST_NODES:
+        if whole > MOST_NODES:
             raise ConfigError(
-                f"a graph of about {max(whole, len(builder))} nodes or more; expected at most "
-                f"{MOST_NODES}: fewer ranks, layers, micro-batches or chunks"
+                f"a graph of about {whole} nodes or more; expected at most {MOST_NODES}: fewer "
+                "ranks, layers, micro-batches or chunks"
             )
     return builder.build()
 
@@ -55,12 +56,11 @@ def _shape(op: Op, links: Links) -> Shape:
     return op.kind, amount, len(op.ranks), len(set(map(links.server_of, op.ranks)))
 
 
-def _label(builder: JobGraphBuilder, op: Op, times: Counter[tuple[str, int]]) -> int:
-    """Return the label of an operation: another one than any of its ranks had before.
+def _label(builder: JobGraphBuilder, op: Op, times: Counter[tuple[str, int]], have: int) -> int:
+    """Return the label of an operation, of ``have`` or a new one: none that its ranks had before.
 
     Once there are many, names are left out, then labels: those operations are not reported.
     """
-    have = builder.labels
     if have >= MOST_LABELS:
         return 0
     name = " ".join(op.name.split()) if have < MOST_NAMED else ""  # a label is one line

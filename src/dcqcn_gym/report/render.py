@@ -56,6 +56,7 @@ def _change(estimate: Estimate | None) -> Markup:
 
 def _folded(cell: str) -> Markup:
     """Return a cell whose interval may go under the mean where the column is narrow."""
+    cell = re.sub(r"(?<![\w–-])-(?=[\d.])", "−", cell)
     for mark in (" ± ", " ["):
         mean, found, interval = cell.partition(mark)
         if found:
