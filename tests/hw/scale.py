@@ -193,7 +193,6 @@ class _Walker:
         self._folder, self._pid, self._number = folder, pid, number
         self._steps: dict[str, Step] = {}
         self._files = (0, 0)
-        self._peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def _timed(self, name: str, act: Callable[[], Any]) -> Any:
         own, others, begun = time.process_time(), _cpu([self._pid]), time.monotonic()
@@ -235,7 +234,7 @@ class _Walker:
         if left or {s.state for s in states.values()} != {"stopped"}:
             raise BackendError(f"{len(left)} of {self._number} agents did not stop")
         held = float(_status(self._pid, "VmHWM")) / 1024.0
-        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+        own = float(_status(os.getpid(), "VmHWM")) / 1024.0  # ru_maxrss has the parent's too
         return Walk(self._number, refused, trial_s, self._steps, self._files, (own, held))
 
     def _change(self, controller: Controller, rate: float) -> None:
