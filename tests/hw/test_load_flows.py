@@ -221,13 +221,14 @@ def test_the_commands_start_show_and_stop_flows(fleet: tuple[Path, dict[str, Age
 
     said = typed(
         "flows", *given, "-s", str(folder / "two.toml"), "--seconds", "0.5", "--rate", "0.01",
-        "--first-port", str(free_ports()),
+        "--first-port", str(free_ports()), "--json",
     )  # fmt: skip
-    assert said.startswith("2 NICs: ")
+    assert {"nics": 2, "seconds": 0.5}.items() <= json.loads(said).items()
     assert "runs" in typed("show", *given, "--device", "nic-0")
     begun = folder / "sent.begun"  # whoever has begun a program of its own ends with a table
     wait_for(lambda: begun.exists() and len(set(begun.read_text().split())) == 2, "both begin")
     assert "2 devices: no load" in typed("stop", *given)
+    assert json.loads(typed("stop", *given, "--json"))["stopped"] == ["nic-0", "nic-1"]
     assert "up to bytes" in typed("show", *given, "--device", "nic-0")
     facts = json.loads(typed("show", *given, "--device", "nic-0", "--json"))
     assert (facts["device"], facts["running"]) == ("nic-0", False)

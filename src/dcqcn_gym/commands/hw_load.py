@@ -33,6 +33,7 @@ def start(
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="As bytes=4096; repeatable.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Start a program on a device; without the option peer, perftest waits for one."""
     from dcqcn_gym.hw.load.jobs import command
@@ -47,7 +48,9 @@ def start(
     options = {name: value for name, _, value in pairs}
     words = command(program, options)
     state = _ask(fleet, device, "StartLoad", pb.LoadJob(program=program, options=options))
-    typer.echo(f"{device} runs {' '.join(words)}" if state.running else state.output)
+    with output(as_json) as out:
+        said = f"{device} runs {' '.join(words)}" if state.running else state.output
+        out.say(said, device=device, program=program, running=state.running)
 
 
 @app.command()
@@ -67,6 +70,7 @@ def flows(
         str | None, typer.Option(help="The RDMA device of every host, as mlx5_0.")
     ] = None,
     first_port: Annotated[int, typer.Option(min=1024, max=65000, help="Of perftest.")] = 18600,
+    as_json: JsonOption = False,
 ) -> None:
     """Start flows of a Poisson process on all NICs: RDMA WRITEs by perftest, one each.
 
@@ -92,7 +96,9 @@ def flows(
         controller.start_loads(jobs)
     n = count(len(job.flows.to) for job in jobs.values())
     sent = count(size for job in jobs.values() for size in job.flows.bytes)
-    typer.echo(f"{len(jobs)} NICs: {n} flows, {sent} bytes, within {seconds:g} s")
+    with output(as_json) as out:
+        said = f"{len(jobs)} NICs: {n} flows, {sent} bytes, within {seconds:g} s"
+        out.say(said, nics=len(jobs), flows=n, bytes=sent, seconds=seconds)
 
 
 def addresses(
@@ -139,6 +145,7 @@ def show(fleet: FleetOption, device: _Device, as_json: JsonOption = False) -> No
 def stop(
     fleet: FleetOption,
     device: Annotated[str | None, typer.Option("--device", help="One; else all.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """End the load on a device, or on all."""
     require_grpc()
@@ -146,11 +153,12 @@ def stop(
 
     if device is not None:
         _ask(fleet, device, "StopLoad", pb.Nothing())
-        typer.echo(f"{device}: no load")
-        return
-    with open_fleet(fleet) as controller:
-        stopped = controller.ask_all("StopLoad", pb.Nothing())
-    typer.echo(f"{len(stopped)} devices: no load")
+        stopped = [device]
+    else:
+        with open_fleet(fleet) as controller:
+            stopped = list(controller.ask_all("StopLoad", pb.Nothing()))
+    with output(as_json) as out:
+        out.say(f"{device or f'{len(stopped)} devices'}: no load", stopped=stopped)
 
 
 def probe(

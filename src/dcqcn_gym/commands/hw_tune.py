@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, targets_of_groups
-from dcqcn_gym.commands.hw_show import Output
+from dcqcn_gym.commands.hw_show import JsonOption, Output
 from dcqcn_gym.commands.tune import (
     IntervalsOption,
     SafeOption,
@@ -68,6 +68,7 @@ def tune(
     patience: Annotated[
         int, typer.Option(min=1, help="Intervals in a row that a limit may be broken.")
     ] = 3,
+    as_json: JsonOption = False,
 ) -> None:
     """Tune a fleet. At the end, and after Ctrl-C, every device is put back to its setting before.
 
@@ -91,12 +92,13 @@ def tune(
     rules = AbortRules(max_paused, max_drops, min_utility, patience, max_errors, min_goodput)
     run_dir = RunDir(out)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too
+    shown = Output(as_json)
     with claim(out, "tune"):
         run_dir.check(resume=False, force=False)
-        best = _carry_out(spec, run_dir, fleet, rules)
+        best = _carry_out(spec, run_dir, fleet, rules, shown)
         if keep or hold is not None:
-            name = _leave(spec, fleet, best, hold)
-            write_json(run_dir.best, {**best, "transaction": name})
+            best = {**best, "transaction": _leave(spec, fleet, best, hold)}
+            write_json(run_dir.best, best)
     word = "the setting that was found" if keep else "its setting before"
     if hold is not None:
         word = (
@@ -104,17 +106,20 @@ def tune(
         )
     mean = best["mean_utility"]  # None if nothing was sent
     said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
-    typer.echo(f"{run_dir.best}; {said}; {JUDGED}; the fleet has {word}")
+    shown.say(f"{run_dir.best}; {said}; {JUDGED}; the fleet has {word}", **best)
+    shown.end()
 
 
-def _carry_out(spec: RunSpec, run_dir: RunDir, fleet: Path, rules: AbortRules) -> dict[str, Any]:
+def _carry_out(
+    spec: RunSpec, run_dir: RunDir, fleet: Path, rules: AbortRules, shown: Output
+) -> dict[str, Any]:
     """Run, and put the fleet back whatever happens; return what best.json holds."""
     from dcqcn_gym.runs.log import write_json
     from dcqcn_gym.runs.loop import run
     from dcqcn_gym.runs.recorded import end_of
 
     with open_fleet(fleet) as controller:
-        Output(as_json=False).moved(controller.catch_up())
+        shown.moved(controller.catch_up())
         began = controller.begin_run(f"tuned by {spec.tuner} into {run_dir.log.parent}")
     run_dir.create(fresh=True)
     try:
