@@ -366,7 +366,7 @@ RESULTS: dict[str, tuple[Spoil, str]] = {
         "anytime.score: expected 5 points",
     ),
     "a curve": (
-        lambda value: value["learning_curve"]["utility"][SCENARIO].clear(), "has no values"
+        lambda value: value["learning_curve"]["utility"][SCENARIO].clear(), "expected 1 to 6 values"
     ),
 }  # fmt: skip
 
