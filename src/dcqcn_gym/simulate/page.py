@@ -166,7 +166,7 @@ def _intervals(here: Mapping[str, FloatArray], against: Against | None) -> Chart
 def _traffic(here: Mapping[str, FloatArray]) -> Chart | None:
     """Draw the states of flows as the monitor saw them; None if it saw nothing."""
     counts = {role: here[f"fsd_{role}"] for role in STATES}
-    total = np.nan_to_num(sum(counts.values(), np.zeros(1)))
+    total = np.nan_to_num(np.add.reduce(list(counts.values())))
     if not np.any(total > 0):
         return None
     shares = {role: np.nan_to_num(c) / np.maximum(total, 1e-300) for role, c in counts.items()}
