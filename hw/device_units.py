@@ -16,6 +16,8 @@ from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable, Setting
 
 WORD = 2**32
 PERCENT = 100
+SONIC_BYTES = (1, 2**31 - 1)
+"""Thresholds that SONiC takes: orchagent reads one by stoi, and 0 B is the whole buffer to SAI."""
 
 
 def device_unit(row: Knob) -> str:

@@ -8,7 +8,7 @@ from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.core.knobs import ECN_KNOBS, Knob, Setting
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
-from dcqcn_gym.hw.device_units import to_device
+from dcqcn_gym.hw.device_units import SONIC_BYTES, to_device
 
 
 def _number(value: float) -> str:
@@ -18,7 +18,7 @@ def _number(value: float) -> str:
 _MLXCONFIG_RANGES: Mapping[str, tuple[float, float]] = {"rp_byte_reset": (0, 2**15 - 1)}
 """Fields of the firmware's configuration that hold less than the kernel's files do."""
 _WRED: Mapping[str, tuple[str, tuple[int, int], tuple[int, int]]] = {
-    "sonic": ("SONiC", (1, 2**31 - 1), (0, 100)),  # SAI: 0 B is the whole buffer
+    "sonic": ("SONiC", SONIC_BYTES, (0, 100)),
     "eos": ("EOS", (1, 256_000_000), (1, 100)),  # AVD's schema
 }
 """A switch's vendor, and the thresholds (B) and the probabilities (%) that it takes."""

@@ -6,10 +6,12 @@ import re
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from dcqcn_gym.core.errors import DcqcnGymError, StateError, in_one_line
-from dcqcn_gym.hw.drivers.base import Driver, Values
+
+if TYPE_CHECKING:  # commands import this before they need a driver
+    from dcqcn_gym.hw.drivers.base import Driver, Values
 
 
 def new_name() -> str:

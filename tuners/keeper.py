@@ -253,8 +253,6 @@ class KeeperTuner(Tuner[Setting]):
         many = self._block * math.ceil(BEFORE / self._block)
         before = [] if self._duels else list(self._recent)[-many:]
         self._pair(("default",) if before else ("default", "rule"), before)
-        if self._first:
-            self._block = BEFORE
         self._decide(why)
 
     def _pair(self, order: Sequence[Side], rule: Sequence[Signs] = ()) -> None:
@@ -268,7 +266,7 @@ class KeeperTuner(Tuner[Setting]):
         if self._step or self._first:  # else it still has the other side's queues
             self._seen[side].append(signs)
         self._step += 1
-        if self._step <= self._block and not self._clear(side):
+        if self._step <= (BEFORE if self._first else self._block) and not self._clear(side):
             return
         self._step = 0
         del self._order[0]
@@ -287,7 +285,6 @@ class KeeperTuner(Tuner[Setting]):
     def _crowded(self) -> bool:
         """Hold the default if it is in trouble itself before the rule was ever in force."""
         self._first, shown = False, self._seen["default"]
-        self._block = self._options.block - 1
         paused = mean_known([s.pause for s in shown])
         peak_us = max([s.peak_us for s in shown if math.isfinite(s.peak_us)], default=0.0)
         if not (paused > self._options.pause or peak_us > self._options.queue_us):
@@ -347,8 +344,11 @@ class KeeperTuner(Tuner[Setting]):
         limit = self._options.shift
         calm = self._options.calm * 2 ** max(self._defeats - 1, 0)  # ever rarer where it loses
         self._calm = self._calm + 1 if ratio > limit or ratio < 1 / limit else 0
-        quiet = self._paused and signs.pause < self._options.pause / 5
-        quiet = quiet and not signs.peak_us > self._options.queue_us
+        quiet = (
+            self._paused
+            and signs.pause < self._options.pause / 5
+            and not signs.peak_us > self._options.queue_us
+        )
         self._unpaused = self._unpaused + 1 if quiet else 0
         if self._calm >= calm:
             now, then = signs.busy, self._talking

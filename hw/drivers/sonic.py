@@ -16,7 +16,7 @@ from pydantic import Field
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
-from dcqcn_gym.hw.device_units import from_device
+from dcqcn_gym.hw.device_units import SONIC_BYTES, from_device
 from dcqcn_gym.hw.drivers import sonic_counters
 from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.mlx5 import number
@@ -54,8 +54,6 @@ def asic_differs(db: Databases, queues: Iterable[str], fields: Mapping[str, str]
 
 
 ASIC_LOOK_S = 0.05
-MOST_BYTES = 2**31 - 1
-"""orchagent reads a threshold by stoi."""
 COLOURS = ("green", "yellow", "red")
 _FIELDS: Mapping[str, Mapping[str, str]] = {
     "wred": {
@@ -170,11 +168,12 @@ class SonicDriver(SwitchDriver):
         return dict(self._changes(wanted))
 
     def _changes(self, wanted: Mapping[str, Mapping[str, int]]) -> Iterable[tuple[str, str]]:
+        least, most = SONIC_BYTES
         for profile, raw in sorted(wanted.items()):
-            for knob in raw.keys() & {"kmin", "kmax"}:
-                if not 1 <= raw[knob] <= MOST_BYTES:
+            for knob in (name for name in ("kmin", "kmax") if name in raw):
+                if not least <= raw[knob] <= most:
                     raise ConfigError(
-                        f"{knob} = {raw[knob]} B: SONiC takes 1 to {MOST_BYTES} B, and 0 for the "
+                        f"{knob} = {raw[knob]} B: SONiC takes {least} to {most} B, and 0 for the "
                         "whole buffer"
                     )
             held = self._db.profile(profile)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from submissions import (
     AUTHOR,
+    CALM,
     DAY,
     SCENARIO,
     Here,
@@ -43,14 +44,6 @@ from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.runs.tuner_host import Enclosure, Hosting
 from waiting import wait_for
-
-CALM = """
-def ask(self):
-    return self.context.base
-
-def recommend(self):
-    return self.context.base
-"""
 
 
 @pytest.fixture(scope="module", autouse=True)

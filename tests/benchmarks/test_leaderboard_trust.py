@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from submissions import (
     AUTHOR,
+    CALM,
     DAY,
     edit_json,
     leaderboard_of,
@@ -49,13 +50,6 @@ from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.packed import pack
 from hand_made import install_plugin
 
-CALM = """
-def ask(self):
-    return self.context.base
-
-def recommend(self):
-    return self.context.base
-"""
 STARVING = parse_json(read_text(Path(module.__file__).with_name("starving.json")))["timid"]
 
 

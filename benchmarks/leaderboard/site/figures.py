@@ -136,9 +136,7 @@ def ranks(suite: SiteSuite) -> Markup:
     return Chart(panels).html() if panels else Markup()
 
 
-def _tiers(
-    suite: SiteSuite, entries: Sequence[SiteEntry]
-) -> list[tuple[str, list[SiteEntry]]]:  # fmt: skip
+def _tiers(suite: SiteSuite, entries: Sequence[SiteEntry]) -> list[tuple[str, list[SiteEntry]]]:
     """Return titles and entries that were ranked together, of two entries or more."""
     found: dict[str, list[SiteEntry]] = {}
     for entry in entries:

@@ -17,6 +17,7 @@ from dcqcn_gym.commands.hw_fleet import (
 from dcqcn_gym.commands.hw_show import PLACES, JsonOption, Output, output, show_differences
 from dcqcn_gym.core.errors import ConfigError, StateError, quote
 from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.hw.standing import run_of
 
 if TYPE_CHECKING:
     from dcqcn_gym.hw.controller import Controller
@@ -74,8 +75,6 @@ def rollback(
 
 def _is_of(held: str, asked: str) -> bool:
     """Tell whether what a device holds is what was asked for: a change, a run or a step of it."""
-    from dcqcn_gym.hw.standing import run_of
-
     return asked in (held, run_of(held))
 
 
@@ -83,8 +82,6 @@ def _of_run(
     controller: Controller, run: str, transaction: str | None, states: Mapping[str, Any]
 ) -> str:
     """Return what leads to before a run: itself while it is on trial, or what kept its setting."""
-    from dcqcn_gym.hw.standing import run_of
-
     if transaction is not None:
         raise ConfigError("--run and --transaction both name what to take back; give one")
     if any(run_of(s.transaction) == run for s in states.values()):

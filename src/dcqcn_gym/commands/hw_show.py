@@ -35,11 +35,6 @@ class Output:
         if not self.as_json:
             typer.echo(text)
 
-    def end(self) -> None:
-        """Print the object, if it is to be JSON."""
-        if self.as_json:
-            typer.echo(json.dumps(self.facts, indent=2))
-
     def left(self, left: Mapping[str, Exception], what: str) -> None:
         """Say device by device what was not done, and why; on standard error in any case."""
         self.facts["left"] = {device: str(error) for device, error in left.items()}
@@ -98,9 +93,14 @@ def output(as_json: bool) -> Iterator[Output]:
     try:
         yield out
     except typer.Exit:
-        out.end()
+        _end(out)
         raise
-    out.end()
+    _end(out)
+
+
+def _end(out: Output) -> None:
+    if out.as_json:
+        typer.echo(json.dumps(out.facts, indent=2))
 
 
 def _row(line: Any) -> tuple[str, ...]:

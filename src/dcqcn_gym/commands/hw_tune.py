@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, targets_of_groups
-from dcqcn_gym.commands.hw_show import JsonOption, Output
+from dcqcn_gym.commands.hw_show import JsonOption, Output, output
 from dcqcn_gym.commands.tune import (
     IntervalsOption,
     SafeOption,
@@ -92,22 +92,19 @@ def tune(
     rules = AbortRules(max_paused, max_drops, min_utility, patience, max_errors, min_goodput)
     run_dir = RunDir(out)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # puts the fleet back, too
-    shown = Output(as_json)
-    with claim(out, "tune"):
+    with output(as_json) as shown, claim(out, "tune"):
         run_dir.check(resume=False, force=False)
         best = _carry_out(spec, run_dir, fleet, rules, shown)
         if keep or hold is not None:
             best = {**best, "transaction": _leave(spec, fleet, best, hold)}
             write_json(run_dir.best, best)
-    word = "the setting that was found" if keep else "its setting before"
-    if hold is not None:
-        word = (
-            f"the setting that was found on trial for {hold:g} s: `dcqcn-gym hw confirm` keeps it"
-        )
-    mean = best["mean_utility"]  # None if nothing was sent
-    said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
-    shown.say(f"{run_dir.best}; {said}; {JUDGED}; the fleet has {word}", **best)
-    shown.end()
+        word = "the setting that was found" if keep else "its setting before"
+        if hold is not None:
+            keeps = "`dcqcn-gym hw confirm` keeps it"
+            word = f"the setting that was found on trial for {hold:g} s: {keeps}"
+        mean = best["mean_utility"]  # None if nothing was sent
+        said = "no traffic" if mean is None else f"mean utility {mean:.4f}"
+        shown.say(f"{run_dir.best}; {said}; {JUDGED}; the fleet has {word}", **best)
 
 
 def _carry_out(

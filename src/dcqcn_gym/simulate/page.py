@@ -51,11 +51,11 @@ class Against:
     series: Mapping[str, FloatArray]
     table: Table | None = None
 
-    def files(self, summary: Mapping[str, Any], intervals: Path) -> dict[str, bytes]:
+    def files(self, summary: Mapping[str, Any], here: Mapping[str, FloatArray]) -> dict[str, bytes]:
         """Return the files of the comparison, given the other run's summary and its intervals."""
         rows = list(zip(_figures(summary), _figures(self.summary), strict=True))
         self.table = _table(self.name, rows)
-        picture = _intervals(series_of(intervals), self).file()
+        picture = _intervals(here, self).file()
         return {"difference.csv": _csv(self.name, rows), "difference.svg": picture.encode()}
 
 
@@ -63,12 +63,11 @@ def run_page(
     scenario: Scenario,
     setting: DeviceSetting,
     summary: Mapping[str, Any],
-    intervals: Path,
+    here: Mapping[str, FloatArray],
     against: Against | None = None,
     traced: Sequence[Chart | None] = (),
 ) -> bytes:
-    """Return the page of a run from its summary, the file of its intervals, and what was traced."""
-    here = series_of(intervals)
+    """Return the page of a run from its summary, its intervals, and what was traced."""
     table = (against.table if against else None) or _values(_figures(summary))
     by_name = {name: dict(values) for name, values in by_group(setting)}
     slow = [("tuned", "this", summary)] + (

@@ -35,7 +35,7 @@ from dcqcn_gym.report.network import CURVES_FILE, curves_of
 from dcqcn_gym.runs.claim import check_place
 from dcqcn_gym.simulate.clock import Clock, Spent
 from dcqcn_gym.simulate.files import ResultFiles
-from dcqcn_gym.simulate.page import PAGE, Against, run_page
+from dcqcn_gym.simulate.page import PAGE, Against, run_page, series_of
 from dcqcn_gym.simulate.picture import draw
 from dcqcn_gym.simulate.totals import EveryFlow, Totals
 from dcqcn_gym.simulate.trace import TRACE_FILES, Trace
@@ -302,12 +302,10 @@ class _Run:
                 files.write("trace.svg", Chart(drawn).file().encode())
         if extras.curves:
             files.write(CURVES_FILE, curves_of(files.draft("flows.csv"), extras.bins))
-        intervals, against = files.draft("intervals.csv"), extras.against
-        for name, data in (against.files(summary, intervals) if against else {}).items():
+        here, against = series_of(files.draft("intervals.csv")), extras.against
+        for name, data in (against.files(summary, here) if against else {}).items():
             files.write(name, data)
-        page = run_page(
-            self.scenario, self.setting, summary, intervals, against, [Chart(jobs), series]
-        )
+        page = run_page(self.scenario, self.setting, summary, here, against, [Chart(jobs), series])
         files.write(PAGE, page)
 
 

@@ -73,8 +73,8 @@ class Totals:
     rtt: SlowdownCounter = field(default_factory=lambda: SlowdownCounter([ALL_SIZES]))
     """Mean round trips of the intervals in ps, which it counts just as well."""
     fairness: Fairness = field(default_factory=Fairness)
-    parts: dict[int, list[Part]] = field(default_factory=dict)
-    """Of jobs, by workload: where the time of their iterations went."""
+    parts: dict[int, Part] = field(default_factory=dict)
+    """Of jobs, by workload: where the time of their iterations went, in all."""
     first: dict[int, Part] = field(default_factory=dict)
     """Of each job the first iteration."""
     intervals: int = 0
@@ -138,9 +138,9 @@ class Totals:
 
     def _add_parts(self, rounds: Sequence[CollectiveRound]) -> None:
         for part in filter(None, (r.part for r in rounds)):
-            self.first.setdefault(part["workload"], part)
-            of = self.parts.setdefault(part["workload"], [])
-            of[:] = [added([*of, part])]
+            w = part["workload"]
+            self.first.setdefault(w, part)
+            self.parts[w] = added([self.parts[w], part] if w in self.parts else [part])
 
     def summary(self, backend: Backend) -> dict[str, Any]:
         """Return the figures of the whole run, JSON values; ``backend`` is the one that ran it."""
@@ -166,7 +166,7 @@ class Totals:
             "rtt_p99_ns": _known(self.rtt.percentile(0, 99) / 1000),
             "jain_index": _known(self.fairness.index),
             "collectives": [
-                {**s, **summary_of_parts(self.parts.get(s["workload"], ()))}
+                {**s, **summary_of_parts([p for w, p in self.parts.items() if w == s["workload"]])}
                 for s in self.rounds.summary()
             ],
             "applications": self.tally.summary(),
