@@ -1,13 +1,14 @@
-"""``python tests/benchmarks/keeper_importance.py [FILE]``: which knobs matter, for S and each harm.
+"""``python tests/benchmarks/keeper_importance.py FILE``: which knobs matter, for S and each harm.
 
 Morris' elementary effects of every knob over its tuned range, then Sobol's total indices of the
 :data:`MOST` that matter most for S, on eight scenarios of the keeper's bank at two scales: four of
-at most 20 hosts, four of 21 to 64. FILE gets the tables too. About 14 CPU minutes; needs
-``pip install SALib``.
+at most 20 hosts, four of 21 to 64. FILE gets the tables too. About 14 CPU minutes; with
+``--trajectories 8 --base 16 --seeds 1`` three. Needs ``pip install SALib``.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from dcqcn_gym.core.verdict import Measured, changes, scores
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.evaluated import evaluate
 
-TRAJECTORIES, LEVELS, SOBOL_BASE, MOST, SEEDS = 16, 4, 64, 6, (1, 2)
+LEVELS, MOST = 4, 6
 FEW = 1e-2
 AT_ONCE = 40
 FIGURES = ("S", "mean 0-100KB", "p99 0-100KB", "mean 100KB-1MB", "p99 100KB-1MB", "mean 1MB-",
@@ -42,7 +43,9 @@ def scenarios() -> list[Scenario]:
     return small[:4] + [s for s in drawn if s.n_hosts > 20][:4]
 
 
-def figures(places: Table, knobs: Sequence[str], on: Sequence[Scenario]) -> Table:
+def figures(
+    places: Table, knobs: Sequence[str], on: Sequence[Scenario], seeds: Sequence[int]
+) -> Table:
     """Return a line of figures per place in the ranges, in the mean over the scenarios."""
     found = []
     for scenario in on:
@@ -51,7 +54,7 @@ def figures(places: Table, knobs: Sequence[str], on: Sequence[Scenario]) -> Tabl
         rows: list[list[float]] = []
         theirs: list[Measured] = []
         for first in range(0, len(settings), AT_ONCE):
-            for (ours,) in evaluate(settings[first : first + AT_ONCE], [scenario], SEEDS, None, 1):
+            for (ours,) in evaluate(settings[first : first + AT_ONCE], [scenario], seeds, None, 1):
                 theirs = theirs or ours
                 rows.append(_line(ours, theirs))
         found.append(rows[1:])
@@ -73,13 +76,19 @@ def _table(first: str, rows: Sequence[tuple[str, Sequence[str]]]) -> str:
     return "\n".join([*lines, *(f"| `{name}` | {' | '.join(cells)} |" for name, cells in rows)])
 
 
-def main(file: Path | None = None) -> None:
-    """Print both tables, with what they cost; write them to ``file``."""
+def main() -> None:
+    """Print both tables, with what they cost, and write them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path)
+    for name, number in (("trajectories", 16), ("base", 64), ("seeds", 2)):
+        parser.add_argument(f"--{name}", type=int, default=number)
+    options = parser.parse_args()
+    seeds = range(1, options.seeds + 1)
     began, on = time.process_time(), scenarios()
     knobs = [name for name in on[0].default_setting().table.knobs if name != "rp_max_rate"]
     problem = {"num_vars": len(knobs), "names": knobs, "bounds": [[-1.0, 1.0]] * len(knobs)}
-    places = morris_sample.sample(problem, TRAJECTORIES, num_levels=LEVELS, seed=1)
-    values = figures(places, knobs, on)
+    places = morris_sample.sample(problem, options.trajectories, num_levels=LEVELS, seed=1)
+    values = figures(places, knobs, on, seeds)
     effects = [
         morris.analyze(problem, places, column, num_levels=LEVELS, seed=1)["mu_star"]
         for column in values.T
@@ -90,8 +99,8 @@ def main(file: Path | None = None) -> None:
     print(text, flush=True)
     chosen = [knobs[i] for i in order[:MOST]]
     problem = {"num_vars": MOST, "names": chosen, "bounds": [[-1.0, 1.0]] * MOST}
-    places = sobol_sample.sample(problem, SOBOL_BASE, calc_second_order=False, seed=1)
-    values = figures(places, chosen, on)
+    places = sobol_sample.sample(problem, options.base, calc_second_order=False, seed=1)
+    values = figures(places, chosen, on, seeds)
     found = [sobol.analyze(problem, v, calc_second_order=False, seed=1) for v in values.T]
     rows = [
         (name, [f"{f['ST'][i]:.2f} ± {f['ST_conf'][i]:.2f}" for f in found])
@@ -100,9 +109,8 @@ def main(file: Path | None = None) -> None:
     second = _table(f"knob, Sobol's total index of {len(places)} settings", rows)
     print(second)
     print(f"{time.process_time() - began:.0f} CPU seconds", file=sys.stderr)
-    if file is not None:
-        file.write_text(f"{text}\n\n{second}\n", encoding="utf-8")
+    options.file.write_text(f"{text}\n\n{second}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    main()

@@ -86,13 +86,19 @@ class Prices:
 
 
 class Ground:
-    """A scenario with the rule's place in the ranges, and the default's runs on its traffic."""
+    """A scenario with the rule's place in the ranges, and the default's runs on its traffic.
 
-    def __init__(self, scenario: Scenario) -> None:
+    Those are taken from a ground that is ``like`` it.
+    """
+
+    def __init__(self, scenario: Scenario, like: Ground | None = None) -> None:
         self.env = DcqcnEnv(scenario)
         default = scenario.default_setting()
         self.rule = self.env.space.encode(advise(facts_of(scenario), default).setting)
         self.default: list[list[tuple[float, float, float]]] = []
+        if like is not None:
+            self.default = like.default
+            return
         for traffic in range(TRAFFICS):
             self.env.reset(seed=FIRST_TRAINING_SEED + traffic)
             self.default.append(
@@ -271,7 +277,9 @@ def main() -> None:
     missing = [s for s in SEEDS if not (options.out / f"rival-{s}.npz").exists()]
     if missing:
         on = scenarios("training", DRAWN)
-        grounds = [[Ground(s) for s in on] for _ in range(ENVS)]
+        first = [Ground(s) for s in on]
+        more = [[Ground(s, one) for s, one in zip(on, first, strict=True)] for _ in range(ENVS - 1)]
+        grounds = [first, *more]
         print(f"{len(on)} scenarios", flush=True)
         for seed in missing:
             data = train(grounds, seed, options.steps).to_bytes()

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from dcqcn_gym.cli import app
+from dcqcn_gym.commands.train import _refuse_a_constant
+from dcqcn_gym.core.config import CONFIGS
+from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.training import shipped
-from dcqcn_gym.training.constant import against_constant, held_out
+from dcqcn_gym.training import constant, shipped
+from dcqcn_gym.training.constant import against_constant, held_out, refusal
 from dcqcn_gym.training.spec import TrainDir
 
 
@@ -19,6 +24,27 @@ def test_a_shipped_sac_policy_is_a_constant_and_a_dqn_one_moves() -> None:
     assert spread < 0.02
     assert abs(gain.mean) < 0.05
     assert against_constant("dqn-elastic-1", on, (1,), 8)[1] > 2 * spread
+
+
+def test_a_policy_that_is_a_constant_is_refused_by_train_and_evaluate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    suite = CONFIGS / "suites" / "dev-v1"
+    files = sorted(str(path) for path in suite.glob("0[1-4]-*.toml"))  # none learned on
+    words = ["evaluate", "sac-elastic-3", "--seeds", "1", "--intervals", "4", "--beside", ""]
+    few = CliRunner().invoke(app, [*words, "--jobs", "1", "--scenario", files[0]])
+    assert few.exit_code == 0, few.output
+    done = CliRunner().invoke(app, [*words, "--jobs", "1", "--scenario", ",".join(files)])
+    assert isinstance(done.exception, RunError)
+    assert "sac-elastic-3 is not to be shipped: its S over its own best" in str(done.exception)
+    monkeypatch.setattr(constant, "INTERVALS", 4)
+    with pytest.raises(RunError, match="is not to be shipped"):
+        _refuse_a_constant(CONFIGS / "policies" / "sac-elastic-3.npz")
+
+
+def test_one_that_is_better_is_not_refused() -> None:
+    assert not refusal("a policy", estimate((0.2, 0.3, 0.25)))
+    assert refusal("a policy", estimate((0.2,)))
 
 
 @pytest.mark.parametrize(("gains", "there"), [((0.2, 0.3, 0.25), True), ((-0.1, 0.1, 0.0), False)])

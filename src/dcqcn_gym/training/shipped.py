@@ -2,8 +2,8 @@
 
 Every algorithm with three seeds on suite ``learn-v1``, whose scenarios are watched by the sketch
 and stand in no ranking. Run it in the repository's root; an interrupted call goes on where it was.
-It leaves a training per policy below OUT, copies to ``--policies`` what is better than its own mean
-action (:mod:`dcqcn_gym.training.constant`) and prints the table of ``configs/policies/README.md``.
+It leaves a training per policy below OUT, copies to ``--policies`` what is more than a constant
+(:mod:`dcqcn_gym.training.constant`) and prints the table of ``configs/policies/README.md``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.training.algorithms import ALGORITHMS
-from dcqcn_gym.training.constant import against_constant, held_out
+from dcqcn_gym.training.constant import against_constant, held_out, refusal
 from dcqcn_gym.training.progress import open_train_viewer
 from dcqcn_gym.training.spec import TrainDir, TrainSpec
 from dcqcn_gym.training.train import train
@@ -61,8 +61,8 @@ def main(arguments: Sequence[str]) -> int:
             if result.interrupted:
                 return 130
         gain, _ = against_constant(str(place.policy), held_out())
-        if (gain.low or 0.0) <= 0:
-            print(f"| `{name}` is not shipped: S over its own mean action {gain.mean:+.3f} |")
+        if why := refusal(name, gain):
+            print(why)
             continue
         data = place.policy.read_bytes()
         write_atomically(options.policies / f"{name}.npz", data)
