@@ -69,7 +69,18 @@ JOBS = (
 )  # fmt: skip
 """The scenarios of jobs that take seconds."""
 
+SECOND = tuple(
+    Recipe(name, words, name, intervals=INTERVALS_2, repetitions=5, slow_repetitions=2,
+           final_intervals=INTERVALS_2, seen_by="none", protocol=2)
+    for name, words in (
+        ("dev-v2", "the second generation, public: tune on it as much as you like"),
+        ("test-v2", "the second generation, for seasons: many kinds; do not tune on it"),
+    )
+)  # fmt: skip
+"""Kept of 520 candidates each: ``leaderboard pick NAME --candidates 520 --count 42``."""
+
 PUBLIC = (
+    *SECOND,
     Recipe("smoke", "three scenarios in minutes: does everything work", "smoke", 3, 20, 2, 1, 10),
     Recipe("dev-v1", "public: tune on it as much as you like", "dev-v1", 12),
     Recipe("test-v1", "public definition: the ranking; do not tune on it", "test-v1", 24),
@@ -93,17 +104,6 @@ PUBLIC = (
     ),
 )  # fmt: skip
 """The suites that come with the package."""
-
-
-SECOND = tuple(
-    Recipe(name, words, name, intervals=INTERVALS_2, repetitions=5, slow_repetitions=2,
-           final_intervals=INTERVALS_2, seen_by="none", protocol=2)
-    for name, words in (
-        ("dev-v2", "the second generation, public: tune on it as much as you like"),
-        ("test-v2", "the second generation, for seasons: many kinds; do not tune on it"),
-    )
-)  # fmt: skip
-"""Kept of 104 candidates each: ``leaderboard pick NAME --candidates 104 --count 42``."""
 
 
 def second_recipe(name: str, description: str, listed: Sequence[Drawn]) -> Recipe:
