@@ -244,15 +244,20 @@ def test_broken_simai_files_are_one_sentence(tmp_path: Path, text: str, words: s
     assert str(found.value).startswith(str(path))
 
 
-def test_a_graph_too_large_is_known_from_its_first_operation(tmp_path: Path) -> None:
+def test_a_graph_too_large_is_known_from_one_operation_of_a_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, add = [], lowering._add
+    monkeypatch.setattr(lowering, "_add", lambda *a: made.append(a[1].kind) or add(*a))
     path = tmp_path / "w.txt"
     rows = [row("x", (1, "ALLTOALL_EP", 64 * 512))] * 50
     path.write_text(
         making.simai(rows, making.header(all_gpus=512, model_parallel_NPU_group=1, ep=512))
     )
-    nodes = 50 * (512 * 511 + 512 + 1 + 3 * 512)  # messages, joins, the start, computation
+    nodes = 50 * (512 * 511 + 512 + 3 * 512)  # messages, joins, computation
     with pytest.raises(ConfigError, match=f"a graph of about {nodes} nodes or more; expected"):
         graph_of(read_simai(path), Algorithms(), 8)
+    assert made == ["compute", "all-to-all"]
 
 
 def test_what_a_plan_computes() -> None:
