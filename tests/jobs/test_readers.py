@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,10 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs import lowering
 from dcqcn_gym.envs.scenario.jobs.chakra import read_chakra
 from dcqcn_gym.envs.scenario.jobs.chakra_format import messages, value_of
-from dcqcn_gym.envs.scenario.jobs.links import Algorithms
+from dcqcn_gym.envs.scenario.jobs.collectives import Done
+from dcqcn_gym.envs.scenario.jobs.links import Algorithms, Links
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
-from dcqcn_gym.envs.scenario.jobs.model import Job
+from dcqcn_gym.envs.scenario.jobs.model import Job, Op
 from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
 from dcqcn_gym.envs.scenario.jobs.simai import read_simai
 
@@ -248,7 +250,12 @@ def test_a_graph_too_large_is_known_from_one_operation_of_a_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, add = [], lowering._add
-    monkeypatch.setattr(lowering, "_add", lambda *a: made.append(a[1].kind) or add(*a))
+
+    def counted(links: Links, op: Op, after: Iterable[int]) -> Done:
+        made.append(op.kind)
+        return add(links, op, after)
+
+    monkeypatch.setattr(lowering, "_add", counted)
     path = tmp_path / "w.txt"
     rows = [row("x", (1, "ALLTOALL_EP", 64 * 512))] * 50
     path.write_text(
