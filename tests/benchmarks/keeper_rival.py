@@ -218,10 +218,10 @@ class Judged:
         return sum(_crossed(r, self.default[name]) for name, r in self.runs.items())
 
 
-def judge(out: Path, seeds: Sequence[int]) -> None:
+def judge(out: Path, seeds: Sequence[int], drawn: int) -> None:
     """Print every entry against the default, and each policy against its best constant."""
     on = [changed_scenario(s, {"intervals": INTERVALS}, s.name)
-          for s in scenarios("validation", JUDGED)]  # fmt: skip
+          for s in scenarios("validation", drawn)]  # fmt: skip
     default = {s.name: runs_of(s, "default", SEEDS) for s in on}
     place = f"{__file__}:Rival"
 
@@ -272,6 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--steps", type=int, default=500_000, help="of each seed")
+    parser.add_argument("--drawn", type=int, default=JUDGED, help="of the validation kinds")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     missing = [s for s in SEEDS if not (options.out / f"rival-{s}.npz").exists()]
@@ -284,7 +285,7 @@ def main() -> None:
         for seed in missing:
             data = train(grounds, seed, options.steps).to_bytes()
             (options.out / f"rival-{seed}.npz").write_bytes(data)
-    judge(options.out, SEEDS)
+    judge(options.out, SEEDS, options.drawn)
 
 
 if __name__ == "__main__":
