@@ -77,7 +77,7 @@ def _measure(k: int, us: int) -> Scale:
     spent.append(time.process_time())
     simulation = _core.Simulation(compiled, 1)
     spent.append(time.process_time())
-    made = [after - before for before, after in pairwise(spent)]
+    scenario_s, compile_s, open_s = (after - before for before, after in pairwise(spent))
     open_mb = _peak_mb()
     nic, ecn = same_everywhere(job.setting(scenario), simulation.n_hosts, simulation.n_ports)
     simulation.apply(nic, ecn)
@@ -88,7 +88,9 @@ def _measure(k: int, us: int) -> Scale:
     cpu = time.process_time() - before
     simulation.report()
     hops = int(simulation.totals()["packet_hops"]) - half
-    return Scale(k, hosts, imported, *made, open_mb, us, hops, cpu, _peak_mb())
+    return Scale(
+        k, hosts, imported, scenario_s, compile_s, open_s, open_mb, us, hops, cpu, _peak_mb()
+    )  # fmt: skip
 
 
 def _peak_mb() -> float:
