@@ -4,7 +4,8 @@ BASE and HEAD are programs ``engine_bench`` (``cmake --build FOLDER --target eng
 of states before there was one are built from the same file, engine/tests/bench/engine_bench.cpp.
 Runs take turns, both must do the same to the last byte, and what counts is the median of the ratios
 of the pairs. Instructions, which no load of the machine changes, come from valgrind, on the first
-microseconds of each job; ``--profile`` shows where they are.
+microseconds of each job; ``--profile`` shows where they are, and where valgrind's model of the
+caches (32 kB, then 1 MB; 64 bytes a line) misses: tests/speed/profile.txt is the committed table.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ app = typer.Typer(add_completion=False)
 COMPARED = ("all-to-all", "permutation", "uplink30", "pfc-storm", "incast-2000")
 FIRST_US = 2000
 """So much of a job valgrind runs: it takes fifty times as long."""
+CACHES = ("--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64")
+EVENTS = ("Ir", "D1mr", "D1mw", "DLmr", "DLmw")
+Counts = dict[str, list[int]]
+"""Of functions, and of ``all``: instructions, misses of the first cache, misses of the second."""
 
 
 def job_text(job: Job, seed: int = 1) -> str:
@@ -153,29 +158,35 @@ def run(program: Path, file: Path, most_us: int | None) -> dict[str, Any]:
 
 def counted(program: Path, file: Path, most_us: int) -> int:
     """Return the instructions of a run, without those of its set-up."""
-    return profiled(program, file, most_us)["all"]
+    return profiled(program, file, most_us, caches=False)["all"][0]
 
 
-def profiled(program: Path, file: Path, most_us: int) -> dict[str, int]:
-    """Return instructions by function inside ``Simulation::advance``, and of ``all``."""
+def profiled(program: Path, file: Path, most_us: int, *, caches: bool = True) -> Counts:
+    """Return what functions inside ``Simulation::advance`` count; misses only with ``caches``."""
+    shown = EVENTS if caches else EVENTS[:1]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
         subprocess.run(
             ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}",
              "--collect-atstart=no", "--toggle-collect=dcqcn::Simulation::advance*",
-             str(program.resolve()), str(file), "1", str(most_us)],
+             *(CACHES if caches else ()), str(program.resolve()), str(file), "1", str(most_us)],
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         text = subprocess.run(
-            ["callgrind_annotate", "--threshold=100", "--inclusive=no", str(out)],
+            ["callgrind_annotate", "--threshold=100", "--inclusive=no",
+             f"--show={','.join(shown)}", str(out)],
             check=True, capture_output=True, text=True,
         ).stdout  # fmt: skip
-    found: dict[str, int] = {"all": 0}
+    found: Counts = {"all": [0, 0, 0]}
+    number = r"\s*(?:([\d,]+) \([^)]*\)|\.)"
+    line_of = re.compile(number * len(shown) + r"\s+\S*?:(.+?)(?: \[|$)")
     for line in text.splitlines():
-        if match := re.match(r"\s*([\d,]+) \([^)]*\)\s+\S*?:(.+?)(?: \[|$)", line):
-            name, count = function(match[2]), int(match[1].replace(",", ""))
-            found[name] = found.get(name, 0) + count
-            found["all"] += count
+        if match := line_of.match(line):
+            *counts, name = match.groups()
+            ir, *misses = (int(c.replace(",", "")) if c else 0 for c in counts)
+            row = (ir, misses[0] + misses[1], misses[2] + misses[3]) if caches else (ir, 0, 0)
+            for key in (function(name), "all"):
+                found[key] = [a + b for a, b in zip(found.get(key, (0, 0, 0)), row, strict=True)]
     return found
 
 
@@ -187,15 +198,21 @@ def function(text: str) -> str:
     return text.split("(")[0].split(" ")[-1].removeprefix("dcqcn::") or text
 
 
-def profile_table(counts: Sequence[dict[str, int]], n: int) -> Table:
+def profile_table(counts: Sequence[Counts], n: int) -> Table:
     """Return the ``n`` functions with the most instructions after, beside those before."""
     before, after = counts
-    names = sorted({*before, *after} - {"all"}, key=lambda f: (-after.get(f, 0), -before.get(f, 0)))
-    rows = [
-        (f, f"{before.get(f, 0) / 1e6:.1f}", f"{after.get(f, 0) / 1e6:.1f}",
-         f"{after.get(f, 0) / after['all']:.1%}") for f in ["all", *names[:n]]
-    ]  # fmt: skip
-    return Table(("function", "M instructions before", "after", "share"), rows)
+    none = [0, 0, 0]
+    names = sorted(
+        {*before, *after} - {"all"}, key=lambda f: (-after.get(f, none)[0], -before.get(f, none)[0])
+    )
+    rows = []
+    for f in ["all", *names[:n]]:
+        old, new = before.get(f, none), after.get(f, none)
+        millions = (f"{c / 1e6:.2f}" for pair in zip(old, new, strict=True) for c in pair)
+        rows.append((f, *millions, f"{new[0] / after['all'][0]:.1%}"))
+    heads = ("instructions", "misses of 32 kB", "misses of 1 MB")
+    columns = (f"M {head} {when}" for head in heads for when in ("before", "after"))
+    return Table(("function", *columns, "share"), rows)
 
 
 if __name__ == "__main__":
