@@ -1,4 +1,4 @@
-"""Measure speeds and costs: ``python tests/speed/measure.py engine|batch|copies|schemes|...``.
+"""Measure speeds and costs: ``python tests/speed/measure.py engine|batch|copies|use|schemes|...``.
 
 Wall and CPU times are the machine's: on a busy one they say how long processes wait for a core.
 """
@@ -22,6 +22,7 @@ from rich.console import Console
 from scheme_cost import SCHEMES, cost_of, markdown
 from scheme_speed import DEFAULT_JOBS, measure_schemes, table
 from steps_speed import copy_cost, training_speed, vector_speed
+from use_speed import use_figures
 
 from dcqcn_gym.benchmarks.markdown_page import check_page, insert
 from dcqcn_gym.core.errors import UnknownNameError
@@ -91,6 +92,16 @@ def batch(
         return
     rows = [(f.job, f"{f.per_cpu_s:.0f}", f"{f.outside_share:.1%}") for f in found]
     print_tables([Table(("job", "intervals / CPU s", "outside the engine"), rows, words=1)])
+
+
+@app.command()
+def use(repeats: Repeats = 5) -> None:
+    """What a user waits for, beside what was asked: command line, fake, pages, set-up's packages.
+
+    Set-up and job apart: ``time make .venv/.core-built`` and then ``time make tune``, in a clone.
+    """
+    rows = [(what, f"{value:.3g}", asked) for what, value, asked in use_figures(repeats)]
+    typer.echo(Table(("what", "measured", "at most"), rows, words=1).markdown())
 
 
 @app.command()
