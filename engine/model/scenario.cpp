@@ -88,8 +88,8 @@ class Parser {
       } catch (const std::invalid_argument& error) {
         throw std::invalid_argument("job of workload " + std::to_string(w) + ": " + error.what());
       }
-      spec.graph = {};
-      spec.nodes = {};
+      std::string().swap(spec.graph);  // an assignment would keep the memory
+      std::vector<JobLine>().swap(spec.nodes);
     }
   }
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import closing
@@ -58,9 +59,11 @@ def test_bytes_of_a_node(tmp_path: Path) -> None:
     nodes = 1_000_000
     chains(nodes).to_file(tmp_path / "chains.job")
     asked = [sys.executable, __file__, str(nodes), str(tmp_path / "chains.job")]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    freed = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"}  # what is freed leaves the process
+    run = subprocess.run(asked, capture_output=True, text=True, check=True, env=freed)
+    said = run.stdout.split()
     file, engine = float(said[0]), float(said[1])
-    assert 24 < file < 24 + 6  # 21 and 4 an edge
+    assert 24 < file < 32  # 21, 4 an edge, and 5 of numbers of labels
     assert 35 < engine < 36 + 6  # 32 and 4 an edge
 
 
