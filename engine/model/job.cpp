@@ -112,8 +112,7 @@ void JobRun::check_on_hosts() {
     }
     if (node.is() == JobKind::kLocal && !scenario.servers.same(src, dst)) {
       throw std::invalid_argument(named("node", i) + " is local between " + named("host", src) +
-                                  " and " + named("host", dst) +
-                                  ", which are not in one server");
+                                  " and " + named("host", dst) + ", which are not in one server");
     }
     if (node.is() != JobKind::kTransfer) continue;
     if (static_cast<Bytes>(node.value) > most || node.connection >= 65536 / spec_.qps) {
@@ -238,9 +237,9 @@ void JobRun::launch(std::uint32_t i, Time when, std::vector<FlowStart>& out) {
   pending_[i] = pieces << 16 | pieces;
   for (std::uint32_t k = 0; k < pieces; ++k) {
     const Bytes rest = bytes - piece * k;
-    FlowStart flow =
-        flow_of(spec_, workload_,
-                {.src = src_of(node), .dst = dst_of(node), .bytes = std::min(piece, rest), .start = when});
+    FlowStart flow = flow_of(
+        spec_, workload_,
+        {.src = src_of(node), .dst = dst_of(node), .bytes = std::min(piece, rest), .start = when});
     flow.connection = static_cast<std::uint16_t>(node.connection * qps + first + k);
     flow.tag = i;
     out.push_back(flow);

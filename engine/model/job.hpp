@@ -117,7 +117,7 @@ class JobRun {
   const JobGraph& graph_;
   std::vector<std::uint32_t> pending_;  // before a node starts: predecessors; then: its messages
   std::vector<Time> ready_;             // no predecessor that is done lets it start before
-  std::vector<std::uint64_t> left_;                         // per loop: repetitions to come
+  std::vector<std::uint64_t> left_;     // per loop: repetitions to come
   std::unordered_map<std::uint32_t, std::uint32_t> loops_;  // by last node
   std::unordered_map<std::uint32_t, Span> spans_;           // by host << 16 | label
   std::unordered_map<std::uint64_t, std::uint32_t> turns_;  // transfers begun, by connection
