@@ -1,6 +1,6 @@
 """What a node of a graph takes: 32 bytes and 4 an edge in the engine, beside the bytes of the file.
 
-``python tests/jobs/test_memory.py NODES`` prints both.
+``python tests/jobs/test_graph_memory.py NODES`` prints both.
 """
 
 from __future__ import annotations
