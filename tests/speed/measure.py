@@ -19,8 +19,12 @@ from batch_speed import evaluation_speed
 from bridge_speed import measure as measure_bridge
 from engine_speed import JOBS, EnvCost, JobResult, engines, env_cost, measure, monitor_costs
 from rich.console import Console
+from scale_speed import COLUMNS as SCALE_COLUMNS
+from scale_speed import scale_cost
 from scheme_cost import SCHEMES, cost_of, markdown
 from scheme_speed import DEFAULT_JOBS, measure_schemes, table
+from steady_states import COLUMNS as STEADY_COLUMNS
+from steady_states import STEADY_JOBS, steady_states
 from steps_speed import copy_cost, training_speed, vector_speed
 from use_speed import use_figures
 
@@ -119,6 +123,37 @@ def copies(
         rows.append((name, f"{c.hosts}", f"{c.mb:.2f}", *(f"{t:.1f}" for t in times)))
     heads = ("scenario", "hosts", "MB", "pickle, ms", "unpickle, ms", "deepcopy, ms", "a step, ms")
     typer.echo(Table(heads, rows, words=1).markdown())
+
+
+@app.command()
+def scale(
+    k: Annotated[
+        list[int] | None, typer.Option(help="Ports of a switch; repeatable. Hosts: k^3 / 4.")
+    ] = None,
+    us: Annotated[int, typer.Option(min=2, help="Microseconds; the second half counts.")] = 400,
+) -> None:
+    """Set-up, memory and cost per packet-hop of fat-trees, every host sending 12 MB to another."""
+    with _status() as say:
+        rows = []
+        for ports in k or (8, 16, 32):
+            say(f"k = {ports}")
+            rows.append(scale_cost(ports, us).row())
+    typer.echo(Table(SCALE_COLUMNS, rows).markdown())
+
+
+@app.command()
+def steady(
+    job: Jobs = None,
+    most_ms: Annotated[int, typer.Option(min=1, help="Cut jobs off here.")] = 20,
+) -> None:
+    """What repeats the round trip before, and what skipping it could gain at which error."""
+    _check("job", job, list(JOBS))
+    with _status() as say:
+        rows = []
+        for name in job or STEADY_JOBS:
+            say(name)
+            rows += [s.row() for s in steady_states(name, most_ms)]
+    typer.echo(Table(STEADY_COLUMNS, rows).markdown())
 
 
 @app.command()
