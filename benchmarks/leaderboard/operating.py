@@ -47,13 +47,14 @@ RESAMPLES = 400
 
 def operating_tables(folder: Path, draws: int) -> list[Table]:
     """Return the tables for a folder of results; RunError if they hold too little."""
-    noise = _noise(_scores(folder))
+    scores = _scores(folder)
+    noise = _noise(scores)
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([SEED])))
     tables = [_gain_table(noise, draws, random)]
     changes = _changes(folder)
     if changes:
         tables.append(_harm_table(changes, draws, random))
-    return tables
+    return [*tables, _halves_table(scores, draws)]
 
 
 def _scores(folder: Path) -> Mapping[str, FloatArray]:
@@ -68,6 +69,34 @@ def _scores(folder: Path) -> Mapping[str, FloatArray]:
     if most < 2 or not found:
         raise RunError(f"{folder}: expected entries with two repetitions or more")
     return found
+
+
+def _halves_table(scores: Mapping[str, FloatArray], draws: int) -> Table:
+    """Return Kendall's tau between the orders of two halves drawn at random, its mean and range."""
+    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([SEED, 1])))
+    stack = np.array(list(scores.values()))
+    rank = np.array([groups(scores)[name] for name in scores])
+    one, other = np.triu_indices(len(stack), 1)
+    apart = rank[one] != rank[other]
+    rows = []
+    for axis, what in ((1, "scenarios"), (2, "repetitions")):
+        taus = []
+        for _ in range(draws):
+            order = random.permutation(stack.shape[axis])
+            halves = np.array_split(order, 2)
+            figures = [stack.take(half, axis).mean(axis=(1, 2)) for half in halves]
+            agree = np.prod([np.sign(f[one] - f[other]) for f in figures], axis=0)
+            taus.append([_mean(agree[apart]), _mean(agree)])
+        cells = (f"{np.mean(t):.2f} [{min(t):.2f}, {max(t):.2f}]" for t in np.transpose(taus))
+        rows.append((what, *cells))
+    title = f"Kendall's tau between halves, mean [range] of {draws} ways"
+    columns = ("halves of", f"pairs in different rank groups ({count(apart.tolist())})",
+               f"all pairs ({len(one)})")  # fmt: skip
+    return Table(columns, rows, title, words=1)
+
+
+def _mean(found: FloatArray) -> float:
+    return float(found.mean()) if found.size else math.nan
 
 
 def _noise(scores: Mapping[str, FloatArray]) -> FloatArray:

@@ -46,8 +46,7 @@ def confirmed_text(one: Confirmed) -> str:
         f"`python -m dcqcn_gym.benchmarks papers confirm {one.paper}` runs seed {c.seed} of "
         f"{one.figure} in small ({one.what}; {acted}) on the native engine and on "
         f"[ns-3](../ns3.md): {c.intervals} intervals, {c.flows[0]} flows, "
-        f"{c.packet_hops[0]:,} packet-hops, **{one.verdict}** (*identical*: the same bytes in "
-        "every report, and the same settings)."
+        f"{c.packet_hops[0]:,} packet-hops, **{one.verdict}** in reports and settings."
     )
 
 

@@ -203,6 +203,7 @@ class Claim:
 
     ``finding``: one, or one for each cell of the claim by its name. ``scale``, ``unit`` and
     ``form`` write it: 100 and " %" for a change. ``no_test``: why what was run cannot decide it.
+    ``weak``: why it is no test if it does not come out, such as a rival weaker than the paper's.
     """
 
     text: str
@@ -215,6 +216,7 @@ class Claim:
     cause: Cause | None = None
     readings: Sequence[Reading] = ()
     no_test: str = ""
+    weak: str = ""
 
     @property
     def cells(self) -> Mapping[str, Finding]:
@@ -256,6 +258,8 @@ def _judged(claim: Claim, results: Results) -> Judged:
             there = _verdict(reading.rule or claim.rule, reading.finding.of(results))
             if there in (Verdict.REPRODUCED, Verdict.DIRECTION):
                 return Judged(claim, found, Verdict.READING, reading.text, cell)
+    if claim.weak and verdict in (Verdict.OPEN, Verdict.NOT):
+        return Judged(claim, found, Verdict.NO_TEST, claim.weak, cell)
     cause = None
     if claim.cause is not None and verdict in (Verdict.NOT, Verdict.DIRECTION):
         shown = _verdict(claim.cause.rule, claim.cause.finding.of(results))

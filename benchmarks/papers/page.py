@@ -197,11 +197,13 @@ def figure_text(
 
     ``said`` holds the choices of the sections above; those of this one join it.
     """
-    parts = [f"## {of.name}: {of.title}", verdict_text(judge(of.claims, results))]
+    judged = judge(of.claims, results)
+    parts = [f"## {of.name}: {of.title}", verdict_text(judged)]
     if of.judged_in:
         parts.append(f"The same claims are counted in {of.judged_in}.")
     parts += [f"![{p.title}]({name})" for p, name in zip(of.plots, pictures, strict=True)]
-    if not of.plots and len(results.places) <= SHORT:
+    tested = any(one.verdict is not Verdict.NO_TEST for one in judged)
+    if tested and not of.plots and len(results.places) <= SHORT:
         parts.append(table_of(of, results).markdown())
     if of.ours:
         parts += [FOLD, "\n".join(_choices(of, said)), "</details>"]

@@ -81,7 +81,7 @@ class Entry(StrictModel):
 class TableOf(StrictModel):
     """A table of the study; ``against`` are entries, or for ``places`` a case, to compare with."""
 
-    kind: Literal["acting", "differences", "places", "fresh", "fleet", "iterations"]
+    kind: Literal["acting", "differences", "places", "fresh", "fleet", "classes", "iterations"]
     against: tuple[str, ...] = ()
     of: str = Field(default="", description="differences: whose")
 

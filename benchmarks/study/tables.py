@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dcqcn_gym.benchmarks.study.iterations import iterations
 from dcqcn_gym.benchmarks.study.plan import Case, Study, TableOf
+from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.statistics import (
     BOOTSTRAP_FROM,
     estimate,
@@ -16,7 +19,7 @@ from dcqcn_gym.core.statistics import (
     rank_agreement,
 )
 from dcqcn_gym.core.sums import count, mean
-from dcqcn_gym.core.verdict import Measured, pooled, scores
+from dcqcn_gym.core.verdict import Measured, Summary, changes, pooled, scores, summary
 from dcqcn_gym.report.judged import measured
 from dcqcn_gym.report.paired import PairedRow, paired_rows, paired_table, series_of
 from dcqcn_gym.report.series import Series
@@ -185,6 +188,42 @@ _FLEET_COLUMNS = (
 )  # fmt: skip
 
 
+def _classes(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+    """Yield slowdowns of each class, while a tuner acts and of what it recommends.
+
+    Changes are against an entry's; the last table has their geometric means over the cases.
+    """
+    keys = [f"{what} {flow_class.key}" for flow_class in CLASSES for what in ("mean", "p99")]
+    columns = ("entry", *(f"{key}{when}" for when in ("", ", after") for key in keys))
+    ratios: dict[str, list[list[float]]] = {entry.name: [] for entry in study.entries}
+    for case in study.cases:
+        seen = {e.name: _during_and_after(trials[case.title, e.name]) for e in study.entries}
+        lines = []
+        for name, runs in seen.items():
+            found = []
+            for ours, theirs in zip(runs, seen[table.against[0]], strict=True):
+                known = {change.key: change for change in changes(ours, theirs)}
+                found += [known[key] for key in keys]
+            ratios[name].append([1 + one.change.mean for one in found])
+            said = [
+                with_interval(c.change, "+.0f", 100, unit=" %", style="brackets") for c in found
+            ]
+            cells = [f"{c.ours:.2f}, {t}" for c, t in zip(found, said, strict=True)]
+            lines.append([name, *cells])
+        yield Table(columns, lines, case.title)
+    lines = [
+        [name, *(f"{100 * (v - 1):+.0f} %" for v in np.exp(np.nanmean(np.log(found), axis=0)))]
+        for name, found in ratios.items()
+    ]
+    yield Table(columns, lines, f"all cases against {table.against[0]}")
+
+
+def _during_and_after(trials: Sequence[Trial]) -> tuple[list[Summary], list[Summary]]:
+    own, fresh = ([t.log for t in trials], [path for t in trials for path in t.fresh])
+    during, after = ([summary(measured(one)) for one in series_of(some)] for some in (own, fresh))
+    return during, after
+
+
 def _judged(trial: Trial) -> Measured:
     """Return what a recommendation did on all its fresh seeds, as one."""
     return pooled([measured(one) for one in series_of(trial.fresh)])
@@ -208,4 +247,5 @@ TABLES: Mapping[str, Callable[[Study, TableOf, Trials], Iterator[Table]]] = {
     "fresh": _fresh,
     "fleet": _fleet,
     "iterations": iterations,
+    "classes": _classes,
 }

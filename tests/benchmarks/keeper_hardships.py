@@ -214,13 +214,18 @@ FAULTS = (Stuck, StuckHigh, Late, Noisy, Gaps, Missing)
 STALE = (RateHigh, RateLow, ManyHosts, FewHosts)
 
 
-def runs_of(scenario: Scenario, tuner: str, seeds: tuple[int, ...] = SEEDS) -> list[Measured]:
-    """Return what a tuner does to the whole run, by seed."""
+def runs_of(
+    scenario: Scenario,
+    tuner: str,
+    seeds: tuple[int, ...] = SEEDS,
+    given: dict[str, Any] | None = None,
+) -> list[Measured]:
+    """Return what a tuner with these arguments does to the whole run, by seed."""
     found = []
     for seed in seeds:
         with TemporaryDirectory() as folder:
             log = Path(folder) / "run.jsonl"
-            run(RunSpec(scenario, tuner, seed, scenario.intervals), log)
+            run(RunSpec(scenario, tuner, seed, scenario.intervals, "native", given or {}), log)
             found.append(measured(Series.of(read_run(log))))
     return found
 

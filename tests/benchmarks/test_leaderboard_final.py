@@ -12,9 +12,14 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.__main__ import app as maintainers
 from dcqcn_gym.benchmarks.leaderboard import final
-from dcqcn_gym.benchmarks.leaderboard.final import commit, reveal
+from dcqcn_gym.benchmarks.leaderboard.final import BLIND_SCENARIOS, commit, reveal
+from dcqcn_gym.benchmarks.leaderboard.kinds import INTERVALS, draw
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
+from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, RunError
+
+SECOND_GENERATION = "a65de0e0f10c1529b9364d9b8bbb4aaf4229d25a28b3bdbae06da730c7bba29b"
+"""Of 24 scenarios and their second attempts, from a salt of zeros."""
 
 
 @pytest.fixture(autouse=True)
@@ -107,3 +112,29 @@ def test_the_commands(tmp_path: Path) -> None:
     again = CliRunner().invoke(maintainers, words).exception
     assert isinstance(again, RunError)
     assert "is there already" in str(again)
+
+
+def test_the_generator_of_the_blind_draw_is_the_one_that_stood_before_keeper() -> None:
+    drawn = [
+        draw("0" * 64, i, INTERVALS, attempt) for i in range(BLIND_SCENARIOS) for attempt in (0, 1)
+    ]
+    text = json.dumps([(d.name, d.third, d.table, d.phases) for d in drawn], sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest() == SECOND_GENERATION
+
+
+@pytest.mark.slow
+def test_the_walk_of_the_blind_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/keeper.md says, typed with a salt of our own, for one scenario of the 24."""
+    monkeypatch.setattr(final, "BLIND_SCENARIOS", 1)
+    salt = hashlib.sha256(b"a walk").hexdigest()
+    (tmp_path / "salt").write_text(salt + "\n")
+    suite, out = str(tmp_path / "final-v2"), tmp_path / "runs"
+    reveal = ["leaderboard", "reveal", "", "--salt-file", str(tmp_path / "salt"), "--out", suite]
+    reveal[2] = hashlib.sha256(b"another").hexdigest()
+    assert "is not the salt whose SHA-256" in str(CliRunner().invoke(maintainers, reveal).exception)
+    reveal[2] = hashlib.sha256(salt.encode()).hexdigest()
+    assert CliRunner().invoke(maintainers, reveal).exit_code == 0
+    words = ["bench", "run", suite, "--tuners", "keeper", "--repetitions", "1", "--jobs", "1"]
+    done = CliRunner().invoke(app, [*words, "--out", str(out), "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert "keeper" in (out / "leaderboard.md").read_text()

@@ -70,3 +70,33 @@ def test_harm_is_found_beyond_the_limit_alone(tmp_path: Path) -> None:
 def test_one_repetition_says_nothing_of_chance(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="two repetitions or more"):
         operating.operating_tables(results(tmp_path, 0.1, 1), DRAWS)
+
+
+def test_halves_agree_where_entries_differ_and_not_where_they_do_not(tmp_path: Path) -> None:
+    """Six entries 0.1 apart: without noise tau is 1; in much noise about 0, and no pair differs."""
+
+    def tau(noise: float) -> list[list[str]]:
+        random, names = np.random.default_rng(2), [f"s{i}" for i in range(SCENARIOS)]
+        rows: list[dict[str, object]] = [{"entry": "default"}]
+        for k in range(6):
+            scores = 0.1 * (k + 1) + noise * random.normal(size=(SCENARIOS, REPETITIONS))
+            of = dict(zip(names, scores.tolist(), strict=True))
+            rows.append({"entry": f"e{k}", "final": {"scores": of}})
+        write_results(tmp_path, "leaderboard", rows, scenarios=[], seeds={})
+        table = operating.operating_tables(tmp_path, DRAWS)[-1]
+        assert table.columns[2] == "all pairs (15)"
+        return [[str(cell) for cell in row] for row in table.rows]
+
+    assert tau(1e-4) == [[f, *["1.00 [1.00, 1.00]"] * 2] for f in ("scenarios", "repetitions")]
+    for row in tau(30.0):
+        assert abs(float(row[2].split()[0])) < 0.5
+
+
+@pytest.mark.slow
+def test_the_committed_board_is_what_others_computed() -> None:
+    """Of test-v1 an independent reading found 0.89 and 0.75 over all pairs, of other halves."""
+    folder = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v1"
+    scores = operating._scores(folder)
+    rows = operating._halves_table(scores, 20).rows
+    found = [float(str(row[2]).split()[0]) for row in rows]
+    assert found == pytest.approx([0.75, 0.89], abs=0.1)

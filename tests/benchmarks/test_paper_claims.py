@@ -191,3 +191,17 @@ def test_a_claim_without_a_number_is_reproduced_by_sign() -> None:
     signs = [Claim("", "", Level("m", "a", 1), rule) for rule in (Sign(1), Effect(1))]
     assert [one.by_sign for one in judge(signs, results(a=(9, 10, 11)))] == [True, False]
     assert not judge(signs, results(a=(-1, -2, -3)))[0].by_sign
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [((9, 10, 11), DIRECTION), ((-9, 0, 9), NO_TEST), ((-4, -5, -6), NO_TEST)],
+)
+def test_what_a_weak_rival_does_not_reach_is_no_test(
+    values: Sequence[float], expected: Verdict
+) -> None:
+    """Even a network weaker than the paper's may reach a claim; its failure says nothing."""
+    claim = Claim("", "", Level("m", "a", 1), Direction(1), weak="weaker than the paper's")
+    found = judge([claim], results(a=values))[0]
+    assert found.verdict is expected
+    assert found.cause == ("weaker than the paper's" if expected is NO_TEST else None)

@@ -98,6 +98,20 @@ def test_a_setting_differs_from_itself_by_nothing(tmp_path: Path) -> None:
     assert row["against default"] == "+0.0 %"
 
 
+def test_classes_during_and_after(tmp_path: Path) -> None:
+    entries = [{"name": name} for name in ("default", "do-nothing", "expert")]
+    tables = [{"kind": "classes", "against": ["default"]}]
+    study = recommended(entries=entries, tables=tables, intervals=4, fresh_seeds=2)
+    one, pooled = tables_of(study, produce(study, tmp_path, 1))
+    assert one.columns == pooled.columns
+    assert one.columns[7:] == tuple(f"{name}, after" for name in one.columns[1:7])
+    own, expert = (dict(zip(pooled.columns, row, strict=True)) for row in pooled.rows[1:])
+    assert own["mean 0-100KB"] == own["p99 1MB-, after"] == "+0 %"
+    assert expert["mean 0-100KB"] != "+0 %"
+    (cell,) = [row[1] for row in one.rows if row[0] == "expert"]
+    assert cell.split(", ")[1].split(" %")[0] == expert["mean 0-100KB"].removesuffix(" %")
+
+
 def test_many_seeds_have_another_interval(tmp_path: Path) -> None:
     study = recommended(fresh_seeds=20, intervals=2, fresh_intervals=2)
     tables = tables_of(study, produce(study, tmp_path, 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,10 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs import lowering
 from dcqcn_gym.envs.scenario.jobs.chakra import read_chakra
 from dcqcn_gym.envs.scenario.jobs.chakra_format import messages, value_of
-from dcqcn_gym.envs.scenario.jobs.links import Algorithms
+from dcqcn_gym.envs.scenario.jobs.collectives import Done
+from dcqcn_gym.envs.scenario.jobs.links import Algorithms, Links
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
-from dcqcn_gym.envs.scenario.jobs.model import Job
+from dcqcn_gym.envs.scenario.jobs.model import Job, Op
 from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
 from dcqcn_gym.envs.scenario.jobs.simai import read_simai
 
@@ -244,15 +246,25 @@ def test_broken_simai_files_are_one_sentence(tmp_path: Path, text: str, words: s
     assert str(found.value).startswith(str(path))
 
 
-def test_a_graph_too_large_is_known_from_its_first_operation(tmp_path: Path) -> None:
+def test_a_graph_too_large_is_known_from_one_operation_of_a_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, add = [], lowering._add
+
+    def counted(links: Links, op: Op, after: Iterable[int]) -> Done:
+        made.append(op.kind)
+        return add(links, op, after)
+
+    monkeypatch.setattr(lowering, "_add", counted)
     path = tmp_path / "w.txt"
     rows = [row("x", (1, "ALLTOALL_EP", 64 * 512))] * 50
     path.write_text(
         making.simai(rows, making.header(all_gpus=512, model_parallel_NPU_group=1, ep=512))
     )
-    nodes = 50 * (512 * 511 + 512 + 1 + 3 * 512)  # messages, joins, the start, computation
+    nodes = 50 * (512 * 511 + 512 + 3 * 512)  # messages, joins, computation
     with pytest.raises(ConfigError, match=f"a graph of about {nodes} nodes or more; expected"):
         graph_of(read_simai(path), Algorithms(), 8)
+    assert made == ["compute", "all-to-all"]
 
 
 def test_what_a_plan_computes() -> None:

@@ -15,7 +15,7 @@ POINTS = points((*ROWS, *MORE), (0.7,))
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run WebSearch at a load; figures by size, the tail of all flows and the reward."""
-    return websearch(cell, size, rewarded=True, tail=True)
+    return websearch(cell, size)
 
 
 UNLEARNT = (

@@ -10,9 +10,7 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.claims import (
-    AtLeast,
     AtMost,
-    Cause,
     Change,
     Claim,
     Effect,
@@ -33,7 +31,8 @@ from dcqcn_gym.runs.rows import Row, changed_scenario, evaluation_seeds
 
 PLACE = "section 3, Fig. 2"
 CHAMELEON = "CHAMELEON"
-LOOSE, BETA = "CHAMELEON, beta 0.2", 0.2
+LOOSE = "CHAMELEON, beta 0.2"
+BETAS = {"CHAMELEON, beta 0.05": 0.05, "CHAMELEON, beta 0.1": 0.1, LOOSE: 0.2}
 """Nothing changed but the gain from which on a knob is kept going: above the noise of a round."""
 X = "all-to-all"
 
@@ -43,7 +42,8 @@ def rows(size: Size) -> dict[str, Row]:
     average = {"average": int(size.more["round"])}
     return dict(by_name((
         Row("chameleon", tuner_args=average, given_name=CHAMELEON),
-        Row("chameleon", tuner_args={**average, "beta": BETA}, given_name=LOOSE),
+        *(Row("chameleon", tuner_args={**average, "beta": beta}, given_name=name)
+          for name, beta in BETAS.items()),
         Row("default"),
         Row("expert"),
         Row("paraleon", changes={"cadence": int(size.more["round"])}, given_name=PARALEON),
@@ -63,7 +63,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     row, scenario = rows(size)[cell.row], all_to_all(size)
     rounds = int(size.more["search"])
     with tempfile.TemporaryDirectory() as folder:
-        searching = cell.row in (CHAMELEON, LOOSE, PARALEON)
+        searching = cell.row not in ("default", "expert")
         spec = row.spec(scenario, cell.seed, rounds * int(size.more["round"]), "native")
         spec = replace(spec, intervals=spec.intervals if searching else 1)
         found = RunJob(spec, Path(folder) / "search.jsonl")
@@ -101,24 +101,23 @@ NAMES = (CHAMELEON, "default", "expert", PARALEON)
 
 
 def _points() -> dict[str, tuple[str, ...]]:
-    return dict.fromkeys((*NAMES, LOOSE), (X,))
+    return dict.fromkeys((*NAMES, *BETAS), (X,))
 
 
-SLOW = Cause(
-    "on the same rounds another search, and CHAMELEON with a beta of 20 %, come as far as the "
-    "experts' setting, beyond which nothing was found here",
-    Change("rate", PARALEON, "expert", X), AtLeast(-0.05),
-)  # fmt: skip
+STAND_IN = (
+    "the poster's expert is not published. With PARALEON's, beyond which nothing was found here, "
+    "CHAMELEON is level with a beta of 5, 10 or 20 % (series), and behind with 1 %"
+)
 NOISE = (
-    "with a beta of 20 % instead of 1 % (series); the poster gives none. Two rounds of one setting "
-    "differ by more than 1 %, so that hardly a round leads to the next knob"
+    "with a beta of 5, 10 or 20 % instead of 1 % (series); the poster gives none. Two rounds of "
+    "one setting differ by more than 1 %, so that hardly a round leads to the next knob"
 )
 
 
-def _against(text: str, name: str, other: str, rule: Rule, cause: Cause | None = None) -> Claim:
+def _against(text: str, name: str, other: str, rule: Rule, weak: str = "") -> Claim:
     return Claim(
-        text, PLACE, Change(name, CHAMELEON, other, X), rule, 100, " %", "+.1f", cause,
-        (Reading(NOISE, Change(name, LOOSE, other, X)),),
+        text, PLACE, Change(name, CHAMELEON, other, X), rule, 100, " %", "+.1f",
+        readings=(Reading(NOISE, Change(name, LOOSE, other, X)),), weak=weak,
     )  # fmt: skip
 
 
@@ -144,11 +143,12 @@ FIGURE = Figure(
     claims=(
         _against("19.7 % lower tail of the completion times than the default", "p99", "default",
                  Effect(-0.197)),
-        _against("13.2 % lower than the expert", "p99", "expert", SecondHand(Effect(-0.132)), SLOW),
+        _against("13.2 % lower than the expert", "p99", "expert",
+                 SecondHand(Effect(-0.132)), STAND_IN),
         _against("40.5 % larger mean throughput than the default", "rate", "default",
                  Effect(0.405)),
-        _against("25.1 % larger than the expert", "rate", "expert", SecondHand(Effect(0.251)),
-                 SLOW),
+        _against("25.1 % larger than the expert", "rate", "expert",
+                 SecondHand(Effect(0.251)), STAND_IN),
         Claim("decided within 200 rounds (the last of them changes nothing)", PLACE,
               Level("rounds", CHAMELEON, X), AtMost(198), 1, " rounds", ".0f",
               readings=(Reading(NOISE, Level("rounds", LOOSE, X)),)),

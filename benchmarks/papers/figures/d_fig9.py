@@ -65,7 +65,7 @@ FIGURE = Figure(
     },
     measure=measure,
     measures=(
-        Measure("rate", "total sending rate from 200 ms on, % of 400 Gb/s", 1e2, ".1f"),
+        Measure("rate", "total sending rate from half of the run on, % of 400 Gb/s", 1e2, ".1f"),
         Measure("queue", "median queue of the fullest core port, KB", 1e-3, ".0f"),
         Measure("worst", "99th percentile of all core ports, KB", 1e-3, ".0f"),
     ),

@@ -9,33 +9,46 @@ from dcqcn_gym.benchmarks.papers.claims import (
     Change,
     Claim,
     Derived,
+    Direction,
     Effect,
     Reading,
     SecondHand,
 )
-from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Size
+from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.figures.p_fig7ab import (
     BYTES,
     HOST,
     MEASURES,
+    NINE,
     OTHERS,
     PLACE,
     RANGES,
     UNFINISHED,
     against_worst,
+    figures,
     large_flows,
     played,
 )
-from dcqcn_gym.benchmarks.papers.paraleon import ELEPHANTS, FIVE, MICE, PARALEON, by_name
+from dcqcn_gym.benchmarks.papers.paraleon import (
+    ELEPHANTS,
+    FIVE,
+    MICE,
+    PARALEON,
+    by_name,
+    hops,
+)
+from dcqcn_gym.core.statistics import slowdown_by_size
 
-ROWS = by_name((*FIVE, RANGES, BYTES))
 WARMUP_MS = 5.0
 
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run FB_Hadoop that stops until all flows are done; slowdowns of every flow."""
     stop_us = (WARMUP_MS + size.more["arrivals_ms"]) * 1e3
-    return played(cell, size, "P-fig7-drained", stop_us=stop_us)
+    run = played(cell, size, "P-fig7-drained", stop_us=stop_us)
+    bins = [one for one in slowdown_by_size(*run.every_flow)[:-1] if one.count]
+    means = [max(one.bin.low, 100) * 10**0.5 for one in bins], [one.mean for one in bins]
+    return Measured(figures(run), {"by size": means}, hops(run))
 
 
 def _small(other: str) -> Claim:
@@ -51,7 +64,7 @@ def _small(other: str) -> Claim:
                  readings=(there,))  # fmt: skip
 
 
-POINTS = dict.fromkeys(ROWS, (HOST,))
+POINTS = dict.fromkeys(by_name((*FIVE, RANGES, BYTES, NINE)), (HOST,))
 FIGURE = Figure(
     name="P-fig7-drained",
     paper="paraleon",
@@ -69,10 +82,22 @@ FIGURE = Figure(
         Claim("flows above 1 MB: up to 61.4 % lower mean slowdown than the others", PLACE,
               Derived(partial(against_worst, ELEPHANTS, HOST)), SecondHand(Effect(-0.614)), 100,
               " %", "+.1f", large_flows(HOST)),
+        *(Claim(f"flows {sizes}: a lower 99.9th percentile than the others", PLACE,
+                {other: Change(f"{of} p99.9", PARALEON, other, HOST) for other in OTHERS},
+                Direction(-1), 100, " %", "+.1f", large_flows(HOST, f"{of} p99.9"))
+          for sizes, of in (("below 120 KB", MICE), ("above 1 MB", ELEPHANTS))),
+    ),
+    plots=(
+        Over("by size", "Mean slowdown by size of the flow", "bytes (decades)",
+             tuple((row, HOST) for row in POINTS), log_x=True, log_y=True),
     ),
     ours=(
         "flows begin for 30 ms and all are waited for, 200 ms at most; size quick: 16 hosts; the "
         "paper's 128 hosts (full) were not run, nor 30 % of the uplinks",
+        "nine knobs: those of the fourteen that acted in the prototype. With them small flows "
+        "gain, large ones stay behind. By bytes, which is ours, large flows are the fastest",
+        "the two claims on the 99.9th percentile were added after the results",
     ),
     judged_in="P-fig7ab",
+    revision=2,
 )  # fmt: skip

@@ -26,25 +26,34 @@ def graph_of(job: Job, how: Algorithms, server: int = 1) -> JobGraph:
     """
     builder = JobGraphBuilder(job.ranks, MOST_NODES)
     links = Links(builder, how, server)
+    _check_size(job, how, server)
     times: Counter[tuple[str, int]] = Counter()
     done: list[Done] = []
-    shapes = Counter(_shape(op, links) for op in job.ops)
-    seen: set[Shape] = set()
-    whole = have = 0
+    have = 0
     for op in job.ops:
-        before, shape = len(builder), _shape(op, links)
         links.label = _label(builder, op, times, have)
         have = max(have, links.label)
         done.append(_add(links, op, _waits(job, op, done)))
-        if shape not in seen:  # all operations of a shape have as many nodes
-            seen.add(shape)
-            whole += shapes[shape] * (len(builder) - before)
+    return builder.build()
+
+
+def _check_size(job: Job, how: Algorithms, server: int) -> None:
+    """Raise for too large a graph before it is made, from one operation of each shape."""
+    links = Links(JobGraphBuilder(job.ranks, MOST_NODES), how, server)
+    first = links.builder.join((), 0)
+    shapes: dict[Shape, list[Op]] = {}
+    for op in job.ops:
+        shapes.setdefault(_shape(op, links), []).append(op)
+    whole = 0
+    for alike in shapes.values():  # all have as many nodes
+        before = len(links.builder)
+        _add(links, alike[0], (first,))
+        whole += len(alike) * (len(links.builder) - before)
         if whole > MOST_NODES:
             raise ConfigError(
                 f"a graph of about {whole} nodes or more; expected at most {MOST_NODES}: fewer "
                 "ranks, layers, micro-batches or chunks"
             )
-    return builder.build()
 
 
 Shape = tuple[str, int, int, int]

@@ -152,6 +152,21 @@ def _train_policy(spec: TrainSpec, out: Path, checkpoint: int, force: bool, quie
             err=True,
         )
     typer.echo(directory.policy)
+    if spec.backend == "native":
+        _refuse_a_constant(directory.policy)
+
+
+def _refuse_a_constant(policy: Path) -> None:
+    """Raise RunError if a policy is no better than a constant on the suite's held-out scenarios."""
+    from dcqcn_gym.training.constant import against_constant, held_out, refusal
+
+    try:
+        gain, _ = against_constant(str(policy), held_out())
+    except ConfigError as error:  # other knobs than theirs
+        typer.echo(f"not held against a constant: {error}", err=True)
+        return
+    if why := refusal(str(policy), gain):
+        raise RunError(why)
 
 
 def _cut(begun: bool, force: bool) -> NoReturn:
@@ -193,8 +208,9 @@ def evaluate(
 ) -> None:
     """Compare trained policies with other tuners on fresh traffic, the same for all of them.
 
-    A policy acts in every interval. Training never sees these seeds; --seed chooses others. Needs
-    no torch. Without OUT no logs are stored; the same command continues what is unfinished there.
+    A policy acts in every interval. Training never sees these seeds; --seed chooses others. One
+    that is no better than its own best constant where it did not learn is refused. Needs no torch.
+    Without OUT no logs are stored; the same command continues what is unfinished there.
     """
     from dcqcn_gym.benchmarks.study.evaluation import as_json as json_of
     from dcqcn_gym.benchmarks.study.evaluation import evaluation
@@ -202,6 +218,7 @@ def evaluate(
     from dcqcn_gym.benchmarks.study.tables import tables_of, write_study
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import as_markdown, print_tables
+    from dcqcn_gym.training.constant import constants
 
     if markdown and as_json:
         raise ConfigError("--markdown and --json exclude each other; give one of them")
@@ -225,12 +242,15 @@ def evaluate(
         write_study(study, trials, folder)
         tables = tables_of(study, trials)
         text = json_of(study, trials) if as_json else ""
+        refused = [] if backend != "native" else constants(trials.values())
     if as_json:
         typer.echo(text)
     elif markdown:
         typer.echo(as_markdown(tables), nl=False)
     else:
         print_tables(tables)
+    if refused:
+        raise RunError("; ".join(refused))
 
 
 def train_acc(spec: AccSpec, out: Path, *, force: bool, quiet: bool) -> None:

@@ -242,13 +242,20 @@ class Chart:
         """Every series of every panel, each once."""
         return list(dict.fromkeys(key for panel in self.panels for key in panel.keys))
 
+    def _sample(self, key: Key) -> str:
+        """Return what the legend shows of a series: a box where it is filled, else its line."""
+        marks = [mark for panel in self.panels for k, mark, _ in panel._marks if k == key]
+        filled = any('class="area"' in mark for mark in marks)
+        kind, way = ("area", "1H23V9H1Z") if filled else ("line", "5H23")
+        return f'<path class="{kind}" d="M1 {way}"/>'
+
     def html(self) -> Markup:
         """Return legend and panels for a page that includes ``chart.css``."""
         keys = self.keys
         buttons = [
             f'<button type="button" class="key {key.role}" data-key="{i}" '
             f'aria-pressed="{"false" if key in self.hidden else "true"}">'
-            f'<svg viewBox="0 0 24 10"><path class="line" d="M1 5H23"/></svg>{escape(key.label)}'
+            f'<svg viewBox="0 0 24 10">{self._sample(key)}</svg>{escape(key.label)}'
             "</button>"
             for i, key in enumerate(keys)
         ]
@@ -274,7 +281,7 @@ class Chart:
                 x = FILE_LEFT + self.legend_step * (i % across)
                 parts.append(
                     f'<svg x="{x}" y="{at + 18 * (i // across):g}" width="24" height="10" '
-                    f'class="series {key.role}"><path class="line" d="M1 5H23"/></svg>'
+                    f'class="series {key.role}">{self._sample(key)}</svg>'
                     f'<text class="legend" x="{x + 30}" y="{at + 9 + 18 * (i // across):g}">'
                     f"{escape(key.label)}</text>"
                 )
