@@ -37,6 +37,10 @@ PACKAGES = {
 }
 """The packages that the API reference shows, in the order of its pages."""
 
+BOOST = {"knobs.md": 4.0, "glossary.md": 0.3}
+"""Pages that a search shows earlier, or later, than their words would."""
+
+ROLE = re.compile(r":(?:class|func|data|meth|attr|mod|exc):<code>(~?)([\w.]+)(?=</code>)")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -78,8 +82,15 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
     """Turn links as they are in the checkout into links of the site."""
     uri = page.file.src_uri
+    if uri in BOOST:
+        page.meta["search"] = {"boost": BOOST[uri]}
     at = ROOT if uri in ROOT_PAGES.values() else (ROOT / "docs" / uri).parent
     return LINK.sub(lambda found: _link(found, at, files), markdown)
+
+
+def on_page_content(html: str, page: Page, config: Any, files: Files) -> str:
+    """Take the roles of docstrings (``:class:``) out of the API reference; names become short."""
+    return ROLE.sub(lambda f: "<code>" + (f[2].rpartition(".")[2] if f[1] else f[2]), html)
 
 
 def _link(found: re.Match[str], at: Path, files: Files) -> str:

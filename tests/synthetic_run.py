@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dcqcn_gym.core.knobs import Setting, default_setting, expert_setting
+from dcqcn_gym.core.sums import mean
 from dcqcn_gym.runs.log import SCHEMA, LogWriter, RunDir
 
 INTERVAL_PS = 1_000_000_000
@@ -81,10 +82,13 @@ def write_log(
     if name in ("run", "recommended"):
         setting = setting.replace({"rp_ai_rate": 87, "kmin": 631.5})
     with LogWriter(path, header(budget, seed, "paraleon" if name == "run" else name)) as log:
-        for i in range(n):
-            log.append(interval(i, seed, SHIFT[name], setting, flows))
+        lines = [interval(i, seed, SHIFT[name], setting, flows) for i in range(n)]
+        for line in lines:
+            log.append(line)
         if end:
-            log.append({"end": end_line(setting, n, unfinished_at(n))})
+            told = end_line(setting, n, unfinished_at(n))
+            known = [line["utility"] for line in lines if not line["idle"]]
+            log.append({"end": {**told, "mean_utility": mean(known)}})
 
 
 def unfinished_at(n: int) -> dict[str, list[int]]:
@@ -101,7 +105,7 @@ def end_line(setting: Setting, n: int, unfinished: dict[str, list[int]] | None) 
     return {
         "recommended": dict(setting),
         "intervals": n,
-        "mean_utility": 0.85,
+        "mean_utility": None,
         "unfinished": unfinished,
         "running_rounds": [],
     }

@@ -27,7 +27,7 @@ from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 T = TypeVar("T")
 C = TypeVar("C")
 
-_SETTING = "dcqcn_gym.core.knobs.Setting"
+_SETTING = "dcqcn_gym.core.knobs.Setting, as self.context.base.replace(kmin=400) is"
 
 
 class GuardedTuner:

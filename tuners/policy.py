@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from dcqcn_gym.core.config import CONFIGS, StrictModel, validate
-from dcqcn_gym.core.errors import ConfigError, did_you_mean, quote
+from dcqcn_gym.core.errors import ConfigError, did_you_mean, in_one_line, quote
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.sums import count
@@ -145,8 +145,10 @@ def load_policy(name_or_path: str | Path) -> Policy:
         meta = parse_json(arrays["meta"].tobytes())
         number = count(key.startswith("weight") for key in arrays)
         layers = tuple((arrays[f"weight{i}"], arrays[f"bias{i}"]) for i in range(number))
-    except (KeyError, ValueError) as error:
-        raise ConfigError(f"{path} is not a policy file: {error} is missing or damaged") from None
+    except KeyError as error:
+        raise ConfigError(f"{path} is not a policy file: {error} is missing") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is not a policy file: {in_one_line(error)}") from None
     if not isinstance(meta, dict):
         raise ConfigError(f"{path} is not a policy file: meta is {quote(meta)}; expected a table")
     if meta.get("format") != FORMAT:

@@ -102,8 +102,9 @@ class Plan:
 
 
 def jobs(plan: Plan, out: Path) -> list[Trial]:
-    """Return every trial, seed by seed."""
-    return in_turn(plan.study.trials(out, plan.hosting))
+    """Return every trial, seed by seed; each seed has later parts of a trace of its own."""
+    trials = in_turn(plan.study.trials(out, plan.hosting))
+    return [replace(trial, sharing=plan.seeds) for trial in trials]
 
 
 def prepare(

@@ -7,7 +7,7 @@
 namespace dcqcn {
 namespace {
 
-std::string named(const char* what, std::uint64_t number) {
+std::string named(const char* what, std::int64_t number) {
   return std::string(what) + " " + std::to_string(number);
 }
 
@@ -80,14 +80,15 @@ void Jobs::take_spans(std::vector<JobSpan>& out) {
 // ---- one job ----
 
 JobRun::JobRun(const WorkloadSpec& spec, std::uint16_t workload, JobHosts& hosts)
-    : spec_(spec), workload_(workload), hosts_(hosts) {
+    : spec_(spec), workload_(workload), hosts_(hosts), graph_(spec.job) {
   const auto endpoints = static_cast<std::uint32_t>(spec.hosts.size());
-  graph_ = spec.graph.empty() ? graph_of(spec.nodes, endpoints) : JobGraph::read(spec.graph);
   if (graph_.endpoints > endpoints) {
     throw std::invalid_argument("a job of " + std::to_string(graph_.endpoints) + " endpoints on " +
                                 std::to_string(endpoints) + " hosts");
   }
-  place_on_hosts();
+  pending_.resize(graph_.size());
+  ready_.resize(graph_.size());
+  check_on_hosts();
   for (const JobGraph::Loop& loop : graph_.loops) {
     loops_.emplace(loop.last, static_cast<std::uint32_t>(left_.size()));
     left_.push_back(graph_.nodes[loop.last].value);
@@ -97,22 +98,21 @@ JobRun::JobRun(const WorkloadSpec& spec, std::uint16_t workload, JobHosts& hosts
   if (spec.start < spec.stop) begin_round(spec.start);
 }
 
-// endpoints become hosts; what only the scenario can tell is checked
-void JobRun::place_on_hosts() {
+// what only the scenario can tell
+void JobRun::check_on_hosts() {
   const Scenario& scenario = hosts_.scenario;
   const Bytes most = scenario.wire.payload * ((Bytes{1} << 31) - 1);
   for (std::uint32_t i = 0; i < graph_.size(); ++i) {
-    JobNode& node = graph_.nodes[i];
-    node.src = static_cast<std::uint16_t>(spec_.hosts[node.src]);
-    node.dst = static_cast<std::uint16_t>(spec_.hosts[node.dst]);
+    const JobNode& node = graph_.nodes[i];
+    const int src = src_of(node);
+    const int dst = dst_of(node);
     if (node.label != 0) {
-      ++spans_[static_cast<std::uint32_t>(node.src) << 16 | node.label].nodes;
-      if (node.moves()) ++spans_[static_cast<std::uint32_t>(node.dst) << 16 | node.label].nodes;
+      ++span(src, node.label).nodes;
+      if (node.moves()) ++span(dst, node.label).nodes;
     }
-    if (node.is() == JobKind::kLocal && !scenario.servers.same(node.src, node.dst)) {
-      throw std::invalid_argument(named("node", i) + " is local between " +
-                                  named("host", node.src) + " and " + named("host", node.dst) +
-                                  ", which are not in one server");
+    if (node.is() == JobKind::kLocal && !scenario.servers.same(src, dst)) {
+      throw std::invalid_argument(named("node", i) + " is local between " + named("host", src) +
+                                  " and " + named("host", dst) + ", which are not in one server");
     }
     if (node.is() != JobKind::kTransfer) continue;
     if (static_cast<Bytes>(node.value) > most || node.connection >= 65536 / spec_.qps) {
@@ -120,25 +120,19 @@ void JobRun::place_on_hosts() {
                                   "connection times qps is above 65535");
     }
   }
-  for (std::uint32_t i = 0; i < graph_.size(); ++i) {
-    JobNode& node = graph_.nodes[i];
-    if (node.is() != JobKind::kTransfer) continue;
-    graph_.for_each_successor(
-        i, [&](std::uint32_t next) { node.heard |= graph_.nodes[next].src == node.src; });
-  }
 }
 
 // all nodes of [from, last] are as if they had never started
 void JobRun::rearm(std::uint32_t from, std::uint32_t last) {
   for (std::uint32_t i = from; i <= last; ++i) {
-    graph_.nodes[i].pending = 0;
-    graph_.nodes[i].ready = 0;
+    pending_[i] = 0;
+    ready_[i] = 0;
   }
   // what leads in from before `from` is the first node of a loop, whose repetition is let by hand
   const std::uint32_t before = from == 0 ? 0 : from - 1;
   for (std::uint32_t i = before; i < last; ++i) {
     graph_.for_each_successor(i, [&](std::uint32_t next) {
-      if (next >= from && next <= last) ++graph_.nodes[next].pending;
+      if (next >= from && next <= last) ++pending_[next];
     });
   }
 }
@@ -150,11 +144,11 @@ void JobRun::begin_round(Time when) {
   outside_left_ = 0;
   rearm(0, graph_.size() - 1);
   for (std::uint32_t i = 0; i < graph_.size(); ++i) {
-    JobNode& node = graph_.nodes[i];
+    const JobNode& node = graph_.nodes[i];
     outside_left_ += node.outside;
-    if (node.pending > 0) continue;
-    node.ready = when;
-    later(node.src, when, i, JobStep::kStart);
+    if (pending_[i] > 0) continue;
+    ready_[i] = when;
+    later(src_of(node), when, i, JobStep::kStart);
   }
 }
 
@@ -183,7 +177,7 @@ void JobRun::start(std::uint32_t i, int host, Time when, std::vector<FlowStart>&
   switch (node.is()) {
     case JobKind::kTransfer:
       if (spec_.admission > 0) {
-        later(node.dst, when + hosts_.elsewhere, i, JobStep::kAsk);
+        later(dst_of(node), when + hosts_.elsewhere, i, JobStep::kAsk);
       } else {
         launch(i, when, out);
       }
@@ -212,7 +206,7 @@ void JobRun::ask(std::uint32_t i, int host, Time when) {
     return;
   }
   ++inbox.let_in;
-  later(graph_.nodes[i].src, when + hosts_.elsewhere, i, JobStep::kGranted);
+  later(src_of(graph_.nodes[i]), when + hosts_.elsewhere, i, JobStep::kGranted);
 }
 
 // a transfer that was let in has come whole
@@ -234,18 +228,18 @@ std::uint32_t JobRun::turn(const JobNode& node) {
 }
 
 void JobRun::launch(std::uint32_t i, Time when, std::vector<FlowStart>& out) {
-  JobNode& node = graph_.nodes[i];
+  const JobNode& node = graph_.nodes[i];
   const Bytes bytes = static_cast<Bytes>(node.value);
   const auto qps = static_cast<std::uint32_t>(spec_.qps);
   const Bytes piece = spec_.split ? (bytes + qps - 1) / qps : bytes;
   const auto pieces = static_cast<std::uint32_t>((bytes + piece - 1) / piece);
   const std::uint32_t first = spec_.split ? 0 : turn(node);
-  node.pending = pieces << 16 | pieces;
+  pending_[i] = pieces << 16 | pieces;
   for (std::uint32_t k = 0; k < pieces; ++k) {
     const Bytes rest = bytes - piece * k;
-    FlowStart flow =
-        flow_of(spec_, workload_,
-                {.src = node.src, .dst = node.dst, .bytes = std::min(piece, rest), .start = when});
+    FlowStart flow = flow_of(
+        spec_, workload_,
+        {.src = src_of(node), .dst = dst_of(node), .bytes = std::min(piece, rest), .start = when});
     flow.connection = static_cast<std::uint16_t>(node.connection * qps + first + k);
     flow.tag = i;
     out.push_back(flow);
@@ -253,19 +247,17 @@ void JobRun::launch(std::uint32_t i, Time when, std::vector<FlowStart>& out) {
 }
 
 void JobRun::arrived(std::uint32_t i, int host, Time when) {
-  JobNode& node = graph_.nodes[i];
-  if ((--node.pending & 0xFFFF) > 0) return;
+  if ((--pending_[i] & 0xFFFF) > 0) return;
   if (spec_.admission > 0) leave(host, when);
   done(i, host, when);
 }
 
 void JobRun::acked(std::uint32_t i, int host, Time when) {
-  JobNode& node = graph_.nodes[i];
-  if (!node.heard) return;  // it may run anew by now
-  node.pending -= 1u << 16;
-  if (node.pending >> 16 > 0) return;
+  if (!graph_.nodes[i].heard) return;  // it may run anew by now
+  pending_[i] -= 1u << 16;
+  if (pending_[i] >> 16 > 0) return;
   graph_.for_each_successor(i, [&](std::uint32_t next) {
-    if (graph_.nodes[next].src == host) let(next, host, when);
+    if (src_of(graph_.nodes[next]) == host) let(next, host, when);
   });
 }
 
@@ -274,18 +266,18 @@ void JobRun::acked(std::uint32_t i, int host, Time when) {
 void JobRun::start_local(std::uint32_t i, Time when) {
   const JobNode& node = graph_.nodes[i];
   const Servers& servers = hosts_.scenario.servers;
-  Time& free = hosts_.out_free[node.src];
+  Time& free = hosts_.out_free[static_cast<std::size_t>(src_of(node))];
   const Time begin = std::max(when, free);
   free = begin + time_at(static_cast<Bytes>(node.value), servers.rate);
-  later(node.dst, begin + servers.delay, i, JobStep::kLand);
+  later(dst_of(node), begin + servers.delay, i, JobStep::kLand);
 }
 
 void JobRun::land(std::uint32_t i, Time when) {
   const JobNode& node = graph_.nodes[i];
-  Time& free = hosts_.in_free[node.dst];
+  Time& free = hosts_.in_free[static_cast<std::size_t>(dst_of(node))];
   free =
       std::max(when, free) + time_at(static_cast<Bytes>(node.value), hosts_.scenario.servers.rate);
-  later(node.dst, free, i, JobStep::kDone);
+  later(dst_of(node), free, i, JobStep::kDone);
 }
 
 // ---- what follows ----
@@ -293,33 +285,33 @@ void JobRun::land(std::uint32_t i, Time when) {
 void JobRun::repeat(std::uint32_t i, Time when) {
   const std::uint32_t loop = loops_.at(i);
   const auto [begin, last] = graph_.loops[loop];
-  const int host = graph_.nodes[i].src;
+  const int host = src_of(graph_.nodes[i]);
   if (--left_[loop] == 0) {
     left_[loop] = graph_.nodes[i].value;
     done(i, host, when);
     return;
   }
   rearm(begin + 1, last);
-  graph_.nodes[begin].ready = when;
+  ready_[begin] = when;
   later(host, when, begin, JobStep::kStart);
 }
 
 void JobRun::let(std::uint32_t i, int host, Time when) {
-  JobNode& node = graph_.nodes[i];
-  node.ready = std::max(node.ready, node.src == host ? when : when + hosts_.elsewhere);
-  if (--node.pending == 0) later(node.src, node.ready, i, JobStep::kStart);
+  const int starts = src_of(graph_.nodes[i]);
+  ready_[i] = std::max(ready_[i], starts == host ? when : when + hosts_.elsewhere);
+  if (--pending_[i] == 0) later(starts, ready_[i], i, JobStep::kStart);
 }
 
 // at `host`, where the node ends; the sender of a transfer learns it from the ACK
 void JobRun::done(std::uint32_t i, int host, Time when) {
   const JobNode& node = graph_.nodes[i];
   if (node.label != 0) {
-    note(node, node.src, when);
-    if (node.moves()) note(node, node.dst, when);
+    note(i, src_of(node), when);
+    if (node.moves()) note(i, dst_of(node), when);
   }
-  const int sender = node.is() == JobKind::kTransfer ? node.src : -1;
+  const int sender = node.is() == JobKind::kTransfer ? src_of(node) : -1;
   graph_.for_each_successor(i, [&](std::uint32_t next) {
-    if (graph_.nodes[next].src != sender) let(next, host, when);
+    if (src_of(graph_.nodes[next]) != sender) let(next, host, when);
   });
   if (node.outside) round_done(when);
 }
@@ -333,17 +325,18 @@ void JobRun::round_done(Time when) {
 }
 
 // a label is done at a host when all its nodes there are
-void JobRun::note(const JobNode& node, int host, Time when) {
-  Span& span = spans_[static_cast<std::uint32_t>(host) << 16 | node.label];
-  span.begin = std::min(span.begin, node.ready);
-  span.end = std::max(span.end, when);
-  if (--span.left > 0) return;
-  hosts_.spans.push_back({.begin = span.begin,
-                          .end = span.end,
+void JobRun::note(std::uint32_t i, int host, Time when) {
+  const std::uint16_t label = graph_.nodes[i].label;
+  Span& open = span(host, label);
+  open.begin = std::min(open.begin, ready_[i]);
+  open.end = std::max(open.end, when);
+  if (--open.left > 0) return;
+  hosts_.spans.push_back({.begin = open.begin,
+                          .end = open.end,
                           .workload = workload_,
-                          .label = graph_.labels[node.label],
+                          .label = graph_.labels[label],
                           .host = host});
-  span = {.nodes = span.nodes, .left = span.nodes};
+  open = {.nodes = open.nodes, .left = open.nodes};
 }
 
 }  // namespace dcqcn

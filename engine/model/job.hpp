@@ -69,10 +69,9 @@ class JobRun {
   void acked(std::uint32_t node, int host, Time when);
 
   void visit(Archive& a) {
-    a.all<JobRun>(BuiltPointer{}, built(workload_), BuiltPointer{}, built(graph_), left_,
-                  built(loops_), spans_, turns_, inboxes_, outside_left_, begun_, began_,
-                  last_done_);
-    a(graph_.nodes);  // only these change
+    a.all<JobRun>(BuiltPointer{}, built(workload_), BuiltPointer{}, BuiltPointer{}, pending_,
+                  ready_, left_, built(loops_), spans_, turns_, inboxes_, outside_left_, begun_,
+                  began_, last_done_);
   }
 
  private:
@@ -88,7 +87,7 @@ class JobRun {
     void visit(Archive& a) { a.all<Inbox>(let_in, waiting); }
   };
 
-  void place_on_hosts();
+  void check_on_hosts();
   void rearm(std::uint32_t from, std::uint32_t last);
   void begin_round(Time when);
   void start(std::uint32_t node, int host, Time when, std::vector<FlowStart>& out);
@@ -101,8 +100,13 @@ class JobRun {
   void done(std::uint32_t node, int host, Time when);
   void let(std::uint32_t successor, int host, Time when);
   void round_done(Time when);
-  void note(const JobNode& node, int host, Time when);
+  void note(std::uint32_t node, int host, Time when);
   std::uint32_t turn(const JobNode& node);
+  int src_of(const JobNode& node) const { return spec_.hosts[node.src]; }
+  int dst_of(const JobNode& node) const { return spec_.hosts[node.dst]; }
+  Span& span(int host, std::uint16_t label) {
+    return spans_[static_cast<std::uint32_t>(host) << 16 | label];
+  }
   void later(int host, Time when, std::uint32_t node, JobStep step) {
     hosts_.push(host, {when, node, workload_, step});
   }
@@ -110,8 +114,10 @@ class JobRun {
   const WorkloadSpec& spec_;
   std::uint16_t workload_;
   JobHosts& hosts_;
-  JobGraph graph_;
-  std::vector<std::uint64_t> left_;                         // per loop: repetitions to come
+  const JobGraph& graph_;
+  std::vector<std::uint32_t> pending_;  // before a node starts: predecessors; then: its messages
+  std::vector<Time> ready_;             // no predecessor that is done lets it start before
+  std::vector<std::uint64_t> left_;     // per loop: repetitions to come
   std::unordered_map<std::uint32_t, std::uint32_t> loops_;  // by last node
   std::unordered_map<std::uint32_t, Span> spans_;           // by host << 16 | label
   std::unordered_map<std::uint64_t, std::uint32_t> turns_;  // transfers begun, by connection

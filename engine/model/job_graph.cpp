@@ -61,7 +61,8 @@ JobGraph read_columns(Columns& in) {
   const std::uint64_t n = head.words[2];
   JobGraph g;
   g.endpoints = static_cast<std::uint32_t>(head.words[5]);
-  g.nodes.resize(n + 1);
+  g.nodes.resize(n);
+  g.first.resize(n + 1);
   in.each<std::uint8_t>(n, [&](std::uint64_t i, std::uint8_t v) {
     if (v >= kJobKinds) refuse(i, "is of a kind that does not exist");
     g.nodes[i].kind = v & 7u;
@@ -74,7 +75,7 @@ JobGraph read_columns(Columns& in) {
     if (v >> 55) refuse(i, "has bytes, time or count out of range");
     g.nodes[i].value = v & ((1ull << 55) - 1);
   });
-  in.each<std::uint32_t>(n + 1, [&](std::uint64_t i, std::uint32_t v) { g.nodes[i].first = v; });
+  in.each<std::uint32_t>(n + 1, [&](std::uint64_t i, std::uint32_t v) { g.first[i] = v; });
   g.successors.resize(head.words[3]);
   in.each<std::uint32_t>(head.words[3],
                          [&](std::uint64_t i, std::uint32_t v) { g.successors[i] = v; });
@@ -92,7 +93,7 @@ void check_node(const JobGraph& g, std::uint32_t i) {
     refuse(i, "moves bytes nowhere, or is none that does");
   const bool positive = node.moves() || node.is() == JobKind::kRepeat;
   if (positive && node.value == 0) refuse(i, "has bytes, time or count out of range");
-  if (node.first > g.nodes[i + 1].first) refuse("its edges do not add up");
+  if (g.first[i] > g.first[i + 1]) refuse("its edges do not add up");
 }
 
 // the loop that a node's outgoing edges belong to, and the one of its incoming ones
@@ -138,7 +139,7 @@ static void number_labels(JobGraph& g, const std::vector<std::uint32_t>& loop) {
 }
 
 void JobGraph::check() {
-  if (nodes.front().first != 0 || nodes.back().first != successors.size()) {
+  if (first.front() != 0 || first.back() != successors.size()) {
     refuse("its edges do not add up");
   }
   for (std::uint32_t i = 0; i < size(); ++i) check_node(*this, i);
@@ -150,8 +151,9 @@ void JobGraph::check() {
       if (next <= i || next >= size()) refuse(i, "leads to a node of no higher number");
       if (scopes.inner[i] != scopes.outer[next]) refuse(i, "leads into a loop or out of one");
       follows[next] = true;
+      nodes[i].heard |= nodes[i].is() == JobKind::kTransfer && nodes[next].src == nodes[i].src;
     });
-    const bool ends = nodes[i].first == nodes[i + 1].first;
+    const bool ends = first[i] == first[i + 1];
     if ((scopes.inner[i] != kNoLoop && ends) || (scopes.outer[i] != kNoLoop && !follows[i])) {
       refuse(i, "of a loop is not between its ends");
     }
@@ -181,11 +183,10 @@ JobGraph graph_of(const std::vector<JobLine>& lines, std::uint32_t endpoints) {
             [](const JobGraph::Loop& a, const JobGraph::Loop& b) { return a.begin < b.begin; });
   for (std::uint32_t i = 0; i < lines.size(); ++i) {
     g.nodes.push_back(lines[i].node);
-    g.nodes.back().first = static_cast<std::uint32_t>(g.successors.size());
+    g.first.push_back(static_cast<std::uint32_t>(g.successors.size()));
     g.successors.insert(g.successors.end(), after[i].begin(), after[i].end());
   }
-  g.nodes.push_back({});
-  g.nodes.back().first = static_cast<std::uint32_t>(g.successors.size());
+  g.first.push_back(static_cast<std::uint32_t>(g.successors.size()));
   if (lines.empty()) refuse("a job without a node");
   g.check();
   return g;

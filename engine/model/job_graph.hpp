@@ -20,7 +20,7 @@ enum class JobKind : std::uint8_t {
 };
 inline constexpr int kJobKinds = 5;
 
-// what a node is, and how far it is: all that is remembered of one, beside 4 bytes per edge
+// what a node is; beside it are remembered 4 bytes for its edges, 4 per edge, and 12 of every run
 struct JobNode {
   std::uint64_t value : 55 = 0;  // bytes, picoseconds or repetitions
   std::uint64_t kind : 3 = 0;
@@ -29,16 +29,13 @@ struct JobNode {
   std::uint16_t src = 0;
   std::uint16_t dst = 0;  // of all but transfers the same
   std::uint16_t connection = 0;
-  std::uint16_t label = 0;    // after check() a place in JobGraph::labels; 0: none
-  std::uint32_t first = 0;    // its first successor
-  std::uint32_t pending = 0;  // before it starts: predecessors; then: its messages under way
-  Time ready = 0;             // no predecessor that is done lets it start before
+  std::uint16_t label = 0;  // after check() a place in JobGraph::labels; 0: none
 
   JobKind is() const { return static_cast<JobKind>(kind); }
   bool moves() const { return is() == JobKind::kTransfer || is() == JobKind::kLocal; }
   bool operator==(const JobNode&) const = default;
 };
-static_assert(sizeof(JobNode) == 32);
+static_assert(sizeof(JobNode) == 16);
 
 struct JobGraph {
   struct Loop {  // its span; `last` starts `begin` anew
@@ -47,23 +44,25 @@ struct JobGraph {
     bool operator==(const Loop&) const = default;
   };
 
-  std::vector<JobNode> nodes;             // and one behind the last, whose `first` is the end
+  std::vector<JobNode> nodes;
+  std::vector<std::uint32_t> first;       // successor of every node, and their number
   std::vector<std::uint32_t> successors;  // of higher numbers
   std::vector<Loop> loops;                // by `begin`
   std::uint32_t endpoints = 0;
   std::vector<std::uint16_t> labels;  // a label in another loop counts as another one
 
-  std::uint32_t size() const { return static_cast<std::uint32_t>(nodes.size()) - 1; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(nodes.size()); }
   template <class F>
   void for_each_successor(std::uint32_t node, F&& f) const {
-    for (std::uint32_t i = nodes[node].first; i < nodes[node + 1].first; ++i) f(successors[i]);
+    for (std::uint32_t i = first[node]; i < first[node + 1]; ++i) f(successors[i]);
   }
 
-  // Throws std::invalid_argument for what cannot be carried out; sets JobNode::outside and
-  // `labels`.
+  // Throws std::invalid_argument for what cannot be carried out; sets JobNode::outside, heard
+  // and `labels`.
   void check();
   // The bytes of a file; throws std::invalid_argument.
   static JobGraph read(std::string_view bytes);
+  bool operator==(const JobGraph&) const = default;
 };
 
 // a node as a line of the compiled scenario has it

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
@@ -74,12 +73,29 @@ class Parser {
     check_flow_sizes(end);
     take_sizes(end);
     scenario_.pfc.acks_as_data |= scenario_.classes.tcp;  // they can be lost, as its data
+    take_jobs();
     // throws if a scheme, an option or a host of one is not there
     static_cast<void>(NicSchemes(scenario_, {}));
     return std::move(scenario_);
   }
 
  private:
+  void take_jobs() {
+    for (std::size_t w = 0; w < scenario_.workloads.size(); ++w) {
+      WorkloadSpec& spec = scenario_.workloads[w];
+      if (spec.pattern != Pattern::kJob) continue;
+      try {
+        spec.job = spec.graph.empty()
+                       ? graph_of(spec.nodes, static_cast<std::uint32_t>(spec.hosts.size()))
+                       : JobGraph::read(spec.graph);
+      } catch (const std::invalid_argument& error) {
+        throw std::invalid_argument("job of workload " + std::to_string(w) + ": " + error.what());
+      }
+      std::string().swap(spec.graph);  // an assignment would keep the memory
+      std::vector<JobLine>().swap(spec.nodes);
+    }
+  }
+
   void note_switch(const Line& line) {
     if (line.values().empty()) return;  // is refused below
     for (const auto& [node, number] : switches_) {
@@ -264,13 +280,15 @@ bool Scenario::can_lose(unsigned priority) const {
 }
 
 Scenario Scenario::parse(const std::string& text) {
-  std::istringstream in(text);
   std::string row;
   Parser parser;
   std::optional<Line> end;
   bool complete = false;
-  for (int number = 1; std::getline(in, row); ++number) {
-    const Line line(row, number, complete);
+  std::size_t to = 0;  // a stream would copy the text, in which graphs may be large
+  for (std::size_t at = 0, number = 1; at < text.size(); at = to + 1, ++number) {
+    to = std::min(text.find('\n', at), text.size());
+    row.assign(text, at, to - at);
+    const Line line(row, static_cast<int>(number), complete);
     if (number == 1) {
       complete = read_header(line);
     } else if (line.empty()) {

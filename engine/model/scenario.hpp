@@ -128,7 +128,8 @@ struct WorkloadSpec {
   int connections = 1;  // of each pair of hosts, used in turn
   unsigned priority = 3;
   std::vector<Transfer> transfers;  // pairs and flows
-  std::string graph;                // job: bytes of JobGraph::read, else `nodes` are the graph
+  JobGraph job;                     // shared by all that run it; until it is whole, as given:
+  std::string graph;                // bytes of JobGraph::read, else lines
   std::vector<JobLine> nodes;
   int qps = 1;         // job: queue pairs of a connection
   bool split = false;  // job: over all of them, else in turn

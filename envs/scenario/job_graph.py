@@ -62,6 +62,8 @@ _COLUMNS = (
 class JobGraph:
     """A graph in columns, one number per node; every edge leads to a node of a higher number.
 
+    Columns of a file are parts of its bytes, as narrow as they lie there: cast before arithmetic.
+
     ``value`` is the bytes of a transfer, the picoseconds of a delay, the repetitions of a loop;
     ``dst`` of all but transfers is ``src``. The successors of node i are
     ``successors[first[i]:first[i + 1]]``. ``loops`` has a row (first node, last node) for each
@@ -323,10 +325,9 @@ def _parsed(data: bytes) -> dict[str, Any]:
     plan = [(name, dtype, nodes) for name, dtype in _COLUMNS]
     plan += [("first", "<u4", nodes + 1), ("successors", "<u4", edges), ("loops", "<u4", 2 * loops)]
     for name, dtype, count in plan:
-        column = np.frombuffer(data, dtype=dtype, count=count, offset=at)
-        columns[name] = column.astype(np.int64)
-        at += column.nbytes
-    columns["loops"] = columns["loops"].reshape(-1, 2)
+        columns[name] = np.frombuffer(data, dtype=dtype, count=count, offset=at)
+        at += columns[name].nbytes
+    columns["loops"] = columns["loops"].astype(np.int64).reshape(-1, 2)
     try:
         columns["labels"] = tuple(data[at:].decode().split("\n"))
     except UnicodeDecodeError:
@@ -354,7 +355,7 @@ def _check(g: JobGraph) -> None:
     _refuse(
         g, (g.value < smallest) | (g.value > MAX_VALUE), "has bytes, time or count out of range"
     )
-    if g.first[0] != 0 or g.first[-1] != len(g.successors) or np.any(np.diff(g.first) < 0):
+    if g.first[0] != 0 or g.first[-1] != len(g.successors) or np.any(g.first[1:] < g.first[:-1]):
         raise ConfigError("its edges do not add up: it is broken")
     _check_edges(g)
 

@@ -12,7 +12,7 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.pool import cpu_count
-from dcqcn_gym.runs.progress import QuietViewer
+from dcqcn_gym.runs.progress import NotebookViewer, QuietViewer, in_notebook
 from dcqcn_gym.runs.session import Evaluation
 from dcqcn_gym.runs.session import tune as _tune
 from dcqcn_gym.runs.spec import RunSpec
@@ -36,14 +36,15 @@ def tune(
 ) -> dict[str, Any]:
     """Tune on a scenario into the folder ``out``, as ``dcqcn-gym tune``; return ``best.json``.
 
-    ``intervals``: the budget (None: the scenario's); ``eval_seeds``: fresh seeds to judge by.
+    ``intervals``: the budget (None: the scenario's); ``eval_seeds``: fresh seeds to judge by. A
+    notebook's cell shows a bar.
     """
     chosen = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
     budget = chosen.intervals if intervals is None else intervals
     spec = RunSpec(chosen, tuner, seed, budget, tuner_args=dict(arguments or {}))
-    return _tune(
-        spec, RunDir(Path(out)), evaluation=Evaluation(seeds=eval_seeds), viewer=QuietViewer()
-    )
+    name = f"{chosen.name}, {tuner}"
+    viewer = NotebookViewer(name, budget) if in_notebook() else QuietViewer()
+    return _tune(spec, RunDir(Path(out)), evaluation=Evaluation(seeds=eval_seeds), viewer=viewer)
 
 
 def compare(

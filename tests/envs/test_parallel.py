@@ -74,7 +74,7 @@ def test_without_pettingzoo_one_sentence_names_the_extra(monkeypatch: Any) -> No
 
     parallel._env_class.cache_clear()
     monkeypatch.setitem(sys.modules, "pettingzoo", None)
-    with pytest.raises(MissingExtraError, match=r"dcqcn-gym\[multiagent\]"):
+    with pytest.raises(MissingExtraError, match=r"\[multiagent\]'"):
         dcqcn_gym.parallel_env("mini-fb-hadoop")
     AgentsEnv("mini-fb-hadoop").close()  # needs nothing
 

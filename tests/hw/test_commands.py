@@ -231,7 +231,7 @@ def test_without_the_extra_one_sentence_says_so() -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "pip install 'dcqcn-gym[hw]'" in done.stderr
+    assert "[hw]'" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

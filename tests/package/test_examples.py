@@ -61,3 +61,22 @@ def test_cells_run_one_after_the_other_without_a_file_name(name: str, tmp_path: 
     names = {"__name__": "__main__"}
     kernel = f"names = {names!r}\nfor cell in {sources!r}:\n    exec(cell, names)\n"
     assert run(["-c", kernel], tmp_path) == run([str(example)], tmp_path)
+
+
+@pytest.mark.slow
+def test_the_notebook_of_the_docs_runs_in_a_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "none"))
+    notebook = nbformat.read(EXAMPLES[0].parents[1] / "docs" / "notebook.ipynb", as_version=4)
+    client = nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}})
+    shown = [
+        "".join(out.get("data", {}).get("text/html", "") for out in cell.outputs)
+        for cell in client.execute().cells
+        if cell.cell_type == "code"
+    ]
+    assert "judged by 10/10 runs" in shown[0]  # the bar, at its end
+    assert "8 of 8" in shown[1]  # a run
+    assert "<td>kmin<td>400" in shown[2]  # a setting

@@ -52,11 +52,14 @@ def test_search_finds_pages_and_names(site: Path) -> None:
     places = {entry["location"]: entry["text"] for entry in index["docs"]}
     assert any("rollback" in text for at, text in places.items() if at.startswith("operators"))
     assert "api/core.html#dcqcn_gym.core.space.KnobSpace.decode" in places
+    boosts = {entry["location"]: entry.get("boost", 1) for entry in index["docs"]}
+    assert boosts["knobs.html"] > 1 > boosts["glossary.html"]
 
 
 @pytest.mark.slow
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     shown = "".join(p.read_text(encoding="utf-8") for p in (site / "api").glob("*.html"))
+    assert not re.search(r":(class|func|data|meth):<code>", shown)
     ids = set(re.findall(r'id="?(dcqcn_gym[\w.]+)', shown))
     for name in (
         "dcqcn_gym.envs.dcqcn.DcqcnEnv.step",

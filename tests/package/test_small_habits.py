@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import dcqcn_gym
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import install_command
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.runs.progress import _figures_shown
 from dcqcn_gym.tuners import optuna_search
@@ -40,7 +42,7 @@ def test_tuners_that_cannot_run_here_are_marked(monkeypatch: pytest.MonkeyPatch)
     whole = CliRunner().invoke(app, ["tuners"]).output
     monkeypatch.setattr(optuna_search.TpeTuner, "modules", ("a_module_nobody_has",))
     text = CliRunner().invoke(app, ["tuners"]).output
-    assert "not available: pip install 'dcqcn-gym[optuna]'; " in " ".join(text.split())
+    assert f"not available: {install_command('optuna')}; " in " ".join(text.split())
     assert text.count("not available") == whole.count("not available") + 1
 
 
@@ -74,3 +76,23 @@ def test_a_command_starts_without_what_it_does_not_need(first: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == len(dcqcn_gym.env_ids())
+
+
+@pytest.mark.parametrize(
+    ("said", "command"),
+    [
+        ('{"url": "file:///a%20b", "dir_info": {"editable": true}}', "pip install -e '/a b[rl]'"),
+        ('{"url": "file:///x.whl"}', "pip install 'dcqcn-gym[rl] @ file:///x.whl'"),
+        (None, "pip install 'dcqcn-gym[rl]'"),
+    ],
+)
+def test_extras_are_installed_from_where_the_package_came(
+    said: str | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "dcqcn_gym-9.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: dcqcn-gym\nVersion: 9\n")
+    if said is not None:
+        (info / "direct_url.json").write_text(said)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert install_command("rl") == command

@@ -36,20 +36,25 @@ def runs(tmp_path: Path) -> Path:
     put(tmp_path / "c/compare.html", "")
     put(tmp_path / "c/results.json", {"scenarios": {"mini": 1}, "tuners": {"x": 1, "y": 2}})
     put(tmp_path / "d/best.json", "{broken")
+    put(tmp_path / "e/sweep.csv", "")
+    put(tmp_path / "e/sweep.svg", "")
+    put(tmp_path / "e/results.json", {"scenarios": {"mini": 1}, "knobs": ["kmin", "kmax"]})
     return tmp_path
 
 
 def test_every_run_has_a_row_and_a_link(runs: Path) -> None:
     path, count = write_front(runs)
     page = path.read_text()
-    assert count == 4
+    assert count == 5
+    assert '<a href="e/sweep.svg">e</a>' in page
+    assert "kmin, kmax" in page
     assert '<a href="b/done/report.html">b/done</a>' in page
     assert "deploy advise" in page
     assert "&lt;b&gt;40" in page
     assert "<td>2 of 9</td>" in page
     assert "2 tuners" in page
     assert "inside a run" not in page
-    assert page.count('<tr data-name="') == 4
+    assert page.count('<tr data-name="') == 5
 
 
 def test_it_is_the_same_when_written_again_and_refuses_what_holds_nothing(runs: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,18 @@ def test_a_name_is_no_formula(tmp_path: Path) -> None:
     page = build_report(root).read_text()
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
+
+
+def test_a_mean_that_its_intervals_do_not_have_is_refused(tmp_path: Path) -> None:
+    log = write_run(tmp_path / "run", references=False, seeds=0) / "run.jsonl"
+    text = log.read_text()
+    log.write_text(re.sub(r'"mean_utility":[0-9.]+', '"mean_utility":0.99', text))
+    with pytest.raises(RunError, match=r"mean_utility 0\.99, its intervals 0\.\d+; it was changed"):
+        read_run(log)
+
+
+def test_a_number_of_thousands_of_digits_is_no_advice_to_programmers(tmp_path: Path) -> None:
+    log = write_run(tmp_path / "run", references=False, seeds=0) / "run.jsonl"
+    log.write_text(log.read_text().replace('"utility":', '"utility":' + "9" * 5000 + ',"was":', 1))
+    with pytest.raises(RunError, match=r"a number has thousands of digits$"):
+        read_run(log)

@@ -86,3 +86,29 @@ def test_a_trace_that_is_too_short_is_still_unknown(tmp_path: Path) -> None:
     assert isinstance(verdict, dict)
     assert verdict["deploy"] == "unknown"
     assert "one trace, no interval" in verdict["text"]
+
+
+def test_a_comparison_judges_each_seed_on_parts_of_its_own(
+    long: tuple[Path, dict[str, object]], tmp_path: Path
+) -> None:
+    scenario = str(long[0].parent / "trace.toml")
+    words = ["compare", "-s", scenario, "--tuners", "default,advise", "--seeds", "3", "--quiet"]
+    words += ["--eval-seeds", "1", "--eval-intervals", "4", "--jobs", "1", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    parts = {
+        tuner: [
+            read_run(log).header["part"] for log in sorted(tmp_path.glob(f"*/{tuner}/*-fresh0*"))
+        ]
+        for tuner in ("default", "advise")
+    }
+    assert parts["default"] == parts["advise"]  # paired
+    assert len(set(parts["advise"])) == 3
+    page = (tmp_path / "compare.html").read_text()
+    assert "one trace, no interval" not in page
+    assert "later parts of the same trace" in page
+    rows = pytest.importorskip("pyarrow.csv").read_csv(tmp_path / "seeds.csv").to_pylist()
+    assert [(row["tuner"], row["seed"]) for row in rows if row["tuner"] == "advise"] == [
+        ("advise", seed) for seed in (1, 2, 3)
+    ]
+    assert all(isinstance(row["slowdown_mean"], float) for row in rows)

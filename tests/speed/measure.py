@@ -1,4 +1,4 @@
-"""Measure speeds and costs: ``python tests/speed/measure.py engine|batch|copies|schemes|...``.
+"""Measure speeds and costs: ``python tests/speed/measure.py engine|batch|copies|use|schemes|...``.
 
 Wall and CPU times are the machine's: on a busy one they say how long processes wait for a core.
 """
@@ -19,9 +19,14 @@ from batch_speed import evaluation_speed
 from bridge_speed import measure as measure_bridge
 from engine_speed import JOBS, EnvCost, JobResult, engines, env_cost, measure, monitor_costs
 from rich.console import Console
+from scale_speed import COLUMNS as SCALE_COLUMNS
+from scale_speed import scale_cost
 from scheme_cost import SCHEMES, cost_of, markdown
 from scheme_speed import DEFAULT_JOBS, measure_schemes, table
+from steady_states import COLUMNS as STEADY_COLUMNS
+from steady_states import STEADY_JOBS, steady_states
 from steps_speed import copy_cost, training_speed, vector_speed
+from use_speed import use_figures
 
 from dcqcn_gym.benchmarks.markdown_page import check_page, insert
 from dcqcn_gym.core.errors import UnknownNameError
@@ -94,6 +99,16 @@ def batch(
 
 
 @app.command()
+def use(repeats: Repeats = 5) -> None:
+    """What a user waits for, beside what was asked: command line, fake, pages, set-up's packages.
+
+    Set-up and job apart: ``time make .venv/.core-built`` and then ``time make tune``, in a clone.
+    """
+    rows = [(what, f"{value:.3g}", asked) for what, value, asked in use_figures(repeats)]
+    typer.echo(Table(("what", "measured", "at most"), rows, words=1).markdown())
+
+
+@app.command()
 def copies(
     scenario: Annotated[
         list[str] | None, typer.Option(help="Only this scenario; repeatable.")
@@ -108,6 +123,37 @@ def copies(
         rows.append((name, f"{c.hosts}", f"{c.mb:.2f}", *(f"{t:.1f}" for t in times)))
     heads = ("scenario", "hosts", "MB", "pickle, ms", "unpickle, ms", "deepcopy, ms", "a step, ms")
     typer.echo(Table(heads, rows, words=1).markdown())
+
+
+@app.command()
+def scale(
+    k: Annotated[
+        list[int] | None, typer.Option(help="Ports of a switch; repeatable. Hosts: k^3 / 4.")
+    ] = None,
+    us: Annotated[int, typer.Option(min=2, help="Microseconds; the second half counts.")] = 400,
+) -> None:
+    """Set-up, memory and cost per packet-hop of fat-trees, every host sending 12 MB to another."""
+    with _status() as say:
+        rows = []
+        for ports in k or (8, 16, 32):
+            say(f"k = {ports}")
+            rows.append(scale_cost(ports, us).row())
+    typer.echo(Table(SCALE_COLUMNS, rows).markdown())
+
+
+@app.command()
+def steady(
+    job: Jobs = None,
+    most_ms: Annotated[int, typer.Option(min=1, help="Cut jobs off here.")] = 20,
+) -> None:
+    """What repeats the round trip before, and what skipping it could gain at which error."""
+    _check("job", job, list(JOBS))
+    with _status() as say:
+        rows = []
+        for name in job or STEADY_JOBS:
+            say(name)
+            rows += [s.row() for s in steady_states(name, most_ms)]
+    typer.echo(Table(STEADY_COLUMNS, rows).markdown())
 
 
 @app.command()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
+from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, install_command
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.options import (
     SCENARIO,
@@ -210,7 +210,7 @@ def _check(ns3: Path | None) -> None:
     title = f"ns-3 backend (cache: {cache_dir()})"
     print_tables([Table(("part", "", "found"), lines, title, words=3)])
     if not all(ok for _, _, ok in rows):
-        typer.echo("next: pip install 'dcqcn-gym[ns3]', then dcqcn-gym ns3 build")
+        typer.echo(f"next: {install_command('ns3')}, then dcqcn-gym ns3 build")
         raise typer.Exit(1)
 
 

@@ -13,7 +13,7 @@ from dcqcn_gym.runs.options import OptionalOutFile
 if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
-from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.errors import DcqcnGymError, install_command
 
 config = typer.Typer(help="Check configuration files.", no_args_is_help=True)
 scenarios = typer.Typer(help="List the scenarios: name, size, budget and what they are.")
@@ -95,7 +95,7 @@ def tuners(
             rows.append((known, f"cannot be loaded: {error}"))
             continue
         extra = found.missing_extra()
-        lacks = f"not available: pip install 'dcqcn-gym[{extra}]'; " if extra else ""
+        lacks = f"not available: {install_command(extra)}; " if extra else ""
         rows.append((known, f"{lacks}{found.summary}"))
     _print("tuners; dcqcn-gym tuners NAME shows the arguments", ("name", "what it does"), rows)
 

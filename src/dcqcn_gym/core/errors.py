@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,23 @@ class MissingExtraError(DcqcnGymError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
-            f"{what} needs optional packages; install them with: pip install 'dcqcn-gym[{extra}]'"
+            f"{what} needs optional packages; install them with: {install_command(extra)}"
         )
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra from where this package came."""
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        said = json.loads(distribution("dcqcn-gym").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        said = {}
+    url = str(said.get("url", ""))
+    if said.get("dir_info", {}).get("editable"):
+        return f"pip install -e '{unquote(urlsplit(url).path)}[{extra}]'"
+    return f"pip install 'dcqcn-gym[{extra}]{' @ ' if url else ''}{url}'"
 
 
 def did_you_mean(name: str, known: Iterable[str], aliases: Mapping[str, str] | None = None) -> str:

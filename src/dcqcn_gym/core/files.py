@@ -75,6 +75,10 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text, parse_constant=_not_json, parse_float=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        if "set_int_max_str_digits" in str(error):  # advice for programmers
+            raise ValueError("a number has thousands of digits") from None
+        raise
 
 
 def _not_json(name: str) -> NoReturn:

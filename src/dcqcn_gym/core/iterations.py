@@ -98,7 +98,8 @@ class Operations:
         Endpoints between which a label moves bytes are in one group.
         """
         named, n = self.label > 0, len(self.hosts)
-        pairs = np.unique((self.label[named] * n + self.src[named]) * n + self.dst[named])
+        labels = self.label[named].astype(np.int64)
+        pairs = np.unique((labels * n + self.src[named]) * n + self.dst[named])
         label = pairs // n**2 * n
         members, ends = np.unique(
             np.concatenate([label + pairs // n % n, label + pairs % n]), return_inverse=True

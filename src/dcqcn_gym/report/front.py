@@ -65,8 +65,8 @@ def _entries(folder: Path) -> Iterator[Entry]:
 
 
 def _entry(here: Path, within: Path, names: set[str]) -> Entry | None:
-    pages = (page for page in ("report.html", "compare.html", "difference.svg") if page in names)
-    page = next(pages, "")
+    known = ("report.html", "compare.html", "difference.svg", "sweep.svg")
+    page = next((page for page in known if page in names), "")
     link = quoted((within / page).as_posix()) if page else ""
     if "best.json" in names:
         return _tuned(str(within), _json(here / "best.json"), link)
@@ -74,6 +74,8 @@ def _entry(here: Path, within: Path, names: set[str]) -> Entry | None:
         return _unfinished(str(within), here / "run.jsonl", link)
     if "compare.html" in names:
         return _compared(str(within), _json(here / "results.json"), link)
+    if "sweep.csv" in names:
+        return _swept(str(within), _json(here / "results.json"), link)
     if {"summary.json", "intervals.csv"} <= names:
         said = _json(here / "summary.json")
         return Entry(
@@ -120,6 +122,13 @@ def _compared(name: str, results: Mapping[str, Any], link: str) -> Entry:
     return Entry(
         name, "compare", ", ".join(scenarios), f"{len(tuners)} tuners", "", "", "", "", link
     )
+
+
+def _swept(name: str, results: Mapping[str, Any], link: str) -> Entry:
+    scenarios, knobs = results.get("scenarios"), results.get("knobs")
+    called = ", ".join(scenarios) if isinstance(scenarios, Mapping) else ""
+    over = ", ".join(map(str, knobs)) if isinstance(knobs, list) else ""
+    return Entry(name, "sweep", called, over, "", "", "", "", link)
 
 
 def _json(path: Path) -> Mapping[str, Any]:

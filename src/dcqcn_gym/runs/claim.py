@@ -116,6 +116,5 @@ def _check_owner(out: Path, command: str) -> None:
     for name, (owner, what) in OWNERS.items():
         if owner != command and (out / name).exists():
             raise RunError(
-                f"--out {out} already holds {what} ({name}); give `{command}` another --out, or "
-                "--force, where it has that, to put both in one"
+                f"--out {out} already holds {what} ({name}); give `{command}` another --out"
             )

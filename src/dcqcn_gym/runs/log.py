@@ -128,7 +128,7 @@ def read_run(path: str | Path) -> Run:
         size = offset
     if header is None:
         raise RunError(f"{path} holds no run: its first line is not a complete header")
-    check_whole(path, len(intervals), end)
+    check_whole(path, intervals, end)
     return Run(path, header, intervals, end, size)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from dcqcn_gym.core.errors import RunError, quote
 from dcqcn_gym.core.interval import fields_shown
+from dcqcn_gym.core.sums import mean
 
 Check = Callable[[Any], bool]
 
@@ -246,17 +247,26 @@ def _checked(
             yield key, line[key], check
 
 
-def check_whole(path: Path, intervals: int, end: Mapping[str, Any] | None) -> None:
-    """Raise :class:`RunError` if the last line cannot be the end of so many intervals."""
+def check_whole(
+    path: Path, lines: Sequence[Mapping[str, Any]], end: Mapping[str, Any] | None
+) -> None:
+    """Raise :class:`RunError` if the last line cannot be the end of these intervals."""
     if end is None:
         return
     for key in ("recommended", "intervals", "mean_utility"):
         if key not in end:
             raise RunError(f"{path}: the last line is damaged: its key {key!r} is missing")
-    if end["intervals"] != intervals or intervals == 0:
+    if end["intervals"] != len(lines) or not lines:
         raise RunError(
             f"{path}: the last line ends {end['intervals']} intervals, but the log holds "
-            f"{intervals}; lines were taken out, or it was put together"
+            f"{len(lines)}; lines were taken out, or it was put together"
+        )
+    told = end["mean_utility"]
+    known = [float(line.get("utility", math.nan)) for line in lines if line.get("idle") is False]
+    if told is not None and known and abs(told - mean(known)) > 1e-9:
+        raise RunError(
+            f"{path}: the last line has mean_utility {quote(told)}, its intervals "
+            f"{mean(known):.6g}; it was changed, or it was put together"
         )
 
 

@@ -5,9 +5,12 @@ Everything goes to standard error; standard output belongs to ``--emit``.
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,34 @@ class QuietViewer:
 
     def waiting(self, done: int, total: int) -> None:
         """Ignore the wait."""
+
+
+class NotebookViewer(QuietViewer):
+    """A bar in the output of a notebook's cell, as plain HTML: nothing to install."""
+
+    def __init__(self, title: str, intervals: int) -> None:
+        self._title, self._intervals = title, intervals
+        self._display = importlib.import_module("IPython.display")
+        self._shown = self._display.display(self._bar(0, intervals, title), display_id=True)
+
+    def interval(self, line: Line, state: dict[str, Any], repeated: bool) -> None:
+        """Move the bar."""
+        at = line["i"] + 1
+        self._shown.update(self._bar(at, self._intervals, f"{self._title}: interval {at}"))
+
+    def waiting(self, done: int, total: int) -> None:
+        """Show how far the runs that judge are."""
+        self._shown.update(self._bar(done, total, f"{self._title}: judged by {done}/{total} runs"))
+
+    def _bar(self, done: int, total: int, text: str) -> Any:
+        shown = f'<progress max="{total}" value="{done}"></progress> {escape(text)}'
+        return self._display.HTML(shown)
+
+
+def in_notebook() -> bool:
+    """Return True in a kernel of Jupyter, without importing anything of it."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and "IPKernelApp" in getattr(shell.get_ipython(), "config", {})
 
 
 class _Follower:
@@ -153,8 +184,8 @@ class PlainViewer:
         mark = " (repeated from the log)" if repeated else ""
         self._print(
             f"interval {line['i'] + 1}/{self._intervals}  t={self._figures.simulated}  U={now}  "
-            f"best={best}  default={default}  throughput={throughput}  RTT={rtt}  pause={pause}  "
-            f"{' '.join(self._figures.changed) or 'setting=default'}{mark}"
+            f"best={best}  default={default}  throughput={throughput}  RTT={rtt}  pause={pause}"
+            f"{mark}"
         )
 
     def waiting(self, done: int, total: int) -> None:

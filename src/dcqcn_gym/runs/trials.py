@@ -16,6 +16,7 @@ from typing import Protocol
 
 from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.core.sums import count
+from dcqcn_gym.envs.scenario.parts import later_parts
 from dcqcn_gym.hw.device_units import setting_on_devices
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
@@ -34,6 +35,8 @@ class Trial:
     eval_intervals: int = 0
     eval_backend: str = ""
     """Where what was recommended runs; default: where the tuned run does."""
+    sharing: int = 0
+    """Seeds 1, 2, ... so many share a trace's parts behind the search; 0: all have the whole."""
 
     @property
     def label(self) -> str:
@@ -77,7 +80,24 @@ class Trial:
             setting = {name: setting_on_devices(one) for name, one in by_group(setting)}
         seeds = evaluation_seeds(self.spec.seed, self.eval_seeds)
         paths = dict(zip(seeds, self.fresh, strict=True))
-        return fresh_jobs(spec, setting, seeds, self.eval_intervals, paths.__getitem__, self.title)
+        return [
+            job
+            for seed, here in zip(seeds, self._on(spec), strict=True)
+            for job in fresh_jobs(
+                here, setting, [seed], self.eval_intervals, paths.__getitem__, self.title
+            )
+        ]
+
+    def _on(self, spec: RunSpec) -> list[RunSpec]:
+        """Return what each judging run has: all of the traffic, or a later part of a trace.
+
+        No two seeds have a part in common; a seed with fewer parts than runs has them again.
+        """
+        most = self.sharing * self.eval_seeds
+        parts = later_parts(spec.scenario, spec.intervals, self.eval_intervals, most)
+        own = parts[spec.seed - 1 :: self.sharing] if 1 < self.sharing <= len(parts) else ()
+        runs = [replace(spec, scenario=scenario, part=words) for scenario, words in own] or [spec]
+        return [runs[k % len(runs)] for k in range(self.eval_seeds)]
 
 
 class Judged(Protocol):

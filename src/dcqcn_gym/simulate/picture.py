@@ -119,7 +119,7 @@ def _completions(completed: CompletionBins, ms: float) -> Panel:
     ends, mean, longest = completed.table()
     done = [w for w in range(mean.shape[1]) if not np.all(np.isnan(mean[:, w]))]
     shown = done[:PLOTTED_WORKLOADS]
-    title = "Message completion time, us: mean, and up to the longest of each period"
+    title = "Message completion time, µs: mean, and up to the longest of each period"
     if hidden := len(done) - len(shown):
         title += f" ({hidden} workloads not drawn)"
     mean, longest = mean[:, shown] * 1e-6, longest[:, shown] * 1e-6

@@ -12,6 +12,8 @@ import tempfile
 from functools import cache
 from typing import Any
 
+from dcqcn_gym.core.errors import install_command
+
 DENIED = (
     # keys of the verifier's session, which outlive a sandbox
     "add_key", "keyctl", "request_key",
@@ -44,7 +46,7 @@ def seccomp_problem() -> str | None:
     try:
         _library()
     except (ImportError, OSError, RuntimeError):
-        return "pyseccomp or libseccomp is not installed (pip install 'dcqcn-gym[leaderboard]')"
+        return f"pyseccomp or libseccomp is not installed ({install_command('leaderboard')})"
     return None
 
 
