@@ -178,7 +178,6 @@ def test_a_figure_without_such_rows_is_refused() -> None:
         ("P-fig9", "than Pretrained 2", -0.3),  # "two fifths are missing"
         ("P-fig10b", "completion times: elephants", -0.3),  # "several times as quick"
         ("D-fig4", "40 Gb/s: likewise", 5.0),  # "ten times as long"
-        ("C-fig2", "25.1 % larger than the expert", -0.15),  # "as far as the experts' setting"
     ],
 )
 def test_a_cause_that_says_how_much_is_held_to_it(name: str, part: str, less: float) -> None:
