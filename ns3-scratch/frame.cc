@@ -11,7 +11,7 @@
 namespace ns3 {
 namespace {
 
-constexpr uint8_t kDataDscp = 26, kControlDscp = 48;
+constexpr uint8_t kControlDscp = 48;
 constexpr uint32_t kPfcPadding = 26;
 
 EthernetHeader Ethernet(Mac48Address from, Mac48Address to, uint16_t type) {
@@ -110,8 +110,12 @@ Ptr<Packet> MakeFrame(const Flight& flight, const DcqcnNode& sender, uint32_t po
   udp.length = static_cast<uint16_t>(frame->GetSize() + 8 + 4);
   frame->AddHeader(udp);
   RoceIpv4Header ip;
-  ip.dscp = p.is_data() ? kDataDscp : kControlDscp;
-  ip.ecn = p.ecn ? 3 : (p.is_data() ? 2 : 0);
+  // what waits in a class has the class's mark; TCP, as it is here, is not ECN capable
+  const ::dcqcn::ClassSpec& of_class = world.scenario.classes.of[p.priority];
+  const bool in_class = world.scenario.pfc.in_class(p);
+  ip.dscp = in_class && (p.is_data() || of_class.tcp) ? static_cast<uint8_t>(of_class.dscp)
+                                                      : kControlDscp;
+  ip.ecn = p.ecn ? 3 : (p.is_data() && !of_class.tcp ? 2 : 0);
   ip.total_length = static_cast<uint16_t>(frame->GetSize() + 20 + 4);
   ip.source = HostIp(p.is_data() ? pair.src : pair.dst);
   ip.destination = HostIp(p.dst);

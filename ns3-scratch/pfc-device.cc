@@ -110,7 +110,6 @@ void PfcDevice::Kick(int64_t now) {
 
 void PfcDevice::Serve(int64_t now) {
   if (m_busy > now) return;
-  unsigned priority;
   if (!m_pfc.empty()) {
     TransmitPfc(now);
   } else if (!m_control.empty()) {
@@ -123,8 +122,8 @@ void PfcDevice::Serve(int64_t now) {
       return;
     }
     Transmit(packet, now);
-  } else if (PickPriority(priority)) {
-    TransmitData(priority, now);
+  } else if (const unsigned ready = ReadyPriorities()) {
+    TransmitData(PickPriority(ready), now);
   } else {
     return;
   }
@@ -133,24 +132,39 @@ void PfcDevice::Serve(int64_t now) {
 }
 
 bool PfcDevice::HasWork() const {
-  unsigned priority;
-  return m_node->IsHost() || !m_pfc.empty() || !m_control.empty() || PickPriority(priority);
+  return m_node->IsHost() || !m_pfc.empty() || !m_control.empty() || ReadyPriorities() != 0;
 }
 
-bool PfcDevice::PickPriority(unsigned& priority) const {
-  if (m_model.queued_total == 0) return false;
-  for (unsigned i = 1; i <= 8; ++i) {
-    priority = (m_lastServed + i) & 7;
-    if (!m_data[priority].empty() && !Paused(priority)) return true;
+unsigned PfcDevice::ReadyPriorities() const {
+  unsigned ready = 0;
+  if (m_model.queued_total == 0) return ready;
+  for (unsigned p = 0; p < 8; ++p) {
+    if (!m_data[p].empty() && !Paused(p)) ready |= 1u << p;
   }
-  return false;
+  return ready;
+}
+
+unsigned PfcDevice::PickPriority(unsigned ready) {
+  const ::dcqcn::Scenario& scenario = m_node->World().scenario;
+  if (scenario.classes.declared) {
+    const ::dcqcn::Bytes frame = scenario.wire.payload + scenario.wire.data_overhead;
+    const unsigned chosen =
+        m_deficits.pick(ready, m_lastServed, scenario.classes, frame,
+                        [this](unsigned p) { return ::dcqcn::Bytes{m_data[p].front().bytes}; });
+    m_deficits.sent(chosen, m_data[chosen].front().bytes, m_data[chosen].size() == 1);
+    return chosen;
+  }
+  unsigned priority = m_lastServed;
+  do priority = (priority + 1) & 7;
+  while (!(ready >> priority & 1));
+  return priority;
 }
 
 void PfcDevice::Transmit(::dcqcn::Packet packet, int64_t now) {
   m_busy = now + packet.bytes * m_psPerByte;
   packet.arrival = m_busy + m_delay;
   // at switches everything in the data class counts
-  if (packet.is_data() || (m_node->World().scenario.pfc.acks_as_data && !m_node->IsHost())) {
+  if (packet.is_data() || (!m_node->IsHost() && m_node->World().scenario.pfc.in_class(packet))) {
     m_model.counters.tx_bytes += packet.bytes;
     ++m_model.counters.tx_packets;
   }
@@ -165,7 +179,11 @@ void PfcDevice::TransmitData(unsigned priority, int64_t now) {
   m_queued[priority] -= packet.bytes;
   m_model.queued_total -= packet.bytes;
   ::dcqcn::Totals& totals = m_node->World().log.totals;
-  if (::dcqcn::mark_departing(m_model, packet, m_queued[priority], totals) && !m_mark.IsEmpty()) {
+  const ::dcqcn::EcnSetting& curve =
+      m_node->World().scenario.classes.curve(priority, m_model.ecn);
+  const bool marked =
+      ::dcqcn::mark_departing(m_model, curve, packet, m_queued[priority], totals);
+  if (marked && !m_mark.IsEmpty()) {
     m_mark(MakeFrame({packet, Flight::kNone}, *m_node, m_index));
   }
   Transmit(packet, now);

@@ -3,6 +3,7 @@
 #ifndef DCQCN_PFC_DEVICE_H
 #define DCQCN_PFC_DEVICE_H
 
+#include "model/classes.hpp"
 #include "model/ecn_knobs.hpp"
 #include "model/metrics.hpp"
 #include "model/packet.hpp"
@@ -109,7 +110,8 @@ class PfcDevice : public NetDevice {
   void DoDispose() override;
 
  private:
-  bool PickPriority(unsigned& priority) const;
+  unsigned ReadyPriorities() const;
+  unsigned PickPriority(unsigned ready);
   bool HasWork() const;
   void Transmit(::dcqcn::Packet packet, int64_t now);
   void TransmitData(unsigned priority, int64_t now);
@@ -132,6 +134,7 @@ class PfcDevice : public NetDevice {
   ::dcqcn::Ring<::dcqcn::Packet> m_data[8];
   ::dcqcn::Bytes m_queued[8] = {};
   unsigned m_lastServed = 7;
+  ::dcqcn::Deficits m_deficits;
   Figures m_model;
   KnobValues m_knobs{};
   std::array<double, ::dcqcn::kPfcKnobs.size()> m_pfcKnobs{};

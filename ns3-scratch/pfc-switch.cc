@@ -18,7 +18,7 @@ void PfcSwitch::HandlePacket(uint32_t port, const ::dcqcn::Packet& arrived, int6
   ++world.log.totals.hops;
   const int node = static_cast<int>(GetId());
   PfcDevice& out = *m_ports[world.topology.route(node, arrived.dst, arrived.entropy)];
-  if (!arrived.is_data() && !world.scenario.pfc.acks_as_data) {
+  if (!world.scenario.pfc.in_class(arrived)) {
     out.QueueControl(arrived);
     out.Kick(now);
     return;
@@ -32,7 +32,7 @@ void PfcSwitch::HandlePacket(uint32_t port, const ::dcqcn::Packet& arrived, int6
     world.monitor.record(node - world.topology.hosts(), world.transport.flow_key(packet.qp),
                          static_cast<uint32_t>(packet.bytes - world.scenario.wire.data_overhead));
   }
-  if (!m_buffer.admit(port, priority, packet.bytes, packet.is_data())) {
+  if (!m_buffer.admit(port, priority, packet.bytes, world.scenario.pfc.may_drop(packet))) {
     out.CountDrop(packet);
     ++world.log.totals.drops;
     return;

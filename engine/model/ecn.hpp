@@ -17,10 +17,11 @@ inline bool ecn_marks(const EcnSetting& s, Bytes left, RandomStream& draws) {
 }
 
 // What a switch does about congestion as `p` leaves the queue of `port` and leaves `left` bytes
-// there: true if it was marked. For every port that has `ecn`, `draws` and `counters`.
+// there: true if it was marked by `ecn`. For every port that has `draws` and `counters`.
 template <typename Port>
-inline bool mark_departing(Port& port, Packet& p, Bytes left, Totals& totals) {
-  if (!ecn_marks(port.ecn, left, port.draws)) return false;
+inline bool mark_departing(Port& port, const EcnSetting& ecn, Packet& p, Bytes left,
+                           Totals& totals) {
+  if (!ecn_marks(ecn, left, port.draws)) return false;
   p.ecn = 1;
   ++port.counters.marked_packets;
   port.counters.marked_bytes += p.bytes;

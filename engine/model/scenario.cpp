@@ -25,13 +25,14 @@ struct Kind {
   Times times;
 };
 
-constexpr std::array<Kind, 16> kKinds = {{{"nodes", read_nodes, Times::kOnce},
+constexpr std::array<Kind, 17> kKinds = {{{"nodes", read_nodes, Times::kOnce},
                                           {"switch", read_switch, Times::kAny},
                                           {"link", read_link, Times::kAny},
                                           {"next_hop", read_next_hop, Times::kAny},
                                           {"servers", read_servers, Times::kAny},
                                           {"wire", read_wire, Times::kOnce},
                                           {"pfc", read_pfc, Times::kOnce},
+                                          {"class", read_class, Times::kAny},
                                           {"scheme", read_scheme, Times::kSome},
                                           {"transport", read_transport, Times::kOnce},
                                           {"cnp", read_cnp, Times::kOnce},
@@ -68,8 +69,10 @@ class Parser {
     check_degrees(end);
     check_buffers(end);
     check_ack_class(end);
+    check_classes(end);
     check_flow_sizes(end);
     take_sizes(end);
+    scenario_.pfc.acks_as_data |= scenario_.classes.tcp;  // they can be lost, as its data
     take_jobs();
     // throws if a scheme, an option or a host of one is not there
     static_cast<void>(NicSchemes(scenario_, {}));
@@ -190,9 +193,9 @@ class Parser {
 
   // a message that is complete at its receiver is not answered again, so its last ACK may not drop
   void check_ack_class(const Line& end) const {
-    if (!scenario_.pfc.acks_as_data) return;
+    if (scenario_.pfc.acks_as_data != 0xFF) return;  // those of TCP are answered again
     for (const WorkloadSpec& w : scenario_.workloads) {
-      if (!scenario_.pfc.is_lossless(w.priority)) {
+      if (!scenario_.pfc.is_lossless(w.priority) && !(scenario_.classes.tcp >> w.priority & 1)) {
         end.fail("ack_class = data needs PFC for the priority of every workload, and priority " +
                  std::to_string(w.priority) + " can lose packets, also ACKs");
       }
@@ -203,6 +206,15 @@ class Parser {
                std::to_string(scenario_.headroom_needed(*link)) + " B for the link " +
                std::to_string(link->a) + " " + std::to_string(link->b) + ", which has " +
                std::to_string(link->headroom) + " B: what comes before a pause acts could drop");
+    }
+  }
+
+  void check_classes(const Line& end) const {
+    for (unsigned p = 0; p < kPriorities; ++p) {
+      if ((scenario_.classes.tcp >> p & 1) && scenario_.pfc.is_lossless(p)) {
+        end.fail("class " + std::to_string(p) +
+                 " has transport = tcp and is lossless; expected one of both");
+      }
     }
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/classes.hpp"
 #include "model/job_graph.hpp"
 #include "model/monitor_config.hpp"
 #include "model/next_hops.hpp"
@@ -155,6 +156,7 @@ struct Scenario {
   Servers servers;
   Wire wire;
   PfcConfig pfc;
+  Classes classes;
   Transport transport;
   std::vector<SchemeSpec> schemes;  // none: dcqcn everywhere
   MonitorConfig monitor;

@@ -32,8 +32,32 @@ const Field<PfcConfig> kPfc[] = {
      [](PfcConfig& p, const Value& v) { p.resume_offset = v.whole(0, kMostBytes); }},
     {"ack_class",
      [](PfcConfig& p, const Value& v) {
-       p.acks_as_data = v.choice<bool>({{"control", false}, {"data", true}});
+       const auto both = v.choice<int>({{"control", 0}, {"data", 3}, {"data-cnp-first", 1}});
+       p.acks_as_data = both & 1 ? 0xFF : 0;
+       p.cnps_as_data = both & 2 ? 0xFF : 0;
      }},
+};
+
+const Field<ClassSpec> kClass[] = {
+    {"weight", [](ClassSpec& c, const Value& v) { c.weight = static_cast<int>(v.whole(1, 100)); }},
+    {"transport",
+     [](ClassSpec& c, const Value& v) {
+       c.tcp = v.choice<bool>({{"roce", false}, {"tcp", true}});
+     }},
+    {"dscp", [](ClassSpec& c, const Value& v) { c.dscp = static_cast<unsigned>(v.whole(0, 63)); }},
+    {"alpha", [](ClassSpec& c, const Value& v) { c.alpha = v.real(0, 1e6); }, Absent::kAlways},
+    {"ecn",
+     [](ClassSpec& c, const Value& v) {
+       const std::vector<Value> parts = v.parts(':');
+       if (parts.size() != 3) v.refuse("kmin:kmax:pmax, in bytes and as a share");
+       const double si[] = {static_cast<double>(parts[0].whole(0, kMostBytes)),
+                            static_cast<double>(parts[1].whole(0, kMostBytes)),
+                            parts[2].real(0, 1)};
+       if (si[1] < si[0]) v.refuse("kmin at most kmax");
+       c.curve = EcnSetting::from_si(si);
+       c.own_curve = true;
+     },
+     Absent::kAlways},
 };
 
 const Field<Transport> kTransport[] = {
@@ -83,6 +107,24 @@ void read_wire(const Line& line, Scenario& scenario) {
 void read_pfc(const Line& line, Scenario& scenario) {
   scenario.pfc.lossless = 0;  // of a line that names none
   read_item<PfcConfig>(line, kPfc, scenario.pfc);
+}
+
+// packets of TCP are none that marks could slow down: they get none
+void read_class(const Line& line, Scenario& scenario) {
+  line.expect_values(1, "its priority, then keys");
+  const auto priority =
+      static_cast<unsigned>(Value(line, "priority", line.values()[0]).whole(0, 7));
+  if (scenario.classes.declared >> priority & 1) line.fail("a second one of this priority");
+  ClassSpec& spec = scenario.classes.of[priority];
+  read_keys<ClassSpec>(line, kClass, spec);
+  const auto bit = static_cast<std::uint8_t>(1u << priority);
+  scenario.classes.declared |= bit;
+  scenario.pfc.shares[priority] = spec.alpha;
+  if (!spec.tcp) return;
+  if (spec.own_curve) line.fail("has ecn and transport = tcp, which is not marked; expected one");
+  scenario.classes.tcp |= bit;
+  spec.own_curve = true;
+  spec.curve.kmin = spec.curve.kmax = kMostBytes;
 }
 
 // a scheme knows its own options: what is neither `name` nor `hosts` goes to it

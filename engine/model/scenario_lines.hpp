@@ -15,6 +15,7 @@ void read_next_hop(const Line& line, Scenario& scenario);
 void read_servers(const Line& line, Scenario& scenario);
 void read_wire(const Line& line, Scenario& scenario);
 void read_pfc(const Line& line, Scenario& scenario);
+void read_class(const Line& line, Scenario& scenario);
 void read_scheme(const Line& line, Scenario& scenario);
 void read_transport(const Line& line, Scenario& scenario);
 void read_cnp(const Line& line, Scenario& scenario);

@@ -1,12 +1,14 @@
 // The shared buffer of one switch: dynamic threshold, reserve, headroom, and the PFC decisions.
-// Counters are kept per ingress port and data priority; ACK and CNP (but with
-// acks_as_data) and PFC frames are outside.
+// Counters are kept per ingress port and data priority; ACK and CNP (but those that
+// PfcConfig::in_class names) and PFC frames are outside.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "model/archive.hpp"
+#include "model/packet.hpp"
 #include "model/units.hpp"
 
 namespace dcqcn {
@@ -17,11 +19,22 @@ struct PfcConfig {
   double alpha = 0.125;
   Bytes reserve = 4096;
   Bytes resume_offset = 3072;
-  bool acks_as_data = false;  // ACKs and CNPs travel in the class of their data at switches
+  std::uint8_t acks_as_data = 0;    // bit per priority: ACKs and NACKs wait among its data
+  std::uint8_t cnps_as_data = 0;    // the same of CNPs
+  std::array<double, 8> shares{};   // alphas of priorities; 0: the port's
 
   bool operator==(const PfcConfig&) const = default;
 
   bool is_lossless(unsigned priority) const { return enabled && (lossless >> priority & 1); }
+  // does it wait at switches among the data of its priority, not ahead of all?
+  bool in_class(const Packet& p) const {
+    const std::uint8_t bits = p.type() == Kind::kCnp ? cnps_as_data : acks_as_data;
+    return p.is_data() || (bits >> p.priority & 1);
+  }
+  // may it be dropped? What answers lossless data may not.
+  bool may_drop(const Packet& p) const {
+    return p.is_data() || !is_lossless(static_cast<unsigned>(p.priority));
+  }
 };
 
 class SharedBuffer {
@@ -39,7 +52,7 @@ class SharedBuffer {
   SharedBuffer(const PfcConfig& pfc, Bytes capacity, const std::vector<Bytes>& headrooms)
       : pfc_(pfc), least_alpha_(pfc.alpha), ingress_(headrooms.size() * 8) {
     pool_ = capacity;
-    for (Ingress& in : ingress_) in.alpha = pfc.alpha;
+    put_alphas([&](std::size_t) { return pfc.alpha; });
     for (std::size_t port = 0; port < headrooms.size(); ++port) {
       for (unsigned p = 0; p < 8; ++p) {
         if (pfc.is_lossless(p)) {
@@ -64,7 +77,7 @@ class SharedBuffer {
 
   // one a port, from now on: what comes or goes next is judged by it
   void set_alphas(const std::vector<double>& by_port) {
-    for (std::size_t i = 0; i < ingress_.size(); ++i) ingress_[i].alpha = by_port[i / 8];
+    put_alphas([&](std::size_t port) { return by_port[port]; });
     least_alpha_ = *std::min_element(by_port.begin(), by_port.end());
   }
 
@@ -128,6 +141,13 @@ class SharedBuffer {
   }
 
  private:
+  template <class OfPort>
+  void put_alphas(OfPort&& of_port) {
+    for (std::size_t i = 0; i < ingress_.size(); ++i) {
+      const double own = pfc_.shares[i % 8];
+      ingress_[i].alpha = own > 0 ? own : of_port(i / 8);
+    }
+  }
   Bytes share(double alpha, Bytes shared_used) const {
     const Bytes free = pool_ - shared_used;
     return free > 0 ? static_cast<Bytes>(alpha * static_cast<double>(free)) : 0;

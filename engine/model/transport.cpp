@@ -15,6 +15,9 @@ bool can_lose(const Scenario& scenario) {
 }
 
 inline constexpr Time kNackAgain = 500 * kPicosPerMicro;
+// a closed TCP connection's number is not taken again while its packets may be on their way: which
+// of two hosts asks first differs between engines
+inline constexpr Time kLinger = 1'000'000 * kPicosPerMicro;
 
 }  // namespace
 
@@ -28,7 +31,7 @@ TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topolog
       transport_(scenario.transport),
       lossy_(can_lose(scenario)),
       schemes_(scenario, receivers_),
-      windowed_(transport_.window > 0 || schemes_.any(&Scheme::windowed)),
+      windowed_(transport_.window > 0 || schemes_.any(&Scheme::windowed) || scenario.classes.tcp),
       ticks_(schemes_.any(&Scheme::ticks)),
       hears_data_(schemes_.any(&Scheme::hears_data)),
       hears_acks_(schemes_.any(&Scheme::hears_acks)),
@@ -36,7 +39,8 @@ TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topolog
       hears_pauses_(schemes_.any(&Scheme::hears_pauses)),
       hears_ends_(schemes_.any(&Scheme::hears_ends)),
       next_ordinal_(static_cast<std::size_t>(scenario.hosts), 0),
-      tick_at_(next_ordinal_.size(), kNever) {
+      tick_at_(next_ordinal_.size(), kNever),
+      tcp_classes_(scenario.classes.tcp) {
   for (int h = 0; h < scenario.hosts; ++h) {
     line_.push_back(rate_of(topology.port(topology.first_port(h)).ps_per_byte));
     note_tick(h, -1);
@@ -45,7 +49,7 @@ TransportLayer::TransportLayer(const Scenario& scenario, const Topology& topolog
 
 void TransportLayer::change_settings(const NicSettings& settings, Time now) {
   for (Qp& q : qps_) {
-    if (!q.live) continue;
+    if (!q.live || is_tcp(q.priority)) continue;
     const Pace pace = schemes_.change_setting(q.src, slot_of(q.ref), settings, now);
     set_pace(q, pace);
     let_rest(q, pace);
@@ -55,6 +59,9 @@ void TransportLayer::change_settings(const NicSettings& settings, Time now) {
 
 std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordinal, Time now) {
   std::uint32_t slot;
+  if (!retired_.empty() && retired_.front().when <= now) {
+    free_qps_.push_back(retired_.pop().slot);
+  }
   if (free_qps_.empty()) {
     slot = static_cast<std::uint32_t>(qps_.size());
     if (slot > kSlotMask) throw std::runtime_error("more than 4,194,304 queue pairs at once");
@@ -88,7 +95,11 @@ std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordin
   receivers_[slot].messages_left = kept ? 0 : flow.messages;
   receivers_[slot].entropy = topology_.entropy(flow.src, flow.dst, ordinal, true);
   receivers_[slot].priority = static_cast<std::uint16_t>(flow.priority);
-  start_scheme(q, flow.workload, flow.connection, now);
+  if (is_tcp(q.priority)) {
+    start_tcp(q);
+  } else {
+    start_scheme(q, flow.workload, flow.connection, now);
+  }
   return slot;
 }
 
@@ -108,6 +119,7 @@ void TransportLayer::start_scheme(Qp& q, std::uint32_t workload, std::uint16_t n
 
 // in packets: one more may start while what is in flight is below the window in bytes
 std::uint32_t TransportLayer::window_of(const Qp& q) const {
+  if (is_tcp(q.priority)) return tcp_[slot_of(q.ref)].sender.packets();
   Bytes window = transport_.window;
   const Scheme& scheme = schemes_.of(q.src);
   if (scheme.windowed) {
@@ -130,25 +142,33 @@ void TransportLayer::tell_ack(Qp& q, const Packet& p, Time now) {
 }
 
 bool TransportLayer::on_ack(Qp& q, const Packet& p, Time now) {
+  if (is_tcp(q.priority)) {
+    on_tcp_ack(q, p, now);
+    return end_if_idle(q, now);
+  }
   if (hears_acks_) tell_ack(q, p, now);
   if (p.type() == Kind::kAck) take_rtt(q, static_cast<Time>(p.sent), now);
   // sequence numbers wrap: compare by signed distance
   if (static_cast<std::int32_t>(p.seq - q.unacked) > 0) {
-    q.unacked = p.seq;
     if (lossy_) q.rto_at = now + transport_.rto;
-    while (q.first_message != kNone && static_cast<std::int32_t>(q.message_end - q.unacked) <= 0) {
-      complete(q, messages_[q.first_message], now);
-    }
-    // a late ACK may overtake a sender that went back
-    if (static_cast<std::int32_t>(q.next_seq - q.unacked) < 0) go_back(q);
+    take_acked(q, p.seq, now);
   }
   if (p.type() == Kind::kNack) {
     totals(q.src).retransmitted += q.next_seq - q.unacked;
     go_back(q);
   }
+  return end_if_idle(q, now);
+}
+
+// true if nothing is left to do, and the queue pair gone
+inline bool TransportLayer::end_if_idle(Qp& q, Time now) {
   if (q.first_message != kNone || transport_.qp_per_pair) return false;
   flush_rtt(q);
   q.live = false;
+  if (is_tcp(q.priority)) {
+    retired_.push({now + kLinger, slot_of(q.ref)});
+    return true;
+  }
   schemes_.of(q.src).end(slot_of(q.ref));
   note_tick(q.src, now);
   free_qps_.push_back(slot_of(q.ref));
@@ -159,7 +179,7 @@ void TransportLayer::complete(Qp& q, Message& m, Time now) {
   log_.finished.push_back(
       {q.src, q.dst, m.ordinal, m.workload, m.bytes, m.start, now - m.start, m.ideal});
   source_.finished(m.workload, m.tag, q.src, now);
-  if (hears_acks_) {
+  if (hears_acks_ && !is_tcp(q.priority)) {
     q.resting = false;
     set_pace(q, schemes_.of(q.src).on_message(slot_of(q.ref), {m.bytes, m.start, m.ideal}, now));
   }
@@ -181,6 +201,10 @@ void TransportLayer::go_back(Qp& q) {
 
 bool TransportLayer::on_rto(Qp& q, Time now) {
   if (q.unacked == q.next_seq || now < q.rto_at) return false;
+  if (is_tcp(q.priority)) {
+    on_tcp_timeout(q, now);
+    return true;
+  }
   totals(q.src).retransmitted += q.next_seq - q.unacked;
   go_back(q);
   q.rto_at = now + transport_.rto;
@@ -200,30 +224,6 @@ std::uint32_t TransportLayer::tag_of_arrived(const QpReceiver& r) const {
   std::uint32_t m = qps_[slot_of(r.ref)].first_message;
   while (messages_[m].end_seq != r.expected) m = messages_[m].next;
   return messages_[m].tag;
-}
-
-inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Time now) {
-  ++r.expected;
-  totals(host).delivered += payload_of(p);
-  if (!p.last) return;
-  // once everything is here duplicates need no answer, since ACKs are never lost
-  if (r.messages_left > 0) r.complete = --r.messages_left == 0;
-  if (r.complete && hears_ends_) {
-    schemes_.of(host).on_complete(slot_of(r.ref), now);
-    note_tick(host, now);
-  }
-  if (reacts(scenario_.workloads[r.workload].pattern)) {
-    source_.arrived(r.workload, tag_of_arrived(r), host, now, chained);
-  }
-}
-
-inline void TransportLayer::add_reply(const QpReceiver& r, const Reply& reply, Replies& replies) {
-  PacketFlags flags;
-  flags.kind = reply.kind;
-  flags.priority = r.priority & 7u;
-  flags.cnp = reply.cnp;
-  write_packet(replies.packets[replies.count++], reply.sent, flags, r.ref, reply.seq,
-               packet_address(r.src, reply.bytes, r.entropy));
 }
 
 void TransportLayer::add_cnp(const QpReceiver& r, Time now, Replies& replies) {
@@ -248,7 +248,10 @@ void TransportLayer::on_data(const Packet& p, int host, Time now, Replies& repli
   replies.count = 0;
   replies.cnp_delayed = false;
   QpReceiver& r = receivers_[slot_of(p.qp)];
-  if (r.ref != p.qp || r.complete) return;
+  if (r.ref != p.qp || r.complete) {
+    if (r.ref == p.qp && is_tcp(r.priority)) on_tcp_data(r, p, host, now, replies);
+    return;
+  }
   const bool in_order = p.seq == r.expected;
   if (in_order) accept(r, p, host, now);
   const bool ahead = static_cast<std::int32_t>(p.seq - r.expected) > 0;  // a packet is missing

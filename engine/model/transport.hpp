@@ -12,7 +12,9 @@
 #include "model/packet.hpp"
 #include "model/prefetch.hpp"
 #include "model/queue_pair.hpp"
+#include "model/ring.hpp"
 #include "model/scenario.hpp"
+#include "model/tcp.hpp"
 #include "model/topology.hpp"
 #include "model/workload.hpp"
 
@@ -85,8 +87,9 @@ class TransportLayer {
   bool may_send(const Qp& q) const { return q.may_send(); }
   // the packet that starts on the wire at `now`; sets the time of the next one
   Packet send(Qp& q, Time now) {
-    if (!q.resting) return schemes_.of(q.src).send(*this, q, now);
-    return send_asking(q, now, [&q](const Sent&) { return Pace{q.rate, q.rate}; });
+    if (q.resting) return send_asking(q, now, [&q](const Sent&) { return Pace{q.rate, q.rate}; });
+    if (is_tcp(q.priority)) return send_tcp(q, now);
+    return schemes_.of(q.src).send(*this, q, now);
   }
   template <class Ask>
   Packet send_asking(Qp& q, Time now, Ask&& ask);
@@ -147,6 +150,7 @@ class TransportLayer {
   }
   // the rate that paces a QP, up to everything before `now`; leaves the lazy timers alone
   Rate rate_at(const Qp& q, Time now) const {
+    if (is_tcp(q.priority)) return q.rate;
     return schemes_.of(q.src).pace_at(slot_of(q.ref), now).pacing;
   }
   Time cnp_delay() const { return transport_.cnp_delay; }
@@ -177,7 +181,8 @@ class TransportLayer {
                           built(hears_acks_), built(writes_acks_), built(hears_pauses_),
                           built(hears_ends_), flow_keys_, probe_at_, free_qps_, messages_,
                           free_messages_, next_ordinal_, built(line_), tick_at_, pairs_,
-                          built(lane_of_host_), built(lanes_), live_messages_, unlimited_);
+                          built(lane_of_host_), built(lanes_), live_messages_, unlimited_,
+                          built(tcp_classes_), tcp_, early_, retired_);
   }
 
  private:
@@ -209,7 +214,19 @@ class TransportLayer {
   // a flow without an end, the only message of its queue pair: sequence numbers wrap
   void stretch(Qp& q) { q.end_seq = q.message_end = messages_[q.send_message].end_seq += kStretch; }
   void complete(Qp& q, Message& m, Time now);
+  void take_acked(Qp& q, std::uint32_t seq, Time now);
+  bool end_if_idle(Qp& q, Time now);
   void go_back(Qp& q);
+
+  // ---- transport_tcp.cpp: flows of a class with transport = "tcp" ----
+  bool is_tcp(unsigned priority) const { return tcp_classes_ >> priority & 1; }
+  void start_tcp(Qp& q);
+  Packet send_tcp(Qp& q, Time now);
+  void on_tcp_ack(Qp& q, const Packet& p, Time now);
+  void on_tcp_timeout(Qp& q, Time now);
+  void on_tcp_data(QpReceiver& r, const Packet& p, int host, Time now, Replies& replies);
+  void rewind(Qp& q);
+  void put_forward(Qp& q);
   void take_rtt(Qp& q, Time sent, Time now);
   void flush_rtt(Qp& q);
   std::uint32_t tag_of_arrived(const QpReceiver& r) const;
@@ -250,6 +267,20 @@ class TransportLayer {
   std::vector<LaneTotals> lanes_;  // none: one thread
   std::uint64_t live_messages_ = 0;
   std::uint64_t unlimited_ = 0;
+  struct TcpFlow {
+    TcpSender sender;
+    std::uint32_t loss_end = 0;  // one past what had been sent when the last loss was seen
+    std::uint32_t resume = 0;    // goes on here after one packet from before, if `rewound`
+    bool rewound = false;
+  };
+  std::uint8_t tcp_classes_;                // bit per priority
+  std::vector<TcpFlow> tcp_;                // same slots, where there are such classes
+  std::vector<std::vector<Packet>> early_;  // the same: what came before a packet that is missing
+  struct Retired {
+    Time when;
+    std::uint32_t slot;
+  };
+  Ring<Retired> retired_;  // ended ones, whose receivers still answer what was sent twice
 };
 
 // ask(Sent) tells the scheme and returns its pace. Inline, so that each scheme has a sender of its
@@ -299,6 +330,39 @@ template <class Ask>
   }
   note_tick(q.src, now);
   return Then::kLookAgain;  // a window may have opened, or the sender went back
+}
+
+inline void TransportLayer::take_acked(Qp& q, std::uint32_t seq, Time now) {
+  q.unacked = seq;
+  while (q.first_message != kNone && static_cast<std::int32_t>(q.message_end - q.unacked) <= 0) {
+    complete(q, messages_[q.first_message], now);
+  }
+  // a late ACK may overtake a sender that went back
+  if (static_cast<std::int32_t>(q.next_seq - q.unacked) < 0) go_back(q);
+}
+
+inline void TransportLayer::accept(QpReceiver& r, const Packet& p, int host, Time now) {
+  ++r.expected;
+  totals(host).delivered += payload_of(p);
+  if (!p.last) return;
+  // once everything is here duplicates need no answer, since ACKs are never lost
+  if (r.messages_left > 0) r.complete = --r.messages_left == 0;
+  if (r.complete && hears_ends_ && !is_tcp(r.priority)) {
+    schemes_.of(host).on_complete(slot_of(r.ref), now);
+    note_tick(host, now);
+  }
+  if (reacts(scenario_.workloads[r.workload].pattern)) {
+    source_.arrived(r.workload, tag_of_arrived(r), host, now, chained);
+  }
+}
+
+inline void TransportLayer::add_reply(const QpReceiver& r, const Reply& reply, Replies& replies) {
+  PacketFlags flags;
+  flags.kind = reply.kind;
+  flags.priority = r.priority & 7u;
+  flags.cnp = reply.cnp;
+  write_packet(replies.packets[replies.count++], reply.sent, flags, r.ref, reply.seq,
+               packet_address(r.src, reply.bytes, r.entropy));
 }
 
 }  // namespace dcqcn

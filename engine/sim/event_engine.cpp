@@ -128,7 +128,7 @@ void EventEngine::transmit(Port& port, Packet p, Time now) {
   p.arrival = port.busy + port.spec.delay;
   // at switches everything in the data class counts
   const bool in_class =
-      world_.scenario.pfc.acks_as_data && port.spec.node >= world_.topology.hosts();
+      port.spec.node >= world_.topology.hosts() && world_.scenario.pfc.in_class(p);
   if (p.is_data() || in_class) {
     port.counters.tx_bytes += p.bytes;
     ++port.counters.tx_packets;
@@ -139,7 +139,19 @@ void EventEngine::transmit(Port& port, Packet p, Time now) {
   port.wire.push(p);
 }
 
-bool EventEngine::pick_priority(const Port& port, unsigned& priority) const {
+bool EventEngine::pick_priority(Port& port, unsigned& priority) const {
+  if (world_.scenario.classes.declared) {
+    unsigned ready = 0;
+    for (unsigned p = 0; p < 8; ++p) {
+      if (!port.data[p].empty() && !port.pause.paused(p)) ready |= 1u << p;
+    }
+    if (!ready) return false;
+    const Wire& wire = world_.scenario.wire;
+    const auto head = [&](unsigned p) { return Bytes{port.data[p].front().bytes}; };
+    priority = port.deficits.pick(ready, port.last_served, world_.scenario.classes,
+                                  wire.payload + wire.data_overhead, head);
+    return true;
+  }
   for (unsigned i = 1; i <= 8; ++i) {
     priority = (port.last_served + i) & 7;
     if (!port.data[priority].empty() && !port.pause.paused(priority)) return true;
@@ -152,7 +164,11 @@ void EventEngine::transmit_data(Port& port, Time now) {
   Packet p = port.data[priority].pop();
   port.queued[priority] -= p.bytes;
   port.queued_total -= p.bytes;
-  mark_departing(port, p, port.queued[priority], world_.log.totals);
+  if (world_.scenario.classes.declared) {
+    port.deficits.sent(priority, p.bytes, port.data[priority].empty());
+  }
+  mark_departing(port, world_.scenario.classes.curve(priority, port.ecn), p, port.queued[priority],
+                 world_.log.totals);
   transmit(port, p, now);
   SharedBuffer& shared = buffer(port.spec.node);
   shared.release(p.in_port, priority, p.bytes);
@@ -222,7 +238,7 @@ void EventEngine::on_arrival(Port& port, Time now) {
 void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
   const int node = in.spec.node;
   Port& out = port_of(node, world_.topology.route(node, p.dst, p.entropy));
-  if (!p.is_data() && !world_.scenario.pfc.acks_as_data) {
+  if (!world_.scenario.pfc.in_class(p)) {
     out.control.push(p);
     kick(out, now);
     return;
@@ -236,7 +252,7 @@ void EventEngine::switch_arrival(Port& in, Packet p, Time now) {
                           static_cast<std::uint32_t>(p.bytes - world_.scenario.wire.data_overhead));
   }
   SharedBuffer& shared = buffer(node);
-  if (!shared.admit(in_port, priority, p.bytes, p.is_data())) {
+  if (!shared.admit(in_port, priority, p.bytes, world_.scenario.pfc.may_drop(p))) {
     ++out.counters.dropped;
     ++world_.log.totals.drops;
     return;

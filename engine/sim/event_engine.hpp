@@ -59,10 +59,11 @@ class EventEngine final : public Engine {
     EcnSetting ecn;
     RandomStream draws;
     PortCounters counters;
+    Deficits deficits;
 
     void visit(Archive& a) {
       a.all<Port>(built(spec), busy, wake, pfc, control, data, queued, queued_total, last_served,
-                  pause, wire, pfc_wire, ecn, draws, counters);
+                  pause, wire, pfc_wire, ecn, draws, counters, deficits);
     }
   };
   struct Nic {
@@ -83,7 +84,7 @@ class EventEngine final : public Engine {
   void transmit(Port& port, Packet p, Time now);
   void transmit_data(Port& port, Time now);
   bool transmit_from_nic(Port& port, Time now);
-  bool pick_priority(const Port& port, unsigned& priority) const;
+  bool pick_priority(Port& port, unsigned& priority) const;
 
   void on_pfc(Port& port, Time now);
   void on_arrival(Port& port, Time now);

@@ -25,6 +25,8 @@ WindowEngine::WindowEngine(const World& world, std::size_t threads, Time max_win
     : world_(world),
       window_(std::min({world.topology.smallest_delay(), max_window, longest_window(world)})),
       max_packet_(world.scenario.wire.payload + world.scenario.wire.data_overhead),
+      one_priority_(!world.scenario.classes.declared),
+      classes_(!one_priority_),
       nics_(static_cast<std::size_t>(world.topology.hosts())),
       wakes_(static_cast<std::size_t>(world.topology.nodes()), kNever),
       least_awake_(always ? 0 : 8 * threads) {

@@ -60,6 +60,7 @@ class WindowEngine final : public Engine {
     EcnSetting ecn;
     RandomStream draws;
     PortCounters counters;
+    Deficits deficits;
 
     void visit(Archive& a);
     // a PFC frame from the far end takes effect
@@ -205,6 +206,8 @@ class WindowEngine final : public Engine {
                          Time until);
   Time take_pauses(OrderedWindow& w, Time now);
   void ordered_arrival(OrderedWindow& w, const Packet& in, std::uint32_t in_port, Time now);
+  static unsigned plain_turn(const Port& port, unsigned ready);
+  unsigned weighted_turn(Port& port, unsigned ready) const;
   template <bool kicked>
   void service(OrderedWindow& w, Port& port, Time now);
   void kick(OrderedWindow& w, Port& port, Time now);
@@ -217,6 +220,7 @@ class WindowEngine final : public Engine {
   Bytes max_packet_;
   // a single data priority: the fast path knows no other, and a pause stops all data of a NIC
   bool one_priority_ = true;
+  bool classes_;  // weights instead of plain round robin
   unsigned priority_ = 3;
   std::vector<Port> ports_;
   std::vector<Switch> switches_;

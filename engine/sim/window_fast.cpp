@@ -205,7 +205,7 @@ void WindowEngine::run_egress_fast(Lane& lane, Switch& sw, Port& port, Time begi
     lane.used[w.in_port] -= w.bytes;
     sent_bytes += w.bytes;
     ++sent;
-    if (queue > kmin) mark_departing(port, w, queue, lane.totals);
+    if (queue > kmin) mark_departing(port, port.ecn, w, queue, lane.totals);
   };
   // frames take effect before the dequeues of their instant
   const auto take_frames = [&](Time until) {

@@ -145,7 +145,7 @@ Time WindowEngine::take_pauses(OrderedWindow& w, Time now) {
 inline void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, std::uint32_t in_port,
                                           Time now) {
   Port& out = w.sw.ports[world_.topology.route(w.node, in.dst, in.entropy)];
-  if (!in.is_data() && !world_.scenario.pfc.acks_as_data) {
+  if (!in.is_data() && !world_.scenario.pfc.in_class(in)) {
     out.control.push(in);
     kick(w, out, now);
     return;
@@ -157,7 +157,7 @@ inline void WindowEngine::ordered_arrival(OrderedWindow& w, const Packet& in, st
         static_cast<std::uint32_t>(in.bytes - world_.scenario.wire.data_overhead));
   }
   SharedBuffer& shared = w.sw.buffer;
-  if (!shared.admit(in_port, priority, in.bytes, in.is_data())) {
+  if (!shared.admit(in_port, priority, in.bytes, world_.scenario.pfc.may_drop(in))) {
     ++out.counters.dropped;
     ++w.lane.totals.drops;
     return;
@@ -186,6 +186,22 @@ inline void WindowEngine::kick(OrderedWindow& w, Port& port, Time now) {
   }
 }
 
+// round robin: the first ready priority after the last one served
+inline unsigned WindowEngine::plain_turn(const Port& port, unsigned ready) {
+  const unsigned first = port.last_served + 1u;
+  const unsigned turned = (ready | ready << 8) >> first;
+  return (first + static_cast<unsigned>(std::countr_zero(turned))) & 7;
+}
+
+[[gnu::noinline]] unsigned WindowEngine::weighted_turn(Port& port, unsigned ready) const {
+  const unsigned priority =
+      port.deficits.pick(ready, port.last_served, world_.scenario.classes, max_packet_,
+                         [&](unsigned p) { return Bytes{port.data[p].front().bytes}; });
+  Ring<Packet>& queue = port.data[priority];
+  port.deficits.sent(priority, queue.front().bytes, queue.size() == 1);
+  return priority;
+}
+
 // start the next frame of a free port: PFC, then ACK and CNP, then data; `kicked`: not by the
 // port's pending dequeue, which stays if there is nothing to start
 template <bool kicked>
@@ -204,10 +220,7 @@ void WindowEngine::service(OrderedWindow& w, Port& port, Time now) {
       if (!kicked) w.idle(port);
       return;
     }
-    // round robin: the first ready priority after the last one served
-    const unsigned first = port.last_served + 1u;
-    const unsigned turned = (ready | ready << 8) >> first;
-    const unsigned priority = (first + static_cast<unsigned>(std::countr_zero(turned))) & 7;
+    const unsigned priority = classes_ ? weighted_turn(port, ready) : plain_turn(port, ready);
     port.last_served = static_cast<std::uint8_t>(priority);
     transmit_data(w, port, priority, now);
   }
@@ -226,7 +239,8 @@ inline void WindowEngine::transmit_data(OrderedWindow& w, Port& port, unsigned p
   if (queue.empty()) port.backlog &= static_cast<std::uint8_t>(~(1u << priority));
   port.queued[priority] -= p.bytes;
   port.queued_total -= p.bytes;
-  mark_departing(port, p, port.queued[priority], w.lane.totals);
+  mark_departing(port, world_.scenario.classes.curve(priority, port.ecn), p, port.queued[priority],
+                 w.lane.totals);
   port.counters.tx_bytes += p.bytes;
   ++port.counters.tx_packets;
   SharedBuffer& shared = w.sw.buffer;

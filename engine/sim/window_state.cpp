@@ -6,7 +6,7 @@ namespace dcqcn {
 void WindowEngine::Port::visit(Archive& a) {
   a.all<Port>(busy, wire, control, backlog, last_served, built(peer_node), pfc, pfc_wire,
               built(ps_per_byte), pause, built(delay), queued_total, queued, data, ecn, draws,
-              counters);
+              counters, deficits);
 }
 
 void WindowEngine::Switch::visit(Archive& a) {
@@ -21,7 +21,7 @@ void WindowEngine::Nic::visit(Archive& a) {
 
 void WindowEngine::visit(Archive& a) {
   a.all<WindowEngine>(BuiltPointer{}, built(world_), built(window_), now_, built(max_packet_),
-                      built(one_priority_), built(priority_), ports_, switches_, nics_, wakes_,
+                      built(one_priority_), built(classes_), built(priority_), ports_, switches_, nics_, wakes_,
                       built(flows_), built(lanes_), built(crew_), built(least_awake_));
 }
 

@@ -78,6 +78,8 @@ def _devices(scenario: Network) -> Iterator[str]:
         resume_offset=switch.resume_offset_bytes,
         ack_class=switch.ack_class,
     )
+    for one in scenario.classes:
+        yield f"class {one.priority} " + items(**one.words())
     yield "transport " + items(
         qp=scenario.qp,
         ack_every=transport.ack_every,

@@ -64,6 +64,7 @@ def _needed(pool: float, queued: float) -> float:
 
 
 BUFFER_AT_100G = 12 * 2**20
+_Bytes = Annotated[int, Field(ge=0, le=2**40)]
 
 
 class Wire(StrictModel):
@@ -105,7 +106,8 @@ class Switch(StrictModel):
     ``pfc = false`` nothing is paused and packets are dropped at the dynamic threshold. ``alpha`` is
     the share of the free buffer at which that is; ``"computed"``: :func:`computed_alpha`.
     ``ecmp_salt`` draws other paths for all flows; ``ecmp_table`` chooses those of single flows.
-    ``ack_class = "data"`` puts ACKs and CNPs into the class of their data at switches.
+    ``ack_class = "data"`` puts ACKs and CNPs into the class of their data at switches,
+    ``"data-cnp-first"`` ACKs alone.
     """
 
     pfc: bool = True
@@ -117,7 +119,7 @@ class Switch(StrictModel):
     headroom_factor: float = Field(default=3.0, ge=0, le=100)
     ecmp_salt: int = Field(default=0, ge=0, lt=2**32, description="another draw of all paths")
     ecmp_table: NextHopsField = ()
-    ack_class: Literal["control", "data"] = "control"
+    ack_class: Literal["control", "data", "data-cnp-first"] = "control"
 
     @field_validator("lossless")
     @classmethod
@@ -125,6 +127,38 @@ class Switch(StrictModel):
         if len(set(value)) != len(value):
             raise ConfigError(f"{quote(list(value))} names a priority twice; expected each once")
         return value
+
+
+class TrafficClass(StrictModel):
+    """What switches do with the packets of one ``priority``, and who sends them (docs/model.md).
+
+    ``weight``: its part of a port under deficit weighted round robin. ``transport = "tcp"``: flows
+    of a lossy class with NewReno's window, ACKs in their class, no marks. ``alpha``: its share of
+    the free buffer; ``ecn``: its marking curve (kmin and kmax in bytes, pmax), instead of the
+    ports'. ``dscp``: in captures; 26, or 0 with TCP.
+    """
+
+    priority: int = Field(ge=1, le=7)
+    weight: int = Field(default=1, ge=1, le=100)
+    transport: Literal["roce", "tcp"] = "roce"
+    alpha: float | None = Field(default=None, gt=0, le=64)
+    ecn: tuple[_Bytes, _Bytes, Annotated[float, Field(ge=0, le=1)]] | None = None
+    dscp: int | None = Field(default=None, ge=0, le=63)
+
+    def words(self) -> dict[str, object]:
+        """Return the keys of its line in the compiled scenario."""
+        dscp = self.dscp if self.dscp is not None else {"roce": 26, "tcp": 0}[self.transport]
+        words: dict[str, object] = {"weight": self.weight, "transport": self.transport}
+        words |= {"dscp": dscp, **({"alpha": repr(self.alpha)} if self.alpha else {})}
+        return words | ({"ecn": ":".join(map(repr, self.ecn))} if self.ecn else {})
+
+    def check(self, switch: Switch) -> None:
+        """Raise :class:`ConfigError` for TCP without loss or with marks, and a curve that falls."""
+        tcp = self.transport == "tcp"
+        if tcp and switch.pfc and self.priority in switch.lossless:
+            raise ConfigError("transport = 'tcp' in a lossless class; expected a lossy one")
+        if self.ecn and (tcp or self.ecn[1] < self.ecn[0]):
+            raise ConfigError(f"ecn = {list(self.ecn)}; expected kmin <= kmax, and none with TCP")
 
 
 class Transport(ShortDumpModel):
@@ -185,7 +219,7 @@ class Cnp(StrictModel):
 class Network(ShortDumpModel):
     """A network and its traffic, without the task; a backend builds it."""
 
-    later: ClassVar[Collection[str]] = ("servers",)
+    later: ClassVar[Collection[str]] = ("servers", "classes")
 
     scheme: Scheme = Dcqcn()
     qp: Literal["flow", "pair"] = "flow"
@@ -193,6 +227,7 @@ class Network(ShortDumpModel):
     servers: Servers | None = None
     wire: Wire = Wire()
     switch: Switch = Switch()
+    classes: tuple[TrafficClass, ...] = ()
     transport: Transport = Transport()
     cnp: Cnp = Cnp()
     monitor: MonitorField = ExactMonitor()
@@ -222,20 +257,35 @@ class Network(ShortDumpModel):
                 raise ConfigError(f"workloads[{i}]: {error}") from None
         table = self.switch.ecmp_table
         check_next_hops(((f"switch.ecmp_table[{i}]", x) for i, x in enumerate(table)), net)
+        self._check_classes()
         self._check_ack_class()
         self.transport.check(self.wire.payload_bytes)
         self._check_buffer(net)
         return self
 
+    def _check_classes(self) -> None:
+        seen: set[int] = set()
+        for i, one in enumerate(self.classes):
+            try:
+                one.check(self.switch)
+                if one.priority in seen:
+                    raise ConfigError(f"a second one of priority {one.priority}; expected one")
+            except ConfigError as error:
+                raise ConfigError(f"classes[{i}]: {error}") from None
+            seen.add(one.priority)
+
     def _check_ack_class(self) -> None:
         if self.switch.ack_class == "control":
             return
+        tcp = {one.priority for one in self.classes if one.transport == "tcp"}
         for i, workload in enumerate(self.workloads):
+            if workload.priority in tcp:
+                continue
             if not self.switch.pfc or workload.priority not in self.switch.lossless:
                 raise ConfigError(
-                    f"switch.ack_class = 'data' with workloads[{i}], whose packets can be lost; "
-                    "expected 'pfc = true' and its priority in 'lossless', because a completed "
-                    "message is not acknowledged again"
+                    f"switch.ack_class = {self.switch.ack_class!r} with workloads[{i}], whose "
+                    "packets can be lost; expected 'pfc = true' and its priority in 'lossless', "
+                    "because a completed message is not acknowledged again"
                 )
 
     def _check_buffer(self, net: Fabric) -> None:

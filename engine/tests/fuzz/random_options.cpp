@@ -171,6 +171,36 @@ void add_traffic(Job& job, std::uint64_t seed, std::uint64_t number) {
   if (reacting) react_to_arrivals(job, draws);
 }
 
+void add_classes(Job& job, std::uint64_t seed, std::uint64_t number) {
+  RandomStream draws(seed, Purpose::kRounds, ~number);
+  const auto below = [&](std::uint32_t n) { return std::to_string(draws.below(n)); };
+  if (draws.below(2) == 0) return;
+  if (!accepted(job)) return;
+  Job changed = job;
+  const std::uint32_t tcp = draws.below(4);  // a bit for each of the priorities 0 and 1
+  for (std::string& line : changed.scenario) {
+    const std::size_t at = line.find(" priority=");
+    if (line.rfind("pfc ", 0) == 0 && draws.below(4) == 0) line += " ack_class=data-cnp-first";
+    if (line.rfind("workload ", 0) != 0 || at == std::string::npos) continue;
+    const std::uint32_t which = draws.below(5);
+    if (which < 4) line[at + 10] = "0135"[which];
+  }
+  for (unsigned p = 0; p < 8; ++p) {
+    std::string row = "class " + std::to_string(p) +
+                      " weight=" + std::to_string(1 + draws.below(draws.below(2) ? 4 : 100));
+    const bool is_tcp = tcp >> p & 1;
+    if (is_tcp) row += " transport=tcp";
+    if (draws.below(3) == 0) row += " alpha=" + std::to_string(0.01 + 4 * draws.uniform());
+    if (!is_tcp && draws.below(3) == 0) {
+      const std::uint32_t kmin = draws.below(100'000);
+      row += " ecn=" + std::to_string(kmin) + ":" + std::to_string(kmin + draws.below(100'000)) +
+             ":0." + below(10);
+    }
+    if (is_tcp || draws.below(2) == 0) changed.scenario.insert(changed.scenario.end() - 1, row);
+  }
+  if (accepted(changed)) job = changed;
+}
+
 void add_probes(Job& job, std::uint64_t seed, std::uint64_t number) {
   RandomStream draws(seed, Purpose::kMonitor, number);
   if (draws.below(3) != 0) return;

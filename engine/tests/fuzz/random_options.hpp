@@ -23,4 +23,7 @@ void change_buffers(Job& job, std::uint64_t seed, std::uint64_t number);
 // The same of the sixth: graphs of jobs, and servers.
 void add_graphs(Job& job, std::uint64_t seed, std::uint64_t number);
 
+// The same of the seventh: traffic classes with weights, shares, curves and TCP senders.
+void add_classes(Job& job, std::uint64_t seed, std::uint64_t number);
+
 }  // namespace dcqcn::fuzz
