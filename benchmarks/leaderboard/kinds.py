@@ -1,7 +1,7 @@
 """How scenarios of the second generation are drawn: kinds of traffic, fabrics of 25 to 400 Gb/s.
 
-All follows from the salt and an index. A kind that the engine has no traffic for yet, such as TCP
-beside RoCE, gets its maker here and its line in :data:`KINDS`, and the next suites have it.
+All follows from the salt and an index. TCP beside RoCE, which came after
+``dev-v2`` and ``test-v2`` were drawn, gets its maker here and its line in :data:`KINDS` with the next suites.
 """
 
 from __future__ import annotations
