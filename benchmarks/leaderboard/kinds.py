@@ -1,7 +1,7 @@
 """How scenarios of the second generation are drawn: kinds of traffic, fabrics of 25 to 400 Gb/s.
 
-All follows from the salt and an index. TCP beside RoCE, which came after
-``dev-v2`` and ``test-v2`` were drawn, gets its maker here and its line in :data:`KINDS` with the next suites.
+All follows from the salt and an index. TCP beside RoCE came after ``dev-v2`` and ``test-v2`` were
+drawn; with the next suites it gets its maker here and its line in :data:`KINDS`.
 """
 
 from __future__ import annotations
