@@ -127,9 +127,8 @@ void EventEngine::transmit(Port& port, Packet p, Time now) {
   port.busy = now + p.bytes * port.spec.ps_per_byte;
   p.arrival = port.busy + port.spec.delay;
   // at switches everything in the data class counts
-  const bool in_class =
-      port.spec.node >= world_.topology.hosts() && world_.scenario.pfc.in_class(p);
-  if (p.is_data() || in_class) {
+  const bool at_switch = port.spec.node >= world_.topology.hosts();
+  if (p.is_data() || (at_switch && world_.scenario.pfc.in_class(p))) {
     port.counters.tx_bytes += p.bytes;
     ++port.counters.tx_packets;
   }
@@ -140,23 +139,19 @@ void EventEngine::transmit(Port& port, Packet p, Time now) {
 }
 
 bool EventEngine::pick_priority(Port& port, unsigned& priority) const {
-  if (world_.scenario.classes.declared) {
-    unsigned ready = 0;
-    for (unsigned p = 0; p < 8; ++p) {
-      if (!port.data[p].empty() && !port.pause.paused(p)) ready |= 1u << p;
-    }
-    if (!ready) return false;
-    const Wire& wire = world_.scenario.wire;
-    const auto head = [&](unsigned p) { return Bytes{port.data[p].front().bytes}; };
-    priority = port.deficits.pick(ready, port.last_served, world_.scenario.classes,
-                                  wire.payload + wire.data_overhead, head);
-    return true;
+  const unsigned ready = port.ready();
+  if (!ready) return false;
+  const Scenario& scenario = world_.scenario;
+  const Bytes frame = scenario.wire.payload + scenario.wire.data_overhead;
+  const auto head = [&](unsigned p) { return Bytes{port.data[p].front().bytes}; };
+  priority = port.last_served;
+  if (scenario.classes.declared) {
+    priority = port.deficits.pick(ready, priority, scenario.classes, frame, head);
+  } else {
+    do priority = (priority + 1) & 7;
+    while (!(ready >> priority & 1));
   }
-  for (unsigned i = 1; i <= 8; ++i) {
-    priority = (port.last_served + i) & 7;
-    if (!port.data[priority].empty() && !port.pause.paused(priority)) return true;
-  }
-  return false;
+  return true;
 }
 
 void EventEngine::transmit_data(Port& port, Time now) {
@@ -164,9 +159,7 @@ void EventEngine::transmit_data(Port& port, Time now) {
   Packet p = port.data[priority].pop();
   port.queued[priority] -= p.bytes;
   port.queued_total -= p.bytes;
-  if (world_.scenario.classes.declared) {
-    port.deficits.sent(priority, p.bytes, port.data[priority].empty());
-  }
+  port.deficits.sent(priority, p.bytes, port.data[priority].empty());
   mark_departing(port, world_.scenario.classes.curve(priority, port.ecn), p, port.queued[priority],
                  world_.log.totals);
   transmit(port, p, now);

@@ -61,6 +61,14 @@ class EventEngine final : public Engine {
     PortCounters counters;
     Deficits deficits;
 
+    // bits of the priorities whose data may go now
+    unsigned ready() const {
+      unsigned bits = 0;
+      for (unsigned p = 0; p < 8; ++p) {
+        if (!data[p].empty() && !pause.paused(p)) bits |= 1u << p;
+      }
+      return bits;
+    }
     void visit(Archive& a) {
       a.all<Port>(built(spec), busy, wake, pfc, control, data, queued, queued_total, last_served,
                   pause, wire, pfc_wire, ecn, draws, counters, deficits);

@@ -62,8 +62,7 @@ _COLUMNS = (
 class JobGraph:
     """A graph in columns, one number per node; every edge leads to a node of a higher number.
 
-    Columns of a file are parts of its bytes, as narrow as they lie there: cast before arithmetic.
-
+    Columns of a file are as narrow as in its bytes: cast before arithmetic.
     ``value`` is the bytes of a transfer, the picoseconds of a delay, the repetitions of a loop;
     ``dst`` of all but transfers is ``src``. The successors of node i are
     ``successors[first[i]:first[i + 1]]``. ``loops`` has a row (first node, last node) for each

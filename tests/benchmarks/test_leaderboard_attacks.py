@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from submissions import (
     AUTHOR,
@@ -67,7 +68,18 @@ def forged(honest: Path, tmp_path: Path) -> Path:
 Lines = list[dict[str, Any]]
 
 
+def told_again(lines: Lines) -> None:
+    """Let the last line have the mean of what the others say: a careful forger does."""
+    scored = [line["utility"] for line in lines[1:-1] if not line["idle"]]
+    lines[-1]["end"]["mean_utility"] = float(np.mean(scored))
+
+
 def better(lines: Lines) -> None:
+    lines[3]["utility"] = 1.0
+    told_again(lines)
+
+
+def better_alone(lines: Lines) -> None:
     lines[3]["utility"] = 1.0
 
 
@@ -88,6 +100,7 @@ def fewer_unfinished(lines: Lines) -> None:
 def shorter(lines: Lines) -> None:
     del lines[-2]
     lines[-1]["end"]["intervals"] -= 1
+    told_again(lines)
 
 
 def longer(lines: Lines) -> None:
@@ -108,6 +121,7 @@ def free_feedback(lines: Lines) -> None:
 
 EDITS: dict[str, tuple[str, Callable[[Lines], None], str]] = {
     "a better utility": (ONLINE, better, "line 4, utility is 1.0"),
+    "a better utility alone": (ONLINE, better_alone, "the last line has mean_utility"),
     "another setting": (ONLINE, other_setting, "its settings do not give what it holds: line 5"),
     "faster flows": (FINAL, faster_flows, "line 2, flows.fct_ps is"),
     "fewer flows left over": (FINAL, fewer_unfinished, "end.unfinished.bytes"),
