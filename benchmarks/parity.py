@@ -301,6 +301,21 @@ CASES: Mapping[str, dict[str, Any]] = {
             {"kind": "job", "graph": _loops(), "qps": 3, "admission": 1, "start_us": 300},
         ],
     },
+    # two lossless classes by weight beside TCP that loses packets, a curve and shares of their own
+    "classes": {
+        "topology": _FABRIC,
+        "switch": {"lossless": [3, 4], "ack_class": "data-cnp-first", "buffer_bytes": 2_000_000},
+        "classes": [
+            {"priority": 1, "transport": "tcp", "alpha": 0.1, "weight": 2},
+            {"priority": 3, "weight": 5, "dscp": 24},
+            {"priority": 4, "weight": 1, "alpha": 0.05, "ecn": [5_000, 50_000, 0.5], "dscp": 32},
+        ],
+        "workloads": [
+            {**_incast(8, 400_000), "priority": 1},
+            {**_HADOOP, "load": 0.1},
+            {**_ALLTOALL, "hosts": 16, "bytes": 100_000, "priority": 4},
+        ],
+    },
 }
 """Small networks that cover what can differ; six intervals each are enough."""
 

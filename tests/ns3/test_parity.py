@@ -29,7 +29,15 @@ def differing_fields(
                 yield f"interval {k}: {name}"
 
 
-QUICK = {"acks-over-headroom", "connections", "hadoop-light", "incast-8", "jobs", "storage"}
+QUICK = {
+    "acks-over-headroom",
+    "classes",
+    "connections",
+    "hadoop-light",
+    "incast-8",
+    "jobs",
+    "storage",
+}
 """One of each kind; the schemes have theirs in ``test_ns3_schemes.py``."""
 
 
@@ -58,6 +66,7 @@ def test_the_cases_are_what_they_say() -> None:
     assert totals("idle") == (0, 0, 0)
     assert totals("pfc-storm")[0] > 500
     assert totals("incast-32")[1] > 0
+    assert totals("classes")[2] > 0
     assert totals("lossy")[2] > 0
     for name in ("acks-as-data", "ecmp-table", "odd-rates", "storage", "parameter-server"):
         assert totals(name)[1] > 0
