@@ -57,22 +57,26 @@ void TransportLayer::change_settings(const NicSettings& settings, Time now) {
   schemes_.put_in_force(settings);
 }
 
-std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordinal, Time now) {
-  std::uint32_t slot;
+std::uint32_t TransportLayer::free_slot(Time now) {
   if (!retired_.empty() && retired_.front().when <= now) {
     free_qps_.push_back(retired_.pop().slot);
   }
-  if (free_qps_.empty()) {
-    slot = static_cast<std::uint32_t>(qps_.size());
-    if (slot > kSlotMask) throw std::runtime_error("more than 4,194,304 queue pairs at once");
-    qps_.emplace_back();
-    receivers_.emplace_back();
-    flow_keys_.push_back(0);
-    qps_[slot].ref = slot;
-  } else {
-    slot = free_qps_.back();
+  if (!free_qps_.empty()) {
+    const std::uint32_t slot = free_qps_.back();
     free_qps_.pop_back();
+    return slot;
   }
+  const auto slot = static_cast<std::uint32_t>(qps_.size());
+  if (slot > kSlotMask) throw std::runtime_error("more than 4,194,304 queue pairs at once");
+  qps_.emplace_back();
+  receivers_.emplace_back();
+  flow_keys_.push_back(0);
+  qps_[slot].ref = slot;
+  return slot;
+}
+
+std::uint32_t TransportLayer::open_qp(const FlowStart& flow, std::uint32_t ordinal, Time now) {
+  const std::uint32_t slot = free_slot(now);
   Qp& q = qps_[slot];
   const std::uint32_t ref = q.ref + (1u << kSlotBits);  // next generation
   q = Qp{};

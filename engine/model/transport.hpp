@@ -207,6 +207,7 @@ class TransportLayer {
     if (ticks_) note_next_tick(host, now);
   }
   void note_next_tick(int host, Time now);
+  std::uint32_t free_slot(Time now);
   std::uint32_t open_qp(const FlowStart& flow, std::uint32_t ordinal, Time now);
   void start_scheme(Qp& q, std::uint32_t workload, std::uint16_t number, Time now);
   void tell_ack(Qp& q, const Packet& p, Time now);
