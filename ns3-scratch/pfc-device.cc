@@ -179,10 +179,8 @@ void PfcDevice::TransmitData(unsigned priority, int64_t now) {
   m_queued[priority] -= packet.bytes;
   m_model.queued_total -= packet.bytes;
   ::dcqcn::Totals& totals = m_node->World().log.totals;
-  const ::dcqcn::EcnSetting& curve =
-      m_node->World().scenario.classes.curve(priority, m_model.ecn);
-  const bool marked =
-      ::dcqcn::mark_departing(m_model, curve, packet, m_queued[priority], totals);
+  const ::dcqcn::EcnSetting& curve = m_node->World().scenario.classes.curve(priority, m_model.ecn);
+  const bool marked = ::dcqcn::mark_departing(m_model, curve, packet, m_queued[priority], totals);
   if (marked && !m_mark.IsEmpty()) {
     m_mark(MakeFrame({packet, Flight::kNone}, *m_node, m_index));
   }

@@ -22,8 +22,8 @@ struct ClassSpec {
 
   bool operator==(const ClassSpec& o) const {
     return weight == o.weight && tcp == o.tcp && own_curve == o.own_curve &&
-           curve.kmin == o.curve.kmin && curve.kmax == o.curve.kmax &&
-           curve.pmax == o.curve.pmax && alpha == o.alpha && dscp == o.dscp;
+           curve.kmin == o.curve.kmin && curve.kmax == o.curve.kmax && curve.pmax == o.curve.pmax &&
+           alpha == o.alpha && dscp == o.dscp;
   }
 };
 

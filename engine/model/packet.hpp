@@ -18,9 +18,10 @@ struct Packet {
   std::uint64_t sent : kSentBits;  // data: start on the sender's wire; ACK: the same, echoed
   std::uint64_t last : 1;          // last packet of a message: always acknowledged
   std::uint64_t kind : 2;
-  std::uint64_t ecn : 1;       // congestion experienced
-  std::uint64_t cnp : 1;       // ACK that carries a CNP (wire profile "hpcc")
-  std::uint64_t priority : 3;  // of data; ACK and CNP have that of their data, see PfcConfig::in_class
+  std::uint64_t ecn : 1;  // congestion experienced
+  std::uint64_t cnp : 1;  // ACK that carries a CNP (wire profile "hpcc")
+  std::uint64_t
+      priority : 3;  // of data; ACK and CNP have that of their data, see PfcConfig::in_class
   std::uint64_t retransmit : 1;
   std::uint32_t qp;       // slot and generation, see transport.hpp
   std::uint32_t seq;      // data: packet number in its QP; ACK and NACK: next packet expected

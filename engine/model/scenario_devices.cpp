@@ -40,10 +40,8 @@ const Field<PfcConfig> kPfc[] = {
 
 const Field<ClassSpec> kClass[] = {
     {"weight", [](ClassSpec& c, const Value& v) { c.weight = static_cast<int>(v.whole(1, 100)); }},
-    {"transport",
-     [](ClassSpec& c, const Value& v) {
-       c.tcp = v.choice<bool>({{"roce", false}, {"tcp", true}});
-     }},
+    {"transport", [](ClassSpec& c,
+                     const Value& v) { c.tcp = v.choice<bool>({{"roce", false}, {"tcp", true}}); }},
     {"dscp", [](ClassSpec& c, const Value& v) { c.dscp = static_cast<unsigned>(v.whole(0, 63)); }},
     {"alpha", [](ClassSpec& c, const Value& v) { c.alpha = v.real(0, 1e6); }, Absent::kAlways},
     {"ecn",

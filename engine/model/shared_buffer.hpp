@@ -19,9 +19,9 @@ struct PfcConfig {
   double alpha = 0.125;
   Bytes reserve = 4096;
   Bytes resume_offset = 3072;
-  std::uint8_t acks_as_data = 0;    // bit per priority: ACKs and NACKs wait among its data
-  std::uint8_t cnps_as_data = 0;    // the same of CNPs
-  std::array<double, 8> shares{};   // alphas of priorities; 0: the port's
+  std::uint8_t acks_as_data = 0;   // bit per priority: ACKs and NACKs wait among its data
+  std::uint8_t cnps_as_data = 0;   // the same of CNPs
+  std::array<double, 8> shares{};  // alphas of priorities; 0: the port's
 
   bool operator==(const PfcConfig&) const = default;
 

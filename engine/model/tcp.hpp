@@ -47,8 +47,8 @@ class TcpSender {
     if (!recovering_) {
       // a window that is not even half used says nothing about the path
       if (window_ < 2 * flight * segment_) {
-        window_ += window_ < threshold_ ? segment_
-                                        : std::max<Bytes>(segment_ * segment_ / window_, 1);
+        window_ +=
+            window_ < threshold_ ? segment_ : std::max<Bytes>(segment_ * segment_ / window_, 1);
       }
       return false;
     }

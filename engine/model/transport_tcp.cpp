@@ -1,5 +1,5 @@
-// Flows of a class with transport = "tcp": their window is model/tcp.hpp's, and their receivers keep
-// what comes early. Queue pairs, messages and packets are those of all others.
+// Flows of a class with transport = "tcp": their window is model/tcp.hpp's, and their receivers
+// keep what comes early. Queue pairs, messages and packets are those of all others.
 #include "model/transport.hpp"
 
 namespace dcqcn {
@@ -64,7 +64,8 @@ void TransportLayer::on_tcp_ack(Qp& q, const Packet& p, Time now) {
     resend = flow.sender.on_ack(static_cast<std::uint32_t>(fresh), flight, healed);
     q.rto_at = now + flow.sender.rto();
   } else if (flight > 0) {
-    resend = flow.sender.on_repeat(flight, static_cast<std::int32_t>(q.unacked - flow.loss_end) > 0);
+    resend =
+        flow.sender.on_repeat(flight, static_cast<std::int32_t>(q.unacked - flow.loss_end) > 0);
     if (resend) flow.loss_end = q.sent_seq;
   }
   q.window = flow.sender.packets();
