@@ -75,7 +75,8 @@ def _halves_table(scores: Mapping[str, FloatArray], draws: int) -> Table:
     """Return Kendall's tau between the orders of two halves drawn at random, its mean and range."""
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([SEED, 1])))
     stack = np.array(list(scores.values()))
-    rank = np.array([groups(scores)[name] for name in scores])
+    rank_of = groups(scores)
+    rank = np.array([rank_of[name] for name in scores])
     one, other = np.triu_indices(len(stack), 1)
     apart = rank[one] != rank[other]
     rows = []

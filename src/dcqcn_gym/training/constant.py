@@ -66,20 +66,16 @@ def over_constant(runs: Sequence[tuple[RunSpec, Path]]) -> tuple[Estimate, float
     median of what it did, whichever has the higher S. The distance is the standard deviation of an
     action's component, the ranges being -1 to 1.
     """
-    done = [(spec, read_run(log)) for spec, log in runs]
+    done = [(spec, _space(spec.scenario), read_run(log)) for spec, log in runs]
     actions = np.concatenate(
-        [
-            [_space(spec.scenario).encode(line["setting"]) for line in log.intervals]
-            for spec, log in done
-        ]
+        [[space.encode(line["setting"]) for line in log.intervals] for _, space, log in done]
     )
+    held = (actions.mean(axis=0), np.median(actions, axis=0))
     gains: list[list[float]] = [[], []]
-    for spec, log in done:
-        constants = [
-            _space(spec.scenario).setting(held, spec.scenario.initial_setting())
-            for held in (actions.mean(axis=0), np.median(actions, axis=0))
-        ]
-        theirs = evaluate(constants, [spec.scenario], [spec.seed], spec.intervals)
+    for spec, space, log in done:
+        base = spec.scenario.initial_setting()
+        settings = [space.setting(action, base) for action in held]
+        theirs = evaluate(settings, [spec.scenario], [spec.seed], spec.intervals)
         ours = [measured(Series.of(log))]
         for found, (constant,) in zip(gains, theirs, strict=True):
             found += [s for s in scores_by_seed(ours, constant) if np.isfinite(s)]
