@@ -208,10 +208,11 @@ void test_comments_and_empty_lines() {
   CHECK_EQ(s.wire.payload, 7);
   CHECK_EQ(s.wire.data_overhead, 62);
   // they count as lines
-  CHECK(says(world("# nothing\n\nwhatever\n"),
-             "compiled scenario, line 8 (whatever): unknown item 'whatever' (known: nodes, switch, "
-             "link, next_hop, servers, wire, pfc, scheme, transport, cnp, monitor, cdf, workload, "
-             "flow, graph, node)"));
+  CHECK(says(
+      world("# nothing\n\nwhatever\n"),
+      "compiled scenario, line 8 (whatever): unknown item 'whatever' (known: nodes, switch, "
+      "link, next_hop, servers, wire, pfc, class, scheme, transport, cnp, monitor, cdf, workload, "
+      "flow, graph, node)"));
 }
 
 void test_the_frame_of_the_text() {
