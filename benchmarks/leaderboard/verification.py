@@ -56,7 +56,9 @@ class Verification(StrictModel):
     submission's list of files, ``salt`` what the fresh seeds were drawn from. ``checked`` counts
     what was done, ``scores`` holds S by name (``reported``, ``fresh``, ``final``), each with
     ``value``, ``low`` and ``high``, ``flags`` by the same names the safety flags that are up on a
-    scenario. Empty where it was not done.
+    scenario. ``beside`` holds, by entry, what the entry and the reference entries have on the fresh
+    seeds: S with ``low`` and ``high``, ``online``, ``harm`` (the share of scenarios beyond a limit)
+    and ``worst`` (by how many limits). Empty where it was not done.
     """
 
     schema_version: int = Field(alias="schema", ge=SCHEMA, le=SCHEMA)
@@ -69,6 +71,7 @@ class Verification(StrictModel):
     checked: dict[str, int]
     scores: dict[str, dict[str, float]]
     flags: dict[str, dict[str, list[str]]]
+    beside: dict[str, dict[str, float]] = Field(default={}, max_length=100)
     findings: tuple[Finding, ...]
 
     @property

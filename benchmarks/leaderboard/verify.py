@@ -23,6 +23,7 @@ from dcqcn_gym.benchmarks.leaderboard.draw import number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.plugin_code import differing_packages
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Attempt, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.ranking import lower_elsewhere, lower_on_same
+from dcqcn_gym.benchmarks.leaderboard.reference_entries import amounts, reference_entries
 from dcqcn_gym.benchmarks.leaderboard.repetitions import check_repetitions, check_slow
 from dcqcn_gym.benchmarks.leaderboard.replay import ReplayJob, difference
 from dcqcn_gym.benchmarks.leaderboard.resampled import figured
@@ -156,6 +157,7 @@ class _Case:
         self.findings: list[Finding] = []
         self.checked: dict[str, int] = {}
         self.scores: dict[str, EntryScores] = {}
+        self.beside: dict[str, dict[str, float]] = {}
         self.problem: str | None = None
         self.reproduced = True
         if about.name == BASELINE:
@@ -215,9 +217,11 @@ class _Case:
         if not self.reproduced:
             return
         check_slow(own, self.entry, str(self.submission.folder / ABOUT))
+        others = reference_entries(self.suite.file.protocol, self.entry.name)
         fresh = Leaderboard(
-            self.suite, self.entries, anew / "fresh", self.by.fresh, salt=salt, hosting=here
-        )
+            self.suite, [*self.entries, *others], anew / "fresh", self.by.fresh, salt=salt,
+            hosting=here,
+        )  # fmt: skip
         if self._scored_anew(fresh, "fresh"):
             second = replace(
                 fresh, entries=[self.entry], out=anew / "twice", repetitions=1, hosting=there
@@ -246,6 +250,7 @@ class _Case:
             checked=self.checked,
             scores={name: self._figure(found) for name, found in self.scores.items()},
             flags={name: _flags(self.scores[name]) for name in ELSEWHERE if name in self.scores},
+            beside=self.beside,
             findings=tuple(self.findings),
         )  # fmt: skip
 
@@ -306,15 +311,20 @@ class _Case:
         self.checked["repeated"] = self.checked.get("repeated", 0) + len(attempts)
 
     def _scored_anew(self, board: Leaderboard, name: str) -> bool:
-        """Run the entry beside the default on other traffic; return whether all went well."""
+        """Run the entry beside the others on other traffic; return whether all went well."""
         failed = board.carry_out(**self._how)
+        own = {path for attempt in board.attempts(self.entry) for path in attempt.logs}
+        self._refuse({path: why for path, why in failed.items() if path not in own})
         if failed:
             self.reproduced = False
             path = min(failed)
             self._note("failed", f"{path.parent.name}, on {name} seeds: {failed[path]}")
             return False
-        self.scores[name] = self._scored(board)
+        scored = score_entries(board)
+        self.scores[name] = next(one for one in scored if one.name == self.entry.name)
         self.checked[name] = len(board.attempts(self.entry))
+        if name == "fresh" and len(scored) > len(self.entries):
+            self.beside = {one.name: amounts(one) for one in scored if one.name != BASELINE}
         return True
 
     def _scored(self, board: Leaderboard) -> EntryScores:

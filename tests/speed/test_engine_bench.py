@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from compare import function, job_text
+from compare import counts_of, function, job_text
 from engine_speed import (
     JOBS,
     Job,
@@ -142,3 +142,15 @@ def test_a_job_for_two_builds_is_its_scenario_and_setting() -> None:
 def test_functions_of_a_profile_have_short_names() -> None:
     text = "void dcqcn::WindowEngine::run_egress_fast<true>(dcqcn::Lane&, long)'2"
     assert function(text) == "WindowEngine::run_egress_fast"
+
+
+def test_a_profile_counts_functions_that_never_miss() -> None:
+    text = """
+10,628 (13.46%) 14 ( 3.17%) 37 (10.94%) 12 ( 8.60%) 22 (10.39%)  ???:f(int) [/x]
+ 5,042 ( 6.38%) 16 ( 0.04%) 79 (23.06%)  0          77 (35.66%)  ./a/memset.S:g [/y]
+   993 ( 1.26%)  6 ( 0.14%)  2 ( 0.00%)  7 ( 0.05%)  .           ???:h() [/x]
+"""
+    found = counts_of(text, 5)
+    assert found["g"] == [5_042, 95, 77]
+    assert found["h"] == [993, 8, 7]
+    assert found["all"] == [sum(found[f][i] for f in "fgh") for i in range(3)]

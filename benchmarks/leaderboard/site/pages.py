@@ -88,6 +88,7 @@ def _write_entry(suite: SiteSuite, entry: SiteEntry, out: Path) -> None:
         status=SHOWN_STATUSES[entry.status],
         code=_write_code(entry, out),
         facts=tables.facts(suite, entry),
+        beside=tables.verified_beside(entry),
         scenarios=tables.scenarios_of(suite, entry),
         settings=tables.settings_of(suite, entry),
         figures=drawn,

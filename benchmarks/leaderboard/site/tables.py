@@ -151,6 +151,23 @@ def _harm(harm: HarmLine) -> str:
     )
 
 
+def verified_beside(entry: SiteEntry) -> Table:
+    """Return what an entry and the reference entries did on its verifier's traffic, best first."""
+    columns = ("entry", "S final", "S online", "scenarios with harm", "worst, in limits")
+    found = sorted(entry.verification.beside.items(), key=lambda one: -one[1]["value"])
+    rows = [
+        (
+            name,
+            f"{of['value']:+.3f} [{of['low']:+.3f}, {of['high']:+.3f}]".replace("-", "\u2212"),
+            _form(of["online"], "+.3f"),
+            f"{100 * of['harm']:.0f}\u00a0%",
+            _form(of["worst"], ".1f"),
+        )
+        for name, of in found
+    ]
+    return Table(columns, rows)
+
+
 def _spent(ms: str) -> str:
     return "not measured" if ms == MISSING else f"{ms} ms per interval"
 

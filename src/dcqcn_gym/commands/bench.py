@@ -374,6 +374,8 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
     typer.echo(f"{found.status}: {STATUSES[found.status]}")
     for name, score in found.scores.items():
         typer.echo(f"S {name}: {score['value']:+.3f} [{score['low']:+.3f}, {score['high']:+.3f}]")
+    for name, of in found.beside.items():
+        typer.echo(f"beside, on fresh seeds: {name} S {of['value']:+.3f}, harm {of['harm']:.0%}")
     for one in found.findings:
         typer.echo(f"{one.name}: {one.text}")
     stored = (
