@@ -224,7 +224,7 @@ def test_simai_says_what_it_does_otherwise(tmp_path: Path) -> None:
         making.simai([row("x")], making.header(ep=8, pp=2, vpp=4, all_gpus=16) + " pp_comm 5")
     )
     assert [note.split(":")[0] for note in read_simai(path).notes] == [
-        "ep in the first line above the 4 ranks of a data-parallel group",
+        "ep in the first line",
         "vpp in the first line",
     ]
 

@@ -83,7 +83,7 @@ def _plan(
         )
     notes, expert = {}, min(values.get("ep", 1), data)
     if expert < values.get("ep", 1):
-        notes[f"ep in the first line above the {data} ranks of a data-parallel group: so many"] = 1
+        notes[f"ep in the first line: taken as {data}, the ranks of a data-parallel group"] = 1
     if policy in ("MICRO", "DISTRIBUTED_INFERENCE"):
         notes["policy with forward passes only: the columns of gradients are not run"] = 1
         forward = [Layer(layer.name, layer.forward) for layer in layers]
