@@ -125,3 +125,5 @@ def test_a_comparison_judges_each_seed_on_parts_of_its_own(
         ("advise", seed) for seed in (1, 2, 3)
     ]
     assert all(isinstance(row["slowdown_mean"], float) for row in rows)
+    parquet = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "seeds.parquet")
+    assert parquet.to_pylist() == rows

@@ -124,7 +124,7 @@ def test_a_whole_iteration_is_known_from_its_bytes_on_the_fabric() -> None:
         sums[pp, dp] = whole_iteration(job)
     assert sums[1, 2] == pytest.approx(12 / 4 / 0.25, rel=1e-3)
     assert sums[2, 1] == pytest.approx(1 / 0.25, rel=1e-3)
-    # of a rank 2 messages of 100 x 64 / 2 elements, one each way; a ring of 2 sends all weights
+    # both: of a rank 2 messages of 100 x 64 / 2 elements; a ring of 2 sends all weights
     message, weights = 2 * 100 * 64 / 2 / 2, 12 * 64**2 / 2 / 2
     share = (12 * weights + message) / (4 * weights + message)
     assert sums[2, 2] == pytest.approx(share / 0.25, rel=1e-3)
