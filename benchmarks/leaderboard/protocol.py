@@ -213,6 +213,7 @@ class Leaderboard:
             "version": dcqcn_gym.__version__,
             "repetitions": self.repetitions,
             "share": self.share,
+            "salt": self.salt,
             "entries": entries,
         }
         return validate(file, LeaderboardFile, source=str(self.out / LEADERBOARD_FILE)).model_dump(
@@ -317,6 +318,11 @@ def start_leaderboard(
 
 def _added(old: Leaderboard, new: Leaderboard) -> Leaderboard:
     """Return a leaderboard with the further entries of another; RunError if they do not fit."""
+    if old.salt:
+        raise RunError(
+            f"{old.out} holds a season, and its traffic is known by now: an entry that comes later "
+            "is verified (bench submit, bench verify), and joins the next season"
+        )
     if old.identity != new.identity:
         part = "" if old.share == (0, 1) else f", share {old.share[0] + 1}/{old.share[1]}"
         raise RunError(
@@ -355,4 +361,6 @@ def open_leaderboard(out: Path) -> Leaderboard:
         )
     entries = [entry.entry for entry in file.entries]
     slow = frozenset(entry.name for entry in file.entries if entry.slow)
-    return Leaderboard(suite, entries, out, file.repetitions, slow, share=file.share).check()
+    return Leaderboard(
+        suite, entries, out, file.repetitions, slow, file.salt, share=file.share
+    ).check()
