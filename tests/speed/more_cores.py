@@ -91,7 +91,7 @@ WORKER_COLUMNS = ("workers", "runs", "runs / CPU minute", "runs / minute and wor
 
 def worker_speed(workers: int, runs: int, scenario: str, intervals: int) -> Workers:
     """Carry out a campaign of runs of one setting on a Dask cluster of this machine."""
-    from distributed import LocalCluster
+    import distributed
 
     spent: list[float] = []
 
@@ -101,7 +101,9 @@ def worker_speed(workers: int, runs: int, scenario: str, intervals: int) -> Work
 
     with (
         tempfile.TemporaryDirectory() as folder,
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=workers, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         dask_executor(cluster.scheduler_address, Path(folder)) as (executor, at_once),
     ):
         loaded = load_scenario(scenario)
