@@ -66,6 +66,7 @@ def submit(
     ConfigError, UnknownNameError or RunError; then nothing is left of ``out``.
     """
     entry = _entry(board, name)
+    board.check_code(entry)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} already holds something; give another --out")
     about = _about(board, entry, author)
