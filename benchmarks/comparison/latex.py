@@ -42,14 +42,18 @@ def escaped(text: str) -> str:
     return "".join(_ESCAPES.get(letter, letter) for letter in text)
 
 
-def seed_rows(tables: Mapping[str, Sequence[Row]]) -> str:
-    """Return a CSV with a row a scenario, entry and seed."""
-    found = [
+def seed_rows(tables: Mapping[str, Sequence[Row]]) -> list[dict[str, object]]:
+    """Return a row a scenario, entry and seed."""
+    return [
         {"scenario": name, "tuner": row.tuner, **_flat(plain(figures))}
         for name, rows in tables.items()
         for row in rows
         for figures in row.figures
     ]
+
+
+def csv_of(found: Sequence[Mapping[str, object]]) -> str:
+    """Return rows of :func:`seed_rows` as CSV."""
     columns = list(dict.fromkeys(key for row in found for key in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns or ["scenario", "tuner"], lineterminator="\n")

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from dcqcn_gym.benchmarks.comparison.extra import extra_tables
 from dcqcn_gym.benchmarks.comparison.figures import dots_figure, profile_figure, utility_figure
-from dcqcn_gym.benchmarks.comparison.latex import latex, seed_rows
+from dcqcn_gym.benchmarks.comparison.latex import csv_of, latex, seed_rows
 from dcqcn_gym.benchmarks.comparison.plan import Plan
 from dcqcn_gym.benchmarks.comparison.ranks import leader, rank_table
 from dcqcn_gym.benchmarks.comparison.results import Figures, Row
@@ -23,7 +23,7 @@ from dcqcn_gym.benchmarks.comparison.text import (
     verdict_table,
 )
 from dcqcn_gym.report.render import render
-from dcqcn_gym.runs.results import plain
+from dcqcn_gym.runs.results import plain, write_parquet
 from dcqcn_gym.runs.results import write_results as write_results_file
 from dcqcn_gym.runs.rows import evaluation_seeds, label, load_scenarios
 from dcqcn_gym.runs.whole_file import write_atomically
@@ -51,7 +51,9 @@ def write_results(
     """
     write_atomically(out / "table.md", markdown(plan, tables, notes, out, bins).encode())
     write_atomically(out / "table.tex", latex(tables).encode())
-    write_atomically(out / "seeds.csv", seed_rows(tables).encode())
+    seeds = seed_rows(tables)
+    write_atomically(out / "seeds.csv", csv_of(seeds).encode())
+    write_parquet(out / "seeds.parquet", seeds)
     sections = [
         {
             "name": name,

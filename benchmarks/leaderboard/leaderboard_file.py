@@ -57,7 +57,7 @@ class EntryTable(ShortDumpModel):
 class LeaderboardFile(ShortDumpModel):
     """The file; ``version`` made it."""
 
-    later: ClassVar[Collection[str]] = ("share",)
+    later: ClassVar[Collection[str]] = ("share", "salt")
 
     suite: _Text = Field(description="a suite's name or its folder")
     suite_digest: Digest
@@ -66,6 +66,7 @@ class LeaderboardFile(ShortDumpModel):
     share: tuple[_Share, _Share] = Field(
         default=(0, 1), description="[i, n]: of the runs every n-th from the i-th on"
     )
+    salt: str = Field(default="", max_length=256, description="of a season, once it is told")
     entries: tuple[EntryTable, ...] = Field(min_length=1, max_length=1000)
 
     @model_validator(mode="after")

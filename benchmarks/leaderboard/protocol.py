@@ -218,6 +218,7 @@ class Leaderboard:
             "version": dcqcn_gym.__version__,
             "repetitions": self.repetitions,
             "share": self.share,
+            "salt": self.salt,
             "entries": entries,
         }
         return validate(file, LeaderboardFile, source=str(self.out / LEADERBOARD_FILE)).model_dump(
@@ -336,6 +337,11 @@ def start_leaderboard(
 
 def _added(old: Leaderboard, new: Leaderboard) -> Leaderboard:
     """Return a leaderboard with the further entries of another; RunError if they do not fit."""
+    if old.salt:
+        raise RunError(
+            f"{old.out} holds a season, and its traffic is known by now: an entry that comes later "
+            "is verified (bench submit, bench verify), and joins the next season"
+        )
     if old.identity != new.identity:
         part = "" if old.share == (0, 1) else f", share {old.share[0] + 1}/{old.share[1]}"
         raise RunError(
@@ -377,5 +383,5 @@ def open_leaderboard(out: Path) -> Leaderboard:
     slow = frozenset(entry.name for entry in file.entries if entry.slow)
     code = {entry.name: entry.code for entry in file.entries}
     return Leaderboard(
-        suite, entries, out, file.repetitions, slow, share=file.share, code=code
+        suite, entries, out, file.repetitions, slow, file.salt, share=file.share, code=code
     ).check()

@@ -66,7 +66,6 @@ def submit(
     ConfigError, UnknownNameError or RunError; then nothing is left of ``out``.
     """
     entry = _entry(board, name)
-    board.check_code(entry)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunError(f"{out} already holds something; give another --out")
     about = _about(board, entry, author)
@@ -125,6 +124,7 @@ def _entry(board: Leaderboard, name: str) -> Row:
     if found is None:
         raise UnknownNameError(f"entry of {board.out}", name, entries)
     check_asked(found, _named(board, found))
+    board.check_code(found)
     check_repetitions(board.suite.file, board.repeated(found.name), _named(board, found))
     return found
 

@@ -33,7 +33,7 @@ class Ring {
  private:
   [[gnu::noinline]] void grow() {
     const std::uint32_t capacity = data_ ? (mask_ + 1) * 2 : 8;
-    auto bigger = std::make_unique<T[]>(capacity);
+    auto bigger = std::make_unique_for_overwrite<T[]>(capacity);  // no zeros first
     const std::uint32_t n = size();
     for (std::uint32_t i = 0; i < n; ++i) bigger[i] = (*this)[i];
     data_ = std::move(bigger);

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
+from math import ceil
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.workload import BaseWorkload
 from dcqcn_gym.envs.scenario.workloads import Flows
 
+Placed = Callable[[float], float]
+"""From the start of a flow in the trace to its start in a part, in ns; below 0: not in it."""
+
+MOST_BLOCKS = 1_000_000
+REORDERED = "blocks in another order"
+"""What is said of parts that are put together from blocks."""
+
 
 def later_parts(
-    scenario: Scenario, intervals: int, judged_intervals: int, most: int
+    scenario: Scenario, intervals: int, judged_intervals: int, most: int, seed: int = 0
 ) -> list[tuple[Scenario, str]]:
     """Return up to ``most`` parts of a trace behind what ``intervals`` intervals have seen of it.
 
     A part is a scenario of its own with the flows that start in it, from time 0, and words on where
     it lies; it lasts a warm-up and ``judged_intervals`` intervals. Parts have the same distance and
-    do not overlap. Empty unless all traffic is lists of flows and two parts have flows: one part
-    would have no interval.
+    do not overlap. With ``blocks_us`` they are dealt blocks of that length, in an order that
+    ``seed`` gives and none twice, so that a change along the trace is in every part alike. Empty
+    unless all traffic is lists of flows and two parts have flows: one part would have no interval.
     """
     lists = [w for w in scenario.workloads if isinstance(w, Flows)]
     if len(lists) < len(scenario.workloads):
@@ -26,26 +37,72 @@ def later_parts(
     length_ns = 1000 * (scenario.warmup_us + judged_intervals * us)
     first_ns = 1000 * (scenario.warmup_us + intervals * us)
     last_ns = max(flow.start_ns for workload in lists for flow in workload.flows)
-    n = min(most, int((last_ns - first_ns) // length_ns))
-    step_ns = (last_ns - first_ns) / max(n, 1)
+    block_ns = 1000 * max(workload.blocks_us for workload in lists)
+    if block_ns:
+        cuts = _of_blocks(first_ns, last_ns, length_ns, block_ns, seed, most)
+    else:
+        cuts = _in_a_row(first_ns, last_ns, length_ns, most)
     found = []
-    for k in range(max(n, 0)):
-        begin = first_ns + k * step_ns
-        workloads = _between(lists, begin, begin + length_ns)
-        if workloads:
-            words = f"{begin * 1e-6:g} to {(begin + length_ns) * 1e-6:g} ms of the trace"
+    for placed, words in cuts:
+        if workloads := _cut(lists, placed, length_ns):
             found.append((scenario.model_copy(update={"workloads": workloads}), words))
     return found if len(found) > 1 else []
 
 
-def _between(lists: Sequence[Flows], begin_ns: float, end_ns: float) -> tuple[BaseWorkload, ...]:
-    """Return the lists with the flows that start in a window, counted from its begin."""
+def _in_a_row(
+    first_ns: float, last_ns: float, length_ns: float, most: int
+) -> list[tuple[Placed, str]]:
+    """Return stretches of a trace with the same distance."""
+    n = min(most, int((last_ns - first_ns) // length_ns))
+    step_ns = (last_ns - first_ns) / max(n, 1)
+    begins = [first_ns + k * step_ns for k in range(n)]
+    return [
+        (_since(begin), f"{begin * 1e-6:g} to {(begin + length_ns) * 1e-6:g} ms of the trace")
+        for begin in begins
+    ]
+
+
+def _since(begin_ns: float) -> Placed:
+    return lambda start: start - begin_ns
+
+
+def _of_blocks(
+    first_ns: float, last_ns: float, length_ns: float, block_ns: float, seed: int, most: int
+) -> list[tuple[Placed, str]]:
+    """Return as many parts as there are whole blocks for, each with blocks of its own."""
+    blocks = max(0, int((last_ns - first_ns) // block_ns))
+    if blocks > MOST_BLOCKS:
+        raise ConfigError(
+            f"blocks_us = {block_ns / 1000:g} cuts the trace into {blocks} blocks; expected at "
+            f"most {MOST_BLOCKS}"
+        )
+    each = ceil(length_ns / block_ns)
+    order = sorted(range(blocks), key=lambda b: hashlib.sha256(f"{seed} {b}".encode()).digest())
+
+    def part(own: Sequence[int]) -> Placed:
+        begins = {block: i * block_ns for i, block in enumerate(own)}  # of the others: below 0
+
+        def placed(start: float) -> float:
+            block, offset = divmod(start - first_ns, block_ns)
+            return begins.get(int(block), -block_ns) + offset
+
+        return placed
+
+    where = f"{block_ns * 1e-6:g} ms each, from {first_ns * 1e-6:g} ms of the trace on"
+    return [
+        (part(order[k : k + each]), f"{REORDERED}, {where} ({k // each + 1})")
+        for k in range(0, min(blocks - each + 1, most * each), each)
+    ]
+
+
+def _cut(lists: Sequence[Flows], placed: Placed, length_ns: float) -> tuple[BaseWorkload, ...]:
+    """Return the lists with the flows that start in a part, counted from its begin."""
     found = []
     for workload in lists:
         flows = tuple(
-            flow._replace(start_ns=flow.start_ns - begin_ns)
+            flow._replace(start_ns=start)
             for flow in workload.flows
-            if begin_ns <= flow.start_ns < end_ns
+            if 0 <= (start := placed(flow.start_ns)) < length_ns
         )
         if flows:
             found.append(workload.model_copy(update={"flows": flows}))

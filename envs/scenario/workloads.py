@@ -7,13 +7,14 @@ the warm-up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.core.applications import Application
 from dcqcn_gym.core.collectives import Collective
+from dcqcn_gym.core.config import ShortDumpModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import mean, total
 from dcqcn_gym.envs.scenario.applications import ParameterServer, Storage
@@ -180,12 +181,19 @@ def _crossing(net: Fabric, hosts: tuple[int, ...], dsts: tuple[int, ...]) -> flo
     return total
 
 
-class Flows(BaseWorkload):
-    """An explicit list of flows, inline or from a CSV file ``src,dst,bytes,start_ns``."""
+class Flows(BaseWorkload, ShortDumpModel):
+    """An explicit list of flows, inline or from a CSV file ``src,dst,bytes,start_ns``.
+
+    With ``blocks_us`` a setting is judged on blocks of that length of its later part, in another
+    order; of several lists the longest block counts.
+    """
+
+    later: ClassVar[tuple[str, ...]] = ("blocks_us",)
 
     kind: Literal["flows"] = "flows"
     flows: FlowsField = Field(min_length=1)
     priority: Priority = 3
+    blocks_us: TimeUs = 0.0
 
     def resolve(self, net: Fabric) -> None:
         """Check every flow against the topology."""

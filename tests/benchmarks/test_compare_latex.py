@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.comparison.latex import escaped, latex, seed_rows
+from dcqcn_gym.benchmarks.comparison.latex import csv_of, escaped, latex, seed_rows
 
 
 def test_what_latex_reads_as_commands_is_escaped() -> None:
@@ -14,4 +14,4 @@ def test_an_empty_comparison_is_still_a_table() -> None:
     text = latex({"mini": []})
     assert text.startswith("% mini\n\\begin{tabular}{lrrr")
     assert text.count(r"\midrule") == 1
-    assert seed_rows({"mini": []}) == "scenario,tuner\n"
+    assert csv_of(seed_rows({"mini": []})) == "scenario,tuner\n"

@@ -13,6 +13,7 @@ from submissions import second_suite as suite_of
 from typer.testing import CliRunner
 
 from dcqcn_gym.benchmarks.__main__ import app
+from dcqcn_gym.benchmarks.leaderboard.protocol import start_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.season import freeze, open_season, run_season
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
 from dcqcn_gym.benchmarks.leaderboard.submit import submit
@@ -173,3 +174,11 @@ def test_the_commands(suite: str, tmp_path: Path) -> None:
     )
     assert done.exit_code == 0, done.output
     assert "too few scenarios" in done.output
+    done = run(app, ["leaderboard", "keep", str(tmp_path / "s"), "--out", str(tmp_path / "kept"),
+                     "--jobs", "1"])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    done = run(app, ["leaderboard", "rerun", str(tmp_path / "kept"), "--jobs", "1", "--quiet"])
+    assert done.exit_code == 0, done.output
+    assert "expert: 4 logs are those that were kept" in done.output
+    with pytest.raises(RunError, match="its traffic is known by now"):
+        start_leaderboard(suite, ["random"], tmp_path / "s")

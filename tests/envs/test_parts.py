@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.parts import later_parts
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.tables import Flow
@@ -62,3 +63,50 @@ def test_an_empty_stretch_is_no_part() -> None:
 def test_drawn_traffic_and_collectives_are_not_cut() -> None:
     for name in ("mini-fb-hadoop", "mini-llm-alltoall"):
         assert later_parts(load_scenario(name), 2, 2, 5) == []
+
+
+def blocks(ms: int, us: float = 2000.0, seed: int = 0) -> list[tuple[Scenario, str]]:
+    """Parts of a trace of ``ms``, 10 ms of it searched, each of 5 ms put together from blocks."""
+    whole = trace(ms)
+    (workload,) = whole.model_dump()["workloads"]
+    return later_parts(trace(ms, workloads=[{**workload, "blocks_us": us}]), 9, 4, 3, seed)
+
+
+def test_parts_of_blocks_have_whole_blocks_of_their_own_in_another_order() -> None:
+    found = blocks(50)
+    assert [words[:23] for _, words in found] == ["blocks in another order"] * 3
+    numbers = []
+    for part, _ in found:
+        flows = flows_of(part)
+        assert all(0 <= flow.start_ns < 5e6 for flow in flows)
+        for flow in flows:  # the size says where in the trace it was: 100 us a flow from 0 on
+            was = (int(flow.bytes) - 5000) * 1e5
+            assert was >= 10e6
+            assert (was - 10e6) % 2e6 == pytest.approx(flow.start_ns % 2e6, abs=1e-3)
+        order = list(dict.fromkeys(int(f.start_ns // 2e6) for f in flows))
+        assert sorted(order) == [0, 1, 2]
+        numbers.append([(100 * (int(f.bytes) - 5000) - 10_000) // 2_000 for f in flows])
+    used = [set(n) for n in numbers]
+    assert all(len(u) == 3 for u in used)  # two whole blocks, and half of a third
+    assert not used[0] & used[1] | used[1] & used[2] | used[0] & used[2]
+    assert sorted(set().union(*used)) != list(range(9))  # not simply the first ones
+
+
+def test_a_seed_gives_the_order_of_blocks_and_the_same_bytes_again() -> None:
+    same, again, other = (
+        [part.model_dump_json() for part, _ in blocks(50, seed=seed)] for seed in (1, 1, 2)
+    )
+    assert same == again
+    assert same != other
+
+
+@pytest.mark.parametrize(("ms", "parts"), [(20, 0), (21, 0), (22, 2), (28, 3)])
+def test_there_are_as_many_parts_as_blocks_suffice_for(ms: int, parts: int) -> None:
+    assert len(blocks(ms)) == parts
+
+
+def test_blocks_without_number_are_refused_and_unused_ones_are_in_no_log() -> None:
+    with pytest.raises(ConfigError, match=r"blocks_us = 1e-06 cuts the trace into 3999"):
+        blocks(50, us=1e-6)
+    assert "blocks_us" not in trace(20).model_dump_json()
+    assert '"blocks_us":2000.0' in blocks(50)[0][0].model_dump_json()

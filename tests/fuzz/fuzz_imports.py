@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -47,6 +48,7 @@ TRAFFIC: Mapping[str, bytes] = {
     "ipfix": _exported(making.ipfix(_FLOWS), making.ipfix(_FLOWS)),
     "samples": _exported(*(making.sflow("192.0.2.1", _PACKETS, 512) for _ in range(2)), port=6343),
     "nccl": _NCCL.encode(),
+    "packed": gzip.compress(b"src,dst,bytes,start_us\n" + b"gpu-a,gpu-b,9000,0\n" * 90, mtime=0),
 }
 """A sound file of each form of traffic."""
 

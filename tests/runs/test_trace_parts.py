@@ -31,13 +31,13 @@ flows = "flows.csv"
 """
 
 
-def tuned(folder: Path, ms: int) -> dict[str, object]:
+def tuned(folder: Path, ms: int, more: str = "") -> dict[str, object]:
     """Tune by the rule on a trace of some length; return best.json."""
     rows = ["src,dst,bytes,start_ns"]
     for burst in range(ms * 4):  # 8 flows of 300 KB meet every 250 us
         rows += [f"{1 + i},0,{300_000 + burst},{burst * 250_000 + 4007 * i}" for i in range(8)]
     (folder / "flows.csv").write_text("\n".join(rows) + "\n")
-    (folder / "trace.toml").write_text(TRACE)
+    (folder / "trace.toml").write_text(TRACE + more)
     words = ["tune", "-s", str(folder / "trace.toml"), "--tuner", "advise", "--eval-seeds", "3"]
     out = folder / "run"
     done = CliRunner().invoke(app, [*words, "--eval-intervals", "4", "--out", str(out), "--quiet"])
@@ -81,6 +81,19 @@ def test_the_verdict_says_on_what_and_has_an_interval(long: tuple[Path, dict[str
     assert "on fresh seeds" not in page.partition("<main>")[0]
 
 
+def test_blocks_in_another_order_are_said_to_be_so(tmp_path: Path) -> None:
+    best = tuned(tmp_path, 12, "blocks_us = 500\n")
+    verdict = best["verdict"]
+    assert isinstance(verdict, dict)
+    assert verdict["deploy"] in ("yes", "no")
+    page = (tmp_path / "run" / "report.html").read_text()
+    words = "3 later parts of the same trace, blocks in another order, of 4 intervals"
+    assert f"on {words}" in page
+    assert "interval over 3 parts" in page
+    log = next((tmp_path / "run" / "evaluation").glob("recommended-*.jsonl"))
+    assert "blocks in another order, 0.5 ms each, from 2.5 ms" in read_run(log).header["part"]
+
+
 def test_a_trace_that_is_too_short_is_still_unknown(tmp_path: Path) -> None:
     verdict = tuned(tmp_path, 4)["verdict"]
     assert isinstance(verdict, dict)
@@ -112,3 +125,5 @@ def test_a_comparison_judges_each_seed_on_parts_of_its_own(
         ("advise", seed) for seed in (1, 2, 3)
     ]
     assert all(isinstance(row["slowdown_mean"], float) for row in rows)
+    parquet = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "seeds.parquet")
+    assert parquet.to_pylist() == rows

@@ -173,18 +173,23 @@ def profiled(program: Path, file: Path, most_us: int, *, caches: bool = True) ->
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         text = subprocess.run(
-            ["callgrind_annotate", "--threshold=100", "--inclusive=no",
+            ["callgrind_annotate", "--threshold=100", "--inclusive=no", "--auto=no",
              f"--show={','.join(shown)}", str(out)],
             check=True, capture_output=True, text=True,
         ).stdout  # fmt: skip
+    return counts_of(text, len(shown))
+
+
+def counts_of(text: str, shown: int) -> Counts:
+    """Return what ``callgrind_annotate`` lists of so many events; a nought has no share."""
     found: Counts = {"all": [0, 0, 0]}
-    number = r"\s*(?:([\d,]+) \([^)]*\)|\.)"
-    line_of = re.compile(number * len(shown) + r"\s+\S*?:(.+?)(?: \[|$)")
+    number = r"\s*(?:([\d,]+)(?: \([^)]*\))?|\.)"
+    line_of = re.compile(number * shown + r"\s+\S*?:(.+?)(?: \[|$)")
     for line in text.splitlines():
         if match := line_of.match(line):
             *counts, name = match.groups()
             ir, *misses = (int(c.replace(",", "")) if c else 0 for c in counts)
-            row = (ir, misses[0] + misses[1], misses[2] + misses[3]) if caches else (ir, 0, 0)
+            row = (ir, misses[0] + misses[1], misses[2] + misses[3]) if misses else (ir, 0, 0)
             for key in (function(name), "all"):
                 found[key] = [a + b for a, b in zip(found.get(key, (0, 0, 0)), row, strict=True)]
     return found

@@ -2,6 +2,7 @@
 
 A packet-hop is one packet (data, ACK or CNP) delivered over one link. Only CPU time inside the
 engine counts; every figure is the median of its repetitions. Nothing here enters a result.
+Memory is the peak of a process that makes and runs the job and nothing else, Python included.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,8 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends.clocked import ClockedBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.jobs.figures import figures_of
+from dcqcn_gym.envs.scenario.jobs.planned import PlannedJob, planned_graph
 from dcqcn_gym.envs.scenario.monitor import shared_options
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
@@ -123,8 +128,10 @@ class JobResult:
     job: str
     engine: str
     hops: int
+    packets: int
     pauses: int
     simulated_ms: float
+    peak_mb: float
     cpu_s: float
     cpu_s_all: tuple[float, ...]
 
@@ -132,6 +139,11 @@ class JobResult:
     def hops_per_s(self) -> float:
         """Packet-hops per CPU second."""
         return self.hops / self.cpu_s if self.cpu_s > 0 else float("inf")
+
+    @property
+    def packets_per_s(self) -> float:
+        """Data packets per CPU second."""
+        return self.packets / self.cpu_s if self.cpu_s > 0 else float("inf")
 
 
 def engines() -> list[str]:
@@ -171,8 +183,10 @@ def run_once(job: Job, engine: str = "default", seed: int = 1) -> JobResult:
         job=job.name,
         engine=engine,
         hops=int(totals["packet_hops"]),
+        packets=int(totals["data_packets"]),
         pauses=int(totals["pauses"]),
         simulated_ms=simulation.now_ps * 1e-9,
+        peak_mb=peak_mb(),
         cpu_s=cpu,
         cpu_s_all=(cpu,),
     )
@@ -251,6 +265,12 @@ def _memory_per_env(scenario: str, added: int) -> float:
     return (after - before) / added / 1e6
 
 
+def peak_mb() -> float:
+    """Return the most memory that this process had, in 10^6 bytes."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")  # getrusage has the parent's too
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+
+
 def _resident_bytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -293,8 +313,33 @@ def measure(
     for repeat in range(1, repeats + 1):
         for job, engine in pairs:
             progress(f"{job} on the {engine} engine, {repeat} of {repeats}")
-            runs[job, engine].append(run_once(JOBS[job], engine, seed=1))
+            runs[job, engine].append(_alone(run_once, JOBS[job], engine))
     return [_median(runs[pair]) for pair in pairs]
+
+
+def _alone(work: Callable[..., JobResult], *words: Any) -> JobResult:
+    """Do it in a new process, whose memory is its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *words).result()
+
+
+def whole_iteration(job: Job) -> float | None:
+    """Return how many times the job's bytes on the fabric an iteration unscaled has.
+
+    That is with all layers of its model, and bytes and times in full; None of other traffic.
+    """
+    table = job.workload.get("graph")
+    if table is None:
+        return None
+    plan = {key: value for key, value in table["plan"].items() if key not in ("layers", "scale")}
+    whole, part = (
+        figures_of(made.job, planned_graph(made)).fabric_bytes
+        for made in (
+            PlannedJob.model_validate({**table, "plan": plan}),
+            PlannedJob.model_validate(table),
+        )
+    )
+    return whole / part
 
 
 def monitor_costs(results: Sequence[JobResult]) -> dict[str, float]:

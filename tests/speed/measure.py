@@ -17,7 +17,16 @@ import typer
 from agents_speed import agents_speed
 from batch_speed import evaluation_speed
 from bridge_speed import measure as measure_bridge
-from engine_speed import JOBS, EnvCost, JobResult, engines, env_cost, measure, monitor_costs
+from engine_speed import (
+    JOBS,
+    EnvCost,
+    JobResult,
+    engines,
+    env_cost,
+    measure,
+    monitor_costs,
+    whole_iteration,
+)
 from rich.console import Console
 from scale_speed import COLUMNS as SCALE_COLUMNS
 from scale_speed import scale_cost
@@ -55,9 +64,11 @@ def engine(
         bool, typer.Option("--env/--no-env", help="Measure the environment's share as well.")
     ] = True,
 ) -> None:
-    """Packet-hops per CPU second on fixed jobs at the paper's scale (128 hosts).
+    """Packet-hops and data packets per CPU second on fixed jobs at the paper's scale (128 hosts).
 
-    A packet-hop is one packet (data, ACK, CNP) delivered over one link.
+    A packet-hop is one packet (data, ACK, CNP) delivered over one link. Memory is the peak of the
+    job's process, Python and its graph included. What an iteration of a training job with all
+    layers and bytes would take is extrapolated from its bytes on the fabric.
     """
     offered = engines()
     _check("engine", only, offered)
@@ -268,7 +279,12 @@ def _check(what: str, names: Sequence[str] | None, known: Sequence[str]) -> None
 
 
 def _as_json(results: list[JobResult], cost: EnvCost | None) -> str:
-    jobs = [{**asdict(r), "hops_per_s": r.hops_per_s} for r in results]
+    wholes = {r.job: whole_iteration(JOBS[r.job]) for r in results}
+    jobs = [
+        {**asdict(r), "hops_per_s": r.hops_per_s, "packets_per_s": r.packets_per_s,
+         "whole_iteration": wholes[r.job]}
+        for r in results
+    ]  # fmt: skip
     value = {
         "jobs": jobs,
         "monitor_costs": monitor_costs(results),
@@ -278,14 +294,24 @@ def _as_json(results: list[JobResult], cost: EnvCost | None) -> str:
 
 
 def _show(results: list[JobResult], cost: EnvCost | None) -> None:
-    columns = ("job", "engine", "M hops", "pauses", "simulated ms", "CPU s", "M hops / CPU s")
+    columns = ("job", "engine", "M hops", "pauses", "simulated ms", "CPU s", "M hops / CPU s",
+               "M packets / CPU s", "MB")  # fmt: skip
     rows = [
         (r.job, r.engine, f"{r.hops / 1e6:.2f}", f"{r.pauses}", f"{r.simulated_ms:.0f}",
-         f"{r.cpu_s:.2f}", f"{r.hops_per_s / 1e6:.1f}")
+         f"{r.cpu_s:.2f}", f"{r.hops_per_s / 1e6:.1f}", f"{r.packets_per_s / 1e6:.2f}",
+         f"{r.peak_mb:.0f}")
         for r in results
     ]  # fmt: skip
     print_tables([Table(columns, rows, words=2)])
     console = Console()
+    for r in results:
+        times = whole_iteration(JOBS[r.job])
+        if times is not None:
+            console.print(
+                f"{r.job} on the {r.engine} engine: all layers and bytes, extrapolated from "
+                f"{times:,.0f} times the bytes on the fabric: {r.hops * times * 1e-9:.1f} G hops, "
+                f"{r.cpu_s * times / 60:.1f} CPU minutes"
+            )
     for job, share in monitor_costs(results).items():
         console.print(f"{job}: {share:+.1%} CPU time against monitor-none, median of the pairs")
     if cost is not None:

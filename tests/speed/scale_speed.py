@@ -12,9 +12,8 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from pathlib import Path
 
-from engine_speed import Job
+from engine_speed import Job, peak_mb
 
 from dcqcn_gym import _core
 from dcqcn_gym.core.groups import same_everywhere
@@ -67,7 +66,7 @@ def scale_cost(k: int, us: int) -> Scale:
 
 
 def _measure(k: int, us: int) -> Scale:
-    imported, spent = _peak_mb(), [time.process_time()]
+    imported, spent = peak_mb(), [time.process_time()]
     traffic = {"kind": "permutation", "bytes": 12_000_000, "rounds": 1}
     job = Job("scale", "", traffic, base="fat-tree-1024", topology={"k": k})
     scenario = job.scenario()
@@ -78,7 +77,7 @@ def _measure(k: int, us: int) -> Scale:
     simulation = _core.Simulation(compiled, 1)
     spent.append(time.process_time())
     scenario_s, compile_s, open_s = (after - before for before, after in pairwise(spent))
-    open_mb = _peak_mb()
+    open_mb = peak_mb()
     nic, ecn = same_everywhere(job.setting(scenario), simulation.n_hosts, simulation.n_ports)
     simulation.apply(nic, ecn)
     simulation.advance(us * US // 2)  # until the pipes are full
@@ -89,13 +88,8 @@ def _measure(k: int, us: int) -> Scale:
     simulation.report()
     hops = int(simulation.totals()["packet_hops"]) - half
     return Scale(
-        k, hosts, imported, scenario_s, compile_s, open_s, open_mb, us, hops, cpu, _peak_mb()
+        k, hosts, imported, scenario_s, compile_s, open_s, open_mb, us, hops, cpu, peak_mb()
     )  # fmt: skip
-
-
-def _peak_mb() -> float:
-    status = Path("/proc/self/status").read_text(encoding="ascii")  # getrusage has the parent's too
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
 
 
 if __name__ == "__main__":

@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from compare import function, job_text
+from compare import counts_of, function, job_text
 from engine_speed import (
     JOBS,
+    Job,
     JobResult,
     engines,
     env_cost,
     monitor_costs,
     run_job,
+    whole_iteration,
 )
 from measure import app
 from scheme_speed import Speed, measure_schemes, table
@@ -65,7 +67,7 @@ def test_environment_costs_are_plausible() -> None:
 
 def test_monitors_are_compared_run_by_run() -> None:
     def result(job: str, engine: str, *spent: float) -> JobResult:
-        return JobResult(job, engine, 1, 0, 1.0, cpu_s=spent[0], cpu_s_all=spent)
+        return JobResult(job, engine, 1, 1, 0, 1.0, 50.0, cpu_s=spent[0], cpu_s_all=spent)
 
     results = [
         result("monitor-none", "window", 1.0, 2.0, 4.0),  # the machine became slower and slower
@@ -106,7 +108,26 @@ def test_bench_as_json() -> None:
     assert done.exit_code == 0, done.output
     (job, *_) = json.loads(done.stdout)["jobs"]
     assert job["job"] == "light"
-    assert job["hops_per_s"] > 0
+    assert job["hops_per_s"] > job["packets_per_s"] > 0
+    assert job["peak_mb"] > 20, "Python and numpy alone have more"
+    assert job["whole_iteration"] is None
+
+
+def test_a_whole_iteration_is_known_from_its_bytes_on_the_fabric() -> None:
+    """Gradients grow with layers and scale, messages between stages with scale alone."""
+    model = {"layers": 12, "hidden": 64, "ffn": 256, "heads": 4, "gated": False}
+    plan = {"model": model, "tp": 2, "sequence": 100, "layers": 4, "scale": 0.25}
+    sums = {}
+    for pp, dp in ((1, 2), (2, 1), (2, 2)):
+        table = {"plan": {**plan, "pp": pp, "dp": dp, "batch": 2}, "server": 2}
+        job = Job("x", "", {"kind": "job", "graph": table}, base="job-dense-64")
+        sums[pp, dp] = whole_iteration(job)
+    assert sums[1, 2] == pytest.approx(12 / 4 / 0.25, rel=1e-3)
+    assert sums[2, 1] == pytest.approx(1 / 0.25, rel=1e-3)
+    # both: of a rank 2 messages of 100 x 64 / 2 elements; a ring of 2 sends all weights
+    message, weights = 2 * 100 * 64 / 2 / 2, 12 * 64**2 / 2 / 2
+    share = (12 * weights + message) / (4 * weights + message)
+    assert sums[2, 2] == pytest.approx(share / 0.25, rel=1e-3)
 
 
 def test_a_job_for_two_builds_is_its_scenario_and_setting() -> None:
@@ -121,3 +142,15 @@ def test_a_job_for_two_builds_is_its_scenario_and_setting() -> None:
 def test_functions_of_a_profile_have_short_names() -> None:
     text = "void dcqcn::WindowEngine::run_egress_fast<true>(dcqcn::Lane&, long)'2"
     assert function(text) == "WindowEngine::run_egress_fast"
+
+
+def test_a_profile_counts_functions_that_never_miss() -> None:
+    text = """
+10,628 (13.46%) 14 ( 3.17%) 37 (10.94%) 12 ( 8.60%) 22 (10.39%)  ???:f(int) [/x]
+ 5,042 ( 6.38%) 16 ( 0.04%) 79 (23.06%)  0          77 (35.66%)  ./a/memset.S:g [/y]
+   993 ( 1.26%)  6 ( 0.14%)  2 ( 0.00%)  7 ( 0.05%)  .           ???:h() [/x]
+"""
+    found = counts_of(text, 5)
+    assert found["g"] == [5_042, 95, 77]
+    assert found["h"] == [993, 8, 7]
+    assert found["all"] == [sum(found[f][i] for f in "fgh") for i in range(3)]

@@ -1,8 +1,9 @@
-// How much CPU time a job takes, without Python: engine_bench FILE [THREADS [MOST_US]]
+// How much CPU time a job takes, without Python: engine_bench FILE [THREADS [MOST_US [FROM_US]]]
 //
 // FILE is a job as engine_fuzz knows it (fuzz/job.hpp); after its script the network runs, a report
-// every millisecond, until everything is delivered or MOST_US have passed. Prints one line of
-// JSON. The digest is that of all reports, so that two builds show that they did the same.
+// every millisecond, until everything is delivered or MOST_US have passed; time and hops before
+// FROM_US, while pipes fill, do not count. Prints one line of JSON. The digest is that of all
+// reports, so that two builds show that they did the same.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -38,7 +39,7 @@ Player player_of(const fuzz::Job& job, std::size_t threads) {
   }
 }
 
-void run(const fuzz::Job& job, std::size_t threads, Time most) {
+void run(const fuzz::Job& job, std::size_t threads, Time most, Time from) {
   const double before = cpu();
   fuzz::Player player = player_of<fuzz::Player>(job, threads);
   for (const std::string& line : job.script) player.play(line);
@@ -46,6 +47,11 @@ void run(const fuzz::Job& job, std::size_t threads, Time most) {
   double spent = 0, passed = 0;
   std::uint64_t digest = 0;
   Simulation& simulation = player.simulation();
+  if (from > 0) {
+    simulation.advance(from);
+    simulation.report();  // adds up the totals
+  }
+  const std::uint64_t filled = simulation.totals().hops;
   while (!simulation.done() && simulation.now() < most) {
     const double cpu_then = cpu(), wall_then = wall();
     simulation.advance(std::min(most, simulation.now() + 1000 * kPicosPerMicro));
@@ -58,7 +64,8 @@ void run(const fuzz::Job& job, std::size_t threads, Time most) {
   std::printf(
       "{\"setup_s\": %.4f, \"cpu_s\": %.4f, \"wall_s\": %.4f, \"hops\": %llu, \"pauses\": %llu, "
       "\"us\": %.1f, \"mb\": %.1f, \"digest\": \"%016llx\"}\n",
-      ready - before, spent, passed, static_cast<unsigned long long>(simulation.totals().hops),
+      ready - before, spent, passed,
+      static_cast<unsigned long long>(simulation.totals().hops - filled),
       static_cast<unsigned long long>(simulation.totals().pauses),
       static_cast<double>(simulation.now()) * 1e-6, static_cast<double>(usage.ru_maxrss) / 1e3,
       static_cast<unsigned long long>(digest));
@@ -67,13 +74,14 @@ void run(const fuzz::Job& job, std::size_t threads, Time most) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 4) {
-    std::fprintf(stderr, "usage: engine_bench FILE [THREADS [MOST_US]]\n");
+  if (argc < 2 || argc > 5) {
+    std::fprintf(stderr, "usage: engine_bench FILE [THREADS [MOST_US [FROM_US]]]\n");
     return 2;
   }
   std::ifstream in(argv[1]);
   std::stringstream text;
   text << in.rdbuf();
   const Time most = argc > 3 ? std::atoll(argv[3]) * kPicosPerMicro : kEndOfTime;
-  run(fuzz::Job::parse(text.str()), argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1, most);
+  run(fuzz::Job::parse(text.str()), argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1, most,
+      argc > 4 ? std::atoll(argv[4]) * kPicosPerMicro : 0);
 }

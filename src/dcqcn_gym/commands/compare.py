@@ -67,8 +67,8 @@ def compare(
 ) -> None:
     """Run tuners on the same traffic and compare them.
 
-    Writes OUT/table.md and .tex, OUT/seeds.csv, OUT/compare.html, OUT/results.json, OUT/plots and
-    one event log per run.
+    Writes OUT/table.md and .tex, OUT/seeds.csv (.parquet), OUT/compare.html, OUT/results.json,
+    OUT/plots and one event log per run.
     The same command continues what is unfinished in OUT. What is given adds to the comparison that
     is there, so that dcqcn-gym compare --out OUT is enough to go on.
     """

@@ -9,6 +9,7 @@ from typing import Any
 
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.envs.scenario.parts import REORDERED
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_check import need_keys
@@ -64,7 +65,7 @@ class ReportData:
         """What tells the runs that judge apart: "fresh seeds", parts of a trace, or nothing."""
         runs = self.fresh.get("found", [])
         if runs and all(run.part for run in runs):
-            return PARTS
+            return f"{PARTS}, {REORDERED}" if REORDERED in runs[0].part else PARTS
         return "fresh seeds" if all(run.drawn for run in [self.run, *runs]) else SAME
 
     @property

@@ -35,8 +35,8 @@ def headline(data: ReportData, judged: Judged | None, best: RecommendedBlock) ->
     first = data.fresh["found"][0]
     length = number((first.window_ps[1] - first.window_ps[0]) * 1e-9)
     runs = count_of(judged.seeds, "fresh seed")
-    if data.judged_on == PARTS:
-        runs = f"{judged.seeds} {PARTS},"
+    if data.judged_on.startswith(PARTS):
+        runs = f"{judged.seeds} {data.judged_on},"
     elif not judged.drawn:
         runs = f"{count_of(judged.seeds, 'run')} of the traffic that it was tuned on,"
     what = f"on {runs} of {count_of(len(first), 'interval')}"

@@ -134,7 +134,8 @@ def _judging_jobs(
 def _judged_on(spec: RunSpec, evaluation: Evaluation) -> dict[int, RunSpec]:
     """Return fresh seed -> what runs there: other traffic, or a later part of the same trace."""
     seeds = evaluation_seeds(spec.seed, evaluation.seeds)
-    parts = later_parts(spec.scenario, spec.intervals, evaluation.intervals, evaluation.seeds)
+    n = evaluation.seeds
+    parts = later_parts(spec.scenario, spec.intervals, evaluation.intervals, n, spec.seed)
     if not parts:
         return dict.fromkeys(seeds, spec)
     runs = [replace(spec, scenario=scenario, part=words) for scenario, words in parts]

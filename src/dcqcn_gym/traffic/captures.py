@@ -24,6 +24,7 @@ from dcqcn_gym.hw.collectors.packets import (
     udp_datagram,
 )
 from dcqcn_gym.hw.collectors.wire import DatagramError
+from dcqcn_gym.traffic.opening import open_bytes
 from dcqcn_gym.traffic.records import Record, Tally, address
 
 MOST_BLOCK = 1 << 20
@@ -44,7 +45,7 @@ _HALF = 1 << 23
 
 def is_capture(path: Path) -> bool:
     """Return whether a file begins as pcap or pcapng do."""
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         return file.read(4) in _MAGIC
 
 
@@ -80,10 +81,12 @@ def packets(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
     except ImportError:
         raise MissingExtraError("reading captures", "traffic") from None
     broken = (dpkt.Error, ValueError, struct.error, OverflowError, IndexError, TypeError)
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         try:
             reader = dpkt.pcap.UniversalReader(_Bounded(file))
             link = reader.datalink()
+        except ConfigError:  # of a packed file
+            raise
         except broken:
             raise ConfigError(f"{path}: no capture that can be read, pcap or pcapng") from None
         if link != _ETHERNET:
@@ -94,6 +97,8 @@ def packets(path: Path, tally: Tally) -> Iterator[tuple[int, bytes]]:
                 when, frame = next(frames)
             except StopIteration:
                 return
+            except ConfigError:
+                raise
             except broken as error:
                 tally.note("places where the capture breaks off", in_one_line(error))
                 return

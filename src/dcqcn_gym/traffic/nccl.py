@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.traffic.opening import open_text
 from dcqcn_gym.traffic.records import Tally
 
 _LINE = re.compile(
@@ -44,7 +45,7 @@ class Calls:
 
 def is_nccl(path: Path) -> bool:
     """Return whether one of the first lines is of NCCL."""
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open_text(path) as file:
         lines = iter(lambda: file.readline(_MOST_LINE), "")
         return any("NCCL INFO" in line for line in islice(lines, _LINES_TO_GUESS))
 
@@ -56,7 +57,7 @@ def read_nccl(path: Path, tally: Tally) -> tuple[list[Calls], int]:
     """
     found: Counter[tuple[str, int, int]] = Counter()
     writers = set()
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open_text(path) as file:
         for line in iter(lambda: file.readline(_MOST_LINE), ""):
             if "opCount" not in line or not _ABOUT.search(line):
                 continue

@@ -10,6 +10,7 @@ from decimal import Decimal, DecimalException
 from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError, did_you_mean, printable, quote
+from dcqcn_gym.traffic.opening import open_text
 from dcqcn_gym.traffic.records import Record, Tally
 
 UNITS: Mapping[str, int] = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -97,7 +98,7 @@ def read_table(path: Path, given: str | None, tally: Tally) -> Iterator[Record]:
 
     The delimiter is a comma, a semicolon, a tab or a bar, whichever the header has most of.
     """
-    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
+    with open_text(path, "utf-8-sig", "") as file:
         lines = iter(lambda: file.readline(_MOST_LINE), "")
         header = next((line for line in lines if line.strip("#\r\n\t ")), "")
         if not header:
