@@ -9,7 +9,6 @@ workers. What it cost in time is in ``timing.json``, which alone differs from ru
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,7 @@ from dcqcn_gym.benchmarks.papers.figure import (
     Size,
 )
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
+from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import encode_line, write_json
@@ -96,7 +96,7 @@ class CellJob:
 def _read_cell(path: Path) -> dict[str, Any] | None:
     """Return what a cell left; None for a file that is no cell."""
     try:
-        found = json.loads(path.read_bytes())
+        found = parse_json(path.read_bytes())
     except (OSError, ValueError):
         return None
     return found if _is_line(found) else None
@@ -213,7 +213,7 @@ def produce(
     _check_same(jobs[0].header(), out)
     (out / "cells").mkdir(parents=True, exist_ok=True)
     raise_failures(carry_out(jobs, workers=workers, executor=executor, progress=progress))
-    lines = [json.loads(job.path.read_bytes()) for job in jobs]
+    lines = [parse_json(job.path.read_bytes()) for job in jobs]
     spent = total(float(line.pop("cpu_s")) for line in lines)
     for line in lines:
         del line["version"]
@@ -253,7 +253,7 @@ def _path(out: Path, cell: Cell) -> Path:
 def read_results(path: Path) -> Results:
     """Return results on file; RunError for a file that holds none."""
     try:
-        lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+        lines = [parse_json(line) for line in path.read_bytes().splitlines()]
         if not all(map(_is_line, lines)):
             raise ValueError("a line that no cell leaves")
         names, sizes = ({line[key] for line in lines} for key in ("figure", "size"))

@@ -149,9 +149,10 @@ def numbers_of(
     ``word`` may stand in the place of the third one.
     """
     cells = [cell.strip() for cell in text.split(",")]
+    if len(cells) == 1 or not any(map(_is_number, cells)):
+        lacks = "comma" if len(cells) == 1 else "number"  # perhaps of a file that is none of ours
+        raise ConfigError(f"{path} line {line} has no {lacks}; expected {header}")
     if len(cells) != len(whole):
-        if len(cells) == 1:  # perhaps another file altogether, whose text is nobody's business
-            raise ConfigError(f"{path} line {line} has no comma; expected {header}")
         raise ConfigError(
             f"{path} line {line}: {quote(text)} has {len(cells)} columns; expected {header}"
         )
@@ -169,6 +170,14 @@ def numbers_of(
             raise ConfigError(f"{path} line {line}: {name} = {quote(cell)}; expected {kind}")
         values.append(value)
     return values
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def read_cdf(path: Path) -> Cdf:

@@ -205,3 +205,10 @@ def test_after_an_influx_is_from_a_sixth_of_its_length_on() -> None:
     assert figures["rtt after"] == pytest.approx(
         float(np.nanmean(run.column("rtt_mean_ps")[late])) * 1e-12
     )
+
+
+def test_results_of_brackets_alone_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / RESULTS_FILE
+    path.write_text("[" * 60_000 + "\n")
+    with pytest.raises(RunError, match="does not hold results"):
+        read_results(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from dcqcn_gym.core.config import StrictModel, read_toml, validate
 from dcqcn_gym.core.errors import (
     QUOTED,
     ConfigError,
+    MissingExtraError,
     UnknownNameError,
     did_you_mean,
     in_one_line,
@@ -168,12 +170,34 @@ def test_unknown_names() -> None:
     assert did_you_mean("x", []) == "; there is none"
 
 
-def test_what_is_no_table_shows_nothing_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("root:*:20228:0:99999:7:::\n", "comma"),
+        ("sudo:x:20228:ann,bob\n", "number"),
+        ("a:20228,b,c\n", "number"),
+    ],
+)
+def test_what_is_no_table_shows_nothing_of_it(tmp_path: Path, text: str, lacks: str) -> None:
     other = tmp_path / "other.csv"
-    other.write_text("root:*:20228:0:99999:7:::\n")
-    with pytest.raises(ConfigError, match=r"other\.csv line 1 has no comma; expected") as error:
+    other.write_text(text)
+    with pytest.raises(ConfigError, match=rf"other\.csv line 1 has no {lacks}; expected") as error:
         read_cdf(other)
     assert "20228" not in str(error.value)
+
+
+def test_a_package_that_cannot_be_loaded_is_not_to_be_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torn.py").write_text("raise ImportError('libtorn.so: cannot map segment')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, words in (("torn", "cannot be loaded (ImportError: libtorn.so"), ("gone", "pip ")):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            said = str(MissingExtraError("tearing", "report"))
+        assert words in said
+    assert "pip " in str(MissingExtraError("tearing", "report"))
 
 
 def test_a_packed_table_says_to_unpack_it(tmp_path: Path) -> None:

@@ -232,6 +232,13 @@ def test_another_dissector_reads_the_same(
     assert tuple(found) == expected
 
 
+@pytest.mark.parametrize("given", ["x", "192.0.2", "192.0.2.1:6343", ""])
+def test_an_exporter_is_an_address(tmp_path: Path, given: str) -> None:
+    words = ["hw", "collect", "sflow", "--out", str(tmp_path / "fsd.json"), "--exporter", given]
+    with pytest.raises(ConfigError, match="expected one such as 192"):
+        CliRunner().invoke(app, [*words, "--intervals", "1"], catch_exceptions=False)
+
+
 def test_the_command_keeps_what_datagrams_say(tmp_path: Path) -> None:
     out = tmp_path / "fsd.json"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:

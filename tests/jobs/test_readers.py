@@ -34,7 +34,7 @@ from dcqcn_gym.envs.scenario.jobs.links import Algorithms, Links
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 from dcqcn_gym.envs.scenario.jobs.model import Job, Op
 from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
-from dcqcn_gym.envs.scenario.jobs.simai import read_simai
+from dcqcn_gym.envs.scenario.jobs.simai import POLICIES, read_simai
 
 VALUES = {
     "double": -2.5, "float": 0.5, "int32": -7, "int64": -(2**40), "uint32": 2**31, "uint64": 2**63,
@@ -81,9 +81,30 @@ def test_a_trace_of_two_ranks(tmp_path: Path, packed: bool, version: str, schema
     assert found["all-reduce", (0, 1), 4096] == found["message", (0, 1), 999] == 1
     assert found["compute", (0,), 10_000_000] == 1  # 4e9 operations at 400e12 a second
     assert job.notes["memory loads without a duration, which take no time"] == 2
+    assert job.notes["messages with fields that Chakra 0.0.4 does not have"] == 2
     assert ("version" in str(job.notes)) == (version == "9")
     meeting = next(op for op in job.ops if op.kind == "all-reduce")
     assert {job.ops[i].amount for i in meeting.after} == {5_000_000, 6_000_000}
+
+
+@pytest.mark.parametrize("kind", [k for k in VALUES if k not in ("bool", "string", "bytes")])
+def test_numbers_of_any_type(tmp_path: Path, kind: str) -> None:
+    def words(**values: int) -> list[bytes]:
+        return [attribute(name, kind, value) for name, value in values.items()]
+
+    ranks = [
+        trace(
+            node(1, COMPUTE, (), *words(num_ops=4 * 10**6, tensor_size=0)),
+            node(2, making.COLLECTIVE, [1], *words(comm_type=7, comm_size=4096)),
+            node(3, what, [2], *words(comm_src=0, comm_dst=1, comm_tag=5, comm_size=999)),
+        )
+        for what in (SEND, RECEIVE)
+    ]
+    found = kinds(read_chakra(making.write_traces(tmp_path / "t", ranks)))
+    assert found == {
+        ("compute", (0,), 10_000): 1, ("compute", (1,), 10_000): 1,
+        ("reduce-scatter", (0, 1), 4096): 1, ("message", (0, 1), 999): 1,
+    }  # fmt: skip
 
 
 def test_groups_parts_and_order(tmp_path: Path) -> None:
@@ -175,6 +196,37 @@ def test_simai_of_older_headers_needs_ranks(tmp_path: Path) -> None:
     job = read_simai(path, 4)
     assert kinds(job)["all-to-all", (0, 1, 2, 3), 64] == 1
     assert len(job.ops) == 2  # forward alone
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_simai_policies(tmp_path: Path, policy: str) -> None:
+    """Which ranks a layer's collectives join, and whether gradients are run."""
+    rows = [row("x", *[(1, "ALLREDUCE", n) for n in (64, 65, 66)])]  # type: ignore[arg-type]
+    path = tmp_path / "w.txt"
+    path.write_text(making.simai(rows, making.header(policy)))
+    everyone = [tuple(range(8))]
+    pairs, quads = [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 2, 4, 6), (1, 3, 5, 7)]
+    tensor, data = {
+        "DATA": ([], everyone), "MODEL": (everyone, []), "MICRO": (everyone, []),
+    }.get(policy, (pairs, quads))  # fmt: skip
+    forward = policy in ("MICRO", "DISTRIBUTED_INFERENCE")
+    wanted = {(64, ranks) for ranks in tensor}
+    if not forward:
+        wanted |= {(65, ranks) for ranks in tensor} | {(66, ranks) for ranks in data}
+    job = read_simai(path)
+    assert {(size, ranks) for kind, ranks, size in kinds(job) if kind == "all-reduce"} == wanted
+    assert ("columns of gradients are not run" in str(job.notes)) == forward
+
+
+def test_simai_says_what_it_does_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "w.txt"
+    path.write_text(
+        making.simai([row("x")], making.header(ep=8, pp=2, vpp=4, all_gpus=16) + " pp_comm 5")
+    )
+    assert [note.split(":")[0] for note in read_simai(path).notes] == [
+        "ep in the first line",
+        "vpp in the first line",
+    ]
 
 
 def test_simai_pipeline_is_1f1b(tmp_path: Path) -> None:

@@ -122,6 +122,17 @@ def test_a_bad_action_is_answered_and_named(client: _Client, bad: bytes, says: s
     assert says in found.words
 
 
+def test_a_first_answer_that_is_none_ends_it(client: _Client) -> None:
+    """Whoever sends it may be silent from then on."""
+    command = command_of("toy", f"--openGymPort={client.port}", "--simSeed=1")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        client.receive()
+        client.socket.send(b"")
+        _, words = process.communicate(timeout=LONG_S)
+    assert process.returncode == 2
+    assert "expected SimInitAck with done = true" in words
+
+
 class Unbuilt(FakeBackend):
     """A network that cannot be built."""
 

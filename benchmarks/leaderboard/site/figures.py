@@ -72,7 +72,7 @@ def anytime(suite: SiteSuite, entry: SiteEntry) -> Markup:
 
 def _named(names: Sequence[str]) -> Axis:
     """Return an axis of names without the middle of long ones: a telephone has no room."""
-    cut = [name if len(name) <= 26 else f"{name[:14]}…{name[-11:]}" for name in names]
+    cut = [name if len(name) <= 24 else f"{name[:12]}…{name[-11:]}" for name in names]
     return named_axis(cut, down=True)
 
 

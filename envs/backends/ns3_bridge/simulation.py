@@ -192,6 +192,11 @@ def serve(
                     "the client does not speak this project's part of the protocol; for a client "
                     "of ns3-gym start `dcqcn-gym ns3 serve`"
                 )
+            if not ack.done:
+                raise BackendError(
+                    "the client's first answer does not say that it is ready; expected SimInitAck "
+                    "with done = true, as ns3-gym's sends it"
+                )
             dialogue.serve(peer.ask, backend, identity.scenario, identity.seed)
         elif ack.handshake.protocol_major == PROTOCOL[0]:
             serve_backend(peer.ask, backend, identity.scenario, identity.seed)

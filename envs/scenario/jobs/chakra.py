@@ -160,6 +160,10 @@ def _read(path: Path, rank: int, trace: _Trace, found: dict[int, Node]) -> None:
                 raise ConfigError(
                     f"{path}: message {number} cannot be read; expected a Chakra trace"
                 ) from None
+            size = message.ByteSize()
+            message.DiscardUnknownFields()
+            if message.ByteSize() < size:
+                trace.notes["messages with fields that Chakra 0.0.4 does not have"] += 1
             if number == 0:
                 _check_version(message, path, trace)
                 continue

@@ -1,6 +1,6 @@
 """The messages of Chakra execution traces (MLCommons, package ``ChakraProtoMsg``), from numbers.
 
-Built at run time from field numbers: no generated code, and fields that are not here are counted.
+Built at run time from field numbers: no generated code.
 """
 
 from __future__ import annotations

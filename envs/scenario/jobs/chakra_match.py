@@ -34,7 +34,6 @@ def matched(ranks: Sequence[Mapping[int, Node]], *, chain: bool) -> Job | None:
             if chain and node.chained:
                 before[own].update(() if last is None else (last,))
                 last = own
-        del last
     return _sorted_job(ranks, members, before)
 
 

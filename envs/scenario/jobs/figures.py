@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
-
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.scenario.job_graph import Ints, JobGraph, NodeKind
+from dcqcn_gym.envs.scenario.job_graph import JobGraph, NodeKind
 from dcqcn_gym.envs.scenario.jobs.model import COMPUTE, Job
 
 
@@ -62,5 +60,4 @@ def chain_ps(job: Job) -> int:
 
 
 def _bytes(graph: JobGraph, kind: NodeKind) -> int:
-    sizes: Ints = graph.sizes[graph.kind == kind]
-    return count(np.asarray(sizes).tolist())
+    return count(graph.sizes[graph.kind == kind].tolist())

@@ -59,13 +59,9 @@ class Job:
     """What the file has that is simulated otherwise or not at all, with how often."""
 
     def add(
-        self,
-        kind: str,
-        ranks: Sequence[int],
-        amount: int,
-        after: Iterable[int] = (),
+        self, kind: str, ranks: Sequence[int], amount: int, after: Iterable[int] = (),
         name: str = "",
-    ) -> int:
+    ) -> int:  # fmt: skip
         """Append an operation; return its number. Raises ConfigError for too many or too much."""
         number = len(self.ops)
         if number >= MOST_OPS:
@@ -75,6 +71,5 @@ class Job:
         most = MOST_PS if kind == COMPUTE else MOST_BYTES
         if not 0 <= amount <= most:
             raise ConfigError(f"{kind} {name!r} of {amount}; expected 0 to {most}")
-        before = tuple(dict.fromkeys(after))
-        self.ops.append(Op(kind, tuple(ranks), amount, before, name))
+        self.ops.append(Op(kind, tuple(ranks), amount, tuple(dict.fromkeys(after)), name))
         return number

@@ -81,16 +81,18 @@ def _plan(
         raise ConfigError(
             f"{total} ranks are no multiple of model_parallel_NPU_group {tensor} x pp {stages}"
         )
-    notes = {}
+    notes, expert = {}, min(values.get("ep", 1), data)
+    if expert < values.get("ep", 1):
+        notes[f"ep in the first line: taken as {data}, the ranks of a data-parallel group"] = 1
     if policy in ("MICRO", "DISTRIBUTED_INFERENCE"):
         notes["policy with forward passes only: the columns of gradients are not run"] = 1
         forward = [Layer(layer.name, layer.forward) for layer in layers]
-        return Layout(tensor, data, stages, min(values.get("ep", 1), data), (), forward), notes
+        return Layout(tensor, data, stages, expert, (), forward), notes
     if values.get("vpp", 1) > 1 and stages > 1:
         notes["vpp in the first line: a stage runs its layers in one piece all the same"] = 1
     once, batches, written = _batches(layers, values.get("ga", 1))
     plan = Layout(
-        tensor, data, stages, min(values.get("ep", 1), data), batches, once,
+        tensor, data, stages, expert, batches, once,
         values.get("pp_comm", 0), _segments(lists, batches, len(once)), written,
     )  # fmt: skip
     return plan, notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import socket
 import time
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
 from dcqcn_gym.runs.options import OutFileOption
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def collect(
 
     if form not in FORMS:
         raise UnknownNameError("form of flow exports", form, FORMS)
+    allowed = frozenset(map(_address, exporter or ()))
     collector = Collector(form, FlowWindow(tau, delta))
     trigger = Trigger(theta)
     kept = Capture(capture) if capture is not None else None
@@ -60,7 +62,7 @@ def collect(
         typer.echo(f"listening for {form} on {link.getsockname()[0]}:{link.getsockname()[1]}")
         sequence = 0
         while intervals is None or sequence < intervals:
-            _gather(link, (collector, kept), interval_ms / 1e3, frozenset(exporter or ()))
+            _gather(link, (collector, kept), interval_ms / 1e3, allowed)
             fsd = collector.close()
             sequence += 1
             _keep(out, sequence, trigger.complete(fsd))
@@ -71,6 +73,16 @@ def collect(
                 + (bad if collector.refused else ""),
                 err=True,
             )
+
+
+def _address(given: str) -> str:
+    """Return an address as sockets write it."""
+    try:
+        return str(ipaddress.ip_address(given))
+    except ValueError:
+        raise ConfigError(
+            f"--exporter {quote(given)} is no address; expected one such as 192.0.2.1"
+        ) from None
 
 
 def _bound(listen: str) -> socket.socket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -63,9 +64,12 @@ class MissingExtraError(DcqcnGymError, ImportError):
     """An optional package is needed; the message holds the command that installs it."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(
-            f"{what} needs optional packages; install them with: {install_command(extra)}"
-        )
+        cause = sys.exc_info()[1]
+        if isinstance(cause, ImportError) and not isinstance(cause, ModuleNotFoundError):
+            words = f"which are installed and cannot be loaded ({in_one_line(cause)})"
+        else:
+            words = f"install them with: {install_command(extra)}"
+        super().__init__(f"{what} needs optional packages; {words}")
 
 
 def install_command(extra: str) -> str:
