@@ -47,4 +47,4 @@ def test_a_long_name_leaves_room_on_a_telephone_and_the_page_has_the_verifiers_s
     told = dict(facts(suite, judged))
     assert told["S on the verifier's seeds"] == "\u22120.125 [\u22120.250, +0.000]"
     drawn = entries_on_scenario(replace(suite, entries=[judged]), 0)
-    assert ">second_climb…econdClimber<" in drawn
+    assert ">second_climb…condClimber<" in drawn
