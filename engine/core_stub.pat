@@ -29,7 +29,7 @@ dcqcn_gym._core.flow_keys:
     ) -> NDArray[numpy.int64]:
         \doc
 
-dcqcn_gym._core.Simulation.(report|port_table|totals|labels|take_trace|flow_log|live_flows|flow_rates):
+dcqcn_gym._core.Simulation.(report|closed_report|port_table|totals|labels|take_trace|flow_log|live_flows|flow_rates):
     def \1(self) -> dict[str, Any]:
         \doc
 

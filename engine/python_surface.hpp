@@ -119,8 +119,8 @@ inline nb::dict fsd_of(const FsdReport& f) {
   return d;
 }
 
-inline nb::dict report_of(Simulation& sim) {
-  const IntervalData& r = sim.report();
+inline nb::dict closed_report_of(const Simulation& sim) {
+  const IntervalData& r = sim.closed();
   const Topology& t = sim.topology();
   nb::dict d = totals_of(r.log.totals);
   for_each_field(kIntervalFields, [&](const auto& field) { d[field.name] = field.get(r); });
@@ -144,6 +144,11 @@ inline nb::dict report_of(Simulation& sim) {
   add_columns(finished, kFinishedFields, r.log.finished);
   d["finished"] = finished;
   return d;
+}
+
+inline nb::dict report_of(Simulation& sim) {
+  sim.report();
+  return closed_report_of(sim);
 }
 
 // The one way in for values of knobs: a device's units outside, SI inside.
@@ -287,6 +292,8 @@ inline void bind_methods(nb::class_<Simulation>& simulation) {
       .def("advance", &Simulation::advance, nb::arg("until_ps"),
            nb::call_guard<nb::gil_scoped_release>(), "Run everything that happens before until_ps.")
       .def("report", &report_of, "Close the interval since the last report and return its figures.")
+      .def("closed_report", &closed_report_of, "The figures of the interval that was closed last.")
+      .def_prop_ro("closed_ps", [](const Simulation& s) { return s.closed().end; })
       .def(
           "snapshot",
           [](Simulation& s) {

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from dcqcn_gym.benchmarks.leaderboard.suite import Digest
-from dcqcn_gym.core.config import ShortDumpModel, StrictModel
+from dcqcn_gym.core.config import ShortDumpModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.registry import is_file
 from dcqcn_gym.envs.scenario.names import Name
@@ -27,14 +27,17 @@ _Text = Annotated[str, Field(min_length=1, max_length=4096)]
 _Share = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-class EntryTable(StrictModel):
+class EntryTable(ShortDumpModel):
     """A tuner with its arguments and what it changes of every scenario."""
+
+    later: ClassVar[Collection[str]] = ("code",)
 
     tuner: _Text
     tuner_args: dict[str, Any]
     changes: dict[str, Any] = Field(default_factory=dict)
     name: Name = Field(description="its name, which is its folder's")
     slow: bool = Field(default=False, description="whether it has fewer repetitions")
+    code: Digest | None = Field(default=None, description="of a plug-in, when its runs began")
 
     @model_validator(mode="after")
     def _check_tuner(self) -> Self:

@@ -71,8 +71,8 @@ A tuner for dcqcn-gym. In this folder:
 
     dcqcn-gym bench submit runs/test --tuner {module}-{title} --out submission \\
       --author "Your Name" --licence MIT --category online
-    dcqcn-gym bench verify submission --date YYYY-MM-DD                # what a verifier will see
-    dcqcn-gym bench site runs/test submission --out site
+    dcqcn-gym bench verify submission --date YYYY-MM-DD --verdicts verdicts   # as verifiers will
+    dcqcn-gym bench site runs/test submission --verdicts verdicts --out site
 
 `bench verify` needs bubblewrap (`apt install bubblewrap`); without it an entry stays
 `self-reported`. The entry gets its rank in the next season, on traffic that nobody knew.

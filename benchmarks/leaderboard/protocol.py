@@ -34,10 +34,12 @@ from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import cpu_count
 from dcqcn_gym.runs.recorded import Ran, RunJob
+from dcqcn_gym.runs.results import tuner_digest
 from dcqcn_gym.runs.rows import Row, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.trials import carry_out_all
 from dcqcn_gym.runs.tuner_host import Enclosure, Hosting
 from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.tuners import TUNERS
 
 BASELINE = "default"
 """The entry that every other is scored against; it always runs."""
@@ -150,6 +152,8 @@ class Leaderboard:
     """(i, n): of the runs only every n-th, from the i-th on, is made here."""
     guests: Mapping[str, Guest] = field(default_factory=dict)
     """Entries of others by name: each runs in a sandbox of its own."""
+    code: Mapping[str, str | None] = field(default_factory=dict)
+    """Of plug-ins, by their entries' names, the digest of the file when its runs began."""
 
     @property
     def has_logs(self) -> bool:
@@ -204,6 +208,7 @@ class Leaderboard:
                 "changes": dict(entry.changes),
                 "name": entry.name,
                 "slow": entry.name in self.slow,
+                "code": self.code.get(entry.name),
             }
             for entry in self.entries
         ]
@@ -231,6 +236,17 @@ class Leaderboard:
             changed_scenario(
                 scenario, entry.changes, f"{self.out / LEADERBOARD_FILE}: {entry.name}"
             )
+        return self
+
+    def check_code(self, *entries: Row) -> Leaderboard:
+        """Return the leaderboard; RunError if a plug-in changed since its runs began."""
+        for entry in entries or self.entries:
+            then, now = self.code.get(entry.name), plugin_digest(entry)
+            if then and now and then != now:
+                raise RunError(
+                    f"{entry.tuner} has changed since its runs in {self.out} began; bench run with "
+                    "another --out, or with --force, which removes all runs there, makes them anew"
+                )
         return self
 
     def carry_out(
@@ -280,6 +296,11 @@ class _Clock:
         write_atomically(path, (json.dumps([*before, now], indent=2) + "\n").encode())
 
 
+def plugin_digest(entry: Row) -> str | None:
+    """Return the digest of a plug-in's file; None of a built-in tuner, or if it is not here."""
+    return None if entry.tuner in TUNERS.builtin else tuner_digest(entry.tuner)
+
+
 def start_leaderboard(
     suite: str, tuners: Iterable[str], out: Path, *, slow: Iterable[str] = (),
     repetitions: int | None = None, share: tuple[int, int] = (0, 1), force: bool = False,
@@ -295,17 +316,15 @@ def start_leaderboard(
     entries = [one.entry for one in asked]
     less = frozenset(one.entry.name for one in asked if one.slow)
     board = Leaderboard(
-        found, entries, out, repetitions or found.file.repetitions, less, share=share
-    )
+        found, entries, out, repetitions or found.file.repetitions, less, share=share,
+        code={entry.name: plugin_digest(entry) for entry in entries},
+    )  # fmt: skip
     if (out / LEADERBOARD_FILE).exists() and not force:
         board = _added(open_leaderboard(out), board)
-    unique(
-        "entries",
-        [(entry.tuner, entry.name, (entry.tuner, entry.changes)) for entry in board.entries],
-    )
+    unique("entries", [(one.tuner, one.name, (one.tuner, one.changes)) for one in board.entries])
     for entry in board.entries:
         Attempt(found, found.file.scenarios[0], entry, 0, out).tuned.spec.check()
-    header = board.check().header()
+    header = board.check().check_code().header()
     if force and (out / RUNS_FOLDER).is_dir():
         shutil.rmtree(out / RUNS_FOLDER)
     try:
@@ -332,7 +351,8 @@ def _added(old: Leaderboard, new: Leaderboard) -> Leaderboard:
     known = {entry.name for entry in old.entries}
     more = [entry for entry in new.entries if entry.name not in known]
     added = frozenset(entry.name for entry in more) & new.slow
-    return replace(new, entries=[*old.entries, *more], slow=old.slow | added)
+    code = {**old.code, **{entry.name: new.code[entry.name] for entry in more}}
+    return replace(new, entries=[*old.entries, *more], slow=old.slow | added, code=code)
 
 
 def cut(board: Leaderboard, repetitions: int | None) -> Leaderboard:
@@ -361,6 +381,7 @@ def open_leaderboard(out: Path) -> Leaderboard:
         )
     entries = [entry.entry for entry in file.entries]
     slow = frozenset(entry.name for entry in file.entries if entry.slow)
+    code = {entry.name: entry.code for entry in file.entries}
     return Leaderboard(
-        suite, entries, out, file.repetitions, slow, file.salt, share=file.share
+        suite, entries, out, file.repetitions, slow, file.salt, share=file.share, code=code
     ).check()

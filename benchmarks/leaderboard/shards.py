@@ -48,7 +48,7 @@ def merge_leaderboards(folders: Sequence[Path], out: Path) -> Leaderboard:
 
 def _joined(boards: Sequence[Leaderboard], out: Path) -> Leaderboard:
     first = boards[0]
-    entries: dict[str, Row] = {}
+    entries: dict[str, tuple[Row, str | None]] = {}
     slow: frozenset[str] = frozenset()
     for board in boards:
         if board.identity[:2] != first.identity[:2]:
@@ -59,11 +59,13 @@ def _joined(boards: Sequence[Leaderboard], out: Path) -> Leaderboard:
             )
         slow |= board.slow
         for entry in board.entries:
-            if entries.setdefault(entry.name, entry) != entry:
+            own = entry, board.code.get(entry.name)
+            if entries.setdefault(entry.name, own) != own:
                 raise RunError(
-                    f"entry {entry.name!r} of {board.out} is another than that of the others"
+                    f"entry {entry.name!r} of {board.out}, or its code, is not that of the others"
                 )
-    return replace(first, entries=list(entries.values()), out=out, slow=slow, share=(0, 1))
+    rows, code = [row for row, _ in entries.values()], {n: c for n, (_, c) in entries.items()}
+    return replace(first, entries=rows, out=out, slow=slow, share=(0, 1), code=code)
 
 
 def _choose(chosen: dict[Path, Path], log: Path, to: Path) -> None:

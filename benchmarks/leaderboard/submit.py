@@ -124,6 +124,7 @@ def _entry(board: Leaderboard, name: str) -> Row:
     if found is None:
         raise UnknownNameError(f"entry of {board.out}", name, entries)
     check_asked(found, _named(board, found))
+    board.check_code(found)
     check_repetitions(board.suite.file, board.repeated(found.name), _named(board, found))
     return found
 

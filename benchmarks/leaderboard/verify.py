@@ -173,17 +173,10 @@ class _Case:
         given = Leaderboard(self.suite, [self.entry], self.work / "submitted", about.repetitions)
         made = Leaderboard(self.suite, self.entries, self.work / "replayed", about.repetitions)
         self._unpack(given)
-        online = [
-            self._replay(ours, theirs, 0)
-            for ours, theirs in zip(made.attempts(self.entry), given.attempts(), strict=True)
-        ]
-        self._refuse(by.carry_out(online))
-        final = [
-            self._replay(ours, theirs, 1)
-            for ours, theirs in zip(made.attempts(self.entry), given.attempts(), strict=True)
-        ]
-        self._refuse(by.carry_out(final))
-        self.checked["replayed"] = len(online) + len(final)
+        pairs = list(zip(made.attempts(self.entry), given.attempts(), strict=True))
+        for stage in (0, 1):
+            self._refuse(by.carry_out([self._replay(*pair, stage) for pair in pairs]))
+        self.checked["replayed"] = 2 * len(pairs)
         self._refuse(replace(made, entries=self.entries[:1]).carry_out(**self._how))
         if self.submission.read(RESULT) != result_bytes(made, self.entry):
             raise RunError(
@@ -206,13 +199,8 @@ class _Case:
             Hosting(self.by.deadline_s, enclosure=Enclosure(code, host), run_s=RUN_S)
             for host in ("one", "two")
         )
-        own = Leaderboard(
-            self.suite,
-            [self.entry],
-            work / "again",
-            self.submission.about.repetitions,
-            hosting=here,
-        )
+        repetitions = self.submission.about.repetitions
+        own = Leaderboard(self.suite, [self.entry], work / "again", repetitions, hosting=here)
         self._same(own, work / "submitted", "is not what was submitted")
         if not self.reproduced:
             return
@@ -359,7 +347,7 @@ def _flags(entry: EntryScores) -> dict[str, list[str]]:
 
 def _harm(up: dict[str, list[str]]) -> str:
     words = "; ".join(f"{scenario}: {', '.join(flags)}" for scenario, flags in up.items())
-    return f"safety flags are up on {len(up)} scenarios: {words}"
+    return f"safety flags are up: {words}"
 
 
 def _verdict_on(submission: Submission, verdicts: Path) -> Path:

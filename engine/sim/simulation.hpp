@@ -54,6 +54,8 @@ class Simulation {
   void advance(Time until);
   // close the interval that began at the last report
   const IntervalData& report();
+  // the interval that the last report closed; a snapshot has no more of it than when it ended
+  const IntervalData& closed() const { return data_; }
 
   // look at a port now, inside an open interval; changes nothing
   PortSample sample_port(int port) const { return engine_->sample_port(port, now_); }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,34 +118,42 @@ class FakeBackend(Opens[_Open]):
         self._open = None
 
 
-def _place(rows: FloatArray, knobs: Sequence[Knob], line_rate_bps: float) -> FloatArray:
-    """Return the place of every value in its tuned range, 0..1, 1 favours throughput."""
+def _scale(knobs: Sequence[Knob], line_rate_bps: float) -> tuple[FloatArray, ...]:
+    """Return of some knobs what their places need and no setting changes."""
     low, high = np.array([knob.tuned_at(line_rate_bps) for knob in knobs]).T
     log = np.array([knob.log for knob in knobs])
+    shift = np.where(low > 0, 0.0, 1.0 - low)
+    rising = np.array([knob.direction > 0 for knob in knobs])
+    return low, high, log, shift, np.log((high + shift) / (low + shift)), rising
+
+
+def _place(rows: FloatArray, scale: tuple[FloatArray, ...]) -> FloatArray:
+    """Return the place of every value in its tuned range, 0..1, 1 favours throughput."""
+    low, high, log, shift, decades, rising = scale
     value = np.clip(rows, low, high)
     linear = (value - low) / (high - low)
-    shift = np.where(low > 0, 0.0, 1.0 - low)
-    logarithmic = np.log((value + shift) / (low + shift)) / np.log((high + shift) / (low + shift))
+    logarithmic = np.log((value + shift) / (low + shift)) / decades
     place = np.clip(np.where(log, logarithmic, linear), 0.0, 1.0)
-    rising = np.array([knob.direction > 0 for knob in knobs])
     return np.asarray(np.where(rising, place, 1.0 - place), dtype=np.float64)
+
+
+@lru_cache(maxsize=64)
+def _scales(
+    table: KnobTable, line_rate_bps: float
+) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...], FloatArray]:
+    """Return the scales of NICs' and of switches' knobs, and how much each knob counts."""
+    nic, ecn = ([table[name] for name in names] for names in (table.nic, table.ecn))
+    # by the place among the observed knobs: a knob nobody tunes or sees changes nothing here
+    at = {name: i for i, name in enumerate(table.observed)}
+    weights = [k.tuned_by_default / (1.0 + at.get(k.name, 0) % 4) for k in (*nic, *ecn)]
+    return _scale(nic, line_rate_bps), _scale(ecn, line_rate_bps), np.array(weights)
 
 
 def _push(nic: FloatArray, ecn: FloatArray, line_rate_bps: float, table: KnobTable) -> float:
     """Return how hard a setting pushes, 0..1: the weighted mean place of the tuned knobs."""
-    knobs = [[table[name] for name in names] for names in (table.nic, table.ecn)]
-    places = np.concatenate(
-        [
-            _place(rows, own, line_rate_bps).mean(axis=0)
-            for rows, own in zip((nic, ecn), knobs, strict=True)
-        ]
-    )
-    # by the place among the observed knobs: a knob nobody tunes or sees changes nothing here
-    at = {name: i for i, name in enumerate(table.observed)}
-    weight = np.array(
-        [k.tuned_by_default / (1.0 + at.get(k.name, 0) % 4) for own in knobs for k in own]
-    )
-    return float(np.sum(weight * places) / np.sum(weight))
+    of_nic, of_ecn, weight = _scales(table, line_rate_bps)
+    places = [_place(nic, of_nic).mean(axis=0), _place(ecn, of_ecn).mean(axis=0)]
+    return float(np.sum(weight * np.concatenate(places)) / np.sum(weight))
 
 
 def _elephant_share(index: int, seed: int) -> float:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dcqcn_gym.envs.scenario.scenario import Scenario
 
 SEED_LIMIT = 2**64
+_CPUS = os.cpu_count() or 1  # asked once: the answer takes a while
 
 
 @dataclass
@@ -109,6 +110,8 @@ class _Open:
         """Return all but the simulation; raise ConfigError if it cannot be copied."""
         if self.watch is not None:
             raise ConfigError("a network that is watched cannot be copied or pickled")
+        if self.ahead_ps is not None:
+            raise ConfigError("a network that ran ahead is copied or pickled after advance() only")
         if not hasattr(self.simulation, "snapshot"):
             raise ConfigError("only the native backend's networks can be copied or pickled")
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "simulation"}
@@ -166,13 +169,15 @@ class NativeBackend(Opens[_Open]):
             raise StateError("advance() without a setting; call apply() first")
         span = opened.interval_ps if duration_ps is None else duration_ps
         try:
-            end = opened.ahead_ps or int(opened.simulation.now_ps) + span
-            opened.ahead_ps = None
+            ahead, opened.ahead_ps = opened.ahead_ps, None
+            end = ahead or int(opened.simulation.now_ps) + span
             if opened.watch is None:
                 opened.simulation.advance(end)
             else:
                 opened.watch.run(opened.simulation, end)
-            figures = opened.simulation.report()
+            closed = ahead is not None and opened.simulation.closed_ps == ahead
+            simulation = opened.simulation
+            figures = simulation.closed_report() if closed else simulation.report()
         except (ValueError, RuntimeError) as error:
             raise BackendError(f"the packet engine stopped: {error}") from error
         if opened.watch is not None:
@@ -240,15 +245,16 @@ class NativeBackend(Opens[_Open]):
 def run_ahead(backends: Sequence[Any], threads: int | None = None) -> None:
     """Run one monitor interval of each, in threads, in one call of the engine.
 
-    The next ``advance()`` of each only reads its report; nothing else may be called before it.
+    The next ``advance()`` of each only reads its report; nothing else may be called before it. A
+    second call, as after one that was interrupted, runs those that are not there yet.
     ``backends`` are different ones, of this module, that have ``can_run_ahead``. ``threads`` are
     one per CPU without a number; they change no byte.
     """
     opened: list[_Open] = [backend._opened("run_ahead") for backend in backends]
-    ends = [int(o.simulation.now_ps) + o.interval_ps for o in opened]
+    ends = [o.ahead_ps or int(o.simulation.now_ps) + o.interval_ps for o in opened]
     for one, end in zip(opened, ends, strict=True):
         one.ahead_ps = end
     try:
-        _core.advance_all([o.simulation for o in opened], ends, threads or os.cpu_count() or 1)
+        _core.advance_all([o.simulation for o in opened], ends, threads or _CPUS)
     except (ValueError, RuntimeError) as error:
         raise BackendError(f"the packet engine stopped: {error}") from error

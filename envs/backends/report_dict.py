@@ -22,6 +22,7 @@ from dcqcn_gym.core.interval import (
     REPORT_FIELDS,
     FinishedFlows,
     FlowSizeDistribution,
+    IntArray,
     IntervalReport,
     JobSpans,
     check_unknown,
@@ -97,10 +98,11 @@ class ReportReader:
     """Reads the reports of one engine in this process, whose arrays and numbers have their types.
 
     The first report is checked as :func:`report_from_dict` does; those after it must have the same
-    fields, and nothing else is looked at again.
+    fields, and nothing else is looked at again. Ports stay where they are.
     """
 
     _keys: tuple[tuple[str, ...], ...] | None = None
+    _node_ports: IntArray | None = None
 
     def read(self, values: Mapping[str, Any]) -> IntervalReport:
         """Return the report; raise ConfigError as :func:`report_from_dict` does."""
@@ -110,13 +112,14 @@ class ReportReader:
         keys = (tuple(values), tuple(fsd), tuple(finished))
         if keys != self._keys or "job_spans" in values:
             report = report_from_dict(values)
-            self._keys = keys
+            self._keys, self._node_ports = keys, report.node_ports
             return report
         own = {
             "unknown": frozenset[str](),
             "unlimited_flows": 0,
             "scheme_counters": {},
             "job_spans": JobSpans(),
+            "node_ports": self._node_ports,
             **values,
             "fsd": _made(FlowSizeDistribution, fsd),
             "finished": _made(FinishedFlows, finished),

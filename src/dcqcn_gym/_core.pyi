@@ -44,6 +44,11 @@ class Simulation:
     def report(self) -> dict[str, Any]:
         """Close the interval since the last report and return its figures."""
 
+    def closed_report(self) -> dict[str, Any]:
+        """The figures of the interval that was closed last."""
+
+    @property
+    def closed_ps(self) -> int: ...
     def snapshot(self) -> bytes:
         """The state as bytes, for restore() of another one."""
 
@@ -170,7 +175,9 @@ def run_batch(
     """
 
 def advance_all(simulations: Sequence[Simulation], until_ps: Sequence[int], threads: int) -> None:
-    """Advance each simulation to its instant, in threads."""
+    """
+    Advance each simulation to its instant and close its interval, in threads.
+    """
 
 def report_fields() -> list[dict[str, Any]]:
     """

@@ -401,7 +401,7 @@ def test_the_commands(suite: str, good: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*words, "--quiet", "--jobs", "1", "--salt", "0" * 32])
     assert done.exit_code == 0, done.output
     assert "verified: every run was repeated" in done.output
-    assert "verdict: not stored; maintainers give --verdicts" in done.output
+    assert "verdict: not stored; --verdicts FOLDER does, for bench site" in done.output
     assert not (out / VERIFICATION_FILE).exists()
     told = ["--quiet", "--jobs", "1", "--salt", "0" * 32, "--verdicts", str(tmp_path / "verdicts")]
     done = CliRunner().invoke(app, [*words, *told])

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.site.data import load_suites
-from dcqcn_gym.benchmarks.leaderboard.site.figures import utility
+from dcqcn_gym.benchmarks.leaderboard.site.figures import entries_on_scenario, utility
+from dcqcn_gym.benchmarks.leaderboard.site.tables import facts
+from dcqcn_gym.benchmarks.leaderboard.verification import verdict_of
 
 DATA = Path(__file__).parents[2] / "benchmarks" / "leaderboard" / "data"
 
@@ -29,3 +31,20 @@ def test_the_utility_is_drawn_beside_that_of_the_default() -> None:
     assert lines(utility(suite, default)) == (n, 0)
     alone = replace(suite, entries=[one for one in suite.entries if one.name != BASELINE])
     assert lines(utility(alone, other)) == (0, n)
+
+
+def test_a_long_name_leaves_room_on_a_telephone_and_the_page_has_the_verifiers_score() -> None:
+    (suite,) = load_suites([DATA / "test-v1"])
+    entry = next(one for one in suite.entries if one.complete and one.name != BASELINE)
+    assert "S on the verifier's seeds" not in dict(facts(suite, entry))
+    scores = {"reported": {"value": 0.5, "low": 0.25, "high": 0.75},
+              "fresh": {"value": -0.125, "low": -0.25, "high": 0.0}}  # fmt: skip
+    judged = replace(
+        entry,
+        name="second_climber-SecondClimber",
+        verification=verdict_of("verified", scores=scores),
+    )
+    told = dict(facts(suite, judged))
+    assert told["S on the verifier's seeds"] == "\u22120.125 [\u22120.250, +0.000]"
+    drawn = entries_on_scenario(replace(suite, entries=[judged]), 0)
+    assert ">second_climb…condClimber<" in drawn

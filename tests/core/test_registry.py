@@ -34,6 +34,8 @@ def test_every_builtin_loads_under_its_own_name() -> None:
 def test_unknown_name_offers_near_matches() -> None:
     with pytest.raises(UnknownNameError, match="unknown tuner 'paralon'; did you mean 'paraleon'"):
         TUNERS.load("paralon")
+    with pytest.raises(ConfigError, match=r"'mine:Mine': expected a name, or FILE\.py:Class"):
+        TUNERS.load("mine:Mine")
 
 
 def test_a_file(tmp_path: Path) -> None:

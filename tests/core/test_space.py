@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -203,3 +204,7 @@ def test_equality() -> None:
 def test_what_is_no_action_is_a_sentence(odd: Any) -> None:
     with pytest.raises(ConfigError, match=r"an action (is|has shape) .*; expected"):
         KnobSpace(["kmin", "kmax"], 100e9).decode(odd)
+
+
+def test_help_on_a_space_fits_a_screen() -> None:
+    assert len(str(inspect.signature(KnobSpace))) < 300

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dcqcn_gym.core.errors import StateError
+from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.envs.backends.native import NativeBackend, run_ahead
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import load_scenario
@@ -54,6 +55,41 @@ def test_a_step_that_is_begun_anew_has_the_last_action() -> None:
     env.begin(again)
     run_ahead([env.begin(again)])
     assert env.step(again)[4]["dispatch_bytes"] > 0  # a change, though the second begin made none
+
+
+def test_a_second_call_runs_only_who_is_not_there() -> None:
+    envs = {seed: DcqcnEnv(SCENARIO, "native", intervals=2) for seed in (1, 2)}
+    for seed, env in envs.items():
+        env.reset(seed=seed)
+    found: dict[int, list[Any]] = {seed: [] for seed in envs}
+    for action in actions(2, envs[1].space.n):
+        run_ahead([envs[1].begin(action)])  # and then Ctrl-C, before the other one had its turn
+        run_ahead([env.begin(action) for env in envs.values()])
+        for seed, env in envs.items():
+            o, r, _, _, i = env.step(action)
+            found[seed].append((o.tobytes(), r, i["dispatch_bytes"]))
+    assert found == {seed: alone(seed, 2) for seed in envs}
+
+
+def test_what_ran_ahead_is_copied_after_its_step_only() -> None:
+    env = DcqcnEnv(SCENARIO, "native", intervals=2)
+    env.reset(seed=1)
+    action = actions(1, env.space.n)[0]
+    run_ahead([env.begin(action)])
+    with pytest.raises(ConfigError, match="after advance"):
+        pickle.dumps(env)
+    env.step(action)
+    assert (
+        pickle.loads(pickle.dumps(env)).step(action)[0].tobytes() == env.step(action)[0].tobytes()
+    )
+
+
+def test_reports_count_the_ports_of_every_node() -> None:
+    env = DcqcnEnv(SCENARIO, "native", intervals=3)
+    env.reset(seed=1)
+    for _ in range(3):
+        report = env.run_interval(env.setting).report
+        assert report.node_ports.tolist() == np.bincount(report.port_node).tolist()
 
 
 def test_a_bare_step_is_a_step() -> None:

@@ -58,6 +58,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
+def fat_tree(k: int) -> Job:
+    """Return the job of this size."""
+    traffic = {"kind": "permutation", "bytes": 12_000_000, "rounds": 1}
+    return Job("scale", "", traffic, base="fat-tree-1024", topology={"k": k})
+
+
 def scale_cost(k: int, us: int) -> Scale:
     """Measure a fat-tree of ``k`` ports per switch in another process; 12 MB from every host."""
     words = [sys.executable, __file__, str(k), str(us)]
@@ -67,8 +73,7 @@ def scale_cost(k: int, us: int) -> Scale:
 
 def _measure(k: int, us: int) -> Scale:
     imported, spent = peak_mb(), [time.process_time()]
-    traffic = {"kind": "permutation", "bytes": 12_000_000, "rounds": 1}
-    job = Job("scale", "", traffic, base="fat-tree-1024", topology={"k": k})
+    job = fat_tree(k)
     scenario = job.scenario()
     hosts = scenario.fabric.n_hosts
     spent.append(time.process_time())

@@ -11,7 +11,7 @@ from dcqcn_gym.benchmarks.comparison.figures import profile_chart
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.core.statistics import Estimate, estimate
-from dcqcn_gym.report.axes import FloatArray, linear_axis, named_axis
+from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.render import page_name
 
@@ -70,6 +70,12 @@ def anytime(suite: SiteSuite, entry: SiteEntry) -> Markup:
     return Chart([panel]).html()
 
 
+def _named(names: Sequence[str]) -> Axis:
+    """Return an axis of names without the middle of long ones: a telephone has no room."""
+    cut = [name if len(name) <= 24 else f"{name[:12]}…{name[-11:]}" for name in names]
+    return named_axis(cut, down=True)
+
+
 def _dots(names: Sequence[str], given: Mapping[str, tuple[Estimate, Estimate]], title: str,
           own: str = "tuned") -> Markup:  # fmt: skip
     """Draw final S (full, with interval) and online S (hollow) along named lines."""
@@ -78,7 +84,7 @@ def _dots(names: Sequence[str], given: Mapping[str, tuple[Estimate, Estimate]], 
         for f, o in given.values()
     ]
     x = linear_axis([*means, np.zeros(1)], margin=0.08)
-    y = named_axis(names, down=True)
+    y = _named(names)
     panel = Panel(title, x, y, 16 + 20 * len(names), wide_names=True)
     panel.rule(x=0.0)
     for place, (name, (final, online)) in enumerate(given.items()):
@@ -117,7 +123,7 @@ def ranks(suite: SiteSuite) -> Markup:
         every = [np.array([one.low, one.high]) for one in scores]
         panel = Panel(
             title, linear_axis([*every, np.zeros(1)], margin=0.08),
-            named_axis([entry.name for entry in entries], down=True), 16 + 22 * len(entries),
+            _named([entry.name for entry in entries]), 16 + 22 * len(entries),
             wide_names=True,
         )  # fmt: skip
         panel.rule(x=0.0)

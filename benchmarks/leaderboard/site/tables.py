@@ -33,8 +33,9 @@ RANKING = ("rank", "S final", "slowdown", "flags", "category", "rank in category
            "repetitions")  # fmt: skip
 FRONT = (*RANKING[:8], "regret", "U final", "repetitions")
 """What stands on the front page; an entry's own page has the rest too."""
-WORDS = ("flags", "category", "status", "third", "harm")
+WORDS = ("flags", "category", "status", "traffic", "harm")
 """Columns of words, aligned to the left."""
+_ON_SCENARIO = ("S final", "S online", "regret", "intervals to recover", "flags")
 
 
 def flags_text(entry: SiteEntry) -> str:
@@ -101,6 +102,8 @@ def facts(suite: SiteSuite, entry: SiteEntry) -> list[tuple[str, str]]:
     found = [
         ("rank", _place(entry, cells)),
         ("S final", f"{cells['S final']} (slowdowns {cells['slowdown']} of the default's)"),
+        *[("S on the verifier's seeds", _bounds(of))
+          for name, of in entry.verification.scores.items() if name == "fresh"],
         ("S online", cells["S online"]),
         ("against the default", f"p = {cells['p against default']}, "
                                 f"better in {cells['better runs']} of the runs"),
@@ -151,6 +154,10 @@ def _harm(harm: HarmLine) -> str:
     )
 
 
+def _bounds(of: Mapping[str, float]) -> str:
+    return f"{of['value']:+.3f} [{of['low']:+.3f}, {of['high']:+.3f}]".replace("-", "−")
+
+
 def verified_beside(entry: SiteEntry) -> Table:
     """Return what an entry and the reference entries did on its verifier's traffic, best first."""
     columns = ("entry", "S final", "S online", "scenarios with harm", "worst, in limits")
@@ -158,7 +165,7 @@ def verified_beside(entry: SiteEntry) -> Table:
     rows = [
         (
             name,
-            f"{of['value']:+.3f} [{of['low']:+.3f}, {of['high']:+.3f}]".replace("-", "\u2212"),
+            _bounds(of),
             _form(of["online"], "+.3f"),
             f"{100 * of['harm']:.0f}\u00a0%",
             _form(of["worst"], ".1f"),
@@ -174,13 +181,11 @@ def _spent(ms: str) -> str:
 
 def scenarios_of(suite: SiteSuite, entry: SiteEntry) -> Table:
     """Return an entry's figures scenario by scenario."""
-    columns = ("scenario", "third", "S final", "S online", "regret", "intervals to recover",
-               "flags")  # fmt: skip
     lines = []
     for place, scenario in enumerate(suite.protocol["scenarios"] if entry.complete else ()):
         name = scenario["name"]
         lines.append((name, scenario["third"], *_on_scenario(entry, place, name)))
-    return Table(columns, lines, words=2)
+    return Table(("scenario", "traffic", *_ON_SCENARIO), lines, words=2)
 
 
 def _on_scenario(entry: SiteEntry, place: int, name: str) -> tuple[str, ...]:
@@ -196,26 +201,17 @@ def _on_scenario(entry: SiteEntry, place: int, name: str) -> tuple[str, ...]:
 
 def entries_on(suite: SiteSuite, place: int, name: str) -> Table:
     """Return every entry's figures on one scenario, best first."""
-    columns = (
-        "entry",
-        "category",
-        "S final",
-        "S online",
-        "regret",
-        "intervals to recover",
-        "flags",
-    )
     entries = sorted(
         (entry for entry in suite.entries if entry.complete),
         key=lambda entry: -float(np.mean(entry.scores("final")[place])),
     )
     lines = [(entry.name, entry.category, *_on_scenario(entry, place, name)) for entry in entries]
-    return Table(columns, lines, words=2)
+    return Table(("entry", "category", *_ON_SCENARIO), lines, words=2)
 
 
 def settings_of(suite: SiteSuite, entry: SiteEntry) -> Table:
     """Return what an entry recommended, knob by knob, where that is not the default everywhere."""
-    columns = ("knob", "default", "median", "least", "largest", "scenarios where it moved")
+    columns = ("knob", "median default", "median", "least", "largest", "scenarios where it moved")
     base = suite.entry(BASELINE)
     if not entry.complete or base is None or not base.complete:
         return Table(columns, [])

@@ -76,7 +76,7 @@ def run(
         need_scipy()
     with claim(out, "bench run"):
         if suite is None or tuners is None:
-            board = open_leaderboard(out)
+            board = open_leaderboard(out).check_code()
         else:
             board = start_leaderboard(
                 suite, _words(tuners), out, slow=_words(slow), repetitions=repetitions,
@@ -217,7 +217,7 @@ def site(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="The maintainers' verdicts on submissions; default: all are self-reported.",
+            help="Verdicts of bench verify on submissions; default: all are self-reported.",
         ),
     ] = None,
 ) -> None:
@@ -325,7 +325,7 @@ def verify(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Folder of the maintainers' verdicts, to keep this one; default: print it.",
+            help="Folder for the verdict, which bench site reads; default: print it only.",
         ),
     ] = None,
     jobs: JobsOption = None,
@@ -379,6 +379,8 @@ def _print_verdict(found: Verification, verdicts: Path | None) -> None:
     for one in found.findings:
         typer.echo(f"{one.name}: {one.text}")
     stored = (
-        "not stored; maintainers give --verdicts" if verdicts is None else f"stored in {verdicts}"
+        "not stored; --verdicts FOLDER does, for bench site"
+        if verdicts is None
+        else f"stored in {verdicts}"
     )
     typer.echo(f"verdict: {stored}", err=True)

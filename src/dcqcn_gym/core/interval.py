@@ -267,9 +267,14 @@ class JudgedFigures(_ComparesArrays):
         return self.duration_ps * 1e-12
 
     @cached_property
+    def node_ports(self) -> IntArray:
+        """How many ports each node has: hosts, then switches."""
+        return np.bincount(self.port_node)
+
+    @cached_property
     def paused_ps(self) -> FloatArray:
         """The paused time per device (hosts, then switches): the mean over its ports."""
-        ports = np.maximum(np.bincount(self.port_node), 1)
+        ports = np.maximum(self.node_ports, 1)
         return np.bincount(self.port_node, weights=self.port_pause_ps) / ports
 
     @property

@@ -129,6 +129,9 @@ class KnobTable:
             return NotImplemented
         return self is other or (self.scheme, self.rows) == (other.scheme, other.rows)
 
+    def __repr__(self) -> str:  # short: help() shows it as a default
+        return f"knob_table({self.scheme!r})"
+
     def __hash__(self) -> int:
         return hash(self.scheme)  # quick, and there is seldom more than one table of a scheme
 

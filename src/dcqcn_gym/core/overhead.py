@@ -77,11 +77,11 @@ def wire_cost(
     if not reports:
         return WireCost()
     hosts = len(reports[0].host_tx_bytes)
-    ports = reports[0].port_node[reports[0].port_node >= hosts]
-    switches = int(np.count_nonzero(np.bincount(ports)))  # nodes that own a port
+    ports = reports[0].node_ports[hosts:]
+    switches = int(np.count_nonzero(ports))
     collected = count(tuning)
     metrics = hosts * RNIC_RECORD.size + switches * SWITCH_HEADER.size
-    metrics += len(ports) * PORT_RECORD.size
+    metrics += int(ports.sum()) * PORT_RECORD.size
     more = 4 * (len(table.nic) - len(NIC_KNOBS))  # of another scheme than DCQCN
     optional = 4 * (len(table.ecn) - len(ECN_KNOBS))
     dispatch = hosts * (NIC_DISPATCH.size + more) + switches * (ECN_DISPATCH.size + optional)

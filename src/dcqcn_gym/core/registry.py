@@ -106,6 +106,8 @@ class Registry(Generic[T]):
             return module, attribute
         points = [point for point in entry_points(group=self.group) if point.name == name]
         values = sorted({point.value for point in points})
+        if not values and ":" in name:
+            raise ConfigError(f"{self.kind} {name!r}: expected a name, or FILE.py:Class")
         if not values:
             raise UnknownNameError(self.kind, name, self.names())
         if len(values) > 1:

@@ -1,0 +1,73 @@
+"""A plug-in that was edited since its runs began is refused: the runs would be another's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from submissions import AUTHOR, CALM, SOURCE, tiny_suite
+from typer.testing import CliRunner
+
+from dcqcn_gym.benchmarks.leaderboard.protocol import open_leaderboard, start_leaderboard
+from dcqcn_gym.benchmarks.leaderboard.shards import merge_leaderboards
+from dcqcn_gym.benchmarks.leaderboard.submit import submit
+from dcqcn_gym.cli import app
+from dcqcn_gym.core.errors import RunError
+
+CHANGED = r"mine\.py:Mine has changed since its runs in .* began; bench run with another --out"
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    return tiny_suite(tmp_path / "tiny")
+
+
+def plugin(folder: Path, more: str = "") -> str:
+    path = folder / "mine.py"
+    body = "".join(f"    {line}\n" for line in (CALM + more).splitlines())
+    path.write_text(SOURCE.format(body=body))
+    return f"{path}:Mine"
+
+
+def test_edited_code_is_refused_until_its_runs_are_made_anew(suite: str, tmp_path: Path) -> None:
+    tuner, out = plugin(tmp_path), tmp_path / "board"
+    start_leaderboard(suite, [tuner], out)
+    plugin(tmp_path)  # the same bytes, written later
+    board = start_leaderboard(suite, [tuner, "expert"], out)
+    plugin(tmp_path, "# another thought")
+    for again in (lambda: start_leaderboard(suite, [tuner, "random"], out),
+                  lambda: submit(board, tuner, tmp_path / "entry", AUTHOR)):  # fmt: skip
+        with pytest.raises(RunError, match=CHANGED):
+            again()
+    assert [entry.name for entry in open_leaderboard(out).entries] == [
+        "default", "mine-Mine", "expert"
+    ]  # fmt: skip
+    said = CliRunner().invoke(app, ["bench", "run", "--out", str(out)])
+    assert isinstance(said.exception, RunError)
+    submit_other = open_leaderboard(out).check_code(board.entries[2])  # the experts' is as it was
+    assert submit_other.out == out
+    start_leaderboard(suite, [tuner], out, force=True).check_code()
+
+
+def test_a_leaderboard_opens_without_the_code(suite: str, tmp_path: Path) -> None:
+    tuner, out = plugin(tmp_path), tmp_path / "board"
+    start_leaderboard(suite, [tuner], out)
+    written = json.loads((out / "leaderboard.json").read_text())
+    assert [set(entry) & {"code"} for entry in written["entries"]] == [set(), {"code"}]
+    (tmp_path / "mine.py").unlink()
+    assert CliRunner().invoke(app, ["bench", "status", str(out)]).exit_code == 0
+    assert open_leaderboard(out).check_code().header() == written
+
+
+def test_shares_made_by_other_code_are_not_joined(suite: str, tmp_path: Path) -> None:
+    tuner, shares = plugin(tmp_path), [tmp_path / "one", tmp_path / "two"]
+    start_leaderboard(suite, [tuner], shares[0], share=(0, 2))
+    start_leaderboard(suite, [tuner], shares[1], share=(1, 2))
+    (tmp_path / "all").mkdir()
+    whole = merge_leaderboards(shares, tmp_path / "all")
+    assert open_leaderboard(whole.out).code == whole.code
+    plugin(tmp_path, "# another thought")
+    start_leaderboard(suite, [tuner], shares[1], share=(1, 2), force=True)
+    with pytest.raises(RunError, match="or its code, is not that of the others"):
+        merge_leaderboards(shares, tmp_path / "other")
