@@ -341,7 +341,7 @@ def test_mutated_files(tmp_path: Path, first: int) -> None:
 
 @pytest.mark.slow
 def test_many_mutated_files() -> None:
-    """Within 1 GB and a minute each; among these are plans of millions of nodes."""
+    """Within 1 GB and a minute of CPU each; among these are plans of millions of nodes."""
     run = subprocess.run([sys.executable, mutated.__file__, "10000", "11"], capture_output=True)
     assert run.returncode == 0, run.stderr.decode()[-2000:]
 
