@@ -127,6 +127,8 @@ def try_one(folder: Path, case: int) -> str:
         job = read_job(path)
         path = folder  # what follows names no file
         figures_of(job, graph_of(job, Algorithms(), 2))
+    except MemoryError:
+        raise AssertionError(f"case {case}: too much memory") from None
     except ConfigError as error:
         text = str(error)
         named = path == folder or text.startswith(str(path))
