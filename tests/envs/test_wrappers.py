@@ -254,9 +254,11 @@ def test_an_episode_is_recorded_as_a_film(tmp_path: Path) -> None:
     made = gymnasium.make(
         "dcqcn_gym:dcqcn/MiniFBHadoop-v0", backend="fake", intervals=3, render_mode="rgb_array"
     )
-    env = gymnasium.wrappers.RecordVideo(made, str(tmp_path))
+    env = gymnasium.wrappers.RecordVideo(made, str(tmp_path / "films"))
     env.reset(seed=1)
     for _ in range(3):
         env.step(env.action_space.sample())
-    env.close()
-    assert [film.suffix for film in tmp_path.iterdir() if film.stat().st_size] == [".mp4"]
+    env.close()  # type: ignore[no-untyped-call]
+    assert [film.suffix for film in (tmp_path / "films").iterdir() if film.stat().st_size] == [
+        ".mp4"
+    ]
