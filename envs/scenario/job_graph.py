@@ -155,9 +155,9 @@ class JobGraphBuilder:
             raise ConfigError(f"{endpoints} endpoints; expected 1 to {MAX_ENDPOINTS}")
         self.endpoints = endpoints
         self._most = most
-        self._rows = array("q")  # six numbers of each node, as in _COLUMNS
-        self._before = array("q")  # the predecessors of all nodes, and how many each has
-        self._counts = array("q")
+        self._columns = tuple(array(np.dtype(dtype).char) for _, dtype in _COLUMNS)
+        self._before = array("I")  # the predecessors of all nodes, and how many each has
+        self._counts = array("I")
         self._labels: dict[str, int] = {"": 0}
         self._loops: list[tuple[int, int]] = []
         self._open: list[int] = []  # first nodes of the loops that are open
@@ -200,7 +200,7 @@ class JobGraphBuilder:
         """
         after = tuple(after)
         if endpoint is None:
-            endpoint = self._rows[6 * after[-1] + 2] if after and 0 <= after[-1] < len(self) else 0
+            endpoint = self._columns[2][after[-1]] if after and 0 <= after[-1] < len(self) else 0
         return self._add((NodeKind.JOIN, endpoint, endpoint, 0, label, 0), after)
 
     @contextmanager
@@ -218,7 +218,7 @@ class JobGraphBuilder:
         self._open.append(loop.begin)
         self._loose.append({loop.begin})
         yield loop
-        home = self._rows[6 * loop.begin + 1]
+        home = self._columns[1][loop.begin]
         last = sorted(self._loose[-1])
         loop.end = self._add((NodeKind.REPEAT, home, home, 0, label, count), last)
         self._open.pop()
@@ -235,17 +235,16 @@ class JobGraphBuilder:
         """Return the graph; raise :class:`ConfigError` if it is empty or a loop is open."""
         if self._open:
             raise ConfigError("a repeat is still open; build() comes after its 'with' block")
-        rows = np.array(self._rows, dtype=np.int64).reshape(-1, 6)
-        counts = np.array(self._counts, dtype=np.int64)
-        before = np.array(self._before, dtype=np.int64)
-        order = np.argsort(before, kind="stable")
-        first = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(before, minlength=len(rows)), out=first[1:])
-        columns = {name: np.ascontiguousarray(rows[:, i]) for i, (name, _) in enumerate(_COLUMNS)}
+        nodes = np.arange(len(self), dtype=np.uint32)
+        before = np.array(self._before)
+        successors: Any = np.repeat(nodes, self._counts)[np.argsort(before, kind="stable")]
+        first = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(before, minlength=len(self)), out=first[1:])
+        columns = zip(_COLUMNS, self._columns, strict=True)
         return JobGraph(
-            **columns,
+            **{name: np.array(column) for (name, _), column in columns},
             first=first,
-            successors=np.repeat(np.arange(len(rows)), counts)[order],
+            successors=successors,
             loops=np.array(sorted(self._loops), dtype=np.int64).reshape(-1, 2),
             labels=tuple(self._labels),
             endpoints=self.endpoints,
@@ -293,7 +292,8 @@ class JobGraphBuilder:
                 )
         if number >= self._most:
             raise ConfigError(f"a graph of more than {self._most} nodes")
-        self._rows.extend(row)
+        for column, cell in zip(self._columns, row, strict=True):
+            column.append(cell)
         self._before.extend(before)
         self._counts.append(len(before))
         if self._open:
@@ -361,7 +361,7 @@ def _check(g: JobGraph) -> None:
 
 def _check_edges(g: JobGraph) -> None:
     nodes = len(g)
-    before = np.repeat(np.arange(nodes), np.diff(g.first))
+    before = np.repeat(np.arange(nodes, dtype=np.uint32), np.diff(g.first))
     wrong = (g.successors <= before) | (g.successors >= nodes)
     if np.any(wrong):
         at = int(np.argmax(wrong))
@@ -377,11 +377,11 @@ def _check_edges(g: JobGraph) -> None:
     _refuse(g, loose, "of a loop is not between its ends")
 
 
-def _scopes(g: JobGraph) -> tuple[Ints, Ints]:
+def _scopes(g: JobGraph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the loop (-1: none) to which a node's outgoing and its incoming edges belong."""
     if np.any(np.diff(g.loops[:, 0]) <= 0):
         raise ConfigError("its loops are out of order: the graph is broken")
-    inner = np.full(len(g), -1, dtype=np.int64)
+    inner = np.full(len(g), -1, dtype=np.int32)
     outer = inner.copy()
     for k, (begin, end) in enumerate(g.loops):  # by first node: inner loops come later
         if not 0 <= begin < end < len(g) or g.kind[begin] != NodeKind.JOIN:

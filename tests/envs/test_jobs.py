@@ -103,17 +103,22 @@ def test_a_loop_and_its_unrolled_graph_give_the_same_packets() -> None:
     assert len(flows(graph(unrolled=True))[0]) == 9
 
 
-def test_queue_pairs_are_kept_and_taken_in_turn() -> None:
+def after_an_incast(connection: int, qp: str = "pair", **job: Any) -> int:
+    """Return the time of a message whose sender was one of three to that receiver just before."""
     b = JobGraphBuilder(8)
-    last: list[int] = []
-    for _ in range(4):
-        last = [b.transfer(0, 4, 50_000, last)]
-    chosen = scenario(b.build(), qps=2)
-    with closing(make_backend("native")) as backend:
-        backend.open(chosen, 1)
-        backend.apply(chosen.initial_setting())
-        assert len(backend.advance().finished.src) == 4
-    assert "qps=2 split=0" in compile_scenario(chosen)
+    first = [b.transfer(sender, 4, 2_000_000) for sender in (0, 2, 6)]
+    b.transfer(0, 4, 200_000, first, connection=connection)
+    chosen = scenario(b.build(), **job).model_copy(update={"qp": qp})
+    flows = [report.finished for report in reports_of(chosen, 5)]
+    (found,) = [t for f in flows for t in f.fct_ps[f.bytes == 200_000].tolist()]
+    return int(found)
+
+
+def test_queue_pairs_of_a_connection_keep_their_rate_and_take_turns() -> None:
+    slow, fresh = after_an_incast(0), after_an_incast(1)
+    assert slow > 1.2 * fresh
+    assert after_an_incast(0, qp="flow") == fresh
+    assert after_an_incast(0, qps=2) == fresh  # the second one's turn
 
 
 def test_reports_with_spans_survive_dictionaries() -> None:

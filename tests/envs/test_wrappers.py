@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -245,3 +246,19 @@ def test_minari_records_info(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> 
     episode = next(data.iterate_episodes())
     assert episode.infos["fsd_bins"].shape == (4, 16)
     assert set(episode.infos["seed"]) == {1}
+
+
+def test_an_episode_is_recorded_as_a_film(tmp_path: Path) -> None:
+    for package in ("matplotlib", "moviepy"):
+        pytest.importorskip(package)
+    made = gymnasium.make(
+        "dcqcn_gym:dcqcn/MiniFBHadoop-v0", backend="fake", intervals=3, render_mode="rgb_array"
+    )
+    env = gymnasium.wrappers.RecordVideo(made, str(tmp_path / "films"))
+    env.reset(seed=1)
+    for _ in range(3):
+        env.step(env.action_space.sample())
+    env.close()  # type: ignore[no-untyped-call]
+    assert [film.suffix for film in (tmp_path / "films").iterdir() if film.stat().st_size] == [
+        ".mp4"
+    ]

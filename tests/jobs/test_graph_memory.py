@@ -67,6 +67,28 @@ def test_bytes_of_a_node(tmp_path: Path) -> None:
     assert 35 < engine < 36 + 6  # 32 and 4 an edge
 
 
+_BUILD = """
+from pathlib import Path
+from dcqcn_gym.envs.scenario.job_graph import JobGraphBuilder
+
+def peak():
+    return 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+
+b, begin, last = JobGraphBuilder(64), peak(), 0
+for i in range(500_000):
+    last = b.transfer(i % 64, (i + 1) % 64, 1000, (last,) if i else ())
+print(len(b.build()), peak() - begin)
+"""
+
+
+def test_bytes_of_a_node_while_a_graph_is_built() -> None:
+    """What ``lowering.MOST_NODES`` goes by; the graph has as many edges as nodes."""
+    asked = [sys.executable, "-c", _BUILD]
+    run = subprocess.run(asked, capture_output=True, text=True, check=True)
+    nodes, grown = map(int, run.stdout.split())
+    assert 40 < grown / nodes < 140
+
+
 if __name__ == "__main__":
     count, place = int(sys.argv[1]), Path(sys.argv[2] if sys.argv[2:] else "chains.job")
     if not place.exists():

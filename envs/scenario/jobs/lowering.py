@@ -13,8 +13,8 @@ from dcqcn_gym.envs.scenario.jobs.model import BARRIER, COMPUTE, MESSAGE, Job, O
 
 MOST_NAMED, MOST_LABELS = 50_000, 65_000
 """Labels with the names of their operations, and in all: a graph has 65,535."""
-MOST_NODES = 10_000_000
-"""Of a graph made here: 70 bytes each while it is built."""
+MOST_NODES = 5_000_000
+"""Of a graph made here: 120 bytes each while it is built."""
 
 
 def graph_of(job: Job, how: Algorithms, server: int = 1) -> JobGraph:
