@@ -135,7 +135,7 @@ def test_channels_share_every_link(ranks: int, channels: int) -> None:
 
 
 @pytest.mark.parametrize("chunks", [2, 5, 9])
-@pytest.mark.parametrize("ranks", [4, 16])
+@pytest.mark.parametrize("ranks", [4, 16, 64])
 def test_chunks_are_pipelined(ranks: int, chunks: int) -> None:
     slot = 524_288
     found = took("broadcast", ranks, chunks * slot, chunks=True)
