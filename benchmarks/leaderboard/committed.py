@@ -2,12 +2,11 @@
 
 ``leaderboard keep`` writes a folder of a few MB for a leaderboard whose logs have gigabytes:
 
-- ``results.json.gz`` and ``leaderboard.md``, from which ``bench site`` and the docs are made;
+- ``results.json.xz`` and ``leaderboard.md``, from which ``bench site`` and the docs are made;
 - ``leaderboard.json``: the suite's digest and the entries;
-- ``runs.jsonl.gz``: a line for each of the first :data:`STORED` repetitions of a scenario, with the
+- ``runs.jsonl.xz``: a line for each of the first :func:`stored` repetitions of a scenario, with the
   digests of both logs and the setting it recommended: whole for the default, for other entries what
   is not the default's on the same scenario;
-- ``runs.csv.gz``, of protocol 2: the amounts of every run, four digits of each;
 - ``cost.json``, where the leaderboard's seconds are known.
 
 ``leaderboard rerun`` makes runs of it again and compares their digests.
@@ -35,10 +34,10 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 )
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
-from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE, shortened
+from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
-from dcqcn_gym.core.packed import PACKED, pack, read_packed
+from dcqcn_gym.core.packed import PACKED, PACKED_SMALL, pack_small, read_packed
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.rows import Row
@@ -46,8 +45,6 @@ from dcqcn_gym.runs.whole_file import write_atomically
 
 SHOWN = 8
 """Entries in the table of the docs."""
-STORED = 2
-"""Repetitions whose digests are stored: ``rerun`` makes one, and digests do not shrink."""
 RESULTS_FILE = "results.json"
 RUNS_FILE = "runs.jsonl"
 
@@ -82,8 +79,7 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
             found += _without_default(lines[entry.name] or (), default)
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in found)
     _write_packed(out / RUNS_FILE, text)
-    if (out / CSV_FILE).exists():
-        _write_packed(out / CSV_FILE, shortened(read_text(out / CSV_FILE, MOST_LOG_BYTES)))
+    (out / CSV_FILE).unlink(missing_ok=True)  # `bench report` writes it from logs: as large again
     results = read_results(out / RESULTS_FILE, "leaderboard").data()
     _write_packed(out / RESULTS_FILE, json.dumps(results, separators=(",", ":")) + "\n")
     if not any(cost.runs for cost in write_cost(committed, out)):
@@ -91,10 +87,16 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     return [entry.name for entry in board.entries if entry not in whole]
 
 
+def stored(board: Leaderboard) -> int:
+    """Return of how many repetitions digests are stored: ``rerun`` makes one, and none shrinks."""
+    return 2 if board.suite.file.protocol == 1 else 1
+
+
 def _write_packed(path: Path, text: str) -> None:
     """Write a text as a packed file, and remove the plain one."""
-    write_atomically(path.with_name(path.name + PACKED), pack(text.encode()))
-    path.unlink(missing_ok=True)
+    write_atomically(path.with_name(path.name + PACKED_SMALL), pack_small(text.encode()))
+    for other in (path, path.with_name(path.name + PACKED)):
+        other.unlink(missing_ok=True)
 
 
 def _refuse_other_content(board: Leaderboard, out: Path) -> None:
@@ -126,7 +128,7 @@ def _lines(board: Leaderboard, entry: Row, readings: Readings) -> list[dict[str,
     for attempt in board.attempts(entry):
         if not all(path in found for path in attempt.logs):
             return None
-        if attempt.repetition >= STORED:
+        if attempt.repetition >= stored(board):
             continue
         online, final = (found[path] for path in attempt.logs)
         lines.append({
@@ -179,7 +181,7 @@ def open_committed(folder: Path) -> Committed:
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{path} holds no runs of a leaderboard: {quote(str(error))}") from None
     for attempt in board.attempts():
-        if attempt.repetition < STORED and _key(attempt) not in runs:
+        if attempt.repetition < stored(board) and _key(attempt) not in runs:
             raise RunError(
                 f"{path} has no line for {attempt.title}; leaderboard keep writes it anew"
             )
@@ -202,7 +204,7 @@ def rerun(
     name = entry or choose(committed.names or known, dcqcn_gym.__version__, "rerun")
     if name not in known:
         raise UnknownNameError("entry", name, known)
-    made = min(committed.board.repeated(name), STORED)
+    made = min(committed.board.repeated(name), stored(committed.board))
     if repetitions > made:
         raise ConfigError(
             f"entry {name!r} is stored with {made} repetitions, so there are no {repetitions}; "

@@ -30,7 +30,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.resampled import groups
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.core.packed import PACKED, read_packed
+from dcqcn_gym.core.packed import packed_beside, read_packed
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.results import read_results
 from dcqcn_gym.runs.table import Table
@@ -148,7 +148,7 @@ def _share(found: Sequence[bool]) -> str:
 def _changes(folder: Path) -> dict[str, FloatArray]:
     """Return the final changes of every entry, of shape (scenarios, figures, repetitions)."""
     path = folder / CSV_FILE
-    if not path.exists() and not path.with_name(CSV_FILE + PACKED).exists():
+    if not path.exists() and packed_beside(path) is None:
         return {}
     found: dict[str, dict[str, list[list[float]]]] = {}
     for line in csv.DictReader(read_packed(path).splitlines()):

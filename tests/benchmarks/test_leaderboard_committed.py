@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,10 +16,10 @@ from typer.testing import CliRunner, Result
 from dcqcn_gym.benchmarks.__main__ import app as maintainers
 from dcqcn_gym.benchmarks.leaderboard.committed import (
     RUNS_FILE,
-    STORED,
     open_committed,
     ranking_text,
     rerun,
+    stored,
     write_committed,
 )
 from dcqcn_gym.benchmarks.leaderboard.make_suites import Recipe, write_suite
@@ -28,7 +28,7 @@ from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
-from dcqcn_gym.core.packed import pack, read_packed
+from dcqcn_gym.core.packed import pack_small, read_packed
 from synthetic_run import write_run
 
 
@@ -83,13 +83,13 @@ def test_what_is_kept_has_results_and_no_logs(
         "cost.json",
         "leaderboard.json",
         "leaderboard.md",
-        "results.json.gz",
-        "runs.jsonl.gz",
+        "results.json.xz",
+        "runs.jsonl.xz",
     ]
     for name in ("leaderboard.md", "leaderboard.json"):
         assert found[name] == (board.out / name).read_bytes()
     given = (board.out / "results.json").read_text()
-    assert json.loads(gzip.decompress(found["results.json.gz"])) == json.loads(given)
+    assert json.loads(lzma.decompress(found["results.json.xz"])) == json.loads(given)
     assert read_packed(board.out / "results.json") == given
     again = tmp_path / "again"
     assert write_committed(board, again, 1) == []
@@ -176,11 +176,11 @@ def test_runs_made_again_are_those_that_were_kept(kept: Path, tmp_path: Path) ->
 def test_a_run_that_is_another_is_named(board: Leaderboard, kept: Path, tmp_path: Path) -> None:
     copied = tmp_path / "kept"
     shutil.copytree(kept, copied)
-    path = copied / f"{RUNS_FILE}.gz"
-    text = gzip.decompress(path.read_bytes()).decode()
+    path = copied / f"{RUNS_FILE}.xz"
+    text = lzma.decompress(path.read_bytes()).decode()
     line = next(one for one in text.splitlines() if '"entry":"expert"' in one)
     digest = json.loads(line)["final"]
-    path.write_bytes(pack(text.replace(digest, "0" * 64).encode()))
+    path.write_bytes(pack_small(text.replace(digest, "0" * 64).encode()))
     done = bench("rerun", copied, "--entry", "expert", "--jobs", 1, "--quiet")
     assert done.exit_code == 2
     scenario = json.loads(line)["scenario"]
@@ -200,16 +200,16 @@ def test_mistakes_get_one_sentence(kept: Path, tmp_path: Path) -> None:
     assert "holds a leaderboard without its logs" in failure(bench("report", kept))
     copied = tmp_path / "kept"
     shutil.copytree(kept, copied)
-    path = copied / f"{RUNS_FILE}.gz"
-    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
-    path.write_bytes(pack(b"".join(lines[:-1])))
+    path = copied / f"{RUNS_FILE}.xz"
+    lines = lzma.decompress(path.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(pack_small(b"".join(lines[:-1])))
     with pytest.raises(RunError, match=r"has no line for random on .*leaderboard keep writes"):
         open_committed(copied)
-    path.write_bytes(pack(b"[1]\n"))
+    path.write_bytes(pack_small(b"[1]\n"))
     with pytest.raises(RunError, match="holds no runs of a leaderboard"):
         open_committed(copied)
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ConfigError, match=r"jsonl\.gz: cannot be unpacked: it is cut or extended"):
+    with pytest.raises(ConfigError, match=r"jsonl\.xz: cannot be unpacked: it is cut, extended"):
         open_committed(copied)
 
 
@@ -246,20 +246,29 @@ ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "benchmarks" / "leaderboard" / "data" / "test-v1"
 
 
-def test_the_committed_leaderboard_makes_the_site_and_the_table_of_the_docs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("suite", "entry", "words"),
+    [
+        ("test-v1", "expert-scaled", "none: it raises the safety flags below"),
+        ("test-v2", "keeper", "beyond a limit on"),
+    ],
+)
+def test_the_committed_leaderboard_makes_the_site_and_the_table_of_the_docs(
+    suite: str, entry: str, words: str, tmp_path: Path
+) -> None:
     """Its suite is the one that is here, every run has its line, and the docs show its ranking."""
-    found = open_committed(COMMITTED)
-    stored = [one for one in found.board.attempts() if one.repetition < STORED]
-    assert len(found.runs) == len(stored)
-    done = bench("site", COMMITTED, "--out", tmp_path / "site", "--day", "2026-11-22")
+    folder = COMMITTED.with_name(suite)
+    found = open_committed(folder)
+    kept = [one for one in found.board.attempts() if one.repetition < stored(found.board)]
+    assert len(found.runs) == len(kept)
+    done = bench("site", folder, "--out", tmp_path / "site", "--day", "2026-11-22")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "site" / "index.html").read_text()
     assert all(f'data-name="{name}"' in page for name in found.names)
-    entry = (tmp_path / "site" / "entries" / "test-v1-expert-scaled.html").read_text()
-    assert "none: it raises the safety flags below" in entry
+    assert words in (tmp_path / "site" / "entries" / f"{suite}-{entry}.html").read_text()
     docs = tmp_path / "leaderboard.md"
     shutil.copy(ROOT / "docs" / "leaderboard.md", docs)
-    insert(docs, "leaderboard test-v1", ranking_text(COMMITTED))
+    insert(docs, f"leaderboard {suite}", ranking_text(folder))
     assert docs.read_bytes() == (ROOT / "docs" / "leaderboard.md").read_bytes()
 
 

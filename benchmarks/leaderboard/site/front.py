@@ -16,7 +16,7 @@ from dcqcn_gym.benchmarks.leaderboard.result_file import Stage
 from dcqcn_gym.benchmarks.leaderboard.site import figures, tables
 from dcqcn_gym.benchmarks.leaderboard.site.model import SiteEntry, SiteSuite
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE, shortened, worst_scenario
-from dcqcn_gym.core.packed import PACKED, read_packed
+from dcqcn_gym.core.packed import packed_beside, read_packed
 from dcqcn_gym.report.axes import linear_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
 from dcqcn_gym.report.render import page_name
@@ -176,7 +176,7 @@ def _files(suite: SiteSuite, out: Path) -> list[tuple[str, str]]:
     found = []
     for name, made in _DOWNLOADS.items():
         path = source / name
-        if not path.exists() and not path.with_name(name + PACKED).exists():
+        if not path.exists() and packed_beside(path) is None:
             continue
         place = f"data/{page_name([suite.name, name]).removesuffix('.html')}"
         (out / "data").mkdir(exist_ok=True)

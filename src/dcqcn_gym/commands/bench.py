@@ -123,9 +123,9 @@ def _words(text: str) -> list[str]:
 def _need_logs(folder: Path, advice: str) -> None:
     """Raise RunError for a leaderboard without its logs, as it is committed."""
     from dcqcn_gym.benchmarks.leaderboard.committed import RUNS_FILE
-    from dcqcn_gym.core.packed import PACKED
+    from dcqcn_gym.core.packed import packed_beside
 
-    if not (folder / "runs").is_dir() and (folder / (RUNS_FILE + PACKED)).exists():
+    if not (folder / "runs").is_dir() and packed_beside(folder / RUNS_FILE):
         raise RunError(
             f"{folder} holds a leaderboard without its logs, as it is committed; {advice}"
         )
