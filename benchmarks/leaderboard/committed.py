@@ -34,7 +34,9 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 )
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
 from dcqcn_gym.benchmarks.leaderboard.scoring import STAGES
+from dcqcn_gym.benchmarks.leaderboard.season import SEASON_FILE, SeasonFile, season_figures
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
+from dcqcn_gym.core.config import load_json
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.core.packed import PACKED, PACKED_SMALL, pack_small, read_packed
@@ -69,7 +71,7 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
     committed = replace(board, entries=whole)
     # first: a killed command can be given again
     write_json(out / LEADERBOARD_FILE, committed.header())
-    write_results(committed, workers, out)
+    write_results(committed, workers, out, figures=_season(board.out))
     for path in out.glob("*.parquet"):  # their bytes are those of a version of pyarrow
         path.unlink()
     found = list(lines[BASELINE] or ())
@@ -90,6 +92,12 @@ def write_committed(board: Leaderboard, out: Path, workers: int | None = None) -
 def stored(board: Leaderboard) -> int:
     """Return of how many repetitions digests are stored: ``rerun`` makes one, and none shrinks."""
     return 2 if board.suite.file.protocol == 1 else 1
+
+
+def _season(out: Path) -> Mapping[str, Any]:
+    """Return what results say of the season that a folder holds, if it holds one."""
+    path = out / SEASON_FILE
+    return {"season": season_figures(load_json(path, SeasonFile))} if path.exists() else {}
 
 
 def _write_packed(path: Path, text: str) -> None:

@@ -177,6 +177,9 @@ def test_the_commands(suite: str, tmp_path: Path) -> None:
     done = run(app, ["leaderboard", "keep", str(tmp_path / "s"), "--out", str(tmp_path / "kept"),
                      "--jobs", "1"])  # fmt: skip
     assert done.exit_code == 0, done.output
+    (found,) = load_suites([tmp_path / "kept"])
+    assert found.season == load_suites([tmp_path / "s"])[0].season
+    assert found.season["salt"] == (tmp_path / "salt").read_text().strip()
     done = run(app, ["leaderboard", "rerun", str(tmp_path / "kept"), "--jobs", "1", "--quiet"])
     assert done.exit_code == 0, done.output
     assert "expert: 4 logs are those that were kept" in done.output
