@@ -25,7 +25,7 @@ __all__ = ["FIGURES", "limits"]
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST, MOST_PARAMETERS = 40, 8
-DATA = (".csv", ".gz", ".json", ".jsonl", ".npz", ".parquet", ".png", ".svg", ".txt", ".zip")
+DATA = (".csv", ".gz", ".json", ".jsonl", ".npz", ".parquet", ".png", ".svg", ".txt", ".xz", ".zip")
 """What no person writes; a scenario's table of flows counts as well."""
 
 
