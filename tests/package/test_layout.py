@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
 import re
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+OPENED = {".gz": gzip.decompress, ".xz": lzma.decompress}
+"""How a packed file is opened, by its suffix."""
 PACKAGES = ("benchmarks", "configs", "envs", "hw", "tuners")
 
 
@@ -70,7 +73,7 @@ def test_no_registry_host_or_local_path_is_written_down() -> None:
         if path.is_symlink() or path.suffix in {".png", ".svg", ".csv", ".jsonl", ".npz"}:
             continue
         data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+        text = OPENED.get(path.suffix, bytes)(data).decode("utf-8")
         for number, line in enumerate(text.splitlines(), 1):
             if banned.search(line) and name != "tests/package/test_layout.py":
                 found.append(f"{name}:{number}")
