@@ -78,7 +78,7 @@ class TestOptuna:
         tuner = make_tuner(name)  # importing and making it needs nothing
         monkeypatch.setattr(type(tuner), "modules", ("a_module_nobody_has",))
         extra = cast(OptunaTuner, tuner).extra
-        with pytest.raises(MissingExtraError, match=rf"'{name}'.*\[{extra}\]'"):
+        with pytest.raises(MissingExtraError, match=rf"'{name}'.*\[{extra}\]"):
             tuner.start(TunerContext(SPACE, default_setting(), 1, 10))
 
 
