@@ -3,7 +3,7 @@
 ``leaderboard keep`` writes a folder of a few MB for a leaderboard whose logs have gigabytes:
 
 - ``results.json.xz`` and ``leaderboard.md``, from which ``bench site`` and the docs are made;
-- ``leaderboard.json``: the suite's digest and the entries;
+- ``leaderboard.json``: the suite's digest, the entries, and a season's salt;
 - ``runs.jsonl.xz``: a line for each of the first :func:`stored` repetitions of a scenario, with the
   digests of both logs and the setting it recommended: whole for the default, for other entries what
   is not the default's on the same scenario;

@@ -182,7 +182,7 @@ class _Case:
             raise RunError(
                 f"{self.submission.folder / RESULT}: its figures are not those of its logs"
             )
-        self.scores["reported"] = self._scored(made)
+        self.scores["reported"] = self._own(score_entries(made))
 
     def repeat(self) -> None:
         """Run the plug-in again: on its own seeds, on fresh ones twice, on the final draw."""
@@ -309,14 +309,14 @@ class _Case:
             self._note("failed", f"{path.parent.name}, on {name} seeds: {failed[path]}")
             return False
         scored = score_entries(board)
-        self.scores[name] = next(one for one in scored if one.name == self.entry.name)
+        self.scores[name] = self._own(scored)
         self.checked[name] = len(board.attempts(self.entry))
         if name == "fresh" and len(scored) > len(self.entries):
             self.beside = {one.name: amounts(one) for one in scored if one.name != BASELINE}
         return True
 
-    def _scored(self, board: Leaderboard) -> EntryScores:
-        return next(found for found in score_entries(board) if found.name == self.entry.name)
+    def _own(self, scored: Sequence[EntryScores]) -> EntryScores:
+        return next(one for one in scored if one.name == self.entry.name)
 
     def _compare(self) -> None:
         """Note that an entry is lower, or does harm, where its authors have not been."""
