@@ -11,11 +11,12 @@ from dcqcn_gym.report.evaluated import evaluate
 from dcqcn_gym.report.racing import race
 
 
-def test_it_finds_what_the_full_evaluation_finds_at_a_quarter() -> None:
+def test_it_finds_what_is_as_good_as_the_full_evaluation_s_choice_at_a_quarter() -> None:
     on = scenarios()
-    tried, default = settings(on[0], 4), on[0].default_setting()
+    tried, default = settings(on[0], 11), on[0].default_setting()
     found = race(tried, default, on, SEEDS)
-    assert found.best == int(np.argmax(worth_of_all(tried, on)))
+    values = worth_of_all(tried, on)
+    assert values[found.best] > values.max() - 0.05 > np.sort(values)[len(values) // 2]
     assert found.intervals <= all_intervals(on) / 4
     assert race(tried, default, on, SEEDS) == found
 
