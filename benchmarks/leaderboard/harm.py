@@ -11,7 +11,8 @@ reference entries alone: the median over them of the variance between their repe
 entry's own disasters are no noise that protects it, and one lucky run convicts nobody.
 
 The tier counts only what chance does not make among hundreds of cells, of an entry that is noisier
-than the references too: see :func:`certain`. Its constants were chosen by simulation alone.
+than the references too: see :func:`certain`. Its constants were chosen by simulation alone. On test-v2 the cells
+where an entry varies more than twice as much as the references, 6 %, made 73 % of what was false.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ TIERS: tuple[Tier, ...] = ("none", "mild", "severe")
 more than :data:`MILD_WORST` limits; severe: more."""
 
 ALLOWANCE = 2.0
-CERTAIN = 5.5
+CERTAIN = 4.5
 """Standard errors above no change at all from which a cell is no chance among all cells."""
 NOISIEST = 16.0
 """The largest variance of an entry's own that counts, in variances of the references."""
