@@ -24,7 +24,7 @@ from engine_worlds import MS, US, compiled, flow_list, start
 
 from dcqcn_gym.envs.backends.ns3_bridge import install
 
-SOURCE = Path(__file__).parents[2] / "ns3-scratch/peer/tcp-peer.cc"
+SOURCE = Path(__file__).parents[2] / "ns3-scratch/tests/tcp-peer.cc"
 LIBRARIES = ("internet", "point-to-point", "traffic-control", "bridge", "network", "stats", "core")
 WIRE = "wire payload=1000 data=42 ack=42 cnp=78 pfc=64 cnp_in_ack=0"
 PFC = "pfc enabled=0 lossless=3 alpha=0.125 reserve=0 resume_offset=3072"

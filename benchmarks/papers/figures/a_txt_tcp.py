@@ -17,48 +17,42 @@ SENDERS = {FEW: 2, MANY: 8}
 """Of RDMA, and as many of TCP; all send to host 0."""
 RDMA, TCP = 3, 0
 LONG = 10_000_000_000
-"""Bytes of a flow, more than any run has time for; a run of flows without an end is over at once."""
-STATICS = ("SECN1", "SECN2")
+"""Bytes of a flow, more than any run has time for: a run of endless flows alone is over at once."""
 
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run long flows of both, equal weights; round trips and rate are of RDMA's hosts."""
     n, row = SENDERS[str(cell.x)], cell.row.removesuffix(CONNECTX)
     flows = {"kind": "streams", "flows": n, "bytes": LONG, "dsts": [0], "within_us": 1_000}
-    first = {RDMA: 1, TCP: n + 1}
     table = {
         "monitor_interval_us": 500,
         "warmup_us": 2_000,
         "topology": {"kind": "single-switch", "hosts": 2 * n + 1, "gbps": 25},
         "classes": [{"priority": RDMA}, {"priority": TCP, "transport": "tcp"}],
-        "workloads": [{**flows, "priority": p, "hosts": list(range(h, h + n))}
-                      for p, h in first.items()],
+        "workloads": [{**flows, "priority": RDMA, "hosts": list(range(1, n + 1))},
+                      {**flows, "priority": TCP, "hosts": list(range(n + 1, 2 * n + 1))}],
     }  # fmt: skip
     scenario = Scenario.model_validate({**table, **(PUBLISHED if row == cell.row else {})})
     tuner, arguments = ROWS[row]
     seen = tuned(scenario, tuner, cell.seed, size.length_ms, arguments=arguments)
-    sums, counts, sent = [], [], [0, 0]
-    for report in seen.reports:
-        mine = (report.rtt_src >= 1) & (report.rtt_src <= n)
-        sums.append(report.rtt_sum_ps[mine])
-        counts.append(report.rtt_count[mine])
-        for k, begin in enumerate(first.values()):
-            hosts = (report.port_node >= begin) & (report.port_node < begin + n)
-            sent[k] += int(report.port_tx_bytes[hosts].sum())
-    total, count = np.concatenate(sums), np.concatenate(counts)
-    whole = 25e9 / 8 * sum(report.duration_s for report in seen.reports)
+    mine = [(r.rtt_src >= 1) & (r.rtt_src <= n) for r in seen.reports]
+    count = np.concatenate([r.rtt_count[m] for r, m in zip(seen.reports, mine, strict=True)])
+    total = np.concatenate([r.rtt_sum_ps[m] for r, m in zip(seen.reports, mine, strict=True)])
+    sent = np.sum([report.port_tx_bytes for report in seen.reports], axis=0)
+    node = seen.reports[0].port_node
+    whole = 25e9 / 8 * seen.reports[0].duration_s * len(seen.reports)
     values = {
         "rtt": float(total.sum() / count.sum()) * 1e-12,
         "rtt_p99": float(np.percentile(total / count, 99)) * 1e-12,
-        "rate": sent[0] / whole,
-        "tcp": sent[1] / whole,
+        "rate": float(sent[(node >= 1) & (node <= n)].sum()) / whole,
+        "link": float(sent[node == 2 * n + 1][0]) / whole,
     }
     return Measured(values, {}, seen.hops)
 
 
-def _lower(text: str, name: str) -> Claim:
-    finding = {f"{row}, {x}": Change(name, "ACC", row, x) for row in STATICS for x in SENDERS}
-    return Claim(text, PLACE, finding, Direction(-1), 100, " %", "+.1f", weak=WEAK)
+def _claim(text: str, name: str, rule: SecondHand) -> Claim:
+    finding = {f"{row}, {x}": Change(name, "ACC", row, x) for row in NAMES[1:3] for x in SENDERS}
+    return Claim(text, PLACE, finding, rule, 100, " %", "+.1f", weak=WEAK)
 
 
 POINTS = points((*NAMES, *(row + CONNECTX for row in NAMES)), tuple(SENDERS))
@@ -74,14 +68,13 @@ FIGURE = Figure(
         Measure("rtt", "round trip of RDMA, mean, us", 1e6, ".1f"),
         Measure("rtt_p99", "p99 of pairs and intervals, us", 1e6, ".1f"),
         Measure("rate", "RDMA, % of the link", 1e2, ".1f"),
-        Measure("tcp", "TCP, %", 1e2, ".1f"),
+        Measure("link", "RDMA and TCP, %", 1e2, ".1f"),
     ),
     claims=(
-        _lower("in coexistence with TCP, average round trip up to 65.1 % lower than SECN", "rtt"),
-        _lower("and its 99th percentile up to 25.3 % lower", "rtt_p99"),
-        Claim("while throughput is kept: RDMA's rate no more than 5 % below SECN's", PLACE,
-              {f"{row}, {x}": Change("rate", "ACC", row, x) for row in STATICS for x in SENDERS},
-              SecondHand(AtLeast(-0.05)), 100, " %", "+.1f", weak=WEAK),
+        _claim("beside TCP, average round trip up to 65.1 % lower than SECN", "rtt", Direction(-1)),
+        _claim("and its 99th percentile up to 25.3 % lower", "rtt_p99", Direction(-1)),
+        _claim("while throughput is kept: RDMA's rate no more than 5 % below SECN's",
+               "rate", SecondHand(AtLeast(-0.05))),
     ),
     ours=(
         *OURS[:2],
