@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.acc import CONNECTX, OURS, PUBLISHED, ROWS, WEAK, points
+from dcqcn_gym.benchmarks.papers.acc import CONNECTX, OURS_DRAINED, PUBLISHED, ROWS, WEAK, points
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, Change, Claim, Direction, SecondHand
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.tuned import tuned
@@ -77,9 +77,9 @@ FIGURE = Figure(
                "rate", SecondHand(AtLeast(-0.05))),
     ),
     ours=(
-        *OURS[:2],
+        *OURS_DRAINED[:2],
+        OURS_DRAINED[3],
         "the traffic is not in the copy: long flows of two classes of equal weight to one host",
         "agents see the port's whole queue, TCP's with it; the paper's have a queue each",
-        "NICs have the published reaction point; ConnectX's are series",
     ),
 )  # fmt: skip
