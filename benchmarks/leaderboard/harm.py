@@ -6,9 +6,13 @@ same traffic: the logarithm of the ratio for slowdowns and goodput, the differen
 unfinished flows. The *exceedance* is what is left of it beyond the limit after an allowance for
 chance, as a multiple of the limit; 0 within it (a soft threshold, the shrinkage of the lasso).
 
-The allowance is :data:`ALLOWANCE` standard errors of a change, and these come from reference
-entries alone: the median over them of the variance between their repetitions. So an entry's own
-disasters are no noise that protects it, and one lucky run convicts nobody.
+The allowance of these amounts is :data:`ALLOWANCE` standard errors of a change, and these come from
+reference entries alone: the median over them of the variance between their repetitions. So an
+entry's own disasters are no noise that protects it, and one lucky run convicts nobody.
+
+The tier counts only what chance does not make among hundreds of cells, of an entry that is noisier
+than the references too: see :func:`certain`. Its constants were chosen by simulation alone. On test-v2 the cells
+where an entry varies more than twice as much as the references, 6 %, made 73 % of what was false.
 """
 
 from __future__ import annotations
@@ -28,10 +32,14 @@ from dcqcn_gym.core.verdict import FEWEST_FLOWS, LIMITS, Summary
 FloatArray = npt.NDArray[np.float64]
 Tier: TypeAlias = Literal["none", "mild", "severe"]
 TIERS: tuple[Tier, ...] = ("none", "mild", "severe")
-"""none: no scenario beyond a limit; mild: at most :data:`MILD_SHARE` of them, none by more than
-:data:`MILD_WORST` limits; severe: more."""
+"""none: no scenario beyond a limit for certain; mild: at most :data:`MILD_SHARE` of them, none by
+more than :data:`MILD_WORST` limits; severe: more."""
 
 ALLOWANCE = 2.0
+CERTAIN = 4.5
+"""Standard errors above no change at all from which a cell is no chance among all cells."""
+NOISIEST = 16.0
+"""The largest variance of an entry's own that counts, in variances of the references."""
 MILD_SHARE = 0.1
 MILD_WORST = 1.0
 MOST = 20.0
@@ -83,11 +91,10 @@ def _class_figure(i: int, what: str) -> Callable[[Summary], float]:
 
 
 FIGURES = _figures()
+_LIMITS = np.array([figure.limit for figure in FIGURES])
 
 
-def changes(
-    pairs: Sequence[tuple[Summary, Summary]],
-) -> FloatArray:
+def changes(pairs: Sequence[tuple[Summary, Summary]]) -> FloatArray:
     """Return the changes of (ours, default) runs of one scenario, of shape (figures, repetitions).
 
     A figure of a class is NaN where the default has too few flows over all repetitions. The
@@ -134,19 +141,20 @@ class Chance:
 
     def seen(self, repetitions: int) -> FloatArray:
         """Return the change that is found beyond the limit four times in five."""
-        limits = np.array([figure.limit for figure in FIGURES])
-        return np.asarray(limits + (ALLOWANCE + _SEEN) * self.error(repetitions))
+        return np.asarray(_LIMITS + (ALLOWANCE + _SEEN) * self.error(repetitions))
 
 
 @dataclass(frozen=True, eq=False)
 class Harm:
     """What an entry costs. ``beyond``, in limits, has the shape (scenarios, figures).
 
-    NaN: the cell has no limit. ``open_cells`` are within the limit, but two standard errors reach
-    beyond it. ``worst_run`` is the largest exceedance of a single run, without an allowance.
+    NaN: the cell has no limit. ``certain`` is what of it is no chance. ``open_cells`` are within
+    the limit, but two standard errors reach beyond it. ``worst_run`` is the largest exceedance of a
+    single run, without an allowance.
     """
 
     beyond: FloatArray
+    certain: FloatArray
     open_cells: int
     worst_run: float
 
@@ -168,7 +176,8 @@ class Harm:
     @property
     def tier(self) -> Tier:
         """One of :data:`TIERS`."""
-        return tier_of(self.share, self.worst)
+        worst = np.nan_to_num(self.certain).max(axis=1)
+        return tier_of(float(np.mean(worst > 0)), float(worst.max()))
 
     @property
     def without_limit(self) -> int:
@@ -185,7 +194,7 @@ class Harm:
 
 
 def tier_of(share: float, worst: float) -> Tier:
-    """Return the tier of a share of scenarios beyond a limit and the worst exceedance."""
+    """Return the tier of a share of scenarios certainly beyond a limit and the worst of them."""
     if share == 0:
         return "none"
     return "mild" if share <= MILD_SHARE and worst <= MILD_WORST else "severe"
@@ -193,12 +202,28 @@ def tier_of(share: float, worst: float) -> Tier:
 
 def harm_of(change: FloatArray, chance: Chance) -> Harm:
     """Return the harm of changes of shape (scenarios, figures, repetitions)."""
-    limits = np.array([figure.limit for figure in FIGURES])
     mean, error = change.mean(axis=2), chance.error(change.shape[2])
-    beyond = np.clip((mean - ALLOWANCE * error) / limits - 1, 0, MOST)
-    maybe = (mean + 2 * error > limits) & ~(beyond > 0)
-    runs = np.nan_to_num(change / limits[:, np.newaxis] - 1).max(initial=0.0)
-    return Harm(beyond, int(maybe.sum()), float(min(runs, MOST)))
+    beyond = np.clip((mean - ALLOWANCE * error) / _LIMITS - 1, 0, MOST)
+    maybe = (mean + 2 * error > _LIMITS) & ~(beyond > 0)
+    runs = np.nan_to_num(change / _LIMITS[:, np.newaxis] - 1).max(initial=0.0)
+    return Harm(beyond, certain(change, chance), int(maybe.sum()), float(min(runs, MOST)))
+
+
+def certain(change: FloatArray, chance: Chance) -> FloatArray:
+    """Return what is beyond the limits for certain, in limits, of shape (scenarios, figures).
+
+    The mean change must pass its limit by :data:`ALLOWANCE` standard errors and no change at all by
+    :data:`CERTAIN`. The variance is half the references', half the entry's own, which counts
+    between once and :data:`NOISIEST` times the references'. Its own is the mean square distance of
+    the runs below the median from it: a bad run never protects, nor do two of five.
+    """
+    repetitions = change.shape[2]
+    runs, known = np.sort(change, axis=2), chance.sd**2
+    better, middle = runs[..., : (repetitions - 1) // 2], np.median(runs, axis=2, keepdims=True)
+    own = ((better - middle) ** 2).mean(axis=2) if better.shape[2] else known
+    error = np.sqrt((known + np.clip(own, known, NOISIEST * known)) / 2 / repetitions)
+    least = np.maximum(_LIMITS + ALLOWANCE * error, CERTAIN * error)
+    return np.asarray(np.clip((change.mean(axis=2) - least) / _LIMITS, 0, MOST))
 
 
 def harms_of(change: Mapping[str, FloatArray], references: Sequence[str]) -> dict[str, Harm]:

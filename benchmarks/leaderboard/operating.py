@@ -18,14 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard import ranking
-from dcqcn_gym.benchmarks.leaderboard.harm import (
-    FIGURES,
-    TIERS,
-    Chance,
-    Figure,
-    chance_of,
-    harm_of,
-)
+from dcqcn_gym.benchmarks.leaderboard.harm import FIGURES, TIERS, Figure, chance_of, harm_of
 from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE
 from dcqcn_gym.benchmarks.leaderboard.resampled import groups
 from dcqcn_gym.benchmarks.leaderboard.tiers import CSV_FILE
@@ -101,22 +94,25 @@ def _mean(found: FloatArray) -> float:
 
 
 def _noise(scores: Mapping[str, FloatArray]) -> FloatArray:
-    """Return deviations from scenario means, of shape (entries, scenarios, repetitions).
+    """Return deviations from means over repetitions, the last axis; entries are the first.
 
     They are scaled as deviations of few values from their own mean are too small.
     """
     stack = np.array(list(scores.values()))
-    size = stack.shape[2]
-    return np.asarray((stack - stack.mean(axis=2, keepdims=True)) * math.sqrt(size / (size - 1)))
+    size = stack.shape[-1]
+    return np.asarray((stack - stack.mean(axis=-1, keepdims=True)) * math.sqrt(size / (size - 1)))
 
 
 def _drawn(noise: FloatArray, random: np.random.Generator) -> FloatArray:
-    """Return one entry without effect: runs drawn, with replacement, scenario by scenario."""
-    entries, scenarios, repetitions = noise.shape
+    """Return one entry without effect: runs drawn, with replacement, scenario by scenario.
+
+    All figures of a run come from the same one, and those of a scenario from one real entry.
+    """
+    entries, scenarios, *figures, repetitions = noise.shape
     whose = random.integers(entries, size=scenarios)
-    within = random.integers(repetitions, size=(scenarios, repetitions))
+    within = random.integers(repetitions, size=(scenarios, *[1] * len(figures), repetitions))
     drawn = noise[whose, np.arange(scenarios)]
-    return np.asarray(np.take_along_axis(drawn, within, axis=1))
+    return np.asarray(np.take_along_axis(drawn, within, axis=-1))
 
 
 def _gain_table(noise: FloatArray, draws: int, random: np.random.Generator) -> Table:
@@ -176,44 +172,21 @@ def _harm_table(
 ) -> Table:
     """Return how often harm of the p99 of mice is found, by its size and number of scenarios."""
     chance = chance_of(changes, list(changes))
-    noise = _noise(_flat(changes))
-    shape = next(iter(changes.values())).shape
+    known = {name: np.nan_to_num(one) for name, one in changes.items()}
+    noise = _noise({name: one for name, one in known.items() if one.any()})
     mice = next(k for k, figure in enumerate(FIGURES) if "99th" in figure.name)
+    limited = np.flatnonzero(np.isfinite([c[:, mice, 0] for c in changes.values()]).all(axis=0))
     rows = []
     for harm in HARMS:
         for places in PLACES if harm == HARMS[0] else PLACES[1:]:
-            tiers = [
-                _tier(noise, shape, chance, mice, 0.0 if not places else harm, places, random)
-                for _ in range(draws)
-            ]
+            tiers = []
+            for _ in range(draws):
+                drawn = _drawn(noise, random)
+                drawn[random.permutation(limited)[:places], mice] += math.log1p(harm)
+                tiers.append(harm_of(drawn, chance).tier)
             label = f"+{100 * harm:g} %" if places else "none"
             shares = (_share([t == tier for t in tiers]) for tier in TIERS)
             rows.append((label, str(places), *shares))
     title = f"tier of {draws} simulated entries whose p99 of mice is longer on some scenarios"
     columns = ("harm", "scenarios", "none, %", "mild, %", "severe, %")
     return Table(columns, rows, title, words=2)
-
-
-def _flat(changes: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Return changes with scenarios and figures in one axis, cells without a limit as 0."""
-    return {
-        name: np.nan_to_num(one).reshape(-1, one.shape[2])
-        for name, one in changes.items()
-        if np.nan_to_num(one).any()
-    }
-
-
-def _tier(
-    noise: FloatArray, shape: tuple[int, ...], chance: Chance, figure: int, harm: float,
-    places: int, random: np.random.Generator,
-) -> str:  # fmt: skip
-    """Return the tier of one simulated entry; its noise is of one real entry a scenario."""
-    scenarios, figures, repetitions = shape
-    cells = noise.reshape(noise.shape[0], scenarios, figures, repetitions)
-    whose = random.integers(cells.shape[0], size=scenarios)
-    within = random.integers(repetitions, size=(scenarios, repetitions))
-    drawn = cells[whose, np.arange(scenarios)]
-    drawn = np.take_along_axis(drawn, within[:, np.newaxis, :], axis=2)
-    hit = random.permutation(scenarios)[:places]
-    drawn[hit, figure] += math.log1p(harm)
-    return harm_of(drawn, chance).tier

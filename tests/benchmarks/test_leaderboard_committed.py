@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from submissions import Here, quick_intervals
 from typer.testing import CliRunner, Result
@@ -23,8 +24,15 @@ from dcqcn_gym.benchmarks.leaderboard.committed import (
     write_committed,
 )
 from dcqcn_gym.benchmarks.leaderboard.make_suites import Recipe, write_suite
-from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard, start_leaderboard
+from dcqcn_gym.benchmarks.leaderboard.protocol import (
+    Leaderboard,
+    open_leaderboard,
+    start_leaderboard,
+)
+from dcqcn_gym.benchmarks.leaderboard.resampled import ranked_in_tiers
+from dcqcn_gym.benchmarks.leaderboard.result_file import EntryLine
 from dcqcn_gym.benchmarks.leaderboard.results import write_results
+from dcqcn_gym.benchmarks.leaderboard.tiers import tier_tables
 from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError, UnknownNameError
@@ -279,3 +287,21 @@ def test_the_ranking_goes_into_a_page(board: Leaderboard, tmp_path: Path) -> Non
     assert done.exit_code == 0, done.output
     assert "tiny: 2 scenarios, 2 repetitions\n\n| rank | entry |" in page.read_text()
     assert "| expert | " in page.read_text()
+
+
+def test_the_committed_season_follows_from_its_own_results() -> None:
+    """Its ranking has the same bytes, and so have ranks among those without harm."""
+    folder = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v2"
+    board = open_leaderboard(folder)
+    lines = [
+        EntryLine.model_validate(row)
+        for row in json.loads(read_packed(folder / "results.json"))["rows"]
+    ]
+    (table,) = tier_tables(board, lines)
+    text = (folder / "leaderboard.md").read_text()
+    assert text.startswith(f"## {table.title}\n\n{table.markdown()}\n\n")
+    final = {line.entry: line.final for line in lines if line.final and line.final.harm}
+    clean = {name: one for name, one in final.items() if one.harm and one.harm.tier == "none"}
+    scores = {name: np.array(list(one.scores.values())) for name, one in clean.items()}
+    ranks = ranked_in_tiers(scores, dict.fromkeys(scores, "none"))
+    assert ranks == {name: one.rank for name, one in clean.items()}

@@ -14,6 +14,7 @@ from dcqcn_gym.benchmarks.leaderboard.harm import (
     FIGURES,
     MOST,
     Chance,
+    certain,
     changes,
     harm_of,
     harms_of,
@@ -61,6 +62,50 @@ def test_its_own_disasters_protect_nobody() -> None:
     even, worse = changed(*[1.4] * 9), changed(*[1.4] * 8, 30.0)
     assert 0 < harm_of(even, NONE).worst < harm_of(worse, NONE).worst
     assert harm_of(worse, NONE).worst_run > 10
+
+
+@pytest.mark.attack(6)
+@pytest.mark.parametrize("bad", [1, 2])
+def test_disasters_in_a_few_of_five_runs_have_a_tier(bad: int) -> None:
+    """Runs 10 limits worse on three of 42 scenarios: their own spread absolves nothing."""
+    sd = np.array([0.4 * figure.limit for figure in FIGURES])
+    chance = Chance(np.tile(sd, (42, 1)))
+    found = np.random.default_rng(2).normal(size=(42, len(FIGURES), 5)) * sd[:, np.newaxis]
+    assert harm_of(found, chance).tier == "none"
+    found[:3, P99, :bad] += 10 * FIGURES[P99].limit
+    assert harm_of(found, chance).tier != "none"
+
+
+def test_a_worse_run_makes_what_is_certain_larger() -> None:
+    chance = Chance(np.full((1, len(FIGURES)), 0.1))
+    found = [certain(changed(*[1.6] * 4, worst), chance).max() for worst in (1.6, 3.0, 30.0)]
+    assert 0 < found[0] < found[1] < found[2]
+
+
+def test_a_noisier_entry_than_the_references_without_harm_is_seldom_severe() -> None:
+    """Twice their spread: by the references' chance alone most of 60 were severe."""
+    limits = np.array([figure.limit for figure in FIGURES])[:, np.newaxis]
+    random = np.random.default_rng(3)
+    chance = Chance(np.tile(limits[:, 0], (42, 1)))
+    found = [
+        harm_of(2 * limits * random.normal(size=(42, len(FIGURES), 5)), chance) for _ in range(60)
+    ]
+    assert sum(tier_of(harm.share, harm.worst) == "severe" for harm in found) >= 40
+    assert sum(harm.tier == "severe" for harm in found) <= 6
+
+
+def test_half_as_long_again_on_three_scenarios_is_seen_and_on_ten_severe() -> None:
+    limits = np.array([figure.limit for figure in FIGURES])[:, np.newaxis]
+    random = np.random.default_rng(4)
+    chance = Chance(np.tile(0.5 * limits[:, 0], (42, 1)))
+    tiers: dict[int, list[str]] = {3: [], 10: []}
+    for places, found in tiers.items():
+        for _ in range(60):
+            one = 0.5 * limits * random.normal(size=(42, len(FIGURES), 5))
+            one[:places, P99] += math.log(1.5)
+            found.append(harm_of(one, chance).tier)
+    assert tiers[3].count("none") <= 12
+    assert tiers[10].count("severe") >= 48
 
 
 @pytest.mark.attack(41)

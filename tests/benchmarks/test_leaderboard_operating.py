@@ -67,6 +67,20 @@ def test_harm_is_found_beyond_the_limit_alone(tmp_path: Path) -> None:
     assert found["+50 %", "10"] == found["+100 %", "1"] == [0.0, 0.0, 100.0]
 
 
+def test_harm_is_planted_where_its_figure_has_a_limit(tmp_path: Path) -> None:
+    """With a limit on one scenario alone, ten with harm are that one: mild."""
+    folder = results(tmp_path, 1e-4)
+    lines = list(csv.DictReader((folder / "runs.csv").open()))
+    for line in lines:
+        if line["scenario"] != "s0":
+            line["99th percentile of slowdown of mice, change_final"] = ""
+    with (folder / "runs.csv").open("w") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    assert shares(folder, 1)["+50 %", "10"] == [0.0, 100.0, 0.0]
+
+
 def test_one_repetition_says_nothing_of_chance(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="two repetitions or more"):
         operating.operating_tables(results(tmp_path, 0.1, 1), DRAWS)
