@@ -74,7 +74,7 @@ ROWS: Sequence[Row] = (
     Row("P-fig6", _P, "surface of two knobs"),
     Row("P-fig7", _P, "completion times while tuning",
         ("P-fig7ab", "P-fig7-drained", "P-fig7cd")),
-    Row("P-fig8", _P, "an influx of another workload", ("P-fig8", "P-fig8-late")),
+    Row("P-fig8", _P, "an influx of another workload", ("P-fig8-late",)),
     Row("P-fig9", _P, "the same against pretrained settings"),
     Row("P-fig10", _P, "monitors: accuracy and effect", ("P-fig10a", "P-fig10b")),
     Row("P-fig11", _P, "monitor intervals: accuracy and effect", ("P-fig11a", "P-fig11b")),
