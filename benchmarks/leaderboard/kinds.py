@@ -216,7 +216,6 @@ def _job(case: _Case) -> Traffic:
 
 
 def _beside_tcp(case: _Case) -> Traffic:
-    """An incast of RoCE and Poisson flows of TCP in its lossy class."""
     flow = case.incast((500, 2_000), case.choose((0.5, 2.0), "share"))
     lossy = case.poisson("tcp") | {"priority": TCP}
     return f"incast of {flow['bytes']} B beside TCP, {lossy['cdf']}", [flow, lossy], ()

@@ -13,7 +13,6 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 NAMES = ("ACC", "SECN1", "SECN2", "20 / 80 KB")
 SENDERS = {"2 + 2": 2, "8 + 8": 8}
 """Of RDMA, and as many of TCP; all send to host 0."""
-RDMA, TCP = 3, 0
 LONG = 10_000_000_000
 """Bytes of a flow, more than any run has time for: a run of endless flows alone is over at once."""
 
@@ -26,9 +25,9 @@ def measure(cell: Cell, size: Size) -> Measured:
         "monitor_interval_us": 500,
         "warmup_us": 2_000,
         "topology": {"kind": "single-switch", "hosts": 2 * n + 1, "gbps": 25},
-        "classes": [{"priority": RDMA}, {"priority": TCP, "transport": "tcp"}],
-        "workloads": [{**flows, "priority": RDMA, "hosts": list(range(1, n + 1))},
-                      {**flows, "priority": TCP, "hosts": list(range(n + 1, 2 * n + 1))}],
+        "classes": [{"priority": 3}, {"priority": 0, "transport": "tcp"}],
+        "workloads": [{**flows, "priority": 3, "hosts": list(range(1, n + 1))},
+                      {**flows, "priority": 0, "hosts": list(range(n + 1, 2 * n + 1))}],
     }  # fmt: skip
     scenario = Scenario.model_validate({**table, **(PUBLISHED if row == cell.row else {})})
     tuner, arguments = ROWS[row]
