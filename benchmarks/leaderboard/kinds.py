@@ -240,9 +240,7 @@ KINDS: dict[str, Kind] = {
 }
 """Kinds of traffic, in turn: which third of a suite they belong to, and how they are made."""
 NEXT_KINDS = {**KINDS, "beside-tcp": ("closed-loop", _beside_tcp)}
-TCP = 0
-"""SONiC's lossy priority; 3 and 4 are lossless, CNPs go ahead."""
-CLASSES = {"classes": [{"priority": 3}, {"priority": TCP, "transport": "tcp"}]}
+TCP = 0  # SONiC's lossy priority; 3 and 4 are lossless, CNPs go ahead
 
 
 def draw(
@@ -267,6 +265,6 @@ def draw(
         "workloads": workloads,
     }
     if any(one.get("priority") == TCP for one in workloads):
-        table |= CLASSES
+        table["classes"] = [{"priority": 3}, {"priority": TCP, "transport": "tcp"}]
         table["switch"] |= {"lossless": [3, 4], "ack_class": "data-cnp-first"}
     return Drawn(f"{index:03d}-{case.net.name}-{kind}", third, table, phases)
