@@ -11,8 +11,9 @@ reference entries alone: the median over them of the variance between their repe
 entry's own disasters are no noise that protects it, and one lucky run convicts nobody.
 
 The tier counts only what chance does not make among hundreds of cells, of an entry that is noisier
-than the references too: see :func:`certain`. Its constants were chosen by simulation alone. On test-v2 the cells
-where an entry varies more than twice as much as the references, 6 %, made 73 % of what was false.
+than the references too: see :func:`certain`. Its constants were chosen by simulation alone: on
+test-v2 cells where an entry varies more than twice as much as the references, 6 %, made 73 % of
+what was false.
 """
 
 from __future__ import annotations

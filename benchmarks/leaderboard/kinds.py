@@ -1,12 +1,12 @@
 """How scenarios of the second generation are drawn: kinds of traffic, fabrics of 25 to 400 Gb/s.
 
 All follows from the salt and an index. TCP beside RoCE came after ``dev-v2`` and ``test-v2`` were
-drawn; with the next suites it gets its maker here and its line in :data:`KINDS`.
+drawn; suites of the next generation are drawn of :data:`NEXT_KINDS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -215,8 +215,15 @@ def _job(case: _Case) -> Traffic:
     return f"training, {name}, on 8 hosts beside {noise['cdf']}", [job, noise], ()
 
 
+def _beside_tcp(case: _Case) -> Traffic:
+    flow = case.incast((500, 2_000), case.choose((0.5, 2.0), "share"))
+    lossy = case.poisson("tcp") | {"priority": TCP}
+    return f"incast of {flow['bytes']} B beside TCP, {lossy['cdf']}", [flow, lossy], ()
+
+
 Maker = Callable[[_Case], Traffic]
-KINDS: dict[str, tuple[str, Maker]] = {
+Kind = tuple[str, Maker]
+KINDS: dict[str, Kind] = {
     "mix": ("steady", _mix),
     "swap": ("shifting", _swap),
     "steps": ("shifting", _steps),
@@ -232,17 +239,21 @@ KINDS: dict[str, tuple[str, Maker]] = {
     "job": ("closed-loop", _job),
 }
 """Kinds of traffic, in turn: which third of a suite they belong to, and how they are made."""
+NEXT_KINDS = {**KINDS, "beside-tcp": ("closed-loop", _beside_tcp)}
+TCP = 0  # SONiC's lossy priority; 3 and 4 are lossless, CNPs go ahead
 
 
-def draw(salt: str, index: int, intervals: int, attempt: int = 0) -> Drawn:
+def draw(
+    salt: str, index: int, intervals: int, attempt: int = 0, kinds: Mapping[str, Kind] = KINDS
+) -> Drawn:
     """Return scenario ``index`` of a salt; another ``attempt`` draws another one of its kind."""
-    kind = list(KINDS)[index % len(KINDS)]
-    third, maker = KINDS[kind]
+    kind = list(kinds)[index % len(kinds)]
+    third, maker = kinds[kind]
     words = (salt, "kinds", index, attempt)
     case = _Case(words, choose(NETS, *words, "net"), intervals)
     said, workloads, phases = maker(case)
     buffer = case.choose(BUFFERS, "buffer")
-    table = {
+    table: Table = {
         "description": f"{case.net.name}: {said}; {buffer:g} of the usual buffer",
         "intervals": intervals,
         "monitor_interval_us": INTERVAL_US[case.net.gbps],
@@ -253,4 +264,7 @@ def draw(salt: str, index: int, intervals: int, attempt: int = 0) -> Drawn:
         "monitor": {"kind": "elastic"},
         "workloads": workloads,
     }
+    if any(one.get("priority") == TCP for one in workloads):
+        table["classes"] = [{"priority": 3}, {"priority": TCP, "transport": "tcp"}]
+        table["switch"] |= {"lossless": [3, 4], "ack_class": "data-cnp-first"}
     return Drawn(f"{index:03d}-{case.net.name}-{kind}", third, table, phases)

@@ -25,7 +25,6 @@ from dcqcn_gym.benchmarks.leaderboard.names import refuse_look_alikes, skeleton
 from dcqcn_gym.benchmarks.leaderboard.protocol import (
     BASELINE,
     LEADERBOARD_FILE,
-    RUNS_FOLDER,
     Guest,
     Leaderboard,
 )
@@ -264,11 +263,6 @@ def season_figures(file: SeasonFile) -> Mapping[str, Any]:
             if entry.files_sha256
         },
     }  # fmt: skip
-
-
-def season_folder(out: Path) -> bool:
-    """Return whether a folder holds a season."""
-    return (out / SEASON_FILE).exists() and (out / RUNS_FOLDER).is_dir()
 
 
 def _write(out: Path, file: SeasonFile) -> None:

@@ -189,12 +189,15 @@ class Cause:
 class Reading:
     """A series that differs by a value which the paper leaves open: ``text`` names both.
 
-    ``rule``: the claim's own if None.
+    ``finding``: one, or one for each cell of the claim; ``rule``: the claim's own if None. ``at``:
+    the one size that has its series, if not all have; had it come out at a smaller one than is
+    judged, that one would have it too.
     """
 
     text: str
-    finding: Finding
+    finding: Finding | Mapping[str, Finding]
     rule: Rule | None = None
+    at: str = ""
 
 
 @dataclass(frozen=True)
@@ -221,7 +224,11 @@ class Claim:
     @property
     def cells(self) -> Mapping[str, Finding]:
         """The findings by name; one without a name where the claim is about one place."""
-        return self.finding if isinstance(self.finding, Mapping) else {"": self.finding}
+        return _cells(self.finding)
+
+
+def _cells(finding: Finding | Mapping[str, Finding]) -> Mapping[str, Finding]:
+    return finding if isinstance(finding, Mapping) else {"": finding}
 
 
 @dataclass(frozen=True)
@@ -229,7 +236,8 @@ class Judged:
     """A claim with what was found in its worst cell.
 
     ``cause`` is given if its experiment shows it, and is the reading under which the claim comes
-    out, or why there is no test, where that is the verdict.
+    out, or why there is no test, where that is the verdict. ``tried``: the readings under which it
+    does not come out either.
     """
 
     claim: Claim
@@ -237,6 +245,7 @@ class Judged:
     verdict: Verdict
     cause: str | None = None
     cell: str = ""
+    tried: Sequence[str] = ()
 
     @property
     def by_sign(self) -> bool:
@@ -250,12 +259,12 @@ def judge(claims: Sequence[Claim], results: Results) -> list[Judged]:
 
 
 def _judged(claim: Claim, results: Results) -> Judged:
-    found, verdict, cell = _worst_cell(claim, results)
+    found, verdict, cell = _worst_cell(claim.cells, claim.rule, results)
     if claim.no_test:
         return Judged(claim, found, Verdict.NO_TEST, claim.no_test, cell)
     if verdict is Verdict.NOT:
-        for reading in claim.readings:
-            there = _verdict(reading.rule or claim.rule, reading.finding.of(results))
+        for reading in [one for one in claim.readings if one.at in ("", results.size)]:
+            there = _worst_cell(_cells(reading.finding), reading.rule or claim.rule, results)[1]
             if there in (Verdict.REPRODUCED, Verdict.DIRECTION):
                 return Judged(claim, found, Verdict.READING, reading.text, cell)
     if claim.weak and verdict in (Verdict.OPEN, Verdict.NOT):
@@ -264,14 +273,21 @@ def _judged(claim: Claim, results: Results) -> Judged:
     if claim.cause is not None and verdict in (Verdict.NOT, Verdict.DIRECTION):
         shown = _verdict(claim.cause.rule, claim.cause.finding.of(results))
         cause = claim.cause.text if shown is Verdict.REPRODUCED else None
-    return Judged(claim, found, verdict, cause, cell)
+    tried = [_said(one) for one in claim.readings] if verdict is Verdict.NOT else []
+    return Judged(claim, found, verdict, cause, cell, tried)
 
 
-def _worst_cell(claim: Claim, results: Results) -> tuple[Estimate, Verdict, str]:
+def _said(reading: Reading) -> str:
+    return f"{reading.text}, at size {reading.at}" if reading.at else reading.text
+
+
+def _worst_cell(
+    cells: Mapping[str, Finding], rule: Rule, results: Results
+) -> tuple[Estimate, Verdict, str]:
     """Return what was found in the cell with the worst verdict, the verdict and the cell's name."""
     order = list(Verdict)
-    cells = [(one.of(results), name) for name, one in claim.cells.items()]
-    judged = [(found, _verdict(claim.rule, found), name) for found, name in cells]
+    found = [(one.of(results), name) for name, one in cells.items()]
+    judged = [(there, _verdict(rule, there), name) for there, name in found]
     return max(judged, key=lambda one: order.index(one[1]))
 
 

@@ -99,7 +99,7 @@ def claims_table(judged: list[Judged]) -> Table:
     """Return claims and verdicts by number, for a terminal, where sentences take much space."""
     columns = ["#", "the paper says", "verdict", "found"]
     rows = [[f"{n}", one.claim.text, _verdict(one), _found(one)] for n, one in enumerate(judged, 1)]
-    causes = [one.cause or ("open" if one.verdict is Verdict.NOT else "") for one in judged]
+    causes = [_note(one) or ("open" if one.verdict is Verdict.NOT else "") for one in judged]
     if any(causes):
         columns.append("cause")
         rows = [[*row, cause] for row, cause in zip(rows, causes, strict=True)]
@@ -116,17 +116,23 @@ def _verdict(one: Judged) -> str:
     return f"{one.verdict.value} by sign" if one.by_sign else one.verdict.value
 
 
+def _note(one: Judged) -> str:
+    """Return why a verdict is what it is, and the other readings that were tried; "" if neither."""
+    tried = f"Tried too: {'; '.join(one.tried)}" if one.tried else ""
+    return ". ".join(filter(None, (one.cause, tried)))
+
+
 def verdict_text(judged: list[Judged]) -> str:
     """Return claims, findings and verdicts as a table; below it each cause once."""
     at = judged[0].claim.place
-    causes = list(dict.fromkeys(one.cause for one in judged if one.cause is not None))
+    causes = list(dict.fromkeys(filter(None, map(_note, judged))))
     rows = []
     before = ""
     for one in judged:
         said, place, verdict = plain(_after(before, one)), one.claim.place, _verdict(one)
         before = one.claim.text
-        if one.cause is not None:
-            verdict += f" ({ascii_lowercase[causes.index(one.cause)]})"
+        if note := _note(one):
+            verdict += f" ({ascii_lowercase[causes.index(note)]})"
         elif one.verdict is Verdict.NOT:
             verdict += ", cause open"
         rows.append([Marked(said if place == at else f"{said} ({place})"), _found(one), verdict])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Effect, Sign
+from dcqcn_gym.benchmarks.papers.acks import as_asked
 from dcqcn_gym.benchmarks.papers.figure import Measure, Size
 from dcqcn_gym.core.statistics import SizeBin, paper_bins, slowdown_by_size
 from dcqcn_gym.core.sums import count
@@ -97,21 +97,6 @@ def means(run: Series, begin_ms: float = 0.0, end_ms: float = float("inf")) -> d
     }
 
 
-def lower(
-    text: str,
-    place: str,
-    measure: str,
-    row: str,
-    against: str,
-    x: float | str,
-    effect: float | None = None,
-    cause: Cause | None = None,
-) -> Claim:
-    """Return the claim that a row's figure is lower than another's, by ``effect`` if given."""
-    rule = Sign(-1) if effect is None else Effect(-effect)
-    return Claim(text, place, Change(measure, row, against, x), rule, 100, " %", "+.1f", cause)
-
-
 def hadoop(load_of: str) -> dict[str, Any]:
     """Return FB_Hadoop at 30 % of what is named: ``host`` links or ``uplink``."""
     return {"kind": "poisson", "cdf": "FB_Hadoop", "load": 0.3, "load_of": load_of}
@@ -148,7 +133,8 @@ def through_influx(row: Row, seed: int, size: Size) -> tuple[Series, dict[str, f
     After it: from a sixth of its length on; there also ``rate after`` in bit/s.
     """
     begin, length = size.more["begin_ms"], size.more["influx_ms"]
-    run = ran(influx(int(size.more["hosts"]), begin, length), row, seed, size.length_ms)
+    scenario = as_asked(influx(int(size.more["hosts"]), begin, length), size)
+    run = ran(scenario, row, seed, size.length_ms)
     end = begin + length
     during, after = means(run, begin, end), means(run, end + length / 6)
     return run, {

@@ -22,7 +22,6 @@ MICE_BYTES, ELEPHANT_BYTES = 100_000, 10_000_000
 """ACC's bins: (0, 100 KB] and [10 MB, ...)."""
 
 FloatArray = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass

@@ -26,6 +26,9 @@ class TcpSender {
   Bytes threshold() const { return threshold_; }
   bool recovering() const { return recovering_; }
   Time rto() const { return rto_ << backoff_; }
+  // of the partial ACKs of a recovery the first alone sets the timer anew (RFC 6582, 3.2 step 3):
+  // after a burst of losses it runs out, and slow start heals sooner than one hole a round trip
+  bool holds_timer() const { return recovering_ && partial_ > 1; }
 
   // the round trip of a packet that an ACK of something new answers
   void sample(Time rtt) {
@@ -59,6 +62,7 @@ class TcpSender {
       return false;
     }
     window_ = std::max<Bytes>(window_ - fresh * segment_, 0) + segment_;
+    ++partial_;
     return true;
   }
   // an ACK of nothing new; `again` would be a loss of its own, not an echo of the last one.
@@ -72,10 +76,11 @@ class TcpSender {
     shrink(flight);
     window_ = threshold_ + 3 * segment_;
     recovering_ = true;
+    partial_ = 0;
     return true;
   }
   void on_timeout(std::uint32_t flight) {
-    shrink(flight);
+    if (backoff_ == 0) shrink(flight);  // once for a packet, however often it is sent again
     window_ = segment_;
     recovering_ = false;
     repeats_ = 0;
@@ -98,6 +103,7 @@ class TcpSender {
   Time smoothed_ = 0;  // round trip; 0: none yet
   Time varies_ = 0;
   std::uint32_t repeats_ = 0;
+  std::uint32_t partial_ = 0;  // ACKs in this recovery that did not end it
   int backoff_ = 0;
   bool recovering_ = false;
 };

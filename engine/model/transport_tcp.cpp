@@ -40,10 +40,12 @@ void TransportLayer::put_forward(Qp& q) {
 }
 
 Packet TransportLayer::send_tcp(Qp& q, Time now) {
-  const bool oldest = q.next_seq == q.unacked;
+  TcpFlow& flow = tcp_[slot_of(q.ref)];
+  const bool idle = q.next_seq == q.unacked && !flow.rewound;
+  const Time rto_at = q.rto_at;
   const Packet p = send_asking(q, now, [&q](const Sent&) { return Pace{q.rate, q.rate}; });
   put_forward(q);
-  if (oldest) q.rto_at = now + tcp_[slot_of(q.ref)].sender.rto();
+  q.rto_at = idle ? now + flow.sender.rto() : rto_at;  // RFC 6298, 5.1: one that runs goes on
   totals(q.src).retransmitted += p.retransmit;
   return p;
 }
@@ -62,7 +64,7 @@ void TransportLayer::on_tcp_ack(Qp& q, const Packet& p, Time now) {
     take_acked(q, p.seq, now);
     const bool healed = static_cast<std::int32_t>(p.seq - flow.loss_end) >= 0;
     resend = flow.sender.on_ack(static_cast<std::uint32_t>(fresh), flight, healed);
-    q.rto_at = now + flow.sender.rto();
+    if (!flow.sender.holds_timer()) q.rto_at = now + flow.sender.rto();
   } else if (flight > 0) {
     resend =
         flow.sender.on_repeat(flight, static_cast<std::int32_t>(q.unacked - flow.loss_end) > 0);

@@ -92,11 +92,27 @@ void test_newreno() {
   CHECK_EQ(tcp.threshold(), 3'000);
   is(1'000, 1);
   CHECK_EQ(tcp.rto(), 8'000);
-  tcp.on_timeout(1);
-  CHECK_EQ(tcp.threshold(), 2'000);
+  tcp.on_timeout(1);  // the same packet again: the threshold stays (RFC 5681, 3.1)
+  CHECK_EQ(tcp.threshold(), 3'000);
   CHECK_EQ(tcp.rto(), 16'000);
   for (int i = 0; i < 3; ++i) CHECK(!tcp.on_repeat(4, false));  // echoes of the same loss
   is(1'000, 1);
+}
+
+// the first partial ACK of a recovery sets the timer anew, no further one, and the last does
+void test_partial_acks() {
+  TcpSender tcp;
+  tcp.start(1000, 4'000);
+  for (int recovery = 0; recovery < 2; ++recovery) {
+    for (int i = 0; i < 3; ++i) tcp.on_repeat(10, true);
+    CHECK(!tcp.holds_timer());
+    tcp.on_ack(1, 10, false);
+    CHECK(!tcp.holds_timer());
+    tcp.on_ack(1, 9, false);
+    CHECK(tcp.holds_timer());
+    tcp.on_ack(8, 8, true);
+    CHECK(!tcp.holds_timer());
+  }
 }
 
 void test_timer() {
@@ -116,6 +132,7 @@ int main() {
   dcqcn::test_ten_rounds();
   dcqcn::test_what_is_kept();
   dcqcn::test_newreno();
+  dcqcn::test_partial_acks();
   dcqcn::test_timer();
   return dcqcn::check::result("classes");
 }

@@ -29,7 +29,7 @@ HostSet = Annotated[
     Field(description='"all", a number of hosts, or a list of host numbers'),
 ]
 Bytes = Annotated[int, Field(ge=1, le=2**50, description="payload bytes of a flow")]
-Priority = Annotated[int, Field(ge=1, le=7, description="priority class of the data")]
+Priority = Annotated[int, Field(ge=0, le=7, description="priority class of the data")]
 Connections = Annotated[
     int, Field(ge=1, le=65536, description="connections of each pair of hosts, used in turn")
 ]

@@ -138,7 +138,7 @@ class TrafficClass(StrictModel):
     ports'. ``dscp``: in captures; 26, or 0 with TCP.
     """
 
-    priority: int = Field(ge=1, le=7)
+    priority: int = Field(ge=0, le=7)
     weight: int = Field(default=1, ge=1, le=100)
     transport: Literal["roce", "tcp"] = "roce"
     alpha: float | None = Field(default=None, gt=0, le=64)

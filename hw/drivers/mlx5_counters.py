@@ -108,15 +108,6 @@ def ethtool_statistics(text: str) -> dict[str, int]:
     return found
 
 
-def rdma_statistics(text: str) -> dict[str, int]:
-    """Return name -> number from one line of ``rdma statistic``: ``link mlx5_0/1 name number``."""
-    words = text.split()
-    if words[:1] != ["link"] or len(words) % 2:
-        raise DeviceError(f"`rdma statistic` printed {text[:40]!r}; expected 'link DEV/PORT ...'")
-    pairs = zip(words[2::2], words[3::2], strict=True)
-    return {name: int(value) for name, value in pairs if value.isdecimal()}
-
-
 def queue_pairs(text: str) -> dict[int, dict[str, int]]:
     """Return queue pair -> counters from ``rdma statistic qp show``, which binds them by lqpn.
 

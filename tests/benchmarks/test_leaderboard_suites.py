@@ -12,9 +12,11 @@ from dcqcn_gym.benchmarks.leaderboard import make_suites
 from dcqcn_gym.benchmarks.leaderboard.blind import tells_apart
 from dcqcn_gym.benchmarks.leaderboard.draw import choose, number, shuffled
 from dcqcn_gym.benchmarks.leaderboard.generator import FABRICS, THIRDS, draw_scenarios
+from dcqcn_gym.benchmarks.leaderboard.kinds import KINDS, NEXT_KINDS, draw
 from dcqcn_gym.benchmarks.leaderboard.make_suites import PUBLIC, Recipe, final_recipe, write_suite
 from dcqcn_gym.benchmarks.leaderboard.suite import SUITES, load_suite, suite_names
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.envs.scenario.scenario import Scenario
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -50,6 +52,19 @@ def test_every_scenario_is_valid_and_watched_by_the_sketch(name: str) -> None:
         assert scenario.intervals == suite.file.intervals
         assert all(0 <= phase < suite.file.intervals for phase in one.phases)
     assert len({one.digest for one in suite.file.scenarios}) == len(suite.scenarios)
+
+
+def test_the_next_suites_can_have_tcp_and_the_frozen_ones_have_none() -> None:
+    """The kinds of today are drawn as ever, which the files of the suites hold, whatever comes."""
+    assert list(NEXT_KINDS)[:-1] == list(KINDS)
+    for index in range(len(KINDS)):
+        assert draw("salt", index, 100, kinds=NEXT_KINDS) == draw("salt", index, 100)
+        assert "classes" not in draw("salt", index, 100).table
+    drawn = draw("salt", len(KINDS), 100, kinds=NEXT_KINDS)
+    scenario = Scenario.model_validate({"name": drawn.name, **drawn.table})
+    assert [(one.priority, one.transport) for one in scenario.classes] == [(3, "roce"), (0, "tcp")]
+    assert {one.priority for one in scenario.workloads} == {3, 0}
+    assert scenario.switch.lossless == (3, 4)
 
 
 def test_sizes_of_the_suites() -> None:

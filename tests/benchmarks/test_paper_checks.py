@@ -174,7 +174,6 @@ def test_a_figure_without_such_rows_is_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "part", "less"),
     [
-        ("P-fig8", "PARALEON against ACC", -0.1),  # "by more than 15 %"
         ("P-fig9", "than Pretrained 2", -0.3),  # "two fifths are missing"
         ("P-fig10b", "completion times: elephants", -0.3),  # "several times as quick"
         ("D-fig4", "40 Gb/s: likewise", 5.0),  # "ten times as long"

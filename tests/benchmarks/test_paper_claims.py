@@ -170,6 +170,19 @@ def test_another_reading_is_named_where_the_claim_comes_out_under_it(
     )  # fmt: skip
     (one,) = judge([claim], results(a=(300, 301, 302), b=other))
     assert (one.verdict, one.cause) == (verdict, said)
+    assert list(one.tried) == (["b has 3"] if verdict is NOT else [])
+
+
+@pytest.mark.parametrize(
+    ("second", "verdict"), [((240, 241, 242), READING), ((249, 250, 251), NOT)]
+)
+def test_a_reading_of_several_cells_has_to_come_out_in_all(
+    second: Sequence[float], verdict: Verdict
+) -> None:
+    readings = (Reading("b and c", {name: Level("m", name, 1) for name in "bc"}),)
+    claim = Claim("", "", Level("m", "a", 1), AtMost(250), readings=readings)
+    (one,) = judge([claim], results(a=(300, 301, 302), b=(1, 2, 3), c=second))
+    assert one.verdict is verdict
 
 
 def test_a_reading_does_not_touch_what_comes_out_or_is_open() -> None:

@@ -19,7 +19,12 @@ from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.acks import with_data_acks
 from dcqcn_gym.benchmarks.papers.claims import Verdict, judge
 from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
-from dcqcn_gym.benchmarks.papers.keep import cost_in_words, kept_checks, kept_results
+from dcqcn_gym.benchmarks.papers.keep import (
+    cost_in_words,
+    kept_checks,
+    kept_file,
+    kept_results,
+)
 from dcqcn_gym.benchmarks.papers.page import by_paper, verdict_text, write_pages
 from dcqcn_gym.benchmarks.papers.plot import draw
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, read_results
@@ -92,7 +97,7 @@ def test_a_figure_is_whole(figure: Figure) -> None:
 
 def test_the_catalogue_holds_every_figure_and_table_once() -> None:
     names = [row.name for row in catalog.ROWS]
-    assert len(names) == len(set(names)) == 41
+    assert len(names) == len(set(names)) == 42
     files = {path.stem for path in (KEPT.parent / "figures").glob("[a-z]*.py")}
     known = {part.lower().replace("-", "_") for row in catalog.ROWS for part in row.files}
     assert files <= known
@@ -273,6 +278,26 @@ def test_kept_results_are_of_the_figures_as_they_are() -> None:
             assert (line["length_ms"], line["more"]) == (size.length_ms, dict(size.more))
 
 
+def test_what_does_not_come_out_was_tried_in_three_readings() -> None:
+    tried = {
+        f"{name}: {one.claim.text}": set(one.tried)
+        for name, (results, _) in kept_results(KEPT).items()
+        for one in judge(catalog.figure(name).claims, results)
+        if one.verdict is Verdict.NOT
+    }
+    assert tried
+    assert {claim: found for claim, found in tried.items() if len(found) < 3} == {}
+
+
+def test_a_reading_tried_at_a_smaller_size_does_not_come_out_there() -> None:
+    for name, (judged, _) in kept_results(KEPT).items():
+        claims = catalog.figure(name).claims
+        for at in {reading.at for one in claims for reading in one.readings} - {"", judged.size}:
+            small = read_results(kept_file(KEPT, name, at))
+            of = [one for one in claims if at in {reading.at for reading in one.readings}]
+            assert Verdict.READING not in {one.verdict for one in judge(of, small)}
+
+
 def test_pages_are_made_of_the_kept_results_alone(tmp_path: Path) -> None:
     written = write_pages(tmp_path, kept_results(KEPT), kept_checks(KEPT))
     assert written
@@ -300,14 +325,12 @@ def test_a_page_says_a_cause_once_and_its_file_has_every_row() -> None:
 
 
 def test_a_claim_like_the_one_before_is_written_from_where_they_differ() -> None:
-    results, _ = kept_results(KEPT)["P-fig8"]
-    lines = verdict_text(judge(catalog.figure("P-fig8").claims, results)).splitlines()[2:10]
+    results, _ = kept_results(KEPT)["P-fig9"]
+    lines = verdict_text(judge(catalog.figure("P-fig9").claims, results)).splitlines()[2:6]
     first = [line.split("|")[1].strip() for line in lines]
-    influx, after = "the lowest round trips in the influx", "the highest throughput after it"
-    rest = ["… expert", "… ACC", "… DCQCN+"]
-    assert first == [
-        f"{influx}: PARALEON against default", *rest, f"{after}: PARALEON against default", *rest
-    ]  # fmt: skip
+    influx, after = "lower round trips in the influx", "higher throughput after it"
+    rest = "… Pretrained 2"
+    assert first == [f"{influx} than Pretrained 1", rest, f"{after} than Pretrained 1", rest]
 
 
 OPEN: set[tuple[str, str]] = set()

@@ -145,4 +145,4 @@ def test_a_rerun_without_names_takes_the_two_cheapest_of_each_paper() -> None:
     assert {name: len(found) for name, found in by_paper.items()} == {
         "paraleon": 2, "acc": 2, "chameleon": 1, "dolce-rc": 2, "dcqcn-plus": 2,
     }  # fmt: skip
-    assert by_paper["acc"][0] == "A-fig11"
+    assert by_paper["acc"][0] == "A-fig14"

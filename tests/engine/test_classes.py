@@ -104,6 +104,15 @@ def test_a_scenario_names_its_classes() -> None:
     assert "classes" not in Scenario.model_validate(BASE).model_dump(mode="json")
 
 
+def test_priority_0_is_a_lossy_class_as_on_sonic() -> None:
+    flows = {**BASE["workloads"][0], "priority": 0}  # type: ignore[index]
+    lossy = {"priority": 0, "transport": "tcp"}
+    scenario = Scenario.model_validate({**BASE, "workloads": [flows], "classes": [lossy]})
+    lines = compile_scenario(scenario).splitlines()
+    assert "class 0 weight=1 transport=tcp dscp=0" in lines
+    assert any(line.startswith("workload alltoall") and "priority=0" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("classes", "words"),
     [

@@ -14,7 +14,7 @@ from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, NIC_KNOBS, expert_setting
 from dcqcn_gym.envs.backends.pair_sizes import QueuePairSizes
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.drivers import DRIVERS, Driver, Surroundings, Targets, make_driver
-from dcqcn_gym.hw.drivers.mlx5_counters import ethtool_statistics, queue_pairs, rdma_statistics
+from dcqcn_gym.hw.drivers.mlx5_counters import ethtool_statistics, queue_pairs
 from dcqcn_gym.hw.drivers.sonic import members
 from dcqcn_gym.hw.drivers.sonic_db import CONFIG_DB
 from dcqcn_gym.hw.journal import Journal
@@ -219,10 +219,6 @@ def test_captured_output_is_read_strictly() -> None:
     }
     with pytest.raises(DeviceError, match="NIC statistics"):
         ethtool_statistics("no stats available\n")
-    text = "link mlx5_0/1 rx_write_requests 5 out_of_sequence 2 \n"
-    assert rdma_statistics(text) == {"rx_write_requests": 5, "out_of_sequence": 2}
-    with pytest.raises(DeviceError, match="rdma statistic"):
-        rdma_statistics("error: no such device")
     pairs = (
         "link mlx5_0/1 cntn 4 type RC lqpn 178 \n    rx_write_requests 3 np_cnp_sent 9 \n"
         "link mlx5_0/1 cntn 5 type RC lqpn 179,180 \n    rx_write_requests 1 \n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -164,3 +166,65 @@ def test_a_cnp_that_outlives_its_queue_pair_keeps_its_addresses(tmp_path: Path) 
                 address = frame.data[26:30] if leaves else frame.data[30:34]
                 assert address == bytes([11, 0, 0, host + 1])
     assert seen > 50
+
+
+LOSSLESS, LOSSY = 3, 0
+ROCE_DATA = {str(opcode) for opcode in (FIRST, MIDDLE, LAST, ONLY)}
+MARKS = {
+    # by hand, of priority and kind: DSCP, and the ECN fields that are seen
+    (LOSSLESS, "data"): (24, {2, 3}),  # its class says 24; ECT(0), and CE where a switch marked it
+    (LOSSLESS, "ACK"): (48, {0}),  # ahead of all, as the network's control
+    (LOSSLESS, "CNP"): (48, {0}),  # DSCP 48 is priority 6
+    (1, "data"): (10, {2, 3}),  # lossy, of RoCE
+    (LOSSY, "data"): (8, {0}),  # TCP here knows no ECN
+    (LOSSY, "ACK"): (8, {0}),  # in its class
+}
+
+
+def three_classes() -> Scenario:
+    """Return SONiC's priorities: lossless 3 beside lossy 0 and 1; the senders are 1 to 7."""
+    incast = {"kind": "incast", "bytes": 200_000, "dst": 0}
+    senders = {LOSSLESS: [1, 2, 3], 1: [4, 5], LOSSY: [6, 7]}
+    return Scenario.model_validate(
+        {
+            "topology": {"kind": "single-switch", "hosts": 8},
+            "switch": {"lossless": [3, 4]},
+            "classes": [
+                {"priority": LOSSLESS, "weight": 2, "dscp": 24, "ecn": [10_000, 40_000, 1.0]},
+                {"priority": 1, "dscp": 10, "ecn": [10_000, 40_000, 1.0]},
+                {"priority": LOSSY, "transport": "tcp", "alpha": 1.0, "dscp": 8},
+            ],
+            "workloads": [
+                {**incast, "priority": priority, "hosts": hosts}
+                for priority, hosts in senders.items()
+            ],
+        }
+    )
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_sees_the_marks_of_each_class(tmp_path: Path) -> None:
+    backend = Ns3Backend(pcap=tmp_path / "run")
+    scenario = three_classes()
+    backend.open(scenario, 1)
+    backend.apply(scenario.initial_setting())
+    report = backend.advance(300_000_000)
+    backend.close()
+    assert report.marks > 0 < report.cnps
+    fields = ("ip.src", "ip.dst", "infiniband.bth.opcode", "ip.dsfield.dscp", "ip.dsfield.ecn")
+    options = [word for name in fields for word in ("-e", name)]
+    out = subprocess.run(
+        ["tshark", "-n", "-r", str(tmp_path / "run-0-0.pcap"), "-T", "fields", *options],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    found: dict[tuple[int, str], tuple[set[int], set[int]]] = {}
+    rows = [row for row in (line.split("\t") for line in out.splitlines()) if row[2]]
+    for source, target, opcode, dscp, ecn in rows:  # the others are pause frames
+        kind = "data" if opcode in ROCE_DATA else {"17": "ACK", "129": "CNP"}[opcode]
+        host = int((source if kind == "data" else target).rpartition(".")[2]) - 1
+        priority = LOSSLESS if host <= 3 else 1 if host <= 5 else LOSSY
+        marks = found.setdefault((priority, kind), (set(), set()))
+        marks[0].add(int(dscp))
+        marks[1].add(int(ecn))
+    del found[1, "ACK"], found[1, "CNP"]  # as those of priority 3
+    assert found == {key: ({dscp}, ecn) for key, (dscp, ecn) in MARKS.items()}

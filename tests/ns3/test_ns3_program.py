@@ -177,6 +177,7 @@ def test_the_exported_folder_is_complete(tmp_path: Path) -> None:
     assert {"CMakeLists.txt", "COPYING", "README.md", "main.cc"} <= {
         f.name for f in folder.iterdir()
     }
+    assert not (folder / "tests").exists()  # ns-3 would compile what lies below its scratch/
 
 
 @pytest.mark.slow

@@ -65,6 +65,8 @@ FIGURE = Figure(
     ),
     plots=(
         Against("mean", "Mean completion time, us", "flow sizes", ROWS, 1e6),
+        Against("mice", "Mean of flows to 100 KB, us", "flow sizes", ROWS, 1e6),
+        Against("elephants", "Mean of flows from 10 MB, ms", "flow sizes", ROWS, 1e3),
         Against("mice p99", "p99 of flows to 100 KB, us", "flow sizes", ROWS, 1e6),
     ),
     ours=(

@@ -11,6 +11,7 @@ from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.benchmarks.sweep.plan import measured
 from dcqcn_gym.core.statistics import rank_agreement
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.rows import changed_scenario
 
 PLACE = "section III-C, Fig. 5"
 HAI, CUTS, RESET, KMAX = (
@@ -21,10 +22,20 @@ FRIENDLY: Mapping[str, int] = {HAI: 1, CUTS: 1, RESET: -1, KMAX: 1}
 UP = {knob: Sign(way) for knob, way in FRIENDLY.items()}
 OVER = ", uplinks 2:1"
 """Rows of the small fabric, whose workers share uplinks of half their rate: the causes."""
+NO_STAGE, KEPT = f"{HAI}, no byte stage", f"{HAI}, kept queue pairs{OVER}"
+"""The step without stages of bytes, as in the simulators that the authors' stems from, and in a run
+six times as long whose rounds go on with the queue pairs of those before."""
 TIMER = f"{HAI}, timer alone"
 """The step swept where hyper increases can come: no byte stage, and one every 20 us."""
 FAST = {"rp_byte_reset": 0, RESET: 20}
-OTHERS: Mapping[str, Mapping[str, float]] = {TIMER: FAST, f"{TIMER}{OVER}": FAST}
+OTHERS: Mapping[str, Mapping[str, float]] = {
+    TIMER: FAST, f"{TIMER}{OVER}": FAST, NO_STAGE: {"rp_byte_reset": 0},
+}  # fmt: skip
+TRIED = {
+    NO_STAGE: "without the byte stage", f"{HAI}{OVER}": "with uplinks 2:1",
+    KEPT: "there on kept queue pairs, over 60 ms",
+}  # fmt: skip
+"""Rows of the step's other readings, in words."""
 VALUES: Mapping[str, Sequence[float]] = {
     HAI: (10, 50, 150, 500, 1500, 5000),
     CUTS: (1, 4, 12, 40, 80, 200),
@@ -34,6 +45,7 @@ VALUES: Mapping[str, Sequence[float]] = {
 ROWS = {
     **VALUES,
     **{f"{knob}{OVER}": VALUES[knob] for knob in (CUTS, KMAX)},
+    **dict.fromkeys(TRIED, VALUES[HAI]),
     f"{RESET}{OVER}": (100, 300, 1000, 3000, 10000, 30000),
     TIMER: VALUES[HAI],
     f"{TIMER}{OVER}": VALUES[HAI],
@@ -52,8 +64,11 @@ def measure(cell: Cell, size: Size) -> Measured:
     value = float(cell.x)
     if knob == KMAX:
         value *= scenario.line_rate_bps / 100e9
+    length = round(size.length_ms)
+    if cell.row == KEPT:
+        scenario, length = changed_scenario(scenario, {"qp": "pair"}, KEPT), 6 * length
     setting = scenario.default_setting().replace({**OTHERS.get(cell.row, {}), knob: value})
-    values, hops = measured(scenario, setting, cell.seed, round(size.length_ms))
+    values, hops = measured(scenario, setting, cell.seed, length)
     return Measured({"tp": values["throughput"], "rtt": values["rtt"]}, {}, hops)
 
 
@@ -79,7 +94,8 @@ _BALANCED = (
 def _claim(knob: str, measure: str, what: str) -> Claim:
     way = "raising" if FRIENDLY[knob] > 0 else "lowering"
     cause: Cause | None = None
-    readings: tuple[Reading, ...] = ()
+    readings = tuple(Reading(said, Derived(partial(rank, row, measure)))
+                     for row, said in TRIED.items())  # fmt: skip
     if knob != HAI:
         readings = (Reading(_BALANCED, Derived(partial(rank, f"{knob}{OVER}", measure))),)
     elif measure == "tp":

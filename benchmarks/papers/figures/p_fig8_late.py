@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Direction, Sign
+from dcqcn_gym.benchmarks.papers.claims import (
+    AtMost,
+    Cause,
+    Change,
+    Claim,
+    Direction,
+    Reading,
+    Sign,
+)
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     FIVE,
@@ -24,15 +33,27 @@ from dcqcn_gym.runs.rows import Row
 PLACE = "section IV-B, Fig. 8"
 X = "influx"
 DONE, AGAIN = "PARALEON, search finished", "PARALEON, KL trigger"
+RANGES, BY_TYPE = "PARALEON, successor's ranges", "PARALEON, weights by type"
+TRIED = {
+    AGAIN: "with the KL trigger",
+    RANGES: "within the ranges of the authors' successor",
+    BY_TYPE: "with weights by type",
+}
+"""Rows of other readings, in words."""
 OTHER_TRAFFIC = "what PARALEON found on FB_Hadoop, held"
 KNOWN = ("default", "expert", "DCQCN+")
 """Whom PARALEON is compared with but ACC, which we rebuilt."""
-ROWS = by_name((
+FULL = by_name((
     replace(FIVE[0], changes={"trigger": "always"}, given_name=DONE),
     *FIVE[1:],
     Row("paraleon", changes={"trigger": "kl"}, given_name=AGAIN),
     Row("pretrained-fbhadoop", given_name=OTHER_TRAFFIC),
 ))  # fmt: skip
+ROWS = {
+    **FULL,
+    RANGES: Row("paraleon-plus-ranges", changes={"trigger": "always"}, given_name=RANGES),
+    BY_TYPE: Row("paraleon", {"weights": "dominant"}, {"trigger": "always"}, BY_TYPE),
+}
 
 
 def measure(cell: Cell, size: Size) -> Measured:
@@ -63,8 +84,14 @@ FOUND_FOR = Cause(
 )  # fmt: skip
 
 
-def _points() -> dict[str, tuple[str, ...]]:
-    return dict.fromkeys(ROWS, (X,))
+def _others(name: str, rivals: Sequence[str]) -> Sequence[Reading]:
+    return [Reading(said, {one: Change(name, row, one, X) for one in rivals},
+                    at="" if row in FULL else "quick")
+            for row, said in TRIED.items()]  # fmt: skip
+
+
+def _points(rows: Iterable[str] = ROWS) -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(rows, (X,))
 
 
 FIGURE = Figure(
@@ -75,7 +102,7 @@ FIGURE = Figure(
     sizes={
         "smoke": Size(_points(), 2, 14, {"hosts": 16, "begin_ms": 6, "influx_ms": 4}),
         "quick": Size(_points(), 3, 2110, {"hosts": 16, "begin_ms": 2010, "influx_ms": 30}),
-        "full": Size(_points(), 5, 2110, {"hosts": 128, "begin_ms": 2010, "influx_ms": 30}),
+        "full": Size(_points(FULL), 5, 2110, {"hosts": 128, "begin_ms": 2010, "influx_ms": 30}),
     },
     measure=measure,
     measures=(
@@ -85,13 +112,14 @@ FIGURE = Figure(
     claims=tuple(
         Claim(f"the {best} {'in the influx' if way < 0 else 'after it'}, against {whom}",
               PLACE, {row: Change(name, DONE, row, X) for row in rivals}, rule(way), 100, " %",
-              "+.1f", FOUND_FOR if way < 0 else None)
+              "+.1f", FOUND_FOR if way < 0 else None, _others(name, rivals))
         for best, name, way in (("lowest round trips", "rtt", -1),
                                 ("highest throughput", "tp after", 1))
         for whom, rivals, rule in (("the others", KNOWN, Sign), ("ACC", ("ACC",), Direction))
     ),
     plots=(
-        Over("rtt", "Mean round trip, us", "ms", tuple((row, X) for row in ROWS), 1e6, 1e3),
+        Over("rtt", "Mean round trip, us", "ms", tuple((row, X) for row in FULL), 1e6,
+             1e3),
     ),
     ours=(
         SIZES_OF_INFLUX,

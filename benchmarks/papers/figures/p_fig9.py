@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Sign
+from collections.abc import Iterable
+
+from dcqcn_gym.benchmarks.papers.claims import AtMost, Cause, Change, Claim, Reading, Sign
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import (
     INFLUX,
@@ -10,22 +12,32 @@ from dcqcn_gym.benchmarks.papers.paraleon import (
     SIZES_OF_INFLUX,
     by_name,
     hops,
-    lower,
     through_influx,
 )
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.runs.rows import Row
 
 PLACE = "section IV-B, Fig. 9"
+TRIED = {
+    "PARALEON, not triggered": "with a search that needs no trigger",
+    "PARALEON, successor's ranges": "within the ranges of the authors' successor",
+    "PARALEON, weights by type": "with weights by type",
+}
+"""Rows of other readings, in words."""
+_, RANGES, BY_TYPE = TRIED
 FIRST, SECOND = "Pretrained 1", "Pretrained 2"
 ROWS = by_name(
     (
         Row("paraleon", changes={"trigger": "kl"}, given_name=PARALEON),
         Row("pretrained-alltoall", given_name=FIRST),
         Row("pretrained-fbhadoop", given_name=SECOND),
+        Row("paraleon", changes={"trigger": "always"}, given_name="PARALEON, not triggered"),
+        Row("paraleon-plus-ranges", changes={"trigger": "kl"}, given_name=RANGES),
+        Row("paraleon", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
     )
 )
 OTHERS = (FIRST, SECOND)
+FULL = (PARALEON, *OTHERS)
 
 
 def measure(cell: Cell, size: Size) -> Measured:
@@ -43,8 +55,8 @@ CAUSE = Cause(
 )  # fmt: skip
 
 
-def _points() -> dict[str, tuple[str, ...]]:
-    return dict.fromkeys(ROWS, ("influx",))
+def _points(rows: Iterable[str] = ROWS) -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(rows, ("influx",))
 
 
 FIGURE = Figure(
@@ -52,10 +64,11 @@ FIGURE = Figure(
     paper="paraleon",
     title="an influx of FB_Hadoop against pretrained settings",
     x="traffic",
+    data_acks=FULL,
     sizes={
         "smoke": Size(_points(), 2, 14, {"hosts": 16, "begin_ms": 6, "influx_ms": 4}),
         "quick": Size(_points(), 5, 120, {"hosts": 16, "begin_ms": 40, "influx_ms": 30}),
-        "full": Size(_points(), 5, 400, {"hosts": 128, "begin_ms": 200, "influx_ms": 30}),
+        "full": Size(_points(FULL), 5, 400, {"hosts": 128, "begin_ms": 200, "influx_ms": 30}),
     },
     measure=measure,
     measures=(
@@ -64,8 +77,10 @@ FIGURE = Figure(
     ),
     claims=(
         *(
-            lower(f"lower round trips in the influx than {row}",
-                  PLACE, "rtt", PARALEON, row, "influx", cause=CAUSE)
+            Claim(f"lower round trips in the influx than {row}", PLACE,
+                  Change("rtt", PARALEON, row, "influx"), Sign(-1), 100, " %", "+.1f", CAUSE,
+                  [Reading(said, Change("rtt", other, row, "influx"), at="quick")
+                   for other, said in TRIED.items()])
             for row in OTHERS
         ),
         *(
@@ -75,7 +90,8 @@ FIGURE = Figure(
         ),
     ),
     plots=(
-        Over("rtt", "Mean round trip, us", "ms", tuple((row, "influx") for row in ROWS), 1e6, 1e3),
+        Over("rtt", "Mean round trip, us", "ms",
+             tuple((row, "influx") for row in FULL), 1e6, 1e3),
     ),
     ours=(
         SIZES_OF_INFLUX,

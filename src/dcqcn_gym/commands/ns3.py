@@ -286,7 +286,7 @@ def export(
     if folder.exists():
         raise ConfigError(f"{folder} exists already; name a new folder")
     scratch, engine = source_dirs()
-    shutil.copytree(scratch, folder)
+    shutil.copytree(scratch, folder, ignore=shutil.ignore_patterns("tests"))
     for part in ("model", "sim"):
         shutil.copytree(engine / part, folder / "engine" / part)
     typer.echo(f'{folder}: now, in the ns-3 folder: ./ns3 run "dcqcn-ns3 --help"')

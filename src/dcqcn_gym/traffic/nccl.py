@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -81,11 +80,3 @@ def read_nccl(path: Path, tally: Tally) -> tuple[list[Calls], int]:
         )
     calls = [Calls(*key, lines) for key, lines in found.items()]
     return sorted(calls, key=lambda c: (-c.bytes * c.lines, c)), len(writers)
-
-
-def share_of(calls: Iterable[Calls]) -> Mapping[str, int]:
-    """Return name of a collective -> bytes that all ranks' calls name together."""
-    found: Counter[str] = Counter()
-    for one in calls:
-        found[one.name] += one.bytes * one.lines
-    return found
