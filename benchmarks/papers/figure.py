@@ -94,7 +94,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Against:
-    """A plot of a measure against x, a curve per row with its interval; ``lines``: the claim."""
+    """A plot of a measure against x, a curve per row with its interval; ``lines``: the claim.
+
+    ``places``: those along x that it shows, all if empty.
+    """
 
     measure: str
     title: str
@@ -104,6 +107,7 @@ class Against:
     log_x: bool = False
     log_y: bool = False
     lines: Sequence[tuple[float, str]] = ()
+    places: Sequence[Place] = ()
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ SINK = (9, 0)
 """(node, peer) of the congested port: the switch, towards the receiver."""
 HELD_BYTES = 4_900_000
 """The queue at which PFC holds an incast (section III-C and V-A)."""
+BUFFER = 2 * HELD_BYTES
+BUFFERS = {"half the buffer": BUFFER // 2, "twice the buffer": 2 * BUFFER}
 
 STUCK_MS = 60_000
 """Flows that are to finish are waited for so long."""
@@ -56,6 +58,7 @@ def incast(
     flows: int,
     size: int | None = None,
     within_us: float = 1e5,
+    buffer: int = BUFFER,
 ) -> Scenario:
     """Return the network with a scheme and its setting, and flows from hosts 1 to 8 to host 0.
 
@@ -69,10 +72,12 @@ def incast(
         "dsts": [0],
         "within_us": within_us,
     }
-    return network(row, gbps, [streams])
+    return network(row, gbps, [streams], buffer)
 
 
-def network(row: Mapping[str, Any], gbps: int, workloads: Sequence[Mapping[str, Any]]) -> Scenario:
+def network(
+    row: Mapping[str, Any], gbps: int, workloads: Sequence[Mapping[str, Any]], buffer: int = BUFFER
+) -> Scenario:
     """Return the scenario ``plus-incast`` with another scheme and setting, rate and traffic.
 
     Ports have the headroom that PFC needs at 10 Gb/s too (:data:`HEADROOM`).
@@ -80,7 +85,7 @@ def network(row: Mapping[str, Any], gbps: int, workloads: Sequence[Mapping[str, 
     headroom_factor = HEADROOM / (gbps * 1e9 / 8 * 1e-6)
     changes = {
         "topology": {"gbps": gbps},
-        "switch": {"buffer_bytes": 2 * HELD_BYTES, "headroom_factor": headroom_factor},
+        "switch": {"buffer_bytes": buffer, "headroom_factor": headroom_factor},
         "warmup_us": 0,
         "monitor": {"kind": "none"},
         "workloads": workloads,

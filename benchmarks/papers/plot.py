@@ -75,13 +75,12 @@ def _at_places(axis: Axis, places: FloatArray) -> Axis:
 def _against(plot: Against, results: Results, names: list[str]) -> list[Curve]:
     """Return a curve per row; ``names`` gets the places that are words."""
     rows = plot.rows or list(dict.fromkeys(row for row, _ in results.places))
-    words = list(
-        dict.fromkeys(x for row, x in results.places if isinstance(x, str) and row in rows)
-    )
+    shown = [(row, x) for row, x in results.places if not plot.places or x in plot.places]
+    words = list(dict.fromkeys(x for row, x in shown if isinstance(x, str) and row in rows))
     names.extend(words)
     curves: list[Curve] = []
     for i, row in enumerate(rows):
-        places = [x for found, x in results.places if found == row]
+        places = [x for found, x in shown if found == row]
         found = [estimate(results.values(plot.measure, row, x)) for x in places]
         at = np.array([_number(x, words) for x in places])
         ends = [(e.low, e.high) if e.low is not None else (np.nan, np.nan) for e in found]

@@ -67,6 +67,7 @@ def test_every_figure_runs_and_repeats(figure: Figure, tmp_path: Path) -> None:
     [
         ("P-fig13", "full", ["32", "64", "128"]),
         ("D-fig4", "quick", ["50", "100", "200", "500"]),  # 12 places: round numbers
+        ("A-fig9", "quick", ["vdi, 16", "vdi, 32", "vdi, 64", "vdi, 128"]),  # of 14: those shown
     ],
 )
 def test_a_plot_names_the_places_that_were_measured(

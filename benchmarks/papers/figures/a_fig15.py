@@ -37,7 +37,7 @@ from dcqcn_gym.simulate.trace import port_names
 
 PLACE = "section 6, Fig. 15"
 NAMES = ("ACC", "SECN1", "SECN2")
-LOWEST, QUIET = "20 / 20 KB", "320 / 1280 KB, 20 %"
+LOWEST, QUIET, ADAPTING = "20 / 20 KB", "320 / 1280 KB, 20 %", "ACC, adapting"
 """The lowest curve of ACC's list, and the one that ACC holds in the quiet before the burst."""
 BURST_MS, CLEAR_MS = 4.0, 7.5
 """When the burst begins, from time 0 on, and when a short one has passed."""
@@ -84,7 +84,9 @@ CAUSE = Cause(
     "the lowest curve of ACC's list have helped: it has no shorter queue than SECN2",
     Change("queue", "ACC", QUIET, SHORT), Between(-0.15, 0.15),
 )  # fmt: skip
-POINTS = points((*NAMES, LOWEST, QUIET, *(row + CONNECTX for row in NAMES)), (SHORT, LONG))
+POINTS = points(
+    (*NAMES, ADAPTING, LOWEST, QUIET, *(row + CONNECTX for row in NAMES)), (SHORT, LONG)
+)
 
 
 def longer(other: str, results: Results, seed: int) -> float:

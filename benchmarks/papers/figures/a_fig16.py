@@ -73,7 +73,6 @@ FIGURE = Figure(
         "size all times are a tenth, and decisions with them",
         "the paper's 31.1 and 56.2 % are of its whole run, and are held here against the phase "
         "after the workloads were swapped",
-        "flows under way at the end are left out, under every series",
         "fixed curves: the six series with two thresholds; at full size only the first and the "
         "last of them, and no series that learns nothing",
         "means of phases, where the paper draws one point for every 500 ms; the load is 60 %",

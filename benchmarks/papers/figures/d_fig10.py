@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from dcqcn_gym.benchmarks.papers.claims import AtMost, Change, Claim
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
-from dcqcn_gym.benchmarks.papers.incast import (
-    RATE,
-    ROWS,
-    WORST,
-    incast,
-    large_incast,
-)
+from dcqcn_gym.benchmarks.papers.incast import RATE, ROWS, WORST, incast, large_incast
 from dcqcn_gym.core.presets import dcqcn_static_setting
 
 PLACE = "section V-D, Fig. 10"

@@ -13,13 +13,7 @@ from dcqcn_gym.benchmarks.papers.claims import (
     Sign,
 )
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.incast import (
-    RATE,
-    ROWS,
-    WORST,
-    incast,
-    large_incast,
-)
+from dcqcn_gym.benchmarks.papers.incast import RATE, ROWS, WORST, incast, large_incast
 
 PLACE = "section VI-B, Fig. 12"
 STEP, CUT = "hyper step, 1200 flows", "largest cut, 720 flows"

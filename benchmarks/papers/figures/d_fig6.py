@@ -5,6 +5,8 @@ from __future__ import annotations
 from dcqcn_gym.benchmarks.papers.claims import AtLeast, AtMost, Cause, Change, Claim, Effect, Level
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.incast import (
+    BUFFER,
+    BUFFERS,
     PAUSED,
     RATE,
     ROWS,
@@ -17,13 +19,15 @@ PLACE = "section V-A, Fig. 6"
 TEN, FORTY = "dcqcn-plus 10G", "dcqcn-plus 40G"
 OLD_TEN, OLD_FORTY = "dcqcn 10G", "dcqcn 40G"
 QUICK_TEN, QUICK_FORTY = "g = 1/16, 10G", "g = 1/16, 40G"
+OTHER_BUFFERS = [f"{buffer}, {link}" for buffer in BUFFERS for link in ("10G", "40G")]
 
 
 def measure(cell: Cell, size: Size) -> Measured:
     """Run so many flows; queue and sending rate from 200 ms on."""
     gbps = 10 if cell.row.endswith("10G") else 40
     row = ROWS["dcqcn" if cell.row in (OLD_TEN, OLD_FORTY) else "dcqcn-plus"]
-    scenario = incast(row, gbps, int(cell.x))
+    buffer = BUFFERS.get(cell.row.partition(", ")[0], BUFFER)
+    scenario = incast(row, gbps, int(cell.x), buffer=buffer)
     setting = scenario.initial_setting()
     if cell.row in (QUICK_TEN, QUICK_FORTY):
         setting = setting.replace({"plus_g": 64})
@@ -31,8 +35,8 @@ def measure(cell: Cell, size: Size) -> Measured:
 
 
 def _points(counts: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    two = {OLD_TEN: (2000,), OLD_FORTY: (2000,), QUICK_TEN: (2000,), QUICK_FORTY: (2000,)}
-    return {TEN: counts, FORTY: counts, **two}
+    more = (OLD_TEN, OLD_FORTY, QUICK_TEN, QUICK_FORTY, *OTHER_BUFFERS)
+    return {TEN: counts, FORTY: counts, **dict.fromkeys(more, (2000,))}
 
 
 def _rate(row: str, other: str, link: str) -> Claim:

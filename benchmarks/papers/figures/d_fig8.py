@@ -15,7 +15,7 @@ from dcqcn_gym.benchmarks.papers.claims import (
     Sign,
 )
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
-from dcqcn_gym.benchmarks.papers.incast import ROWS, SINK, network
+from dcqcn_gym.benchmarks.papers.incast import BUFFER, BUFFERS, ROWS, SINK, network
 from dcqcn_gym.benchmarks.papers.probe import FloatArray, probe, thinned
 
 PLACE = "section V-B, Fig. 8"
@@ -23,6 +23,7 @@ STARTS_MS = (0, 100, 300)
 SCHEMES = ("dcqcn", "dcqcn-plus")
 STEEP, SINGLE = "dcqcn, R_AI 1 % of the link", "dcqcn-plus, single steps"
 QUICK, HIGH = "dcqcn-plus, g = 1/16", "dcqcn-plus, marking four times as high"
+OTHER_BUFFERS = [f"dcqcn-plus, {buffer}" for buffer in BUFFERS]
 
 
 def measure(cell: Cell, size: Size) -> Measured:
@@ -32,7 +33,9 @@ def measure(cell: Cell, size: Size) -> Measured:
         {"src": 1 + i, "dst": 0, "bytes": "unlimited", "start_ns": round(start * 1e6 * scale)}
         for i, start in enumerate(STARTS_MS)
     ]
-    scenario = network(ROWS[cell.row.split(",")[0]], gbps, [{"kind": "flows", "flows": flows}])
+    scheme, _, change = cell.row.partition(", ")
+    traffic = [{"kind": "flows", "flows": flows}]
+    scenario = network(ROWS[scheme], gbps, traffic, BUFFERS.get(change, BUFFER))
     changes: dict[str, dict[str, float]] = {
         STEEP: {"rp_ai_rate": gbps * 10.0}, SINGLE: {"plus_alpha_large": 100.0},
         QUICK: {"plus_g": 64}, HIGH: {"kmin": 80, "kmax": 800},
@@ -53,7 +56,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     }
     series = {f"flow {i}": thinned(seen.time, sent[:, i] / line) for i in range(3)}
     series["rate"] = thinned(seen.time, seen.rate / line)
-    return Measured(values, series, seen.hops)
+    return Measured(values, {} if cell.row in OTHER_BUFFERS else series, seen.hops)
 
 
 def _spread(rates: FloatArray, samples: int) -> float:
@@ -84,7 +87,7 @@ BETWEEN = Reading(
     "variance is over time, as judged",
     Change("unfair", "dcqcn-plus", "dcqcn", "10G"),
 )
-POINTS = dict.fromkeys((*SCHEMES, STEEP, SINGLE, QUICK, HIGH), ("10G", "40G"))
+POINTS = dict.fromkeys((*SCHEMES, STEEP, SINGLE, QUICK, HIGH, *OTHER_BUFFERS), ("10G", "40G"))
 FIGURE = Figure(
     name="D-fig8",
     paper="dcqcn-plus",

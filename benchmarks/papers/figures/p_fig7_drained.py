@@ -30,14 +30,7 @@ from dcqcn_gym.benchmarks.papers.figures.p_fig7ab import (
     large_flows,
     played,
 )
-from dcqcn_gym.benchmarks.papers.paraleon import (
-    ELEPHANTS,
-    FIVE,
-    MICE,
-    PARALEON,
-    by_name,
-    hops,
-)
+from dcqcn_gym.benchmarks.papers.paraleon import ELEPHANTS, FIVE, MICE, PARALEON, by_name, hops
 from dcqcn_gym.core.statistics import slowdown_by_size
 
 WARMUP_MS = 5.0

@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Effect
-from dcqcn_gym.benchmarks.papers.fat_tree import (
-    COUNTED,
-    FAST,
-    LATER,
-    NEW,
-    OLD,
-    ROWS,
-    completion,
-)
+from dcqcn_gym.benchmarks.papers.fat_tree import COUNTED, FAST, LATER, NEW, OLD, ROWS, completion
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 
 LOADS = (30, 50)
@@ -39,13 +31,7 @@ def _falls(load: int, name: str, what: str, before: float, after: float, place: 
 
 
 TABLE, TEXT = "Table I", "section V-C"
-POINTS = {
-    **dict.fromkeys(MAIN, LOADS),
-    COUNTED: (30,),
-    LATER: (30,),
-    BIG_OLD: (30,),
-    BIG_NEW: (30,),
-}
+POINTS = {**dict.fromkeys(MAIN, LOADS), **dict.fromkeys((COUNTED, LATER, *BIG), (30,))}
 FIGURE = Figure(
     name="R-fig6",
     paper="dolce-rc",
