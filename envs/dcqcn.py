@@ -183,7 +183,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
         reward = mean([i.utility for i in done])
         cut = self._running("step").interval >= self.intervals
         utility = mean(busy) if busy else reward
-        return BareStep(_mean_observation(done), reward, self.backend.done, cut, utility, not busy)
+        return BareStep(_mean_observation(done), reward, self.done, cut, utility, not busy)
 
     def begin(self, action: npt.ArrayLike | DeviceSetting) -> Backend | None:
         """Put the setting of ``action`` in force and return the backend; then comes its step.
@@ -220,8 +220,9 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
 
     @property
     def done(self) -> bool:
-        """True once a finite scenario has delivered everything."""
-        return self.backend.done
+        """True once a finite scenario has delivered everything; flows without an end go on."""
+        last = self._running("done").last
+        return bool(self.backend.done) and not (last and last[-1].report.unlimited_flows)
 
     def left_over(self) -> tuple[LiveFlows, dict[int, int]] | None:
         """Return the flows and rounds of collectives ({workload: start in ps}) under way now.
@@ -313,8 +314,8 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
             episode.interval += 1
             dispatched = changed and not done
             done.append(self._measure(report, tuning=tuning, dispatched=dispatched))
-            episode.over = self.backend.done or episode.interval >= self.intervals
-        episode.last = tuple(done)
+            episode.last = tuple(done)
+            episode.over = self.done or episode.interval >= self.intervals
         if self.render_mode == "rgb_array":
             self.history.append(self._info())
         return episode.last
@@ -343,7 +344,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
     def _step(self, setting: DeviceSetting, intervals: int, tuning: bool = True) -> Step:
         done = self._advance(setting, intervals, tuning)
         episode = self._running("step")
-        terminated, truncated = self.backend.done, episode.interval >= self.intervals
+        terminated, truncated = self.done, episode.interval >= self.intervals
         reward = mean([i.utility for i in done])
         return _mean_observation(done), reward, terminated, truncated, dict(self._info())
 

@@ -229,7 +229,7 @@ class AgentsEnv:
         self._put_in_force(episode, chosen)
         own, utilities = np.zeros(len(self.members)), []
         reports: list[IntervalReport] = []
-        while len(reports) < self._reports and not (reports and self.backend.done):
+        while len(reports) < self._reports and not (reports and self._done(reports[-1])):
             report = self.backend.advance(self._report_ps)
             reports.append(report)
             self._remember(episode, report)
@@ -238,7 +238,7 @@ class AgentsEnv:
         episode.reports = tuple(reports)
         episode.steps += 1
         utility, own = mean(utilities), own / len(reports)
-        done = bool(self.backend.done)
+        done = self._done(reports[-1])
         cut = episode.steps >= self.steps
         episode.over = done or cut
         names, self.agents = self.agents, [] if episode.over else self.agents
@@ -273,6 +273,10 @@ class AgentsEnv:
         """Release the network; ``reset`` may follow."""
         self.backend.close()
         self._episode, self.agents = None, []
+
+    def _done(self, last: IntervalReport) -> bool:
+        """Whether everything was delivered; flows without an end go on."""
+        return bool(self.backend.done) and not last.unlimited_flows
 
     def _running(self, *, over: bool = False) -> _Episode:
         if self._episode is None:

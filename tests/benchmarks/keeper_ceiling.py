@@ -21,7 +21,7 @@ from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.core.interval import FloatArray
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.statistics import estimate
-from dcqcn_gym.core.verdict import Measured, flags, scores
+from dcqcn_gym.core.verdict import Measured, scores
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -30,18 +30,13 @@ from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.tuners.advice import advise
 
 sys.path.insert(0, str(Path(__file__).parent))
-from keeper_ablations import _text
+from keeper_ablations import _crossed, _text
 from keeper_hardships import runs_of
 
 CHOSEN_ON, JUDGED_ON, INTERVALS = (101, 102), (201, 202, 203), 60
 FIRST, AROUND, ROUNDS, SPREAD = 31, 15, 2, 0.25
 """Of the Latin hypercube; then rounds of settings around the best, so far from it."""
 COLUMNS = ("best of 64", "best without harm", "advise", "keeper")
-
-
-def crossed(ours: Sequence[Measured], default: Sequence[Measured]) -> int:
-    """Return how many limits are crossed in the mean."""
-    return sum(f.state != "few" and f.cost.harm.mean > f.limit for f in flags(ours, default))
 
 
 class Search:
@@ -64,7 +59,7 @@ class Search:
         for setting, runs in zip(settings, self._runs(settings, CHOSEN_ON), strict=True):
             s = scores(runs, self.default)
             self.settings.append(setting)
-            self.found.append((s.mean if s.n else 0.0, crossed(runs, self.default)))
+            self.found.append((s.mean if s.n else 0.0, _crossed(runs, self.default)))
 
     def best(self, *, harmless: bool) -> int:
         """Return the place of the best setting; the default crosses nothing."""
@@ -93,7 +88,7 @@ class Search:
         held = [self.settings[self.best(harmless=h)] for h in (False, True)]
         default, *runs = self._runs([self.base, *held, self.rule], JUDGED_ON)
         runs.append(runs_of(self.scenario, "keeper", JUDGED_ON))
-        rows = [(scores(r, default), crossed(r, default)) for r in runs]
+        rows = [(scores(r, default), _crossed(r, default)) for r in runs]
         return [(s.mean if s.n else 0.0, n) for s, n in rows]
 
 

@@ -16,6 +16,8 @@ from dcqcn_gym.core.utility import is_idle
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.backends.report_dict import report_from_dict, report_to_dict
+from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
@@ -68,6 +70,23 @@ def test_a_run_tells_them_apart_from_unfinished_flows(tmp_path: Path) -> None:
     assert {line["unlimited_flows"] for line in found.intervals} == {6}
     assert found.end is not None
     assert found.end["unfinished"]["bytes"] == []
+
+
+def test_episodes_go_on_with_them_alone(tmp_path: Path) -> None:
+    chosen = scenario(ENDLESS, warmup_us=0, intervals=4)
+    run(RunSpec(chosen, "default", 1, 4), tmp_path / "run.jsonl")
+    assert len(read_run(tmp_path / "run.jsonl").intervals) == 4
+    with closing(DcqcnEnv(chosen)) as env:
+        env.reset(seed=1)
+        ended = [env.step(env.action_space.sample())[2:4] for _ in range(4)]
+    assert ended == [(False, False)] * 3 + [(False, True)]
+    with closing(AgentsEnv(chosen, intervals=4)) as agents:
+        agents.reset(seed=1)
+        steps = 0
+        while agents.agents:
+            agents.step({name: agents.action_space(name).sample() for name in agents.agents})
+            steps += 1
+    assert steps == 4
 
 
 def test_until_done_waits_for_the_others(tmp_path: Path) -> None:
