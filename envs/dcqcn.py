@@ -26,7 +26,7 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import Terms
 from dcqcn_gym.envs.backends import Backend, make_backend
-from dcqcn_gym.envs.backends.base import live_flows_of
+from dcqcn_gym.envs.backends.base import is_over, live_flows_of
 from dcqcn_gym.envs.drawn import as_picture, as_text
 from dcqcn_gym.envs.info import Info, make_info
 from dcqcn_gym.envs.observation import bounds, idle_observation, observe
@@ -222,7 +222,7 @@ class DcqcnEnv(gymnasium.Env[Observation, Action]):
     def done(self) -> bool:
         """True once a finite scenario has delivered everything; flows without an end go on."""
         last = self._running("done").last
-        return bool(self.backend.done) and not (last and last[-1].report.unlimited_flows)
+        return is_over(self.backend, last[-1].report) if last else bool(self.backend.done)
 
     def left_over(self) -> tuple[LiveFlows, dict[int, int]] | None:
         """Return the flows and rounds of collectives ({workload: start in ps}) under way now.

@@ -32,6 +32,7 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.utility import judge
 from dcqcn_gym.envs.backends import Backend, make_backend
+from dcqcn_gym.envs.backends.base import is_over
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
@@ -229,7 +230,7 @@ class AgentsEnv:
         self._put_in_force(episode, chosen)
         own, utilities = np.zeros(len(self.members)), []
         reports: list[IntervalReport] = []
-        while len(reports) < self._reports and not (reports and self._done(reports[-1])):
+        while len(reports) < self._reports and not (reports and is_over(self.backend, reports[-1])):
             report = self.backend.advance(self._report_ps)
             reports.append(report)
             self._remember(episode, report)
@@ -238,7 +239,7 @@ class AgentsEnv:
         episode.reports = tuple(reports)
         episode.steps += 1
         utility, own = mean(utilities), own / len(reports)
-        done = self._done(reports[-1])
+        done = is_over(self.backend, reports[-1])
         cut = episode.steps >= self.steps
         episode.over = done or cut
         names, self.agents = self.agents, [] if episode.over else self.agents
@@ -273,10 +274,6 @@ class AgentsEnv:
         """Release the network; ``reset`` may follow."""
         self.backend.close()
         self._episode, self.agents = None, []
-
-    def _done(self, last: IntervalReport) -> bool:
-        """Whether everything was delivered; flows without an end go on."""
-        return bool(self.backend.done) and not last.unlimited_flows
 
     def _running(self, *, over: bool = False) -> _Episode:
         if self._episode is None:

@@ -119,3 +119,8 @@ class ShowsLive(Protocol):
 def live_flows_of(backend: Backend) -> LiveFlows | None:
     """Return the flows that have not finished, or None: the backend does not know them."""
     return backend.live_flows() if isinstance(backend, ShowsLive) else None
+
+
+def is_over(backend: Backend, last: IntervalReport) -> bool:
+    """Return whether an episode is over: all was delivered, and no flow goes on without an end."""
+    return bool(backend.done) and not last.unlimited_flows

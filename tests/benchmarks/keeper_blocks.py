@@ -12,24 +12,24 @@ About 0.6 CPU seconds a run.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
-from dcqcn_gym.core.score import CLASSES, GUARD
+from dcqcn_gym.core.score import GUARD, ClassFigures, class_figures, window_flows
 from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.core.verdict import FEWEST_FLOWS, LIMITS
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.series import Series
-from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.spec import RunSpec
+from dcqcn_gym.runs.rows import changed_scenario
+
+sys.path.insert(0, str(Path(__file__).parent))
+from keeper_hardships import series_of
 
 SEEDS, BLOCK, MORE = (1, 2, 3), 10, 0.01
 ENTRIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -37,50 +37,42 @@ ENTRIES: dict[str, tuple[str, dict[str, Any]]] = {
     "advise": ("advise", {}),
     "1 us": ("fixed", {"rp_time_reset": 301}),
 }
-Blocks = list[list[npt.NDArray[np.float64]]]
-"""For each block and class the slowdowns of the flows that start there."""
+Blocks = list[list[ClassFigures]]
+"""For each block the figures of the flows that start there, by class."""
 
 
 def blocks_of(series: Series) -> Blocks:
-    """Return the slowdowns of a run's flows, unfinished ones at their age, by block and class."""
+    """Return the figures of a run's flows, unfinished ones at their age, by block and class."""
     assert series.left is not None
+    f, left = series.finished, series.left
     _, end = series.window_ps
-    left = series.left
-    size = np.concatenate([series.finished.bytes, left.bytes])
-    start = np.concatenate([series.finished.start_ps, left.start_ps])
-    age = np.maximum(1.0, (end - left.start_ps) / left.ideal_fct_ps)
-    slow = np.concatenate([series.flow_slowdown, age])
     n = int(len(series) * (1 - GUARD)) // BLOCK
     edges = [series.records[k * BLOCK]["start_ps"] for k in range(n + 1)]
     return [
-        [slow[(start >= low) & (start < high) & (size >= c.low) & (size < c.high)] for c in CLASSES]
+        class_figures(
+            window_flows(
+                (f.bytes, f.start_ps, series.fct_ps, f.ideal_fct_ps),
+                (left.bytes, left.start_ps, left.ideal_fct_ps),
+                begin_ps=low, end_ps=end, guard=(end - high) / (end - low),
+            )
+        )
         for low, high in pairwise(edges)
-    ]
-
-
-def run_of(
-    scenario: Scenario, intervals: int, tuner: str, given: dict[str, Any], seed: int
-) -> Blocks:
-    """Return the blocks of one run."""
-    with TemporaryDirectory() as folder:
-        log = Path(folder) / "run.jsonl"
-        run(RunSpec(scenario, tuner, seed, intervals, "native", given), log)
-        return blocks_of(Series.of(read_run(log)))
+    ]  # fmt: skip
 
 
 def bad(ours: Blocks, default: Blocks) -> list[bool]:
     """Return for each block that can be judged whether a class is beyond the limit in it."""
     found = []
     for a, b in zip(ours, default, strict=True):
-        judged = [(x, y) for x, y in zip(a, b, strict=True) if len(y) >= FEWEST_FLOWS and len(x)]
+        judged = [(x, y) for x, y in zip(a, b, strict=True) if y.count >= FEWEST_FLOWS and x.count]
         if judged:
             found.append(any(_beyond(x, y) for x, y in judged))
     return found
 
 
-def _beyond(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> bool:
+def _beyond(x: ClassFigures, y: ClassFigures) -> bool:
     most = 1 + LIMITS["class"]
-    return bool(x.mean() > most * y.mean() or np.percentile(x, 99) > most * np.percentile(y, 99))
+    return x.mean > most * y.mean or x.p99 > most * y.p99
 
 
 def suite_rows(name: str, seeds: Sequence[int]) -> bool:
@@ -89,9 +81,10 @@ def suite_rows(name: str, seeds: Sequence[int]) -> bool:
     n = 0
     suite = load_suite(name)
     for scenario in suite.scenarios.values():
+        long = changed_scenario(scenario, {"intervals": suite.file.intervals}, scenario.name)
 
-        def blocks(tuner: str, given: dict[str, Any], seed: int, on: Scenario = scenario) -> Blocks:
-            return run_of(on, suite.file.intervals, tuner, given, seed)
+        def blocks(tuner: str, given: dict[str, Any], seed: int, on: Scenario = long) -> Blocks:
+            return blocks_of(series_of(on, tuner, seed, given))
 
         default = {seed: blocks("default", {}, seed) for seed in seeds}
         for entry, (tuner, given) in ENTRIES.items():

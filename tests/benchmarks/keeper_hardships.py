@@ -30,7 +30,7 @@ from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import Outcome, TunerContext
 from dcqcn_gym.tuners.keeper import KeeperTuner
 
-__all__ = ["CASES", "FAULTS", "FEWEST", "STALE", "main", "runs_of"]
+__all__ = ["CASES", "FAULTS", "FEWEST", "STALE", "main", "runs_of", "series_of"]
 
 FEWEST = -0.05
 SEEDS, INTERVALS = (1, 2, 3, 4, 5, 6), 60
@@ -221,13 +221,17 @@ def runs_of(
     given: dict[str, Any] | None = None,
 ) -> list[Measured]:
     """Return what a tuner with these arguments does to the whole run, by seed."""
-    found = []
-    for seed in seeds:
-        with TemporaryDirectory() as folder:
-            log = Path(folder) / "run.jsonl"
-            run(RunSpec(scenario, tuner, seed, scenario.intervals, "native", given or {}), log)
-            found.append(measured(Series.of(read_run(log))))
-    return found
+    return [measured(series_of(scenario, tuner, seed, given)) for seed in seeds]
+
+
+def series_of(
+    scenario: Scenario, tuner: str, seed: int, given: dict[str, Any] | None = None
+) -> Series:
+    """Return one run of a tuner with these arguments as arrays."""
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "run.jsonl"
+        run(RunSpec(scenario, tuner, seed, scenario.intervals, "native", given or {}), log)
+        return Series.of(read_run(log))
 
 
 def _rows(names: tuple[str, ...], tuners: dict[str, str]) -> Iterator[float]:

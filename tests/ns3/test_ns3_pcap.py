@@ -6,7 +6,7 @@ import shutil
 import struct
 import subprocess
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,16 +27,28 @@ def incast() -> Scenario:
     return scenario.model_copy(update={"switch": switch})
 
 
+def captured(scenario: Scenario, pcap: Path, length_ps: int = 300_000_000) -> IntervalReport:
+    """Capture a scenario's first interval under its initial setting; return what it reports."""
+    backend = Ns3Backend(pcap=pcap)
+    backend.open(scenario, 1)
+    backend.apply(scenario.initial_setting())
+    report = backend.advance(length_ps)
+    backend.close()
+    return report
+
+
+def dissected(path: Path, fields: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return what tshark says of the fields of every frame."""
+    options = [item for name in fields for item in ("-e", name)]
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields", *options]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [tuple(line.split("\t")) for line in out.splitlines()]
+
+
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, IntervalReport]:
     folder = tmp_path_factory.mktemp("pcap")
-    backend = Ns3Backend(pcap=folder / "incast")
-    scenario = incast()
-    backend.open(scenario, 1)
-    backend.apply(scenario.initial_setting())
-    report = backend.advance(300_000_000)
-    backend.close()
-    return folder, report
+    return folder, captured(incast(), folder / "incast")
 
 
 @dataclass
@@ -127,14 +139,7 @@ def test_tshark_dissects_everything(capture: tuple[Path, IntervalReport]) -> Non
     fields = ["frame.protocols", "infiniband.bth.opcode", "ip.dsfield.ecn", "macc.cbfc.enbv"]
     seen: set[tuple[str, ...]] = set()
     for path in (folder / f"incast-{SENDER}-0.pcap", folder / "incast-0-0.pcap"):
-        options = [item for name in fields for item in ("-e", name)]
-        out = subprocess.run(
-            ["tshark", "-n", "-r", str(path), "-T", "fields", *options],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        seen |= {tuple(line.split("\t")) for line in out.splitlines()}
+        seen |= set(dissected(path, fields))
         bad = subprocess.run(
             [
                 "tshark",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from test_ns3_pcap import Frame, invariant_crc, read
+from test_ns3_pcap import Frame, captured, dissected, invariant_crc, read
 
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends.ns3 import Ns3Backend
@@ -21,11 +20,7 @@ def cnps(folder: Path, scheme: object) -> tuple[list[Frame], IntervalReport]:
     """Return every CNP that the receiver of an incast of 16 sends in 300 us, and the report."""
     values = load_scenario("incast").model_dump(mode="json", exclude_unset=True)
     scenario = Scenario.model_validate({**values, "scheme": scheme, "initial": "dcqcn-plus"})
-    backend = Ns3Backend(pcap=folder / "incast")
-    backend.open(scenario, 1)
-    backend.apply(scenario.initial_setting())
-    report = backend.advance(300_000_000)
-    backend.close()
+    report = captured(scenario, folder / "incast")
     sent = [f for f in read(folder / "incast-0-0.pcap") if f.opcode == CNP]
     assert len(sent) > 20
     assert all(f.data[-4:] == invariant_crc(f.data) and len(f.data) == 74 for f in sent)
@@ -79,11 +74,7 @@ def word(frame: Frame, at: int) -> int:
 
 def between(scenario: Scenario, folder: Path, length_ps: int) -> tuple[list[Frame], list[Frame]]:
     """Return the data that host 1 sends and the ACKs that host 0 returns, of 17 hosts or fewer."""
-    backend = Ns3Backend(pcap=folder / "run")
-    backend.open(scenario, 1)
-    backend.apply(scenario.initial_setting())
-    backend.advance(length_ps)
-    backend.close()
+    captured(scenario, folder / "run", length_ps)
     address = [bytes([11, 0, 0, host + 1]) for host in (0, 1)]
     sent = [
         f
@@ -204,21 +195,11 @@ def three_classes() -> Scenario:
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_sees_the_marks_of_each_class(tmp_path: Path) -> None:
-    backend = Ns3Backend(pcap=tmp_path / "run")
-    scenario = three_classes()
-    backend.open(scenario, 1)
-    backend.apply(scenario.initial_setting())
-    report = backend.advance(300_000_000)
-    backend.close()
+    report = captured(three_classes(), tmp_path / "run")
     assert report.marks > 0 < report.cnps
     fields = ("ip.src", "ip.dst", "infiniband.bth.opcode", "ip.dsfield.dscp", "ip.dsfield.ecn")
-    options = [word for name in fields for word in ("-e", name)]
-    out = subprocess.run(
-        ["tshark", "-n", "-r", str(tmp_path / "run-0-0.pcap"), "-T", "fields", *options],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
     found: dict[tuple[int, str], tuple[set[int], set[int]]] = {}
-    rows = [row for row in (line.split("\t") for line in out.splitlines()) if row[2]]
+    rows = [row for row in dissected(tmp_path / "run-0-0.pcap", fields) if row[2]]
     for source, target, opcode, dscp, ecn in rows:  # the others are pause frames
         kind = "data" if opcode in ROCE_DATA else {"17": "ACK", "129": "CNP"}[opcode]
         host = int((source if kind == "data" else target).rpartition(".")[2]) - 1
