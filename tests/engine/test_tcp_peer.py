@@ -7,7 +7,8 @@ trip 101 us: 122 frames are on their way at full rate.
 ns-3 (3.44) enters fast recovery again by duplicate ACKs of exactly what it had sent when the last
 loss was seen. RFC 6582 (3.2, step 2) asks for *more* than that, as ours does. After a burst of
 losses ns-3's window shrinks once for every echo and stays at two segments. So a flow is compared
-until its first burst is healed, and a long one from a slow start that ends before it (100 kB). That was chosen after it had been seen:
+until its first burst is healed, and a long one from a slow start that ends before it (100 kB).
+That was chosen after it had been seen:
 over a whole 100 MB from an open slow start ns-3 had 7.5 and 4.6 Gb/s with the two queues, ours 8.6
 and 8.9 before three faults of its timer and threshold were mended.
 """
