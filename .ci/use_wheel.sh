@@ -43,7 +43,7 @@ import gymnasium
 import numpy as np
 
 import dcqcn_gym
-from dcqcn_gym.envs.backends.ns3_bridge.build import source_dirs
+from dcqcn_gym.extras.ns3.bridge.build import source_dirs
 
 package = Path(dcqcn_gym.__file__).parent
 assert "site-packages" in package.parts, package

@@ -6,8 +6,7 @@ import sys
 
 import typer
 
-from dcqcn_gym.benchmarks.commands.directions import directions
-from dcqcn_gym.benchmarks.commands.leaderboard import (
+from dcqcn_gym.benchmarks.leaderboard.commands.maintain import (
     commit,
     freeze,
     keep,
@@ -18,11 +17,12 @@ from dcqcn_gym.benchmarks.commands.leaderboard import (
     season,
     withdraw,
 )
-from dcqcn_gym.benchmarks.commands.leaderboard import cost as leaderboard_cost
-from dcqcn_gym.benchmarks.commands.monitor import monitor
-from dcqcn_gym.benchmarks.commands.papers import acc, confirm, pages
-from dcqcn_gym.benchmarks.commands.papers import rerun as papers_rerun
-from dcqcn_gym.benchmarks.commands.study import study
+from dcqcn_gym.benchmarks.leaderboard.commands.maintain import cost as leaderboard_cost
+from dcqcn_gym.benchmarks.papers.commands.maintain import acc, confirm, pages
+from dcqcn_gym.benchmarks.papers.commands.maintain import rerun as papers_rerun
+from dcqcn_gym.benchmarks.papers.commands.monitor import monitor
+from dcqcn_gym.comparison.study.command import study
+from dcqcn_gym.comparison.sweep.directions_command import directions
 from dcqcn_gym.runs.command_line import run_command
 
 app = typer.Typer(help="What maintainers measure.", no_args_is_help=True, add_completion=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulation.run import simulate
 
 SCENARIO = """
 description = "7:1 incast at 100 Gb/s"

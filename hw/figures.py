@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dcqcn_gym.core.abort_rules import NIC_ERRORS
 from dcqcn_gym.core.errors import DeviceError
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.interval import (
@@ -24,7 +25,6 @@ from dcqcn_gym.core.interval import (
     report_with,
 )
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.hw.abort import NIC_ERRORS
 
 PS_PER_US = 1_000_000
 PS_PER_NS = 1_000

@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
+from dcqcn_gym.core.abort_rules import AbortRules, Seen
 from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.sums import count, mean
-from dcqcn_gym.hw.abort import AbortRules, Seen
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext, TunerSettings
 from dcqcn_gym.tuners.canary import Canary, canary_of, lowest_change, spread
 from dcqcn_gym.tuners.composite import tuner_inside

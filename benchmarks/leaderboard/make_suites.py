@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.benchmarks.keeper.stress import INTERVALS, STRESS
+from dcqcn_gym.benchmarks.leaderboard.bank.stress import INTERVALS, STRESS
 from dcqcn_gym.benchmarks.leaderboard.blind import blind_scenarios
 from dcqcn_gym.benchmarks.leaderboard.generator import Drawn, draw_scenarios
 from dcqcn_gym.benchmarks.leaderboard.kinds import INTERVALS as INTERVALS_2

@@ -24,6 +24,7 @@ from dcqcn_gym.benchmarks.leaderboard.draw import seed, shuffled, wide_seed
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.leaderboard_file import LeaderboardFile
 from dcqcn_gym.benchmarks.leaderboard.suite import Suite, SuiteScenario, load_suite
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, Hosting
 from dcqcn_gym.core.config import load_json, validate
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import parse_json, read_text
@@ -37,7 +38,6 @@ from dcqcn_gym.runs.recorded import Ran, RunJob
 from dcqcn_gym.runs.results import tuner_digest
 from dcqcn_gym.runs.rows import Row, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.trials import carry_out_all
-from dcqcn_gym.runs.tuner_host import Enclosure, Hosting
 from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS
 

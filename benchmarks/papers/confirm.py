@@ -2,7 +2,7 @@
 
 Five results that other figures rest on: the search, the agents and the schemes, each on a small
 network of its paper's figure and for a few seconds of ns-3's time. The rule is that of
-``dcqcn-gym ns3 parity`` (:mod:`dcqcn_gym.benchmarks.parity`); a tuner also has to propose the same
+``dcqcn-gym ns3 parity`` (:mod:`dcqcn_gym.extras.ns3.parity`); a tuner also has to propose the same
 settings, which it does only if every number that it is given is the same.
 """
 
@@ -23,9 +23,9 @@ from dcqcn_gym.benchmarks.papers.incast import ROWS as INCAST
 from dcqcn_gym.benchmarks.papers.incast import incast
 from dcqcn_gym.benchmarks.papers.paraleon import influx
 from dcqcn_gym.benchmarks.papers.tuned import carried_out
-from dcqcn_gym.benchmarks.parity import Comparison, compare
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.envs.scenario.acc_loads import steady
+from dcqcn_gym.extras.ns3.parity import Comparison, compare
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.spec import RunSpec

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy
-from dcqcn_gym.benchmarks.monitors.study import Job, with_load
-from dcqcn_gym.benchmarks.monitors.traces import (
+from dcqcn_gym.benchmarks.papers.figure import Measure, Measured, Place, Size
+from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import mean_accuracy
+from dcqcn_gym.benchmarks.papers.monitor_study.study import Job, with_load
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
     IntArray,
     Probe,
     Steps,
@@ -24,7 +25,6 @@ from dcqcn_gym.benchmarks.monitors.traces import (
     replay,
     simulate,
 )
-from dcqcn_gym.benchmarks.papers.figure import Measure, Measured, Place, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.sums import count

@@ -16,7 +16,7 @@ from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import FinishedFlows, IntervalReport
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.simulate.trace import port_names
+from dcqcn_gym.simulation.trace import port_names
 
 FloatArray = npt.NDArray[np.float64]
 

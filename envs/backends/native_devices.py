@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dcqcn_gym.core.device_units import setting_on_devices
 from dcqcn_gym.core.groups import DeviceSetting, by_group, check_group_names, cluster_setting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends.base import SIMULATED, Opens
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.backends.shape import shape_of
-from dcqcn_gym.hw.device_units import setting_on_devices
 from dcqcn_gym.hw.figures import UNKNOWN, Ledger, report_of
 
 if TYPE_CHECKING:

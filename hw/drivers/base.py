@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Literal
 from typing_extensions import Self
 
 from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.device_units import device_unit, from_device, to_device
 from dcqcn_gym.core.errors import DeviceError, quote
 from dcqcn_gym.core.knobs import DCQCN, Knob, KnobTable
-from dcqcn_gym.hw.device_units import device_unit, from_device, to_device
 from dcqcn_gym.hw.runner import Runner, SystemRunner
 
 Values = Mapping[str, str]

@@ -18,9 +18,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from dcqcn_gym.core.device_units import from_device
 from dcqcn_gym.core.errors import DeviceError, MissingExtraError, in_one_line, quote
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
-from dcqcn_gym.hw.device_units import from_device
 from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.switch import PORTS, SwitchDriver, SwitchSettings, wanted_of_profiles
 

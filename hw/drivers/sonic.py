@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
+from dcqcn_gym.core.device_units import SONIC_BYTES, from_device
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
-from dcqcn_gym.hw.device_units import SONIC_BYTES, from_device
 from dcqcn_gym.hw.drivers import sonic_counters
 from dcqcn_gym.hw.drivers.base import Surroundings, Targets, Values
 from dcqcn_gym.hw.drivers.mlx5 import number

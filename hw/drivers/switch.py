@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
+from dcqcn_gym.core.device_units import device_unit
 from dcqcn_gym.core.errors import DeviceError, quote
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS
-from dcqcn_gym.hw.device_units import device_unit
 from dcqcn_gym.hw.drivers.base import (
     Driver,
     DriverSettings,

@@ -25,7 +25,7 @@ _LATER = {
     "objective": "report.objective",
     "read_run": "runs.log",
     "scenario_names": "envs.scenario.scenario",
-    "simulate": "",
+    "simulate": "simulation.run",
     "tune": "_api",
     "DcqcnGymError": "core.errors",
     "Scenario": "envs.scenario.scenario",
@@ -44,8 +44,6 @@ ENV_VERSION = 0
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "simulate":  # the package of that name, which can be called
-        return importlib.import_module(f"{__name__}.simulate")
     return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
 
 

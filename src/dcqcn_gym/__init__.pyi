@@ -13,7 +13,7 @@ from dcqcn_gym.envs.scenario.scenario import load_scenario as load_scenario
 from dcqcn_gym.envs.scenario.scenario import scenario_names as scenario_names
 from dcqcn_gym.report.objective import objective as objective
 from dcqcn_gym.runs.log import read_run as read_run
-from dcqcn_gym.simulate.run import simulate as simulate
+from dcqcn_gym.simulation.run import simulate as simulate
 from dcqcn_gym.tuners import Tuner as Tuner
 
 __all__: list[str]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.benchmarks.comparison.plan import Plan, jobs, prepare
-from dcqcn_gym.benchmarks.comparison.results import Row, rows
+from dcqcn_gym.comparison.plan import Plan, jobs, prepare
+from dcqcn_gym.comparison.results import Row, rows
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import RunDir

@@ -9,24 +9,24 @@ from typing import Annotated
 import typer
 
 from dcqcn_gym import __version__
+from dcqcn_gym.benchmarks.leaderboard.commands.bench import app as bench
+from dcqcn_gym.benchmarks.papers.commands.paper import app as paper
 from dcqcn_gym.commands.advise import advise
-from dcqcn_gym.commands.bench import app as bench
 from dcqcn_gym.commands.compare import compare
 from dcqcn_gym.commands.emit import emit
-from dcqcn_gym.commands.hw import app as hw
-from dcqcn_gym.commands.jobs import app as jobs
-from dcqcn_gym.commands.network import app as network
-from dcqcn_gym.commands.ns3 import app as ns3
-from dcqcn_gym.commands.paper import app as paper
 from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.show import show
 from dcqcn_gym.commands.simulate import simulate
 from dcqcn_gym.commands.sweep import sweep
 from dcqcn_gym.commands.tables import config, knobs, scenarios, tuners
-from dcqcn_gym.commands.traffic import app as traffic
-from dcqcn_gym.commands.train import evaluate, train
 from dcqcn_gym.commands.tune import tune
 from dcqcn_gym.core.errors import DEBUG_VARIABLE
+from dcqcn_gym.extras.jobs.commands import app as jobs
+from dcqcn_gym.extras.learn.commands import evaluate, train
+from dcqcn_gym.extras.ns3.commands import app as ns3
+from dcqcn_gym.extras.traffic.commands import app as traffic
+from dcqcn_gym.extras.traffic.network.commands import app as network
+from dcqcn_gym.hw.commands import app as hw
 from dcqcn_gym.runs.command_line import run_command
 
 app = typer.Typer(

@@ -20,7 +20,7 @@ from dcqcn_gym.envs.scenario.workloads import applications_of
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulation.run import simulate
 
 MS = 10**9
 STORAGE = Application(0, "storage", (0, 1), 1, 5, 1000)

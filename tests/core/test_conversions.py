@@ -29,8 +29,8 @@ names = [m.name for m in pkgutil.walk_packages(dcqcn_gym.hw.__path__, "dcqcn_gym
 for name in names:
     importlib.import_module(name)
 from dcqcn_gym.core.knobs import DCQCN, default_setting
-from dcqcn_gym.hw.device_units import to_device
-from dcqcn_gym.hw.emit import emit
+from dcqcn_gym.core.device_units import to_device
+from dcqcn_gym.core.device_commands import emit
 setting = default_setting(25e9).replace(kmin=40)
 assert to_device(DCQCN["kmin"], setting["kmin"]) == 40_000
 assert "green_min_threshold 40000" in emit(setting, "sonic")

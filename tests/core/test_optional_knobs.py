@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.config import CONFIGS
+from dcqcn_gym.core.device_commands import emit
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.groups import setting_of
 from dcqcn_gym.core.knobs import DCQCN, Setting, default_setting
@@ -19,9 +20,8 @@ from dcqcn_gym.core.scheme_tables import named_table, table_of_schemes
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.observation import layout
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.hw.emit import emit
 from dcqcn_gym.runs.rows import changed_scenario
-from dcqcn_gym.simulate.difference import AGAINST, other_setting
+from dcqcn_gym.simulation.difference import AGAINST, other_setting
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.bandits import LADDER, PRETRAINED, default_library
 

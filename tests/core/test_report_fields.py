@@ -15,7 +15,7 @@ from dcqcn_gym.core.interval import (
     fields_shown,
 )
 from dcqcn_gym.envs.info import PlainInfo
-from dcqcn_gym.simulate.run import INTERVAL_COLUMNS
+from dcqcn_gym.simulation.run import INTERVAL_COLUMNS
 from hand_made import blank_report
 
 PARTS = {"": IntervalReport, "fsd": FlowSizeDistribution, "finished": FinishedFlows}

@@ -10,7 +10,7 @@ import pytest
 from engine_worlds import ENGINES, MS, apply
 
 from dcqcn_gym._core import MONITOR_KINDS, Monitor, Simulation, flow_keys
-from dcqcn_gym.benchmarks.monitors.traces import monitor_line
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import monitor_line
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.monitor import KINDS as MODELS
 from dcqcn_gym.envs.scenario.scenario import load_scenario

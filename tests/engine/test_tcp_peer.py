@@ -25,7 +25,7 @@ from pathlib import Path
 import pytest
 from engine_worlds import MS, US, compiled, flow_list, start
 
-from dcqcn_gym.envs.backends.ns3_bridge import install
+from dcqcn_gym.extras.ns3.bridge import install
 
 SOURCE = Path(__file__).parents[2] / "ns3-scratch/tests/tcp-peer.cc"
 LIBRARIES = ("internet", "point-to-point", "traffic-control", "bridge", "network", "stats", "core")

@@ -23,7 +23,7 @@ from dcqcn_gym.envs.scenario.tables import Cdf, cdf_names, read_cdf, read_flows
 from dcqcn_gym.envs.scenario.task import Task
 from dcqcn_gym.envs.scenario.topology import fabric
 from dcqcn_gym.envs.scenario.workloads import Poisson
-from dcqcn_gym.simulate.trace import port_names
+from dcqcn_gym.simulation.trace import port_names
 
 FILES = Path(__file__).parent.parent / "schemas"
 GOOD = sorted((FILES / "good").glob("*.toml"))

@@ -22,7 +22,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulation.run import simulate
 
 ENDLESS = {"kind": "streams", "flows": 5, "hosts": [1, 2, 3], "dsts": [0]}
 SOME = {"kind": "flows", "flows": [(1, 0, 40_000, 0.0), (2, 0, "unlimited", 10_000.0)]}

@@ -15,11 +15,8 @@ from gymnasium.utils.env_checker import check_env
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.knobs import KNOBS, schemes
 from dcqcn_gym.envs.backends.fake import FakeBackend
-from dcqcn_gym.envs.backends.ns3_bridge import codec
-from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.info import PlainInfo
-from dcqcn_gym.envs.ns3gym import GymDialogue
 from dcqcn_gym.envs.observation import as_groups, layout
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.wrappers import (
@@ -30,6 +27,9 @@ from dcqcn_gym.envs.wrappers import (
     KnobSubset,
     NumericInfo,
 )
+from dcqcn_gym.extras.ns3.bridge import codec
+from dcqcn_gym.extras.ns3.bridge import ns3gym_pb2 as pb
+from dcqcn_gym.extras.ns3.ns3gym import GymDialogue
 from dcqcn_gym.runs.rows import changed_scenario
 
 ALL = [

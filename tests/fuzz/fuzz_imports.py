@@ -12,12 +12,12 @@ from random import Random
 from fuzz_harness import Fuzzer, damage
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.network.reading import read_networks
-from dcqcn_gym.network.writing import written
-from dcqcn_gym.traffic.importing import Source, flows_of, span_of
-from dcqcn_gym.traffic.nccl import read_nccl
-from dcqcn_gym.traffic.reading import form_of
-from dcqcn_gym.traffic.records import Tally
+from dcqcn_gym.extras.traffic.importing import Source, flows_of, span_of
+from dcqcn_gym.extras.traffic.nccl import read_nccl
+from dcqcn_gym.extras.traffic.network.reading import read_networks
+from dcqcn_gym.extras.traffic.network.writing import written
+from dcqcn_gym.extras.traffic.reading import form_of
+from dcqcn_gym.extras.traffic.records import Tally
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "traffic"))
 import making

@@ -10,9 +10,9 @@ from typing import Any
 
 from fuzz_harness import ODD, damage
 
-from dcqcn_gym.benchmarks.comparison.plan import PLAN_FILE, Plan, jobs, stored_plan
 from dcqcn_gym.benchmarks.leaderboard.protocol import LEADERBOARD_FILE, open_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.results import progress_table
+from dcqcn_gym.comparison.plan import PLAN_FILE, Plan, jobs, stored_plan
 
 KEPT = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v1/leaderboard.json"
 PLAIN = tuple(value for value in ODD if not isinstance(value, bytes | complex | type))

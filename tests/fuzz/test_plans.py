@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fuzz_plans import KEPT, read_leaderboard, read_plan, small, small_plan
 
-from dcqcn_gym.benchmarks.comparison.plan import PLAN_FILE
 from dcqcn_gym.benchmarks.leaderboard.protocol import LEADERBOARD_FILE, open_leaderboard
+from dcqcn_gym.comparison.plan import PLAN_FILE
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
 
 READ = {LEADERBOARD_FILE: read_leaderboard, PLAN_FILE: read_plan}

@@ -14,7 +14,7 @@ import numpy as np
 
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.core.groups import Devices
-from dcqcn_gym.envs.backends.hardware import reading_of
+from dcqcn_gym.hw.backend import reading_of
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.fabric.devices import PlayedNic, PlayedSwitch
 from dcqcn_gym.hw.figures import Reading, Shape, report_of

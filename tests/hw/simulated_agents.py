@@ -19,6 +19,7 @@ from typing import Any
 
 import grpc
 
+from dcqcn_gym.core.device_units import device_unit, from_device, to_device
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, DeviceError, StateError
 from dcqcn_gym.core.knobs import DCQCN, NIC_KNOBS, default_setting
 from dcqcn_gym.core.toml_text import toml_text
@@ -26,7 +27,6 @@ from dcqcn_gym.hw import certs
 from dcqcn_gym.hw.agent.server import _credentials
 from dcqcn_gym.hw.agent.service import METHODS, SERVICE, AgentService
 from dcqcn_gym.hw.agent.ticker import TICK_S
-from dcqcn_gym.hw.device_units import device_unit, from_device, to_device
 from dcqcn_gym.hw.drivers.base import Driver, DriverSettings, Line, Targets, Values, raw_values
 from dcqcn_gym.hw.journal import Journal
 from dcqcn_gym.hw.tls import MOST_REPLY, Tls, TlsFiles

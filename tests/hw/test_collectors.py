@@ -18,6 +18,8 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.monitors.collector import Collector, FlowWindow
+from dcqcn_gym.extras.traffic.reading import read_records
+from dcqcn_gym.extras.traffic.records import Tally
 from dcqcn_gym.hw.collectors.capture import Capture
 from dcqcn_gym.hw.collectors.netflow import (
     FlowRecord,
@@ -28,8 +30,6 @@ from dcqcn_gym.hw.collectors.netflow import (
 from dcqcn_gym.hw.collectors.packets import OVERHEAD, header_of, roce_packet
 from dcqcn_gym.hw.collectors.sflow import FlowSample, encode, parse
 from dcqcn_gym.hw.collectors.wire import DatagramError
-from dcqcn_gym.traffic.reading import read_records
-from dcqcn_gym.traffic.records import Tally
 
 KEY = (bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]), 0xC123, 77)
 RECORD = FlowRecord(*KEY[:2], 0xC123, 4791, 17, 10_440, 10, 1)

@@ -16,13 +16,13 @@ from fleets import fleet_of, nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.commands import hw_tune
+from dcqcn_gym.core.abort_rules import AbortRules
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
 from dcqcn_gym.core.toml_text import parse_toml, toml_text
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.hw.abort import AbortRules
 from dcqcn_gym.hw.agent.server import load_agent
 from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.commands import tune as hw_tune
 from dcqcn_gym.hw.drivers import DRIVERS, Driver, Surroundings, make_driver
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric
 from waiting import wait_for

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dcqcn_gym.core.device_units import device_unit, from_device, setting_on_devices, to_device
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import DCQCN, KNOBS, default_setting, expert_setting
-from dcqcn_gym.hw.device_units import device_unit, from_device, setting_on_devices, to_device
 
 # knob, value, what the device holds, its unit: written by hand
 BY_HAND = [

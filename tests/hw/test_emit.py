@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dcqcn_gym.core.device_commands import FORMS, emit
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.knobs import (
     ECN_KNOBS,
@@ -17,7 +18,6 @@ from dcqcn_gym.core.knobs import (
     dcqcn_paper_setting,
     default_setting,
 )
-from dcqcn_gym.hw.emit import FORMS, emit
 from toy_tables import ECN_ROWS, TOY, WITH_TOY
 
 SETTING = default_setting().replace({"rp_ai_rate": 87, "kmin": 631.5, "kmax": 2000, "pmax": 0.1875})

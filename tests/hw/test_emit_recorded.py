@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.device_commands import FORMS, emit
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.core.knobs import KNOBS, NIC_KNOBS
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.hw.emit import FORMS, emit
 from dcqcn_gym.runs.commands import commands
 from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import run

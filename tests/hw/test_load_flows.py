@@ -23,13 +23,13 @@ from fleets import controller_of, fleet_of, nic_agent_file
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.commands.hw_load import addresses
 from dcqcn_gym.core.errors import ConfigError, DeviceError, StateError, UnknownNameError
 from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.commands.load import addresses
 from dcqcn_gym.hw.load.fleet_flows import MOST_FLOWS, jobs_of, poisson_flows
 from dcqcn_gym.hw.load.flows import LINGER_S, Flow, Flows, messages_of, table
 from dcqcn_gym.hw.load.jobs import FLOWS, LoadJobs, results

@@ -14,9 +14,9 @@ from faulty_network import LostError
 from fleets import controller_of, fleet_of, nic_fleet
 
 from dcqcn_gym.core.errors import DeviceError
-from dcqcn_gym.envs.backends.hardware import HardwareBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.hw.agent import agent_pb2 as pb
+from dcqcn_gym.hw.backend import HardwareBackend
 from dcqcn_gym.hw.client import AgentClient
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.fabric.fabric import DigitalFabric

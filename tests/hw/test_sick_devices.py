@@ -18,7 +18,6 @@ import pytest
 from fabrics import SMALL, fabric_of
 from fleets import TLS, controller_of, fleet_of, nic_fleet, rates, restarted, typed
 
-from dcqcn_gym.commands import hw_tune
 from dcqcn_gym.core.knobs import default_setting
 from dcqcn_gym.core.toml_text import toml_text
 from dcqcn_gym.envs.scenario.scenario import Scenario
@@ -27,6 +26,7 @@ from dcqcn_gym.hw.agent import server
 from dcqcn_gym.hw.agent.server import Agent, load_agent
 from dcqcn_gym.hw.agent.service import AgentService
 from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.commands import tune as hw_tune
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.fabric.devices import QUEUE, PlayedSwitch
 

@@ -16,11 +16,11 @@ import pytest
 from devices import DATA, NIC, PlayedMlxconfig, load_sonic, nic_tree, redis_server
 from test_nic_trees import Firmware, ofed, ofed_tree
 
+from dcqcn_gym.core.device_commands import FORMS, emit
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import DCQCN, ECN_KNOBS, KNOBS, NIC_KNOBS, Knob, default_setting
 from dcqcn_gym.core.toml_text import parse_toml
 from dcqcn_gym.hw.drivers import DRIVERS, Driver, Surroundings, make_driver
-from dcqcn_gym.hw.emit import FORMS, emit
 
 TABLES: dict[str, Any] = parse_toml((DATA / "vendor-units.toml").read_text(), "vendor-units.toml")
 ROWS: Mapping[str, Mapping[str, Any]] = {

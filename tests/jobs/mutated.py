@@ -18,9 +18,9 @@ import making_jobs as making
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.figures import figures_of
-from dcqcn_gym.envs.scenario.jobs.files import read_job
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
+from dcqcn_gym.extras.jobs.files import read_job
 
 _PLAN = 'model = "llama-7b"\nlayers = 2\ntp = 2\ndp = 2\nbatch = 4\nsequence = 128\n'
 

@@ -26,8 +26,8 @@ from dcqcn_gym.envs.scenario.jobs.model import Job
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.workloads import collectives_of
 from dcqcn_gym.runs.log_check import check_line
-from dcqcn_gym.simulate.run import Extras, simulate
-from dcqcn_gym.simulate.trace import parse_trace
+from dcqcn_gym.simulation.run import Extras, simulate
+from dcqcn_gym.simulation.trace import parse_trace
 
 
 def operations(*names: str, hosts: int = 2) -> Operations:

@@ -28,14 +28,14 @@ from making_jobs import (
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs import lowering
-from dcqcn_gym.envs.scenario.jobs.chakra import read_chakra
-from dcqcn_gym.envs.scenario.jobs.chakra_format import messages, value_of
 from dcqcn_gym.envs.scenario.jobs.collectives import Done
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms, Links
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 from dcqcn_gym.envs.scenario.jobs.model import Job, Op
 from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
-from dcqcn_gym.envs.scenario.jobs.simai import POLICIES, read_simai
+from dcqcn_gym.extras.jobs.chakra import read_chakra
+from dcqcn_gym.extras.jobs.chakra_format import messages, value_of
+from dcqcn_gym.extras.jobs.simai import POLICIES, read_simai
 
 VALUES = {
     "double": -2.5, "float": 0.5, "int32": -7, "int64": -(2**40), "uint32": 2**31, "uint64": 2**63,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.monitors.traces import Steps, Study, keys_of, simulate
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import Steps, Study, keys_of, simulate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -128,7 +128,7 @@ def _paths(
 
 
 def fluid_traffic(study: Study, slice_ps: int = SLICE_PS) -> Steps:
-    """Yield what :func:`~dcqcn_gym.benchmarks.monitors.traces.simulate` yields, of the fluid.
+    """Yield what ``traces.simulate`` yields, of the fluid.
 
     What a flow sends in a step is counted at its ToR, in packets of the scenario's payload.
     """

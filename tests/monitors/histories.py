@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from other_networks import NetworkJob
 
-from dcqcn_gym.benchmarks.monitors.accuracy import Seen, mean_accuracy, mean_known
-from dcqcn_gym.benchmarks.monitors.study import MS, Plan, with_load
-from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, replay
+from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import Seen, mean_accuracy, mean_known
+from dcqcn_gym.benchmarks.papers.monitor_study.study import MS, Plan, with_load
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import Probe, Study, judge, replay
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.table import MISSING, Table

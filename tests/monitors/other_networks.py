@@ -18,9 +18,22 @@ import numpy as np
 from fluid import fluid_traffic
 
 import dcqcn_gym
-from dcqcn_gym.benchmarks.monitors.accuracy import mean_accuracy, mean_known, sizes_of
-from dcqcn_gym.benchmarks.monitors.study import MS, Plan, check_loads, results, with_load
-from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, monitor_line, replay, simulate
+from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import mean_accuracy, mean_known, sizes_of
+from dcqcn_gym.benchmarks.papers.monitor_study.study import (
+    MS,
+    Plan,
+    check_loads,
+    results,
+    with_load,
+)
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
+    Probe,
+    Study,
+    judge,
+    monitor_line,
+    replay,
+    simulate,
+)
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario

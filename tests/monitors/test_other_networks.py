@@ -18,9 +18,16 @@ from other_networks import (
 )
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.monitors.accuracy import Seen
-from dcqcn_gym.benchmarks.monitors.study import Plan
-from dcqcn_gym.benchmarks.monitors.traces import Probe, Study, judge, keys_of, replay, simulate
+from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import Seen
+from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
+    Probe,
+    Study,
+    judge,
+    keys_of,
+    replay,
+    simulate,
+)
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 

@@ -9,9 +9,9 @@ import pytest
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.three_tier import ThreeTier
 from dcqcn_gym.envs.scenario.topology import LeafSpine, fabric
-from dcqcn_gym.network.found import Found, Joined, gbps_of
-from dcqcn_gym.network.reading import read_networks
-from dcqcn_gym.network.writing import written
+from dcqcn_gym.extras.traffic.network.found import Found, Joined, gbps_of
+from dcqcn_gym.extras.traffic.network.reading import read_networks
+from dcqcn_gym.extras.traffic.network.writing import written
 
 
 def joined(*links: tuple[str, str, float | None], hosts: str | None = None) -> tuple[Joined, Found]:

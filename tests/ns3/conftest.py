@@ -9,8 +9,8 @@ import pytest
 from bridge_helpers import toy_command
 from scheme_jobs import build
 
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.backends.ns3_bridge.link import Deadlines
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
+from dcqcn_gym.extras.ns3.bridge.link import Deadlines
 
 
 @pytest.fixture

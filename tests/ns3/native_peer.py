@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.backends.ns3_bridge import simulation
+from dcqcn_gym.extras.ns3.bridge import simulation
 
 if __name__ == "__main__":
     sys.exit(simulation.run(lambda _: NativeBackend()))

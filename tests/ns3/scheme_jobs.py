@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from dcqcn_gym.envs.backends.ns3_bridge.install import find_ns3
+from dcqcn_gym.extras.ns3.bridge.install import find_ns3
 
 ROOT = Path(__file__).parents[2]
 PLAYER = "toy_scheme_test"

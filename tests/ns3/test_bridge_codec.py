@@ -12,10 +12,10 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.interval import IntervalReport, LiveFlows
 from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.envs.backends.fake import FakeBackend
-from dcqcn_gym.envs.backends.ns3_bridge import codec, report_codec, schema
-from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
-from dcqcn_gym.envs.backends.ns3_bridge.errors import ProtocolError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.extras.ns3.bridge import codec, report_codec, schema
+from dcqcn_gym.extras.ns3.bridge import ns3gym_pb2 as pb
+from dcqcn_gym.extras.ns3.bridge.errors import ProtocolError
 from toy_tables import OTHER_SCHEME
 
 GOLDEN_ACTION = bytes.fromhex(

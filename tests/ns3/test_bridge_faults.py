@@ -18,15 +18,15 @@ import zmq
 from bridge_helpers import TOY, toy_command
 
 from dcqcn_gym.core.errors import BackendError, ConfigError, StateError, UnknownNameError
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.backends.ns3_bridge.errors import (
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
+from dcqcn_gym.extras.ns3.bridge.errors import (
     ProtocolError,
     SchemaMismatchError,
     SimulationCrashedError,
     SimulationTimeoutError,
 )
-from dcqcn_gym.envs.backends.ns3_bridge.link import Deadlines, bind
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.ns3.bridge.link import Deadlines, bind
 from waiting import alive, wait_for
 
 Toy = Callable[..., Ns3Backend]
@@ -136,7 +136,7 @@ def test_refused_settings_are_config_errors_and_do_not_end_it(toy: Toy, scenario
 def test_kill_9_of_the_parent_leaves_no_process(scenario: Scenario, tmp_path: Path) -> None:
     program = (
         "import sys, time\n"
-        "from dcqcn_gym.envs.backends.ns3 import Ns3Backend\n"
+        "from dcqcn_gym.extras.ns3.backend import Ns3Backend\n"
         "from dcqcn_gym.envs.scenario.scenario import load_scenario\n"
         f"b = Ns3Backend(command=[sys.executable, {str(TOY)!r}])\n"
         "b.open(load_scenario('fb-hadoop'), 1)\n"
@@ -153,7 +153,7 @@ def test_kill_9_of_the_parent_leaves_no_process(scenario: Scenario, tmp_path: Pa
 def test_interpreter_exit_without_close_leaves_no_process(scenario: Scenario) -> None:
     program = (
         "import sys\n"
-        "from dcqcn_gym.envs.backends.ns3 import Ns3Backend\n"
+        "from dcqcn_gym.extras.ns3.backend import Ns3Backend\n"
         "from dcqcn_gym.envs.scenario.scenario import load_scenario\n"
         f"b = Ns3Backend(command=[sys.executable, {str(TOY)!r}])\n"
         "b.open(load_scenario('fb-hadoop'), 1)\n"

@@ -9,9 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.benchmarks.study.evaluation import evaluation
-from dcqcn_gym.benchmarks.study.plan import produce
-from dcqcn_gym.benchmarks.study.tables import rows_of
+from dcqcn_gym.comparison.study.evaluation import evaluation
+from dcqcn_gym.comparison.study.plan import produce
+from dcqcn_gym.comparison.study.tables import rows_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run

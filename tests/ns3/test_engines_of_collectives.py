@@ -8,7 +8,6 @@ import pytest
 from test_parity import differing_fields
 
 from dcqcn_gym import _core
-from dcqcn_gym.benchmarks.parity import run
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.job_graph import JobGraph, JobGraphBuilder
@@ -16,6 +15,7 @@ from dcqcn_gym.envs.scenario.jobs.collectives import add_collective
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms, Links
 from dcqcn_gym.envs.scenario.jobs.model import COLLECTIVES
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.extras.ns3.parity import run
 
 INTERVALS = 12
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import BackendError, ConfigError
-from dcqcn_gym.envs.backends.ns3_bridge import build, install
+from dcqcn_gym.extras.ns3.bridge import build, install
 
 
 def silent(_: str) -> None:

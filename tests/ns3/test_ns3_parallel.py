@@ -10,8 +10,8 @@ import pytest
 from bridge_helpers import toy_command
 from gymnasium.vector import AsyncVectorEnv
 
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
 
 
 def make(toy: bool) -> gymnasium.Env[np.ndarray, np.ndarray]:

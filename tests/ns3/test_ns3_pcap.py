@@ -14,8 +14,8 @@ import pytest
 
 from dcqcn_gym.core.errors import BackendError, ConfigError
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
 
 SENDER, SWITCH = 1, 17
 

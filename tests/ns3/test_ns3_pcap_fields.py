@@ -9,8 +9,8 @@ import pytest
 from test_ns3_pcap import Frame, captured, dissected, invariant_crc, read
 
 from dcqcn_gym.core.interval import IntervalReport
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
 
 FIRST, MIDDLE, LAST, ONLY, ACKNOWLEDGE, CNP = 0x00, 0x01, 0x02, 0x04, 0x11, 0x81
 BTH = 14 + 20 + 8

@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.knobs import DCQCN
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.backends.ns3_bridge.build import Build, ensure_built
 from dcqcn_gym.envs.backends.replay import RecordingBackend
 from dcqcn_gym.envs.backends.report_dict import read_reports
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.extras.ns3.bridge.build import Build, ensure_built
+from dcqcn_gym.simulation.run import simulate
 
 SCENARIO = "mini-llm-alltoall"
 INTERVALS = 4

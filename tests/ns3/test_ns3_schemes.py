@@ -16,12 +16,12 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import default_setting
 from dcqcn_gym.envs.backends.base import Backend
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
+from dcqcn_gym.extras.ns3.bridge.build import ensure_built
 from dcqcn_gym.runs.rows import changed_scenario
-from dcqcn_gym.simulate.recorded import read_recorded
+from dcqcn_gym.simulation.recorded import read_recorded
 
 PEER = [sys.executable, str(Path(__file__).with_name("native_peer.py"))]
 BACKENDS: dict[str, dict[str, Any]] = {"peer": {"command": PEER}, "ns3": {}}

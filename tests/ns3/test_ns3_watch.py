@@ -14,11 +14,11 @@ from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.core.knobs import Setting, expert_setting
 from dcqcn_gym.envs.backends.base import Backend, Watchable
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.backends.ns3_bridge import simulation
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.simulate.run import Extras, simulate
-from dcqcn_gym.simulate.trace import TRACE_FILES, parse_trace
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
+from dcqcn_gym.extras.ns3.bridge import simulation
+from dcqcn_gym.simulation.run import Extras, simulate
+from dcqcn_gym.simulation.trace import TRACE_FILES, parse_trace
 
 STORM = load_scenario("mini-storm").model_copy(update={"monitor_interval_us": 250.0})
 NATIVE_PEER = [sys.executable, str(Path(__file__).with_name("native_peer.py"))]

@@ -21,11 +21,11 @@ from typer.testing import CliRunner
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import BackendError
 from dcqcn_gym.envs.backends.fake import FakeBackend
-from dcqcn_gym.envs.backends.ns3_bridge import codec, simulation
-from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
-from dcqcn_gym.envs.backends.ns3_bridge.build import ensure_built
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.extras.ns3.bridge import codec, simulation
+from dcqcn_gym.extras.ns3.bridge import ns3gym_pb2 as pb
+from dcqcn_gym.extras.ns3.bridge.build import ensure_built
 from waiting import LONG_S
 
 SCENARIO = "mini-llm-alltoall"
@@ -45,7 +45,7 @@ def simulation_command(kind: str, *options: str) -> list[str]:
     if kind == "toy":
         return [*toy_command(), *common]
     build = ensure_built(say=lambda line: print(line, file=sys.stderr))
-    module = "dcqcn_gym.envs.ns3gym"
+    module = "dcqcn_gym.extras.ns3.ns3gym"
     return [sys.executable, "-m", module, f"--module={build.folder}", *common]
 
 

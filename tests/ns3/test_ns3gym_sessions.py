@@ -17,11 +17,11 @@ from test_ns3gym_client import simulation_command as command_of
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.backends.fake import FakeBackend
-from dcqcn_gym.envs.backends.ns3_bridge import codec
-from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
-from dcqcn_gym.envs.ns3gym import GymDialogue
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.ns3.bridge import codec
+from dcqcn_gym.extras.ns3.bridge import ns3gym_pb2 as pb
+from dcqcn_gym.extras.ns3.ns3gym import GymDialogue
 from waiting import LONG_S
 
 __all__ = ["client"]  # a fixture

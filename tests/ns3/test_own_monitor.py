@@ -13,9 +13,9 @@ from dcqcn_gym.core.errors import BackendError
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.envs.backends.base import Backend
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.scenario.monitor import monitor_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
 
 EXAMPLE = f"{Path(__file__).resolve().parents[2]}/examples/06_own_monitor.py:Window"
 PEERS: dict[str, dict[str, Any]] = {

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.parity import CASES, case, compare, run
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.extras.ns3.parity import CASES, case, compare, run
 
 
 def differing_fields(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.envs.backends.native import NativeBackend
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
-from dcqcn_gym.envs.backends.ns3_bridge import codec, report_codec
-from dcqcn_gym.envs.backends.ns3_bridge import ns3gym_pb2 as pb
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
+from dcqcn_gym.extras.ns3.bridge import codec, report_codec
+from dcqcn_gym.extras.ns3.bridge import ns3gym_pb2 as pb
 
 SCENARIO = load_scenario("mini-fb-hadoop")
 NATIVE_PEER = [sys.executable, str(Path(__file__).with_name("native_peer.py"))]

@@ -14,14 +14,14 @@ import pytest
 from bridge_helpers import toy_command
 
 from dcqcn_gym.core.errors import BackendError, ConfigError
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
 
 SCENARIO = load_scenario("mini-fb-hadoop")
 AT_THE_LIMIT = """
 import os, sys
 from dcqcn_gym.core.errors import BackendError
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 import json, resource
 scenario = load_scenario("mini-fb-hadoop")

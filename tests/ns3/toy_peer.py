@@ -17,9 +17,9 @@ from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.knobs import DCQCN, KnobTable
 from dcqcn_gym.envs.backends.fake import FakeBackend
-from dcqcn_gym.envs.backends.ns3_bridge import schema, simulation
-from dcqcn_gym.envs.ns3gym import GymDialogue
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.extras.ns3.bridge import schema, simulation
+from dcqcn_gym.extras.ns3.ns3gym import GymDialogue
 
 FAULT_STEP = 2
 

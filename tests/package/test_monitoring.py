@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.benchmarks.monitors.study import with_load
+from dcqcn_gym.benchmarks.papers.monitor_study.study import with_load
 from dcqcn_gym.cli import main
 from dcqcn_gym.core.overhead import (
     ECN_DISPATCH,

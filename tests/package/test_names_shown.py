@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.comparison.plan import Plan
-from dcqcn_gym.benchmarks.comparison.results import Row
-from dcqcn_gym.benchmarks.comparison.text import markdown
 from dcqcn_gym.cli import app, main
 from dcqcn_gym.commands.tune import _summary
+from dcqcn_gym.comparison.plan import Plan
+from dcqcn_gym.comparison.results import Row
+from dcqcn_gym.comparison.text import markdown
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import KNOBS, Setting, default_setting
@@ -24,7 +24,7 @@ from dcqcn_gym.runs.interrupt import same_command
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.markdown import code, plain
 from dcqcn_gym.runs.progress import _plain
-from dcqcn_gym.simulate.run import parse_assignments
+from dcqcn_gym.simulation.run import parse_assignments
 
 MINI = Path(__file__).parents[2] / "configs" / "scenarios" / "mini-fb-hadoop.toml"
 QUICK = ["--backend", "fake", "--intervals", "3", "--eval-seeds", "0", "--no-report", "--quiet"]

@@ -63,7 +63,7 @@ def test_simulate_can_be_called_before_and_after_its_package_is_loaded() -> None
     code = (
         "import dcqcn_gym\n"
         "assert callable(dcqcn_gym.simulate)\n"
-        "import dcqcn_gym.simulate.run\n"
+        "import dcqcn_gym.simulation.run\n"
         "assert callable(dcqcn_gym.simulate)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

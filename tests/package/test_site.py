@@ -66,7 +66,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
         "dcqcn_gym.envs.wrappers.DictAction",
         "dcqcn_gym.tuners.base.Tuner.ask",
         "dcqcn_gym.runs.loop.run",
-        "dcqcn_gym.simulate.run.simulate",
+        "dcqcn_gym.simulation.run.simulate",
         "dcqcn_gym.testing.tuner_case.TunerCase",
     ):
         assert name in ids

@@ -48,12 +48,12 @@ TABLES: Mapping['''
 
 def test_a_study(tree: Copy) -> None:
     tree.add("configs/studies/hops.toml", STUDY)
-    tables = "benchmarks/study/tables.py"
+    tables = "src/dcqcn_gym/comparison/study/tables.py"
     tree.change(tables, "TABLES: Mapping[", TABLE)
     tree.change(tables, '    "fresh": _fresh,', '    "fresh": _fresh,\n    "hops": _hops,')
     line = "from dcqcn_gym.report.paired import"
     tree.change(tables, line, f"from dcqcn_gym.report.metrics import metric\n{line}")
-    tree.change("benchmarks/study/plan.py", '"iterations"]', '"iterations", "hops"]')
+    tree.change("src/dcqcn_gym/comparison/study/plan.py", '"iterations"]', '"iterations", "hops"]')
     row = '    "drops": Metric('
     new = '    "hops": Metric(lambda run: float(run.column("packet_hops").sum()), "hops"),\n'
     tree.change("src/dcqcn_gym/report/metrics.py", row, new + row)
@@ -66,7 +66,7 @@ def test_a_study(tree: Copy) -> None:
         lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
         hops = sum(line["packet_hops"] for line in lines if "setting" in line)
         assert f"{hops} hops" in said
-    assert tree.test("tests/benchmarks/test_study.py", "-k '[hops]'") == 2
+    assert tree.test("tests/comparison/test_study.py", "-k '[hops]'") == 2
 
 
 NAME = "D-fig5-short"
@@ -93,4 +93,4 @@ def test_a_figure_of_a_paper(tree: Copy) -> None:
     assert tree.read(RESULTS) == tree.read(f"{folder}/results.jsonl")
     assert f"## {NAME}" in tree.read("docs/papers/dcqcn-plus.md")
     assert "12 cells measured again" in tree.run(f"{papers} rerun {NAME}")
-    assert tree.test("tests/benchmarks/test_papers.py", f"-k '{TESTS}'") > 8
+    assert tree.test("tests/papers/test_papers.py", f"-k '{TESTS}'") > 8

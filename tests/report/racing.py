@@ -13,7 +13,7 @@ import time
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.keeper.bank import bank
+from dcqcn_gym.benchmarks.leaderboard.bank.bank import bank
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.verdict import scores_by_seed

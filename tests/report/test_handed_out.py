@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
-from dcqcn_gym.commands.hw_fleet import _setting_in
+from dcqcn_gym.core.device_commands import emit as emit_setting
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.hw.emit import emit as emit_setting
+from dcqcn_gym.hw.commands.fleet import _setting_in
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.progress import open_viewer
 from dcqcn_gym.runs.session import Evaluation, tune

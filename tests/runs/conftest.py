@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dcqcn_gym.runs.tuner_host.process import HostProcess
+from dcqcn_gym.benchmarks.leaderboard.tuner_host.process import HostProcess
 from waiting import LONG_S
 
 

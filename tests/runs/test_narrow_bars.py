@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from dcqcn_gym.extras.learn.progress import open_train_viewer
 from dcqcn_gym.runs import progress
-from dcqcn_gym.training.progress import open_train_viewer
 
 
 @pytest.mark.parametrize("width", [60, 70, 100])

@@ -10,18 +10,18 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.device_commands import emit
 from dcqcn_gym.core.errors import ConfigError, TunerError, UnknownNameError
 from dcqcn_gym.core.groups import cluster_setting, setting_of
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.hw.emit import emit
 from dcqcn_gym.report import build_report
 from dcqcn_gym.runs.log import RunDir, read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.progress import QuietViewer
 from dcqcn_gym.runs.session import Evaluation, tune
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.simulate.run import parse_assignments
+from dcqcn_gym.simulation.run import parse_assignments
 
 PER_TIER = """
 from dcqcn_gym.tuners.base import Proposal, Tuner, TunerContext

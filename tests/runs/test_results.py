@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from dcqcn_gym.benchmarks.study.evaluation import as_json, evaluation
-from dcqcn_gym.benchmarks.study.plan import Study, produce
-from dcqcn_gym.benchmarks.study.tables import tables_of
+from dcqcn_gym.comparison.study.evaluation import as_json, evaluation
+from dcqcn_gym.comparison.study.plan import Study, produce
+from dcqcn_gym.comparison.study.tables import tables_of
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.packed import read_packed
 from dcqcn_gym.core.statistics import Estimate

@@ -13,22 +13,22 @@ from random import Random
 
 import pytest
 
-from dcqcn_gym.core.errors import ConfigError, TunerError, UnknownNameError
-from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.runs.tuner_host import Hosting, described
-from dcqcn_gym.runs.tuner_host.process import HostProcess
-from dcqcn_gym.runs.tuner_host.protocol import (
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting, described
+from dcqcn_gym.benchmarks.leaderboard.tuner_host.process import HostProcess
+from dcqcn_gym.benchmarks.leaderboard.tuner_host.protocol import (
     CALLS,
     VERSION,
     BadAnswerError,
     encode,
     parse_answer,
 )
-from dcqcn_gym.runs.tuner_host.server import Server
-from dcqcn_gym.runs.tuner_host.values import proposal_from
+from dcqcn_gym.benchmarks.leaderboard.tuner_host.server import Server
+from dcqcn_gym.benchmarks.leaderboard.tuner_host.values import proposal_from
+from dcqcn_gym.core.errors import ConfigError, TunerError, UnknownNameError
+from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.loop import run
+from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import make_tuner
 from waiting import LONG_S, alive, wait_for
 
@@ -152,7 +152,9 @@ def test_a_file_that_fails_when_it_is_read(tmp_path: Path, top: str, says: str) 
 
 
 def test_an_answer_without_end_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcqcn_gym.runs.tuner_host.process.MOST_ANSWER_BYTES", 2**20)
+    monkeypatch.setattr(
+        "dcqcn_gym.benchmarks.leaderboard.tuner_host.process.MOST_ANSWER_BYTES", 2**20
+    )
     endless = "[" + PIPE.format(what="b'x' * 2**16") + " for _ in range(10**6)]"
     with pytest.raises(TunerError, match=r"answered ask\(\) with more than 1048576 bytes"):
         run(spec(plugin(tmp_path, endless)), tmp_path / "run.jsonl")
@@ -232,8 +234,8 @@ def test_errors_from_there_cannot_steer_the_terminal() -> None:
 
 
 def test_the_other_side_needs_no_environment(tmp_path: Path) -> None:
-    start = "import sys; sys.path[:] = {!r}; from dcqcn_gym.runs.tuner_host.server import main"
-    code = start.format([p for p in sys.path if p]) + "; main()"
+    start = "import sys; sys.path[:] = {!r}; from dcqcn_gym.benchmarks.leaderboard.tuner_host"
+    code = start.format([p for p in sys.path if p]) + ".server import main; main()"
     process = HostProcess("mine", 60.0, ["env", "-i", sys.executable, "-c", code])
     opened = process.call("open", version=VERSION, tuner=plugin(tmp_path), arguments={})
     assert opened == {}

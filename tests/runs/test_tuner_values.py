@@ -10,6 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
+from dcqcn_gym.benchmarks.leaderboard.tuner_host.protocol import encode
+from dcqcn_gym.benchmarks.leaderboard.tuner_host.values import (
+    context_from,
+    context_plain,
+    outcome_from,
+    outcome_plain,
+    proposal_from,
+    proposal_plain,
+)
 from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.scheme_tables import named_table
@@ -18,16 +28,6 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.runs.tuner_host import Hosting
-from dcqcn_gym.runs.tuner_host.protocol import encode
-from dcqcn_gym.runs.tuner_host.values import (
-    context_from,
-    context_plain,
-    outcome_from,
-    outcome_plain,
-    proposal_from,
-    proposal_plain,
-)
 from dcqcn_gym.tuners import Outcome, Tuner, TunerContext
 
 MIX = {"name": "mix", "groups": [{"hosts": [0, 1, 3], "scheme": "dcqcn-plus"}]}

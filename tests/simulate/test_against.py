@@ -15,9 +15,9 @@ from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.figures import STATES
 from dcqcn_gym.runs.table import number
-from dcqcn_gym.simulate.difference import other_setting, run_against
-from dcqcn_gym.simulate.page import PAGE, PANELS, series_of
-from dcqcn_gym.simulate.run import FILES, Extras, simulate
+from dcqcn_gym.simulation.difference import other_setting, run_against
+from dcqcn_gym.simulation.page import PAGE, PANELS, series_of
+from dcqcn_gym.simulation.run import FILES, Extras, simulate
 
 SCENARIO = ("simulate", "--scenario", "mini-fb-hadoop", "--intervals", "4")
 OWN = ("--set", "kmin=20", "--set", "kmax=60")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dcqcn_gym.simulate.clock import Clock
+from dcqcn_gym.simulation.clock import Clock
 
 BURN = "import time\nwhile time.process_time() < 0.4: pass"
 

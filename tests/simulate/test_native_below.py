@@ -13,9 +13,9 @@ from dcqcn_gym import _core
 from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.simulate.run import Extras, simulate
-from dcqcn_gym.simulate.trace import Trace, parse_trace
-from dcqcn_gym.simulate.tracer import Completions, Sending
+from dcqcn_gym.simulation.run import Extras, simulate
+from dcqcn_gym.simulation.trace import Trace, parse_trace
+from dcqcn_gym.simulation.tracer import Completions, Sending
 
 pytest.importorskip("dcqcn_gym._core")
 

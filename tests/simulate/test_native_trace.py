@@ -15,9 +15,9 @@ from dcqcn_gym.core.errors import ConfigError, StateError, UnknownNameError
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.simulate.picture import Binned
-from dcqcn_gym.simulate.run import FILES, Extras, parse_assignments, simulate
-from dcqcn_gym.simulate.trace import Trace, parse_trace, port_names
+from dcqcn_gym.simulation.picture import Binned
+from dcqcn_gym.simulation.run import FILES, Extras, parse_assignments, simulate
+from dcqcn_gym.simulation.trace import Trace, parse_trace, port_names
 
 pytest.importorskip("dcqcn_gym._core")
 

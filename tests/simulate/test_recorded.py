@@ -16,8 +16,8 @@ from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.backends.replay import RecordingBackend
 from dcqcn_gym.envs.backends.report_dict import write_reports
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.simulate.recorded import read_recorded
-from dcqcn_gym.simulate.run import simulate
+from dcqcn_gym.simulation.recorded import read_recorded
+from dcqcn_gym.simulation.run import simulate
 
 MINI = load_scenario("mini-fb-hadoop")
 SETTING = expert_setting(MINI.line_rate_bps)

@@ -18,7 +18,7 @@ from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.backends.base import live_flows_of
 from dcqcn_gym.envs.backends.fake import FakeBackend
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.simulate.run import FILES, endless, parse_assignments, simulate, with_flows
+from dcqcn_gym.simulation.run import FILES, endless, parse_assignments, simulate, with_flows
 
 MINI = load_scenario("mini-fb-hadoop")
 FLOWS = "src,dst,bytes,start_ns\n0,1,1000000,0\n2,3,5000,1500.5\n"
@@ -125,7 +125,7 @@ class Stuck(FakeBackend):
 def test_until_done_names_the_cause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drops: int, pause_ps: float, cause: str
 ) -> None:
-    monkeypatch.setattr("dcqcn_gym.simulate.run.STUCK_INTERVALS", 3)
+    monkeypatch.setattr("dcqcn_gym.simulation.run.STUCK_INTERVALS", 3)
     with pytest.raises(RunError, match=f"3 flows have sent nothing for 3 intervals: {cause}"):
         simulate(flow_list(tmp_path), tmp_path / "out", backend=Stuck(drops, pause_ps))
 

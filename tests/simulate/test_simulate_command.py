@@ -86,7 +86,7 @@ def test_ctrl_c_says_that_nothing_was_written(
     def cut(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dcqcn_gym.simulate.run.simulate", cut)
+    monkeypatch.setattr("dcqcn_gym.simulation.run.simulate", cut)
     words = ["simulate", "--scenario", "mini-fb-hadoop", "--out", str(tmp_path / "x")]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 130

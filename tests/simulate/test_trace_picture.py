@@ -15,11 +15,11 @@ pytest.importorskip("dcqcn_gym._core")
 from dcqcn_gym.core.interval import FinishedFlows
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.simulate.files import ResultFiles
-from dcqcn_gym.simulate.picture import CompletionBins, FlowLines, _port_panels
-from dcqcn_gym.simulate.run import Extras, simulate
-from dcqcn_gym.simulate.trace import Trace, parse_trace
-from dcqcn_gym.simulate.tracer import Tracer
+from dcqcn_gym.simulation.files import ResultFiles
+from dcqcn_gym.simulation.picture import CompletionBins, FlowLines, _port_panels
+from dcqcn_gym.simulation.run import Extras, simulate
+from dcqcn_gym.simulation.trace import Trace, parse_trace
+from dcqcn_gym.simulation.tracer import Tracer
 
 STORM = load_scenario("mini-storm").model_copy(update={"monitor_interval_us": 250.0})
 

@@ -17,8 +17,8 @@ from typing import Any
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knobs import Setting, expert_setting
 from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.backends.ns3 import Ns3Backend
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.extras.ns3.backend import Ns3Backend
 
 __all__ = ["BridgeCost", "measure"]
 

@@ -12,11 +12,11 @@ from engine_speed import JOBS, Job
 from scale_speed import US, fat_tree
 
 from dcqcn_gym import _core
+from dcqcn_gym.benchmarks.leaderboard.dask_workers import dask_executor
 from dcqcn_gym.core.groups import same_everywhere
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Done, carry_out, raise_failures
-from dcqcn_gym.runs.dask_workers import dask_executor
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.spec import RunSpec
 

@@ -20,7 +20,7 @@ from dcqcn_gym.envs.backends.native import run_ahead
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.vector import DcqcnVectorEnv
-from dcqcn_gym.training.sampling import SampledEnv
+from dcqcn_gym.extras.learn.sampling import SampledEnv
 
 
 def vector_speed(scenario: str, envs: int = 8, turns: int = 40) -> BatchSpeed:

@@ -8,8 +8,8 @@ import pytest
 from making import START_S, ipfix, netflow5, netflow9, pcap, pcapng, roce, sflow, udp
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.traffic.captures import CAPTURE_FORMS, form_of_capture
-from dcqcn_gym.traffic.records import Record, Tally
+from dcqcn_gym.extras.traffic.captures import CAPTURE_FORMS, form_of_capture
+from dcqcn_gym.extras.traffic.records import Record, Tally
 
 A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
 WRITE = [  # first, middle, last; then a write of one packet, a READ's response and an ACK

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.traffic.hosts import number_hosts, read_hosts
-from dcqcn_gym.traffic.nccl import Calls, read_nccl
-from dcqcn_gym.traffic.reading import form_of
-from dcqcn_gym.traffic.records import Record, Tally
-from dcqcn_gym.traffic.tables import read_table
+from dcqcn_gym.extras.traffic.hosts import number_hosts, read_hosts
+from dcqcn_gym.extras.traffic.nccl import Calls, read_nccl
+from dcqcn_gym.extras.traffic.reading import form_of
+from dcqcn_gym.extras.traffic.records import Record, Tally
+from dcqcn_gym.extras.traffic.tables import read_table
 
 NFDUMP = """ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt
 2026-01-31 12:00:00.250,2026-01-31 12:00:01.000,0.750,10.0.0.1,10.0.0.2,5,4791,UDP,..,0,0,9,9000,0,0

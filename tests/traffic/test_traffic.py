@@ -15,8 +15,8 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.rounds import Ring
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.envs.scenario.tables import read_flows
-from dcqcn_gym.simulate import simulate
-from dcqcn_gym.traffic.fitting import fit, read_into, size_points
+from dcqcn_gym.extras.traffic.fitting import fit, read_into, size_points
+from dcqcn_gym.simulation.run import simulate
 
 TRACE = """start_us,from,to,bytes
 10,gpu-a1,gpu-b1,2000000

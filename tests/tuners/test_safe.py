@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
+from dcqcn_gym.core.abort_rules import AbortRules, Seen
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.core.groups import DeviceSetting, cluster_setting, resolve
 from dcqcn_gym.core.knobs import default_setting
@@ -19,7 +20,6 @@ from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.backends import make_backend
 from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.hw.abort import AbortRules, Seen
 from dcqcn_gym.runs.log import Run, read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec

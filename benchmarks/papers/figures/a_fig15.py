@@ -33,7 +33,7 @@ from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.benchmarks.papers.tuned import tuned
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.acc_loads import steady
-from dcqcn_gym.simulate.trace import port_names
+from dcqcn_gym.simulation.trace import port_names
 
 PLACE = "section 6, Fig. 15"
 NAMES = ("ACC", "SECN1", "SECN2")

@@ -8,7 +8,7 @@ from functools import partial
 from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Derived, Reading, Sign
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.results import Results
-from dcqcn_gym.benchmarks.sweep.plan import measured
+from dcqcn_gym.comparison.sweep.plan import measured
 from dcqcn_gym.core.statistics import rank_agreement
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.rows import changed_scenario

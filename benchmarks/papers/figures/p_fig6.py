@@ -8,7 +8,7 @@ from functools import partial
 from dcqcn_gym.benchmarks.papers.claims import Claim, Derived, Sign
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.results import Results
-from dcqcn_gym.benchmarks.sweep.plan import measured
+from dcqcn_gym.comparison.sweep.plan import measured
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dcqcn_gym.commands.hw_fleet import FleetOption, open_fleet, targets_of_setting
-from dcqcn_gym.commands.hw_show import PLACES, JsonOption, output
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.hw.commands.fleet import FleetOption, open_fleet, targets_of_setting
+from dcqcn_gym.hw.commands.show import PLACES, JsonOption, output
 from dcqcn_gym.runs.options import ScenarioOption
 
 if TYPE_CHECKING:

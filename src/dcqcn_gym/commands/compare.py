@@ -28,7 +28,7 @@ from dcqcn_gym.runs.options import (
 )
 
 if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.comparison.plan import Plan
+    from dcqcn_gym.comparison.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def compare(
     The same command continues what is unfinished in OUT. What is given adds to the comparison that
     is there, so that dcqcn-gym compare --out OUT is enough to go on.
     """
-    from dcqcn_gym.benchmarks.comparison.plan import PLAN_FILE, added, all_tuners, stored_plan
+    from dcqcn_gym.comparison.plan import PLAN_FILE, added, all_tuners, stored_plan
     from dcqcn_gym.core.statistics import paper_bins
 
     if bins is not None:
@@ -109,12 +109,12 @@ def _carry_out(
     force: bool,
     quiet: bool,
 ) -> None:
-    import dcqcn_gym.benchmarks.comparison.plan as bench
-    from dcqcn_gym.benchmarks.comparison.extra import write_fct_curves
-    from dcqcn_gym.benchmarks.comparison.page import write_results
-    from dcqcn_gym.benchmarks.comparison.results import rows
-    from dcqcn_gym.benchmarks.comparison.text import headline
-    from dcqcn_gym.benchmarks.comparison.text import tables as tables_of
+    import dcqcn_gym.comparison.plan as bench
+    from dcqcn_gym.comparison.extra import write_fct_curves
+    from dcqcn_gym.comparison.page import write_results
+    from dcqcn_gym.comparison.results import rows
+    from dcqcn_gym.comparison.text import headline
+    from dcqcn_gym.comparison.text import tables as tables_of
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
     from dcqcn_gym.runs.trials import carry_out
@@ -141,7 +141,7 @@ def _carry_out(
 
 def _plan(given: Mapping[str, Any]) -> Plan:
     """Return the plan of a new comparison: what was given, the rest by default."""
-    from dcqcn_gym.benchmarks.comparison.plan import Plan, all_tuners
+    from dcqcn_gym.comparison.plan import Plan, all_tuners
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     scenarios = given.get("scenarios", (SCENARIO,))

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dcqcn_gym.core.interval import IntervalReport
     from dcqcn_gym.envs.scenario.fabric import Fabric
     from dcqcn_gym.envs.scenario.scenario import Scenario
-    from dcqcn_gym.simulate.page import Against
-    from dcqcn_gym.simulate.trace import Trace
+    from dcqcn_gym.simulation.page import Against
+    from dcqcn_gym.simulation.trace import Trace
 
 
 def simulate(
@@ -101,8 +101,8 @@ def simulate(
     from rich.console import Console
 
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.simulate.run import Extras, parse_assignments, with_flows
-    from dcqcn_gym.simulate.run import simulate as run_simulation
+    from dcqcn_gym.simulation.run import Extras, parse_assignments, with_flows
+    from dcqcn_gym.simulation.run import simulate as run_simulation
 
     if until_done and intervals is not None:
         raise ConfigError("--until-done and --intervals exclude each other; give one of them")
@@ -157,9 +157,9 @@ def _from_reports(
     scenario: Scenario, out: Path, folder: Path, force: bool, bins: str | None, *, curves: bool
 ) -> Mapping[str, Any]:
     from dcqcn_gym.envs.backends.replay import ReplayBackend
-    from dcqcn_gym.simulate.recorded import read_recorded
-    from dcqcn_gym.simulate.run import Extras
-    from dcqcn_gym.simulate.run import simulate as run_simulation
+    from dcqcn_gym.simulation.recorded import read_recorded
+    from dcqcn_gym.simulation.run import Extras
+    from dcqcn_gym.simulation.run import simulate as run_simulation
 
     run = read_recorded(folder, scenario)
     return run_simulation(
@@ -186,8 +186,8 @@ def _against(
     """Run the other setting, once it is known that the results can be written."""
     if name is None:
         return None
-    from dcqcn_gym.simulate.difference import run_against
-    from dcqcn_gym.simulate.run import check_out
+    from dcqcn_gym.simulation.difference import run_against
+    from dcqcn_gym.simulation.run import check_out
 
     check_out(out, force)
     return run_against(name, scenario, seed=seed, intervals=intervals, backend=backend)
@@ -229,7 +229,7 @@ def _tell(
 
 
 def _trace(trace: str | None, options: tuple[str | None, ...], fabric: Fabric) -> Trace | None:
-    from dcqcn_gym.simulate.trace import parse_trace
+    from dcqcn_gym.simulation.trace import parse_trace
 
     if trace is None:
         if any(option is not None for option in options):

@@ -22,7 +22,7 @@ from dcqcn_gym.runs.options import (
 )
 
 if TYPE_CHECKING:
-    from dcqcn_gym.benchmarks.sweep.plan import Grid
+    from dcqcn_gym.comparison.sweep.plan import Grid
 
 
 def sweep(
@@ -57,8 +57,8 @@ def sweep(
     Writes OUT/sweep.csv, OUT/results.json, OUT/sweep.svg and one event log per run. The same
     command continues what is unfinished in OUT; more values add to it.
     """
-    from dcqcn_gym.benchmarks.sweep.output import table_of, write_all
-    from dcqcn_gym.benchmarks.sweep.plan import produce
+    from dcqcn_gym.comparison.sweep.output import table_of, write_all
+    from dcqcn_gym.comparison.sweep.plan import produce
     from dcqcn_gym.report.metrics import metric as known
     from dcqcn_gym.runs.progress import open_progress
     from dcqcn_gym.runs.table import print_tables
@@ -82,10 +82,10 @@ def sweep(
 
 
 def _grid(scenario: str, knobs: list[str], assign: list[str], points: int) -> Grid:
-    from dcqcn_gym.benchmarks.study.plan import Case
-    from dcqcn_gym.benchmarks.sweep.plan import Grid, parse_axis
+    from dcqcn_gym.comparison.study.plan import Case
+    from dcqcn_gym.comparison.sweep.plan import Grid, parse_axis
     from dcqcn_gym.core.knobs import Setting
-    from dcqcn_gym.simulate.run import parse_assignments
+    from dcqcn_gym.simulation.run import parse_assignments
 
     if len(knobs) > 2:
         raise ConfigError(f"--knob is given {len(knobs)} times; a sweep has one or two knobs")

@@ -24,10 +24,10 @@ from dcqcn_gym.runs.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
     from dcqcn_gym.envs.scenario.scenario import Scenario
     from dcqcn_gym.runs.log import RunDir
     from dcqcn_gym.runs.spec import RunSpec
-    from dcqcn_gym.runs.tuner_host import Hosting
 
 
 TunerOption = Annotated[str, typer.Option(help="A name from `dcqcn-gym tuners`, or path.py:Class.")]
@@ -83,8 +83,8 @@ def tune(
     OUT/report.html. The same command continues what is unfinished in OUT.
     """
     from dcqcn_gym.commands.emit import emit as print_commands
+    from dcqcn_gym.core.device_commands import WORDS
     from dcqcn_gym.envs.scenario.scenario import load_scenario
-    from dcqcn_gym.hw.emit import WORDS
     from dcqcn_gym.runs.log import RunDir
 
     if emit is not None and emit not in WORDS:
@@ -127,9 +127,9 @@ def _spec(
     deadline: float | None,
     safe: Path | None,
 ) -> RunSpec:
+    from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
     from dcqcn_gym.envs.backends import make_backend
     from dcqcn_gym.runs.spec import RunSpec
-    from dcqcn_gym.runs.tuner_host import Hosting
 
     if backend.partition(":")[0] == "hardware":
         raise ConfigError(
@@ -146,7 +146,7 @@ def tuner_arguments(
     tuner: str, arguments: list[str], hosting: Hosting | None = None
 ) -> dict[str, Any]:
     """Return the settings of a tuner from ``K=V`` texts; raise ConfigError for a wrong one."""
-    from dcqcn_gym.runs.tuner_host import Hosting, described
+    from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting, described
     from dcqcn_gym.tuners.base import parse_argument
 
     given = dict(pairs := [parse_argument(text) for text in arguments])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dcqcn_gym.core.device_commands import emit
 from dcqcn_gym.core.errors import RunError, in_one_line
 from dcqcn_gym.core.groups import DeviceSetting, by_group, setting_of
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.hw.emit import emit
 from dcqcn_gym.runs.log import Run
 
 
@@ -22,7 +22,7 @@ def commands(
     rollback: bool = False,
     said: str = "",
 ) -> str:
-    """Return shell commands for a setting of a run; forms as :func:`dcqcn_gym.hw.emit.emit`.
+    """Return shell commands for a setting of a run; forms as ``core.device_commands.emit``.
 
     ``of`` is the setting as logs hold it; None: the one that the run found.
 

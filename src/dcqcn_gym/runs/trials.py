@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from dcqcn_gym.core.device_units import setting_on_devices
 from dcqcn_gym.core.groups import DeviceSetting, by_group
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.parts import later_parts
-from dcqcn_gym.hw.device_units import setting_on_devices
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
 from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dcqcn_gym.core.device_units import on_devices
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import DCQCN
-from dcqcn_gym.hw.device_units import on_devices
 from dcqcn_gym.hw.drivers import Driver, Targets
 
 

@@ -1,1 +1,0 @@
-"""What maintainers measure: the commands of ``python -m dcqcn_gym.benchmarks``."""

@@ -1,0 +1,1 @@
+"""Add-ons: a folder per pip extra; each has a README."""

@@ -1,0 +1,1 @@
+"""Readers of training jobs of others: Chakra traces and SimAI workloads."""

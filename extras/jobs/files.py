@@ -1,0 +1,34 @@
+"""Any file of a job as one: a directory of Chakra traces, SimAI's ``.txt``, a plan in TOML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.envs.scenario.jobs.model import Job
+from dcqcn_gym.envs.scenario.jobs.people import job_of_plan, read_plan
+from dcqcn_gym.extras.jobs.chakra import read_chakra
+from dcqcn_gym.extras.jobs.simai import read_simai
+
+
+def read_job(path: Path, ranks: int | None = None) -> Job:
+    """Return the job in a file or directory; ``ranks`` is for SimAI files that do not say it.
+
+    Raises :class:`ConfigError` with what was found and expected.
+    """
+    if path.is_dir() or path.suffix == ".et":
+        job = read_chakra(path if path.is_dir() else path.parent)
+    elif path.suffix == ".toml":
+        job = job_of_plan(read_plan(path))
+    elif path.suffix == ".txt":
+        job = read_simai(path, ranks)
+    else:
+        raise ConfigError(
+            f"{path}: expected a directory of Chakra traces (NAME.RANK.et), a workload file of "
+            "SimAI (.txt) or a plan (.toml)"
+        )
+    if ranks is not None and ranks != job.ranks:
+        raise ConfigError(f"{path}: has {job.ranks} ranks, and --ranks says {ranks}")
+    if not job.ops:
+        raise ConfigError(f"{path}: has nothing to compute or send")
+    return job

@@ -1,0 +1,215 @@
+"""``dcqcn-gym traffic``: from a trace, an export of flows or a log to flows and scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dcqcn_gym.runs.options import OutFileOption, OutOption, QuietOption, ScenarioOption
+
+if TYPE_CHECKING:
+    from dcqcn_gym.envs.scenario.scenario import Scenario
+    from dcqcn_gym.extras.traffic.fitting import Fit, Traffic
+    from dcqcn_gym.extras.traffic.importing import Source
+
+app = typer.Typer(help="Your traffic: a trace, NetFlow, sFlow, a capture or a log of NCCL.")
+
+FileArgument = Annotated[
+    Path, typer.Argument(help="CSV, pcap with RoCE, NetFlow, IPFIX or sFlow, or a log of NCCL.")
+]
+FormOption = Annotated[
+    str | None,
+    typer.Option("--form", help="csv, roce, netflow, sflow or nccl; default: by its content."),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", help="Columns of a CSV: src=NAME,dst=NAME,bytes=NAME,start=NAME[:UNIT]."
+    ),
+]
+HostsOption = Annotated[
+    Path | None,
+    typer.Option("--hosts", help="CSV name,host: which name is which host; default: all, sorted."),
+]
+WindowOption = Annotated[
+    str | None,
+    typer.Option("--window", metavar="FROM:TO", help="Only flows from here to there, in s."),
+]
+DEFAULT_BPS = 100e9
+
+
+@app.command("import")
+def import_(
+    file: FileArgument,
+    out: OutOption,
+    form: FormOption = None,
+    columns: ColumnsOption = None,
+    hosts: HostsOption = None,
+    window: WindowOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write flows.csv, which a scenario's workload `flows` reads, and hosts.csv."""
+    from dcqcn_gym.extras.traffic.importing import FLOWS, import_flows
+
+    source = _source(file, form, columns, hosts, window)
+    with _shown(quiet) as show:
+        span, written = import_flows(source, out, show)
+    typer.echo(
+        f"{file} ({source.form}): {span.records} records, {written} flows between "
+        f"{len(span.hosts)} names over {(span.last_ns - span.first_ns) * 1e-9:g} s"
+    )
+    _say(span.tally.lines())
+    typer.echo(f'{out / FLOWS}: in a scenario, kind = "flows" and flows = "{FLOWS}"')
+
+
+@app.command("fit")
+def fit_(
+    file: FileArgument,
+    out: OutOption,
+    scenario: ScenarioOption,
+    form: FormOption = None,
+    columns: ColumnsOption = None,
+    hosts: HostsOption = None,
+    window: WindowOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a scenario on the fabric of another, with traffic that is like the file's."""
+    from dcqcn_gym.core.errors import ConfigError
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+
+    base = load_scenario(scenario)
+    source = _source(file, form, columns, hosts, window)
+    if source.form == "nccl" and (columns or hosts or window):
+        raise ConfigError("a log of NCCL has no --columns, --hosts or --window")
+    files, words, notes = (
+        _fitted_calls(file, base) if source.form == "nccl" else _fitted_flows(source, base, quiet)
+    )
+    _write(out, files)
+    typer.echo(words)
+    _say(notes)
+    typer.echo(f"{out / 'scenario.toml'}: dcqcn-gym config validate {out / 'scenario.toml'}")
+
+
+def _fitted_calls(file: Path, base: Scenario) -> tuple[dict[str, str], str, Sequence[str]]:
+    """Return files, a sentence and remarks of a scenario with a log's largest collective."""
+    from dcqcn_gym.extras.traffic.nccl import read_nccl
+    from dcqcn_gym.extras.traffic.records import Tally
+    from dcqcn_gym.extras.traffic.scenario import collective_workload, scenario_text
+
+    tally = Tally()
+    calls, ranks = read_nccl(file, tally)
+    workload, said, left = collective_workload(calls, base)
+    words = f"{file}: {tally.taken} calls of {len(calls)} kinds and sizes by {ranks} ranks"
+    files = {"scenario.toml": scenario_text(base, workload, said)}
+    return files, words, [*tally.lines(), *left]
+
+
+def _fitted_flows(
+    source: Source, base: Scenario, quiet: bool
+) -> tuple[dict[str, str], str, Sequence[str]]:
+    """Return files, a sentence and remarks of a scenario with sizes and rate of some flows."""
+    from dcqcn_gym.extras.traffic.scenario import SIZES, poisson_workload, scenario_text, warnings
+
+    traffic, found, notes = _look(source, base.line_rate_bps, quiet)
+    said = f"traffic like that of {source.path.name}: {traffic.bytes.size} flows"
+    rows = [f"{size},{share!r}\n" for size, share in found.points]
+    files = {
+        SIZES: "".join(["bytes,cumulative_probability\n", *rows]),
+        "scenario.toml": scenario_text(base, poisson_workload(found, base), said),
+    }
+    words = (
+        f"sizes in {len(found.points)} points, off by at most {found.size_distance:.2%} of the "
+        f"flows and {found.mean_change:+.2%} in the mean; a flow per host every "
+        f"{found.gap_us:.4g} us"
+    )
+    return files, words, [*notes, *warnings(found)]
+
+
+@app.command("show")
+def show_(
+    file: FileArgument,
+    out: OutFileOption,
+    form: FormOption = None,
+    columns: ColumnsOption = None,
+    hosts: HostsOption = None,
+    window: WindowOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a page on a file's traffic: sizes, load over time, who sends to whom."""
+    from dcqcn_gym.extras.traffic.page import traffic_page, traffic_tables
+    from dcqcn_gym.runs.table import print_tables
+    from dcqcn_gym.runs.whole_file import write_atomically
+
+    source = _source(file, form, columns, hosts, window)
+    traffic, found, notes = _look(source, DEFAULT_BPS, quiet)
+    write_atomically(out, traffic_page(file.name, traffic, found, notes))
+    print_tables(traffic_tables(traffic, found))
+    _say(notes)
+    typer.echo(f"{out}")
+
+
+def _source(
+    file: Path, form: str | None, columns: str | None, hosts: Path | None, window: str | None
+) -> Source:
+    from dcqcn_gym.extras.traffic.hosts import read_hosts
+    from dcqcn_gym.extras.traffic.importing import Source
+    from dcqcn_gym.extras.traffic.reading import form_of
+
+    names = None if hosts is None else read_hosts(hosts)
+    return Source(file, form_of(file, form), columns, names, _window(window))
+
+
+def _window(text: str | None) -> tuple[float, float] | None:
+    from dcqcn_gym.core.errors import ConfigError
+
+    if text is None:
+        return None
+    low, _, high = text.partition(":")
+    try:
+        found = float(low or 0), float(high)
+    except ValueError:
+        found = (0.0, 0.0)
+    if not 0 <= found[0] < found[1] < 1e9:
+        raise ConfigError(f"--window {text}; expected FROM:TO in seconds, such as 0.5:0.55")
+    return found
+
+
+def _look(source: Source, rate_bps: float, quiet: bool) -> tuple[Traffic, Fit, Sequence[str]]:
+    from dcqcn_gym.extras.traffic.fitting import fit, read_into
+    from dcqcn_gym.extras.traffic.importing import flows_of, span_of
+
+    with _shown(quiet) as show:
+        span = span_of(source, show)
+        traffic = read_into(flows_of(source, span, show))
+    return traffic, fit(traffic, rate_bps), span.tally.lines()
+
+
+@contextmanager
+def _shown(quiet: bool) -> Iterator[Callable[[int, int | None], None]]:
+    from dcqcn_gym.runs.progress import open_meter
+
+    with open_meter(quiet=quiet) as meter:
+
+        def show(done: int, total: int | None) -> None:
+            meter.show(done, total, "reading" if total is None else "writing")
+
+        yield show
+
+
+def _write(out: Path, texts: dict[str, str]) -> None:
+    """Write files into a folder, all or none."""
+    from dcqcn_gym.simulation.files import ResultFiles
+
+    with ResultFiles(out, {}, ()) as files:
+        for name, text in texts.items():
+            files.write(name, text.encode())
+        files.publish()
+
+
+def _say(lines: Sequence[Any]) -> None:
+    for line in lines:
+        typer.echo(f"  {line}")

@@ -1,0 +1,50 @@
+"""Any file of traffic as records: which form it is, and the one reader for it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.files import other_kind
+from dcqcn_gym.extras.traffic.captures import CAPTURE_FORMS, form_of_capture, is_capture
+from dcqcn_gym.extras.traffic.nccl import is_nccl
+from dcqcn_gym.extras.traffic.records import Record, Tally
+from dcqcn_gym.extras.traffic.tables import read_table
+
+FORMS = (*CAPTURE_FORMS, "csv", "nccl")
+"""Forms of traffic: captures by what they hold, text by its lines."""
+
+
+def form_of(path: Path, given: str | None) -> str:
+    """Return the form of a file, one of :data:`FORMS`: as given, else by how it begins.
+
+    Raises :class:`ConfigError` for what is no ordinary file.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({os.strerror(error.errno or 0)})") from None
+    if kind := other_kind(stat.S_IFMT(mode)):
+        raise ConfigError(f"{path}: cannot be read: it is {kind}; expected a file")
+    if given is not None:
+        if given not in FORMS:
+            raise UnknownNameError("form of traffic", given, FORMS)
+        return given
+    if is_capture(path):
+        return form_of_capture(path)
+    return "nccl" if is_nccl(path) else "csv"
+
+
+def read_records(path: Path, form: str, columns: str | None, tally: Tally) -> Iterator[Record]:
+    """Yield the records of a file; what it holds beside them is counted in ``tally``."""
+    if form == "nccl":
+        raise ConfigError(
+            f"{path}: a log of NCCL has collectives without times, so no flows; "
+            "`dcqcn-gym traffic fit` makes a scenario of it"
+        )
+    if columns and form != "csv":
+        raise ConfigError(f"--columns is for CSV; {path} is {form}")
+    return read_table(path, columns, tally) if form == "csv" else CAPTURE_FORMS[form](path, tally)

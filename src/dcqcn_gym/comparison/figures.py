@@ -1,0 +1,162 @@
+"""The figures of a comparison: utility by interval with bands, final utility, profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dcqcn_gym.comparison.ranks import leads, scored
+from dcqcn_gym.comparison.results import Row, moving_mean
+from dcqcn_gym.core.statistics import Estimate, estimate
+from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
+from dcqcn_gym.report.chart import Chart, Key, Panel
+
+COLUMNS = 4
+WIDEST = 1.0
+"""An interval is drawn so far beyond the means, in spans of the means; an arrow says more."""
+DEFAULT_SCORE = Estimate(0.0, None, None, 0)
+COLOURS = 8
+"""Series that a profile shows at once: more cannot be distinguished."""
+
+
+def curve(row: Row) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean, low and high of the smoothed utility per interval, over the seeds.
+
+    Where a seed's interval was idle its last value stays, so that the curve has no holes.
+    """
+    n = max(len(f.utility) for f in row.figures)
+    matrix = np.full((len(row.figures), n), np.nan)
+    for line, figures in zip(matrix, row.figures, strict=True):
+        line[: len(figures.utility)] = _held(moving_mean(figures.utility))
+    mean, low, high = (np.full(n, np.nan) for _ in range(3))
+    for i in range(n):
+        at = estimate(matrix[:, i])
+        mean[i] = at.mean
+        low[i] = at.mean if at.low is None else at.low
+        high[i] = at.mean if at.high is None else at.high
+    return mean, low, high
+
+
+def _held(values: FloatArray) -> FloatArray:
+    known = np.where(np.isnan(values), 0, np.arange(len(values)))
+    return np.asarray(values[np.maximum.accumulate(known)], dtype=np.float64)
+
+
+def _role(row: Row) -> str:
+    return row.tuner if row.tuner in ("default", "expert") else "tuned"
+
+
+def utility_figure(rows: Sequence[Row]) -> Chart:
+    """Draw one small panel per tuner: its curve with band over the default's."""
+    curves = {row.tuner: (row, curve(row)) for row in rows if row.seeds}
+    means = [mean for _, (mean, _, _) in curves.values()]
+    longest = np.array([1.0, max(len(mean) for mean in means)])
+    x, y = linear_axis([longest], exact=True, wanted=3), linear_axis(means, margin=0.15, wanted=4)
+    panels = []
+    for tuner, (row, (mean, low, high)) in curves.items():
+        panel = Panel(tuner, x, y, 100, follow=True)
+        if "default" in curves and tuner != "default":
+            base = curves["default"][1][0]
+            panel.line(Key("default", "default"), _count(base), base)
+        key = Key("default", "default") if tuner == "default" else Key(_role(row), _legend(row))
+        panel.band(key, _count(mean), low, high, "band")
+        panel.line(key, _count(mean), mean)
+        panels.append(panel)
+    return Chart(panels, COLUMNS)
+
+
+def _legend(row: Row) -> str:
+    return "expert" if row.tuner == "expert" else "this tuner"
+
+
+def _count(values: FloatArray) -> FloatArray:
+    return np.arange(1.0, len(values) + 1)
+
+
+def dots_figure(rows: Sequence[Row]) -> Chart:
+    """Draw what decides the places, one line per tuner: S over the default, or else utility."""
+    return _scores_figure(rows) if scored(rows) else _utilities_figure(rows)
+
+
+def _scores_figure(rows: Sequence[Row]) -> Chart:
+    """Draw the score S of each tuner with its interval, and an arrow where that leaves the frame.
+
+    The frame holds every mean and all of the intervals but those that are far wider than the rest.
+    """
+    drawn = [row for row in rows if row.seeds]
+    scores = [row.verdict.score if row.verdict else DEFAULT_SCORE for row in drawn]
+    means = np.array([s.mean for s in scores])
+    reach = WIDEST * max(float(np.ptp(means)), 1e-9)
+    ends = np.array([x for s in scores for x in (s.low, s.high) if x is not None])
+    inside = np.clip(ends, means.min() - reach, means.max() + reach)
+    panel = Panel(
+        "Score S over the default on fresh traffic, with its 95 % interval (right is better)",
+        linear_axis([means, inside]), named_axis([row.tuner for row in drawn], down=True),
+        16 + 20 * len(drawn), wide_names=True,
+    )  # fmt: skip
+    panel.rule(x=0.0)
+    for place, (row, score) in enumerate(zip(drawn, scores, strict=True)):
+        key = Key(_role(row), _role(row) if _role(row) != "tuned" else "tuners")
+        if score.low is not None and score.high is not None:
+            panel.span(key, score.low, score.high, place)
+        panel.dot(key, score.mean, place, f"{row.tuner}: S = {score.mean:+.3f}")
+    return Chart([panel])
+
+
+def _utilities_figure(rows: Sequence[Row]) -> Chart:
+    """Draw final utility (full, with interval) and online utility (hollow) per tuner."""
+    drawn = [row for row in rows if row.seeds]
+    means = [np.array([row.final.mean, row.online.mean]) for row in drawn]
+    panel = Panel(
+        "Mean utility: final on fresh traffic (full, 95 % interval), online (hollow)",
+        linear_axis(means, margin=0.15), named_axis([row.tuner for row in drawn], down=True),
+        16 + 20 * len(drawn), wide_names=True,
+    )  # fmt: skip
+    for place, row in enumerate(drawn):
+        key = Key(_role(row), _role(row) if _role(row) != "tuned" else "tuners")
+        if row.tuner == "default":
+            panel.rule(x=row.final.mean)
+        if row.final.low is not None and row.final.high is not None:
+            panel.span(key, row.final.low, row.final.high, place)
+        panel.dot(key, row.online.mean, place, f"{row.tuner}: online {row.online.mean:.4f}",
+                  hollow=True)  # fmt: skip
+        panel.dot(key, row.final.mean, place, f"{row.tuner}: final {row.final.mean:.4f}")
+    return Chart([panel])
+
+
+def profile_figure(rows: Sequence[Row]) -> Chart:
+    """Draw, for every gain over the default, on which share of the seeds a tuner reached it.
+
+    The performance profile of Agarwal et al., "Deep RL at the Edge of the Statistical Precipice"
+    (NeurIPS 2021), of the score S, or of the final utility where there are no scores: a curve
+    further to the right is better.
+    """
+    by_score = scored(rows)
+    default = {f.seed: f for row in rows if row.tuner == "default" for f in row.figures}
+    gains = {}
+    for row in rows:
+        pairs = [(f, default[f.seed]) for f in row.figures if f.seed in default]
+        if row.tuner != "default":
+            gains[row.tuner] = np.sort(
+                leads(pairs) if by_score else [a.final - b.final for a, b in pairs]
+            )
+    gains = {tuner: values for tuner, values in gains.items() if values.size}
+    what = "score S" if by_score else "gain in final utility"
+    title = f"Share of the seeds, %, with at least this {what} over the default"
+    return profile_chart(gains, title, f"{what} over the default")
+
+
+def profile_chart(gains: Mapping[str, FloatArray], title: str, x_label: str) -> Chart:
+    """Draw performance profiles of sorted gains, by name; more than eight wait to be asked for."""
+    every = linear_axis([*gains.values(), np.zeros(1)], wanted=6)
+    share = Axis(-4.0, 104.0, tuple((float(p), str(p)) for p in range(0, 101, 25)))
+    panel = Panel(title, every, share, 190, x_label)
+    panel.rule(x=0.0)
+    keys = []
+    for i, (tuner, values) in enumerate(gains.items()):
+        keys.append(Key(f"c{i % COLOURS}", tuner))
+        x = np.concatenate([[every.low], np.repeat(values, 2), [every.high]])
+        y = 100 * np.repeat(np.arange(len(values), -1, -1) / len(values), 2)
+        panel.line(keys[-1], x, y)
+    return Chart([panel], hidden=keys[COLOURS:])

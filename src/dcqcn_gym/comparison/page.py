@@ -1,0 +1,128 @@
+"""Writes what a comparison leaves beside its logs: tables, ``compare.html``, ``plots/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from dcqcn_gym.comparison.extra import extra_tables
+from dcqcn_gym.comparison.figures import dots_figure, profile_figure, utility_figure
+from dcqcn_gym.comparison.latex import csv_of, latex, seed_rows
+from dcqcn_gym.comparison.plan import Plan
+from dcqcn_gym.comparison.ranks import leader, rank_table
+from dcqcn_gym.comparison.results import Figures, Row
+from dcqcn_gym.comparison.text import (
+    during_table,
+    explain,
+    headline,
+    markdown,
+    table,
+    verdict_table,
+)
+from dcqcn_gym.report.render import render
+from dcqcn_gym.runs.results import plain, write_parquet
+from dcqcn_gym.runs.results import write_results as write_results_file
+from dcqcn_gym.runs.rows import evaluation_seeds, label, load_scenarios
+from dcqcn_gym.runs.whole_file import write_atomically
+
+
+@dataclass(frozen=True)
+class RunLinks:
+    """One run: its figures, and its logs relative to the page."""
+
+    figures: Figures
+    log: Path
+    fresh: Sequence[Path]
+
+
+def write_results(
+    plan: Plan,
+    tables: Mapping[str, Sequence[Row]],
+    notes: Sequence[str],
+    out: Path,
+    bins: str | None = None,
+) -> Path:
+    """Write the Markdown table, the plots and the page; return the page's path.
+
+    ``bins`` adds slowdowns by the sizes of a paper.
+    """
+    write_atomically(out / "table.md", markdown(plan, tables, notes, out, bins).encode())
+    write_atomically(out / "table.tex", latex(tables).encode())
+    seeds = seed_rows(tables)
+    write_atomically(out / "seeds.csv", csv_of(seeds).encode())
+    write_parquet(out / "seeds.parquet", seeds)
+    sections = [
+        {
+            "name": name,
+            "headline": headline(name, rows),
+            "table": table(name, rows),
+            "verdict": verdict_table(name, rows),
+            "during": during_table(name, rows),
+            "more": extra_tables(name, rows, bins),
+            "ranks": rank_table(rows),
+            "leader": leader(rows),
+            "runs": _runs(name, rows, plan.eval_seeds),
+            "errors": [row for row in rows if row.error and row.seeds],
+            "figures": _figures(name, rows, out),
+        }
+        for name, rows in tables.items()
+    ]
+    told = {"command": plan.command(out), "explanation": explain(plan), "notes": notes}
+    html = render("compare.html.j2", sections=sections, **told)
+    page = out / "compare.html"
+    write_atomically(page, html)
+    _write_figures(plan, tables, notes, out)
+    return page
+
+
+def _write_figures(
+    plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
+) -> None:
+    """Write ``results.json``: a row per tuner and scenario, with the figures of each seed."""
+    runs = range(1, plan.seeds + 1)
+    write_results_file(
+        out,
+        "compare",
+        [{"scenario": name, **plain(row)} for name, rows in tables.items() for row in rows],
+        scenarios=load_scenarios(plan.scenarios),
+        tuners={label(tuner): (tuner, {}) for tuner in plan.tuners},
+        seeds={
+            "runs": list(runs),
+            "fresh": [s for seed in runs for s in evaluation_seeds(seed, plan.eval_seeds)],
+        },
+        figures={"plan": plan, "notes": notes},
+    )
+
+
+def _figures(name: str, table: Sequence[Row], out: Path) -> dict[str, Markup]:
+    if not any(row.seeds for row in table):
+        return {}
+    drawn = {"final": dots_figure(table), "utility": utility_figure(table)}
+    if any(row.against_default for row in table):
+        drawn["profile"] = profile_figure(table)
+    folder = out / "plots"
+    folder.mkdir(exist_ok=True)
+    for kind, figure in drawn.items():
+        write_atomically(folder / f"{name}-{kind}.svg", figure.file().encode())
+    return {kind: figure.html() for kind, figure in drawn.items()}
+
+
+def _runs(name: str, rows: Sequence[Row], eval_seeds: int) -> dict[str, list[RunLinks]]:
+    """Return the runs of every row, with the logs that hold them."""
+    return {
+        row.tuner: [
+            RunLinks(
+                figures,
+                Path(name, row.tuner, f"seed{figures.seed}.jsonl"),
+                [
+                    Path(name, row.tuner, f"seed{figures.seed}-fresh{k}.jsonl")
+                    for k in range(eval_seeds)
+                ],
+            )
+            for figures in row.figures
+        ]
+        for row in rows
+    }

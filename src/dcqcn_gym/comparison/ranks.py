@@ -1,0 +1,173 @@
+"""Who is ahead of whom in a comparison, and on what evidence.
+
+Tuners stand in the order of their score S over the default (:mod:`dcqcn_gym.core.score`), the
+default at 0; where logs hold too little for it, in the order of their final utility. Neighbours are
+compared seed by seed on the same fresh traffic: S, or the difference in utility, of the upper one
+over the next with its 95 % interval, and on how many seeds it was better (half a seed for a draw).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
+from dcqcn_gym.core.sums import total
+from dcqcn_gym.core.verdict import scores_by_seed
+from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval
+
+if TYPE_CHECKING:
+    from dcqcn_gym.comparison.results import Figures, Row
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows, the best first and those without a finished run last."""
+    by_score = scored(rows)
+    return sorted(rows, key=lambda row: -_worth(row, by_score) if row.seeds else math.inf)
+
+
+def _worth(row: Row, by_score: bool) -> float:
+    if not by_score:
+        return row.final.mean
+    return row.verdict.score.mean if row.verdict else 0.0
+
+
+def scored(rows: Sequence[Row]) -> bool:
+    """True if the rows have scores over the default, which then decide their order."""
+    done = [row for row in rows if row.seeds]
+    others = [row.verdict for row in done if row.tuner != "default"]
+    return 0 < len(others) < len(done) and all(v and v.score.n for v in others)
+
+
+def leads(pairs: Sequence[tuple[Figures, Figures]]) -> list[float]:
+    """Return S of the first over the second of each pair, as far as logs show it."""
+    known = [(a.fresh, b.fresh) for a, b in pairs]
+    told = [(a, b) for a, b in known if a is not None and b is not None]
+    found = scores_by_seed([a for a, _ in told], [b for _, b in told])
+    return [value for value in found if not math.isnan(value)]
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One tuner's place; everything about the next one is None or 0 for the last."""
+
+    place: int
+    tuner: str
+    score: Estimate | None
+    """S over the default; None for the default itself, or where logs hold too little."""
+    final: Estimate
+    lead: Estimate | None
+    """S over the next one; where the places go by utility, the difference in that."""
+    gain: Estimate | None
+    """Final utility minus the next one's."""
+    wins: float
+    """Seeds on which it was better than the next one; half a seed for a draw."""
+    seeds: int
+    """Seeds that both have."""
+
+    @property
+    def shown(self) -> bool:
+        """True if the lead is above 0 beyond chance."""
+        return self.lead is not None and self.lead.sign > 0
+
+
+def ranks(rows: Sequence[Row]) -> list[Rank]:
+    """Return the places of the tuners that finished; ``rows`` are in the order of the table."""
+    done, by_score = [row for row in rows if row.seeds], scored(rows)
+    found = []
+    for place, row in enumerate(done, start=1):
+        pairs = _pairs(row, done[place], by_score) if place < len(done) else _Pairs()
+        wins = total(1.0 if lead > 0 else 0.5 if lead == 0 else 0.0 for lead in pairs.leads)
+        own = row.verdict.score if by_score and row.verdict else None
+        found.append(
+            Rank(place, row.tuner, own, row.final, pairs.lead, pairs.gain, wins, len(pairs.leads))
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """One row against another, by the seeds that both have."""
+
+    leads: Sequence[float] = ()
+    """What decides the places: S over the other one, or the difference in final utility."""
+    gain: Estimate | None = None
+    drawn: bool = True
+
+    @property
+    def lead(self) -> Estimate | None:
+        """The leads over the seeds; None without one."""
+        if not self.leads:
+            return None
+        found = estimate(self.leads)
+        return found if self.drawn else found.of_one_trace()
+
+
+def _pairs(row: Row, other: Row, by_score: bool) -> _Pairs:
+    theirs = {f.seed: f for f in other.figures}
+    pairs = [(f, theirs[f.seed]) for f in row.figures if f.seed in theirs]
+    if not pairs:
+        return _Pairs()
+    gain = paired_change([a.final for a, _ in pairs], [b.final for _, b in pairs])
+    drawn = all(f.drawn for f, _ in pairs)
+    gain = gain if drawn else gain.of_one_trace()
+    if not by_score:
+        return _Pairs([a.final - b.final for a, b in pairs], gain, drawn)
+    return _Pairs(leads(pairs), gain, drawn)
+
+
+def rank_table(rows: Sequence[Row]) -> Table:
+    """Return the places with the evidence that each is ahead of the next."""
+    by_score = scored(rows)
+    by = ["S over default", "S over the next"] if by_score else ["ahead of the next by"]
+    columns = ("place", "tuner", *by, "better on", "evidence", "final utility")
+    if by_score:
+        columns += ("utility over the next",)
+    cells = []
+    for rank in ranks(rows):
+        wins = f"{rank.wins:g} of {count_of(rank.seeds, 'seed')}" if rank.lead else MISSING
+        lead = with_interval(rank.lead, "+.3f" if by_score else "+.4f", style="brackets")
+        own = [with_interval(rank.score, "+.3f", style="brackets")] if by_score else []
+        gain = [with_interval(rank.gain, "+.4f", style="brackets")] if by_score else []
+        final = with_interval(rank.final)
+        cells.append([str(rank.place), rank.tuner, *own, lead, wins, _evidence(rank), final, *gain])
+    return Table(columns, cells, words=2)
+
+
+def _evidence(rank: Rank) -> str:
+    if rank.lead is None:
+        return MISSING
+    if rank.lead.constant:
+        return "the same" if rank.lead.mean == 0 else "one trace, no interval"
+    if not rank.lead.known:
+        return "one seed, no interval"
+    return "shown" if rank.shown else "not told apart"
+
+
+def leader(rows: Sequence[Row]) -> str:
+    """Say in one sentence who leads, and how sure that is."""
+    done, by_score = [row for row in rows if row.seeds], scored(rows)
+    if not done:
+        return "No run has finished."
+    first, rest = done[0], done[1:]
+    level = [row.tuner for row in rest if not _beaten(first, row, by_score)]
+    if not rest:
+        text = f"{first.tuner} ran alone"
+    elif not level:
+        text = f"{first.tuner} is ahead of every other tuner"
+    else:
+        shown = ", ".join(level[:3]) + (f" and {len(level) - 3} more" if len(level) > 3 else "")
+        text = f"{first.tuner} is first, but not told apart from {shown}"
+    if default := next((row for row in done if row.tuner == "default"), None):
+        beat = [row for row in done if row is not default and _beaten(row, default, by_score)]
+        better = "shorter slowdowns" if by_score else "a higher utility"
+        text += f"; {len(beat)} of {count_of(len(done) - 1, 'tuner')} have {better} than the "
+        text += "default beyond chance"
+    return f"{text} ({count_of(first.seeds, 'seed')})."
+
+
+def _beaten(first: Row, other: Row, by_score: bool) -> bool:
+    lead = _pairs(first, other, by_score).lead
+    return lead is not None and lead.sign > 0

@@ -1,0 +1,264 @@
+"""Figures of a comparison, from its logs alone: one row per tuner and scenario.
+
+*Final utility* is the mean utility of the recommended setting on fresh seeds, *online utility* the
+mean over the run itself, exploration included; both leave out idle intervals. *Intervals to 95 %
+of best*: utilities are averaged over the last :data:`WINDOW` intervals with data; best is the
+highest such average that any compared tuner reached on that seed; counted is the first interval
+at which a tuner's own average is at least 95 % of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dcqcn_gym.comparison.ranks import in_order
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.core.score import ClassFigures, Flows, class_figures
+from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
+from dcqcn_gym.core.verdict import Measured, Verdict, pooled, verdict
+from dcqcn_gym.report.applications import applications_of_run, mean_applications
+from dcqcn_gym.report.judged import measured, tells_unfinished
+from dcqcn_gym.report.metrics import METRICS
+from dcqcn_gym.report.network import NetworkFigures, mean_figures, network_figures
+from dcqcn_gym.report.series import IntArray, Series
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.trials import Trial
+
+FloatArray = npt.NDArray[np.float64]
+
+WINDOW = 10
+"""Intervals with data that are averaged before utilities are compared with the best."""
+SHARE_OF_BEST = 0.95
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one finished job gives. ``utility`` has one entry per interval, NaN where idle."""
+
+    seed: int
+    utility: FloatArray
+    online: float
+    final: float
+    slowdown_mean: float
+    """Of all flows on fresh seeds, unfinished ones at their age; NaN where logs hold too little."""
+    slowdown_p99: float
+    unfinished: float
+    """Flows still active at the end of a fresh run."""
+    pause_share: float
+    tuner_ms: float
+    """CPU milliseconds of the tuner per interval."""
+    finished_mean: float = math.nan
+    """Slowdown of the flows alone that finished."""
+    finished_p99: float = math.nan
+    goodput_bps: float = math.nan
+    """Payload delivered on fresh seeds, bit/s."""
+    during: Sequence[ClassFigures] = ()
+    """Slowdowns by class of size while tuning, search included; empty where unknown."""
+    during_finished: Sequence[ClassFigures] = ()
+    applications: Sequence[Mapping[str, Any]] = ()
+    """What each application got done on fresh seeds: operations together, rates and times as means;
+    empty without any."""
+    network: NetworkFigures | None = None
+    """Round trips, fairness and the papers' sizes on fresh seeds."""
+    fresh: Measured | None = field(default=None, repr=False, metadata={"in_results": False})
+    """What counts for the verdict, fresh seeds together; None where logs tell too little."""
+    drawn: bool = True
+    """False if the traffic is the same on every seed."""
+
+
+UNKNOWN = Estimate(math.nan, None, None, 0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tuner on one scenario; estimates are over seeds, ``error`` says why one is missing."""
+
+    tuner: str
+    seeds: int
+    final: Estimate
+    against_default: Estimate | None
+    online: Estimate
+    reached: Sequence[float]
+    """Intervals to 95 % of best per seed; infinite where it was not reached."""
+    slowdown_mean: Estimate
+    slowdown_p99: Estimate
+    unfinished: Estimate
+    pause_share: Estimate
+    tuner_ms: float
+    error: str = ""
+    figures: Sequence[Figures] = field(default=(), repr=False)
+    finished_mean: Estimate = UNKNOWN
+    finished_p99: Estimate = UNKNOWN
+    goodput_bps: Estimate = UNKNOWN
+    verdict: Verdict | None = None
+    """Against the default on the same fresh seeds; None for the default itself, or without it."""
+
+    @property
+    def goodput_change(self) -> Estimate | None:
+        """Relative change of goodput against the default, paired by seed; None if unknown."""
+        flags = self.verdict.flags if self.verdict else ()
+        return next((flag.cost.change for flag in flags if flag.key == "goodput"), None)
+
+    @property
+    def reached_median(self) -> float:
+        """Median over the seeds, of two the quicker; infinite if most of them never reached it."""
+        ordered = sorted(self.reached)
+        return ordered[(len(ordered) - 1) // 2] if ordered else math.nan
+
+
+def collect(job: Trial) -> Figures | None:
+    """Read what a job left; None if it is not finished."""
+    try:
+        run = read_run(job.log)
+        fresh = [read_run(path) for path in job.fresh]
+        spent = parse_json(read_file(job.timing))
+    except (RunError, ValueError):  # a ConfigError is one
+        return None
+    if not run.complete or not all(part.complete for part in fresh):
+        return None
+    series = Series.of(run)
+    judged = [Series.of(part) for part in fresh]
+    idle = np.array([bool(line["idle"]) for line in series.records])
+    found = pooled([measured(part) for part in judged])
+
+    def fresh_mean(name: str) -> float:
+        return _mean([METRICS[name].of(part) for part in judged])
+
+    return Figures(
+        seed=job.spec.seed,
+        utility=np.where(idle, np.nan, series.utility),
+        online=METRICS["utility"].of(series),
+        final=fresh_mean("utility"),
+        slowdown_mean=fresh_mean("slowdown-mean"),
+        slowdown_p99=fresh_mean("slowdown-p99"),
+        unfinished=fresh_mean("unfinished"),
+        pause_share=_mean(series.pause_share),
+        tuner_ms=1e3 * float(spent["tuner_cpu_s"]) / max(1, int(spent["intervals"])),
+        finished_mean=fresh_mean("finished-mean"),
+        finished_p99=fresh_mean("finished-p99"),
+        during=_classes(*series.every_flow) if tells_unfinished(series) else (),
+        during_finished=_classes(*series.flows),
+        goodput_bps=found.goodput_bps,
+        applications=mean_applications([applications_of_run(part) for part in judged]),
+        network=mean_figures([network_figures(part) for part in judged]),
+        fresh=found if all(map(tells_unfinished, judged)) else None,
+        drawn=found.drawn,
+    )
+
+
+def _classes(size: IntArray, slowdown: FloatArray) -> list[ClassFigures]:
+    return class_figures(Flows(size, slowdown, np.ones(size.size, dtype=np.bool_)))
+
+
+def _mean(values: Sequence[float] | FloatArray) -> float:
+    known = [float(v) for v in values if not math.isnan(v)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def moving_mean(utility: FloatArray, window: int = WINDOW) -> FloatArray:
+    """Return the mean of the last ``window`` known values at each known one, NaN elsewhere.
+
+    Positions with fewer known values before them are NaN, unless there are fewer in all.
+    """
+    result = np.full(utility.shape, np.nan)
+    at = np.flatnonzero(~np.isnan(utility))
+    if not at.size:
+        return result
+    n = min(window, at.size)
+    sums = np.cumsum(np.concatenate([[0.0], utility[at]]))
+    result[at[n - 1 :]] = (sums[n:] - sums[:-n]) / n
+    return result
+
+
+def rows(jobs: Sequence[Trial], failed: Mapping[Path, str] | None = None) -> dict[str, list[Row]]:
+    """Return the table of each scenario, best score over the default first; failed tuners last.
+
+    Where logs hold too little for scores, the best final utility comes first.
+    """
+    found: dict[str, dict[str, list[Figures]]] = {}
+    errors: dict[tuple[str, str], str] = {}
+    for job in jobs:
+        name = job.folder.parent.name
+        figures = collect(job)
+        of_tuner = found.setdefault(name, {}).setdefault(job.label, [])
+        if figures is not None:
+            of_tuner.append(figures)
+        elif failed and job.log in failed:
+            errors.setdefault((name, job.label), f"seed {job.spec.seed}: {failed[job.log]}")
+    return {name: _table(name, tuners, errors) for name, tuners in found.items()}
+
+
+def _table(
+    name: str, tuners: Mapping[str, list[Figures]], errors: Mapping[tuple[str, str], str]
+) -> list[Row]:
+    best = _best_by_seed(tuners)
+    default = {f.seed: f for f in tuners.get("default", ())}
+    made = [
+        _row(tuner, figures, best, default, errors.get((name, tuner), ""))
+        for tuner, figures in tuners.items()
+    ]
+    return in_order(made)
+
+
+def _best_by_seed(tuners: Mapping[str, list[Figures]]) -> dict[int, float]:
+    best: dict[int, float] = {}
+    for figures in tuners.values():
+        for f in figures:
+            smooth = moving_mean(f.utility)
+            if not np.all(np.isnan(smooth)):
+                best[f.seed] = max(best.get(f.seed, -math.inf), float(np.nanmax(smooth)))
+    return best
+
+
+def _row(
+    tuner: str,
+    figures: list[Figures],
+    best: Mapping[int, float],
+    default: Mapping[int, Figures],
+    error: str,
+) -> Row:
+    pairs = [(f, default[f.seed]) for f in figures if f.seed in default and tuner != "default"]
+    gain = (
+        paired_change([a.final for a, _ in pairs], [b.final for _, b in pairs]) if pairs else None
+    )
+    if gain and not all(f.drawn for f in figures):
+        gain = gain.of_one_trace()
+    return Row(
+        tuner=tuner,
+        seeds=len(figures),
+        final=estimate([f.final for f in figures]),
+        against_default=gain,
+        online=estimate([f.online for f in figures]),
+        reached=[_reached(f, best.get(f.seed, math.nan)) for f in figures],
+        slowdown_mean=estimate([f.slowdown_mean for f in figures]),
+        slowdown_p99=estimate([f.slowdown_p99 for f in figures]),
+        unfinished=estimate([f.unfinished for f in figures]),
+        pause_share=estimate([f.pause_share for f in figures]),
+        tuner_ms=_mean([f.tuner_ms for f in figures]),
+        error=error,
+        figures=figures,
+        finished_mean=estimate([f.finished_mean for f in figures]),
+        finished_p99=estimate([f.finished_p99 for f in figures]),
+        goodput_bps=estimate([f.goodput_bps for f in figures]),
+        verdict=_verdict(pairs),
+    )
+
+
+def _verdict(pairs: Sequence[tuple[Figures, Figures]]) -> Verdict | None:
+    """Judge a row by its pairs with the default, one per seed of the tuning runs."""
+    ours = [a.fresh for a, b in pairs if a.fresh and b.fresh]
+    theirs = [b.fresh for a, b in pairs if a.fresh and b.fresh]
+    return verdict(ours, theirs) if ours and len(ours) == len(pairs) else None
+
+
+def _reached(figures: Figures, best: float) -> float:
+    there = np.flatnonzero(moving_mean(figures.utility) >= SHARE_OF_BEST * best)
+    return float(there[0] + 1) if there.size else math.inf

@@ -1,0 +1,228 @@
+"""The plan of a study, read from TOML, and its runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
+from dcqcn_gym.core.config import CONFIGS, StrictModel, load_json, load_toml, validate
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.envs.scenario.names import Name
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.campaign import Progress, raise_failures
+from dcqcn_gym.runs.log import write_json
+from dcqcn_gym.runs.results import tuner_digest
+from dcqcn_gym.runs.rows import (
+    FIRST_TRAINING_SEED,
+    Row,
+    changed_scenario,
+    check_runs,
+    evaluation_seeds,
+    unique,
+)
+from dcqcn_gym.runs.trials import Trial, carry_out
+
+STUDIES = CONFIGS / "studies"
+PLAN_FILE = "study.json"
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Seeds = Annotated[int, Field(ge=1, le=999)]
+
+
+class Case(StrictModel):
+    """A scenario with changes: a column of a table, or a table of its own."""
+
+    scenario: str
+    name: str = Field(default="", max_length=100, description="beside other cases of its scenario")
+    changes: dict[str, Any] = Field(default_factory=dict, description="scenario keys, by table")
+
+    @cached_property
+    def loaded(self) -> Scenario:
+        """The scenario as it is run."""
+        found = load_scenario(self.scenario)
+        return changed_scenario(found, self.changes, f"case {self.name or found.name}")
+
+    @property
+    def title(self) -> str:
+        """What it is called beside other scenarios."""
+        own = self.loaded.name
+        return f"{own}, {self.name}" if self.name else own
+
+    @property
+    def folder(self) -> str:
+        """Where its runs lie."""
+        own = self.loaded.name
+        return f"{own}-{_folder(self.name)}" if self.name else own
+
+
+class Entry(StrictModel):
+    """A tuner with its arguments, and what it changes of every case."""
+
+    name: Name
+    tuner: str = Field(default="", description="default: the name")
+    tuner_args: dict[str, Any] = Field(default_factory=dict)
+    changes: dict[str, Any] = Field(default_factory=dict)
+    backend: str = "native"
+    fresh_backend: str = Field(default="", description="of fresh runs; default: the same")
+
+    @property
+    def row(self) -> Row:
+        """What runs."""
+        return Row(self.tuner or self.name, self.tuner_args, self.changes, self.name)
+
+
+class TableOf(StrictModel):
+    """A table of the study; ``against`` are entries, or for ``places`` a case, to compare with."""
+
+    kind: Literal["acting", "differences", "places", "fresh", "fleet", "classes", "iterations"]
+    against: tuple[str, ...] = ()
+    of: str = Field(default="", description="differences: whose")
+
+
+class Study(StrictModel):
+    """A plan. ``traffic``: seeds 1..``seeds``, or those of fresh traffic that no tuning run has."""
+
+    description: str
+    intervals: Count
+    seeds: Seeds
+    traffic: Literal["numbered", "fresh"] = "numbered"
+    seed: int = Field(default=1, ge=0, description="the first, or what chooses fresh ones")
+    fresh_seeds: Annotated[int, Field(ge=0, le=999)] = 0
+    fresh_intervals: Count = 20
+    cases: tuple[Case, ...] = Field(min_length=1)
+    entries: tuple[Entry, ...] = Field(min_length=1)
+    tables: tuple[TableOf, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        unique("cases", [(c.scenario, c.folder, c.loaded.model_dump_json()) for c in self.cases])
+        unique("entries", [(e.row.tuner, _folder(e.name), e.row) for e in self.entries])
+        last = self.every_seed[-1]
+        if self.traffic == "fresh" and last >= FIRST_TRAINING_SEED:
+            raise ConfigError(
+                f"seed = {self.seed}: its traffic seeds end at {last}, and from "
+                f"{FIRST_TRAINING_SEED} on they are those of trainings; give a smaller one"
+            )
+        known = [entry.name for entry in self.entries] + [case.title for case in self.cases]
+        for name in (name for table in self.tables for name in (*table.against, table.of) if name):
+            if name not in known:
+                raise UnknownNameError("entry or case", name, known)
+        runs = len(self.cases) * len(self.entries) * self.seeds * (1 + self.fresh_seeds)
+        check_runs(runs, f"{len(self.entries)} entries with {self.seeds} seeds")
+        return self
+
+    def changed(self, **values: object) -> Study:
+        """Return the study with other values, None: as it is; checked."""
+        given = {key: value for key, value in values.items() if value is not None}
+        return validate({**self.model_dump(), **given}, Study, source="study")
+
+    @property
+    def every_seed(self) -> list[int]:
+        """The seeds of the runs."""
+        if self.traffic == "numbered":
+            return list(range(self.seed, self.seed + self.seeds))
+        return evaluation_seeds(self.seed, self.seeds)
+
+    @property
+    def judged_seeds(self) -> int:
+        """How many seeds an entry is judged on."""
+        return self.seeds * (self.fresh_seeds or 1)
+
+    def trials(
+        self, out: Path, hosting: Hosting | None = None
+    ) -> dict[tuple[str, str], list[Trial]]:
+        """Return the runs of each case and entry by their titles, a trial per seed.
+
+        ``hosting`` says where tuners run, if not as usual.
+        """
+        found = {}
+        for case in self.cases:
+            scenario, place = case.loaded, out / case.folder
+            for entry in self.entries:
+                folder = place / _folder(entry.name)
+                spec = entry.row.spec(scenario, 0, self.intervals, entry.backend)
+                spec = replace(spec, hosting=hosting or spec.hosting)
+                found[case.title, entry.name] = [
+                    Trial(replace(spec, seed=seed), folder, self.fresh_seeds,
+                          self.fresh_intervals, entry.fresh_backend)
+                    for seed in self.every_seed
+                ]  # fmt: skip
+        return found
+
+
+class StudyFile(StrictModel):
+    """``study.json``: the plan, and for each log the digest of the tuner that made it."""
+
+    plan: dict[str, Any]
+    """Of the last call, for people; what it names need not exist any more."""
+    logs: dict[str, str | None]
+
+
+def _folder(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)
+
+
+def study_names() -> list[str]:
+    """Return the names of the studies that come with the package."""
+    return sorted(path.stem for path in STUDIES.glob("*.toml"))
+
+
+def load_study(name: str) -> Study:
+    """Return a study by its name or from a TOML file; UnknownNameError or ConfigError."""
+    known = study_names()
+    if name not in known and not name.endswith(".toml"):
+        raise UnknownNameError("study", name, known)
+    return load_toml(STUDIES / f"{name}.toml" if name in known else Path(name), Study)
+
+
+def produce(
+    study: Study, out: Path, workers: int | None = None, progress: Progress | None = None
+) -> dict[tuple[str, str], list[Trial]]:
+    """Make every run that is missing and return all; RunError names what failed.
+
+    Everything that can be wrong raises before anything is written.
+    """
+    trials = study.trials(out)
+    for several in trials.values():
+        several[0].spec.check()
+    out.mkdir(parents=True, exist_ok=True)
+    _forget_others(study, out, trials)
+    raise_failures(carry_out(in_turn(trials), workers, progress))
+    return trials
+
+
+def in_turn(trials: Mapping[tuple[str, str], Sequence[Trial]]) -> list[Trial]:
+    """Return all trials seed by seed, so that a study cut short holds whole seeds."""
+    return [trial for of_seed in zip(*trials.values(), strict=True) for trial in of_seed]
+
+
+def _forget_others(
+    study: Study, out: Path, trials: Mapping[tuple[str, str], Sequence[Trial]]
+) -> None:
+    """Write ``study.json``; remove logs that other code, or another policy, of a name has left.
+
+    A log names a policy's file and not what it held, so the digests are kept beside the plan, for
+    each log: this call may want a few of those that are there. Old logs go before the file says
+    what comes, so that one that is left by an interrupt is never taken for another's.
+    """
+    path = out / PLAN_FILE
+    try:
+        known = load_json(path, StudyFile).logs
+    except ConfigError:
+        known = {}
+    now = {e.name: tuner_digest(e.row.tuner, e.tuner_args) for e in study.entries}
+    for (_, name), several in trials.items():
+        for log in (log for trial in several for log in (trial.log, *trial.fresh)):
+            key = log.relative_to(out).as_posix()
+            if now[name] is None or known.get(key) != now[name]:
+                log.unlink(missing_ok=True)
+            known[key] = now[name]
+    made = StudyFile(plan=study.model_dump(mode="json"), logs=known)
+    write_json(path, made.model_dump())

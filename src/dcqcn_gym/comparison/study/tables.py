@@ -1,0 +1,251 @@
+"""What a study shows: a function for each kind of table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dcqcn_gym.comparison.study.iterations import iterations
+from dcqcn_gym.comparison.study.plan import Case, Study, TableOf
+from dcqcn_gym.core.score import CLASSES
+from dcqcn_gym.core.statistics import (
+    BOOTSTRAP_FROM,
+    estimate,
+    paired_change,
+    places,
+    rank_agreement,
+)
+from dcqcn_gym.core.sums import count, mean
+from dcqcn_gym.core.verdict import Measured, Summary, changes, pooled, scores, summary
+from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.paired import PairedRow, paired_rows, paired_table, series_of
+from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.markdown import plain as shown
+from dcqcn_gym.runs.recorded import end_of
+from dcqcn_gym.runs.results import plain, write_results
+from dcqcn_gym.runs.table import Table, as_markdown, point, with_interval
+from dcqcn_gym.runs.trials import Trial
+
+Trials = Mapping[tuple[str, str], Sequence[Trial]]
+"""The finished runs of each case and entry."""
+
+
+def tables_of(study: Study, trials: Trials) -> list[Table]:
+    """Return every table of a study."""
+    return [found for table in study.tables for found in TABLES[table.kind](study, table, trials)]
+
+
+def markdown(study: Study, name: str, tables: Sequence[Table]) -> str:
+    """Return the tables as Markdown, with the command that makes them."""
+    seeds = ", ".join(map(str, study.every_seed))
+    lines = [
+        f"`python -m dcqcn_gym.benchmarks study {name}`: {shown(study.description)} "
+        f"Runs of {study.intervals} intervals, seeds {seeds}"
+    ]
+    if study.fresh_seeds:
+        lines[0] += (
+            f"; what was recommended then ran {study.fresh_intervals} intervals on each of "
+            f"{study.fresh_seeds} fresh seeds"
+        )
+    method = "Student's t" if study.judged_seeds < BOOTSTRAP_FROM else "BCa bootstrap"
+    lines[0] += f". Brackets: 95 % intervals over the seeds ({method}), paired by seed."
+    return f"{lines[0]}\n\n{as_markdown(tables)}"
+
+
+def write_study(study: Study, trials: Trials, out: Path) -> None:
+    """Write ``results.json``: a line per case and entry, of its fresh runs where it has some."""
+    write_results(
+        out,
+        "study",
+        [
+            {"case": case.title, **plain(row)}
+            for case in study.cases
+            for row in rows_of(study, case, trials)
+        ],
+        scenarios=[case.loaded for case in study.cases],
+        tuners={entry.name: (entry.row.tuner, entry.tuner_args) for entry in study.entries},
+        seeds={"run": study.every_seed},
+        figures={"plan": study.model_dump(mode="json")},
+    )
+
+
+def rows_of(study: Study, case: Case, trials: Trials) -> list[PairedRow]:
+    """Return each entry's figures on fresh traffic, or of its own runs where nothing else ran."""
+    against = [name for table in study.tables if table.kind == "fresh" for name in table.against]
+    runs: dict[str, Iterator[Series]] = {}
+    for entry in study.entries:
+        found = trials[case.title, entry.name]
+        runs[entry.name] = series_of(
+            path for trial in found for path in (trial.fresh or [trial.log])
+        )
+    return paired_rows(runs, [name for name in runs if name in against])
+
+
+def _fresh(study: Study, _: TableOf, trials: Trials) -> Iterator[Table]:
+    """Yield what was recommended, on fresh seeds: a table per case."""
+    for case in study.cases:
+        yield paired_table(rows_of(study, case, trials), case.title)
+
+
+def _acting(trials: Sequence[Trial]) -> list[float]:
+    """Return the mean utility of each run while its tuner acted."""
+    return [float(end_of(trial.log)["mean_utility"]) for trial in trials]
+
+
+def _while_acting(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+    """Yield mean utilities while acting, and what they are above an entry, paired by seed."""
+    found = {key: _acting(some) for key, some in trials.items()}
+    titles = [case.title for case in study.cases]
+    lines = [
+        [entry.name, *(_cell(found[t, entry.name], found[t, table.against[0]]) for t in titles)]
+        for entry in study.entries
+    ]
+    yield Table(("entry", *titles), lines)
+
+
+def _cell(values: Sequence[float], reference: Sequence[float]) -> str:
+    if values == reference:
+        return f"{mean(values):.4f}"
+    return f"{mean(values):.4f}, {_change(values, reference)}"
+
+
+def _change(values: Sequence[float], reference: Sequence[float]) -> str:
+    return with_interval(paired_change(values, reference), "+.4f", style="brackets")
+
+
+def _differences(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+    """Yield what one entry's utility while acting is above others', paired by seed."""
+    titles = [case.title for case in study.cases]
+    lines = [
+        [
+            f"{table.of} - {other}",
+            *(_change(_acting(trials[t, table.of]), _acting(trials[t, other])) for t in titles),
+        ]
+        for other in table.against
+    ]
+    yield Table(("difference", *titles), lines)
+
+
+def _places(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+    """Yield mean utilities and places under every case of a scenario.
+
+    The last line is Spearman's rank correlation with the places under the case ``against``.
+    """
+    (usual,) = (case for case in study.cases if case.title in table.against)
+    cases = [case for case in study.cases if case.scenario == usual.scenario]
+    found = {
+        case.title: [mean(_acting(trials[case.title, entry.name])) for entry in study.entries]
+        for case in cases
+    }
+    ranked = {title: places(values) for title, values in found.items()}
+    lines = [
+        [entry.name, *(f"{found[title][i]:.4f} ({ranked[title][i]})" for title in found)]
+        for i, entry in enumerate(study.entries)
+    ]
+    agreement = [f"{rank_agreement(some, found[usual.title]):+.2f}" for some in found.values()]
+    columns = (usual.scenario, *(case.name for case in cases))
+    yield Table(columns, [*lines, [f"same order as {usual.name}", *agreement]])
+
+
+def _fleet(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+    """Yield what tuning a real network costs; differences are to the first entry of a tuner."""
+    for case in study.cases:
+        default = [_judged(trial) for trial in trials[case.title, table.against[0]]]
+        first: dict[str, tuple[list[float], list[Measured]]] = {}
+        lines = []
+        for entry in study.entries:
+            if entry.name in table.against:
+                continue
+            logs = [read_run(trial.log) for trial in trials[case.title, entry.name]]
+            utility = [[x["utility"] for x in log.intervals if not x["idle"]] for log in logs]
+            online = [mean(u) for u in utility]
+            ours = [_judged(trial) for trial in trials[case.title, entry.name]]
+            group = str(entry.tuner_args.get("tuner", entry.row.tuner))
+            against, theirs = first.setdefault(group, (online, ours))
+            same = against is online
+            lines.append([
+                entry.name, point(estimate(online)),
+                with_interval(
+                    None if same else paired_change(online, against), "+.4f", style="brackets"
+                ),
+                point(estimate([min(u) for u in utility])),
+                point(estimate([_everywhere(log.intervals) for log in logs]), ".0f"),
+                point(estimate([_wire(log.intervals) for log in logs]), ",.0f"),
+                with_interval(scores(ours, default), "+.3f", style="brackets"),
+                with_interval(None if same else scores(ours, theirs), "+.3f", style="brackets"),
+            ])  # fmt: skip
+        yield Table(_FLEET_COLUMNS, lines, case.title)
+
+
+_FLEET_COLUMNS = (
+    "entry", "utility while tuning", "against the first of its tuner", "worst interval",
+    "settings on all devices", "monitoring, bytes an interval", "S of what it recommends",
+    "against the first of its tuner",
+)  # fmt: skip
+
+
+def _classes(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+    """Yield slowdowns of each class, while a tuner acts and of what it recommends.
+
+    Changes are against an entry's; the last table has their geometric means over the cases.
+    """
+    keys = [f"{what} {flow_class.key}" for flow_class in CLASSES for what in ("mean", "p99")]
+    columns = ("entry", *(f"{key}{when}" for when in ("", ", after") for key in keys))
+    ratios: dict[str, list[list[float]]] = {entry.name: [] for entry in study.entries}
+    for case in study.cases:
+        seen = {e.name: _during_and_after(trials[case.title, e.name]) for e in study.entries}
+        lines = []
+        for name, runs in seen.items():
+            found = []
+            for ours, theirs in zip(runs, seen[table.against[0]], strict=True):
+                known = {change.key: change for change in changes(ours, theirs)}
+                found += [known[key] for key in keys]
+            ratios[name].append([1 + one.change.mean for one in found])
+            said = [
+                with_interval(c.change, "+.0f", 100, unit=" %", style="brackets") for c in found
+            ]
+            cells = [f"{c.ours:.2f}, {t}" for c, t in zip(found, said, strict=True)]
+            lines.append([name, *cells])
+        yield Table(columns, lines, case.title)
+    lines = [
+        [name, *(f"{100 * (v - 1):+.0f} %" for v in np.exp(np.nanmean(np.log(found), axis=0)))]
+        for name, found in ratios.items()
+    ]
+    yield Table(columns, lines, f"all cases against {table.against[0]}")
+
+
+def _during_and_after(trials: Sequence[Trial]) -> tuple[list[Summary], list[Summary]]:
+    own, fresh = ([t.log for t in trials], [path for t in trials for path in t.fresh])
+    during, after = ([summary(measured(one)) for one in series_of(some)] for some in (own, fresh))
+    return during, after
+
+
+def _judged(trial: Trial) -> Measured:
+    """Return what a recommendation did on all its fresh seeds, as one."""
+    return pooled([measured(one) for one in series_of(trial.fresh)])
+
+
+def _everywhere(intervals: Sequence[Mapping[str, Any]]) -> float:
+    """Return how many settings were in force on all devices alike."""
+    whole = (str(x["setting"]) for x in intervals if "cluster" not in x["setting"])
+    return float(len(set(whole)))
+
+
+def _wire(intervals: Sequence[Mapping[str, Any]]) -> float:
+    """Return the mean bytes of flow-size monitoring per interval."""
+    return count(int(x["wire"]["fsd_bytes"]) for x in intervals) / len(intervals)
+
+
+TABLES: Mapping[str, Callable[[Study, TableOf, Trials], Iterator[Table]]] = {
+    "acting": _while_acting,
+    "differences": _differences,
+    "places": _places,
+    "fresh": _fresh,
+    "fleet": _fleet,
+    "iterations": iterations,
+    "classes": _classes,
+}

@@ -1,0 +1,212 @@
+"""A comparison as a table: cells as text, Markdown, and the page's rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dcqcn_gym.comparison.extra import extra_tables
+from dcqcn_gym.comparison.plan import Plan
+from dcqcn_gym.comparison.results import Row
+from dcqcn_gym.core.score import CLASSES
+from dcqcn_gym.core.statistics import estimate
+from dcqcn_gym.core.sums import count
+from dcqcn_gym.report.verdict_block import flags_text
+from dcqcn_gym.runs.markdown import Marked, code, plain
+from dcqcn_gym.runs.table import MISSING, Table, count_of, times, with_interval
+
+COLUMNS = (
+    "tuner",
+    "final utility",
+    "against default",
+    "online utility",
+    "95 % of best after",
+    "slowdown, mean",
+    "p99",
+    "finished only, mean",
+    "p99",
+    "unfinished",
+    "paused",
+    "tuner CPU",
+)
+
+
+def cells(row: Row) -> list[str]:
+    """Return a row's cells in the order of :data:`COLUMNS`."""
+    if not row.seeds:
+        why = f"failed: {row.error}" if row.error else "not finished"
+        return [row.tuner, why] + [MISSING] * (len(COLUMNS) - 2)
+    return [
+        row.tuner,
+        with_interval(row.final),
+        with_interval(row.against_default, "+.4f"),
+        with_interval(row.online),
+        _reached(row),
+        with_interval(row.slowdown_mean, ".2f"),
+        with_interval(row.slowdown_p99, ".1f"),
+        with_interval(row.finished_mean, ".2f"),
+        with_interval(row.finished_p99, ".1f"),
+        with_interval(row.unfinished, ".0f"),
+        with_interval(row.pause_share, ".2f", 100) + " %",
+        f"{row.tuner_ms:.2f} ms",
+    ]
+
+
+def table(name: str, rows: Sequence[Row]) -> Table:
+    """Return a scenario's table."""
+    return Table(COLUMNS, [cells(row) for row in rows], name)
+
+
+VERDICT_COLUMNS = (
+    "tuner",
+    "verdict over the default",
+    "score S",
+    "limits crossed",
+    "goodput, Gb/s",
+    "against default",
+    "unfinished",
+)
+
+
+def verdict_table(name: str, rows: Sequence[Row]) -> Table:
+    """Return what each row gained and cost on fresh seeds, paired with the default."""
+    return Table(VERDICT_COLUMNS, [_verdict_cells(row) for row in rows if row.seeds],
+                 f"{name}: verdict", words=2)  # fmt: skip
+
+
+def _verdict_cells(row: Row) -> list[str]:
+    v = row.verdict
+    if v is None:
+        judged = ["the reference" if row.tuner == "default" else "unknown", MISSING, MISSING]
+    else:
+        short = {"no evidence": "no evidence"}.get(v.word, v.text)
+        crossed = flags_text(v.flags) if v.flags else MISSING
+        judged = [short, with_interval(v.score, "+.3f", style="brackets"), crossed]
+    return [
+        row.tuner,
+        *judged,
+        with_interval(row.goodput_bps, ".4g", 1e-9),
+        with_interval(row.goodput_change, "+.1f", 100, unit=" %", style="brackets"),
+        with_interval(row.unfinished, ".0f"),
+    ]
+
+
+def during_table(name: str, rows: Sequence[Row]) -> Table:
+    """Return slowdowns by class of size of the flows that ran while tuning, search included.
+
+    Of all flows, unfinished ones at their age; in brackets those of finished flows alone.
+    """
+    columns = ["tuner", *(f"{c.name}, {s}" for c in CLASSES for s in ("mean", "p99"))]
+    cells_of = [
+        [
+            row.tuner,
+            *(_during_cell(row, i, s) for i in range(len(CLASSES)) for s in ("mean", "p99")),
+        ]
+        for row in rows
+        if row.seeds
+    ]
+    return Table(columns, cells_of, f"{name}: FCT slowdown while tuning")
+
+
+def _during_cell(row: Row, i: int, statistic: str) -> str:
+    every, finished = (
+        estimate([float(getattr(kind[i], statistic)) for kind in kinds if kind]).mean
+        for kinds in ([f.during for f in row.figures], [f.during_finished for f in row.figures])
+    )
+    return f"{times(every)} ({times(finished)})"
+
+
+def tables(name: str, rows: Sequence[Row], bins: str | None = None) -> list[Table]:
+    """Return every table of a scenario, the verdict first; ``bins`` as :func:`extra_tables`."""
+    found = [verdict_table(name, rows), table(name, rows), during_table(name, rows)]
+    return [*(one for one in found if one.rows), *extra_tables(name, rows, bins)]
+
+
+def headline(name: str, rows: Sequence[Row]) -> str:
+    """Return in one sentence which row one would deploy, and how many others one would not."""
+    judged = {row.tuner: row.verdict for row in rows if row.verdict is not None}
+    if not judged:
+        there = any(row.tuner == "default" and row.seeds for row in rows)
+        untold = "the logs do not tell which flows were unfinished"
+        why = untold if there else "there is no finished run of the default to compare with"
+        return f"{name}: no verdict, for {why}"
+    good = {tuner: v for tuner, v in judged.items() if v.deploy == "yes"}
+    counted = f"{len(good)} of {count_of(len(judged), 'tuner')}"
+    if not good:
+        known = [v for v in judged.values() if v.deploy != "unknown"]
+        why = "" if known else ": there is too little evidence"
+        return (
+            f"{name}: none of {count_of(len(judged), 'tuner')} can be said to beat the default{why}"
+        )
+    best = max(good, key=lambda tuner: good[tuner].score.mean)
+    score = with_interval(good[best].score, "+.3f", style="brackets")
+    return f"{name}: {best} is {good[best].text} (S = {score}); {counted} beat the default"
+
+
+def _reached(row: Row) -> str:
+    there = count(math.isfinite(r) for r in row.reached)
+    median = row.reached_median
+    if not there:
+        return "never"
+    text = f"{median:.0f}" if math.isfinite(median) else MISSING
+    return text if there == row.seeds else f"{text} ({there} of {row.seeds} seeds)"
+
+
+def explain(plan: Plan) -> str:
+    """Return what the columns mean, for under a table."""
+    interval = (
+        "± is a 95 % confidence interval over the seeds (Student's t below 20 seeds, BCa bootstrap "
+        "from there on)"
+    )
+    return (
+        f"{count_of(plan.seeds, 'seed')}, {plan.intervals} intervals each; "
+        f"{interval}. Final: mean utility of the recommended setting on "
+        f"{count_of(plan.eval_seeds, 'fresh seed')} of {plan.eval_intervals} intervals per run, "
+        "the same for every tuner (on a list of flows, later parts of the same trace, others for "
+        "each seed, where so many lie behind the search; with blocks_us, of blocks in another "
+        "order); the difference to the default is paired by seed. "
+        "Online: mean utility of the run itself, search included. 95 % of best: median "
+        "over the seeds of the first interval at which the mean utility of the last 10 intervals "
+        "with data reached 95 % of the highest such mean of any tuner on that seed, a dash if "
+        "most seeds never did. "
+        "Slowdown: FCT over the FCT in an idle network, all sizes, of the recommended setting; "
+        "flows that started in the first 80 % of a run, unfinished ones at their age. Finished "
+        "only: the flows that finished, so starving flows makes it better. Unfinished: flows at "
+        "the end of a fresh run. S: mean log gain in slowdown over the default on fresh traffic, "
+        "each class of sizes counting the same, paired by seed; docs/verdict.md tells the rules "
+        "of the verdict. Slowdown while tuning: the flows that ran during the search, those of "
+        "finished flows alone in brackets. "
+        "Paused: share of time, mean over devices, during the run. Tuner CPU: per interval, on the "
+        "machine that made the table."
+    )
+
+
+def markdown(
+    plan: Plan,
+    tables: Mapping[str, Sequence[Row]],
+    notes: Sequence[str],
+    out: Path,
+    bins: str | None = None,
+) -> str:
+    """Return the tables as Markdown with the command that makes them."""
+    lines = [f"Made by {code(plan.command(out))}.", "", explain(plan)]
+    for name, rows in tables.items():
+        cells_of = [_named(row, plan) for row in rows]
+        lines += ["", f"### {plain(name)}", "", f"{plain(headline(name, rows))}.", ""]
+        parts = [verdict_table(name, rows), Table(COLUMNS, cells_of), during_table(name, rows)]
+        lines += ["\n\n".join(part.markdown() for part in parts if part.rows)]
+        for more in extra_tables(name, rows, bins):
+            lines += ["", f"{plain(more.title)}:", "", more.markdown()]
+        errors = [
+            f"- {code(row.tuner)}: {plain(row.error)}" for row in rows if row.error and row.seeds
+        ]
+        lines += ["", *errors] if errors else []
+    lines += ["", *[f"- {plain(note)}" for note in notes]] if notes else []
+    return "\n".join(lines) + "\n"
+
+
+def _named(row: Row, plan: Plan) -> list[str]:
+    first, *rest = cells(row)
+    short = "" if row.seeds in (0, plan.seeds) else f" ({row.seeds} of {plan.seeds} seeds)"
+    return [Marked(f"{code(first)}{short}"), *rest]

@@ -1,0 +1,257 @@
+"""A setting as an operator's own commands: mlxconfig, debugfs files, SONiC, Arista EOS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+
+from dcqcn_gym.core.device_units import SONIC_BYTES, to_device
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.core.groups import DeviceSetting, by_group
+from dcqcn_gym.core.knobs import ECN_KNOBS, Knob, Setting
+from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+_MLXCONFIG_RANGES: Mapping[str, tuple[float, float]] = {"rp_byte_reset": (0, 2**15 - 1)}
+"""Fields of the firmware's configuration that hold less than the kernel's files do."""
+_WRED: Mapping[str, tuple[str, tuple[int, int], tuple[int, int]]] = {
+    "sonic": ("SONiC", SONIC_BYTES, (0, 100)),
+    "eos": ("EOS", (1, 256_000_000), (1, 100)),  # AVD's schema
+}
+"""A switch's vendor, and the thresholds (B) and the probabilities (%) that it takes."""
+
+
+def _too_large(
+    rows: Mapping[str, tuple[str, float, tuple[float, float]]], form: str
+) -> tuple[set[str], list[str]]:
+    """Return the knobs whose value the device cannot hold, and the comments that say so.
+
+    ``rows`` has the device's name of a knob, its value there, and what the device can hold.
+    """
+    outside = {
+        name: f"# Left out, out of range for {form}: {key} = {_number(value)}; it holds "
+        f"{_number(low)} to {_number(high)}."
+        for name, (key, value, (low, high)) in rows.items()
+        if not low <= value <= high
+    }
+    return set(outside), list(outside.values())
+
+
+def _nic_rows(setting: Setting, chosen: Container[str]) -> list[Knob]:
+    return [setting.table[name] for name in setting.table.nic if name in chosen]
+
+
+def _unnamed(rows: list[Knob]) -> list[str]:
+    """Return a comment on knobs that the device does not have."""
+    return [f"# Left out, no such name here: {', '.join(r.name for r in rows)}."] if rows else []
+
+
+def _mlxconfig(setting: Setting, chosen: Container[str]) -> list[str]:
+    values, rows = setting, _nic_rows(setting, chosen)
+    held = {
+        row.name: (row.mlxconfig, values[row.name], _MLXCONFIG_RANGES.get(row.name, row.legal))
+        for row in rows
+        if row.mlxconfig
+    }
+    outside, comments = _too_large(held, "mlxconfig")
+    named = [row for row in rows if row.mlxconfig and row.name not in outside]
+    pairs = [f"{row.mlxconfig}_P${{PORT:-1}}={_number(values[row.name])}" for row in named]
+    if not pairs:
+        if not held:
+            raise ConfigError(f"mlxconfig has none of the knobs of scheme {setting.table.scheme!r}")
+        return ["# NICs: nothing that mlxconfig can hold.", *comments, ":"]
+    return [
+        "# NIC part, persistent: run on every host, then reset the NIC or reboot.",
+        "# DEV is the PCI device or mst device, PORT the port (1 by default).",
+        'mlxconfig -y -d "${DEV:?set DEV, for example 0000:3b:00.0}" set \\',
+        *(f"  {pair} \\" for pair in pairs[:-1]),
+        f"  {pairs[-1]}",
+        *comments,
+        *_unnamed([row for row in rows if not row.mlxconfig]),
+        "# The ECN part belongs to the switches: the form sonic.",
+    ]
+
+
+def _debugfs(setting: Setting, chosen: Container[str]) -> list[str]:
+    values, rows = setting, _nic_rows(setting, chosen)
+    held = {row.name: (row.debugfs, values[row.name], row.legal) for row in rows if row.debugfs}
+    outside, comments = _too_large(held, "debugfs")
+    named = [row for row in rows if row.debugfs and row.name not in outside]
+    writes = [f'echo {_number(values[row.name])} > "$CC/{row.debugfs}"' for row in named]
+    return [
+        "# NIC part, in force at once and until the next reset: run as root on every host.",
+        "# A file that is missing means that the kernel or the firmware lacks that knob.",
+        "CC=/sys/kernel/debug/mlx5/${BDF:?set BDF, for example 0000:3b:00.0}/cc_params",
+        *writes,
+        *comments,
+        *_unnamed([row for row in rows if not row.debugfs]),
+        "# The ECN part belongs to the switches: the form sonic.",
+    ]
+
+
+def _sonic(setting: Setting, chosen: Container[str]) -> list[str]:
+    lines = _wred(setting, chosen) if any(name in chosen for name in ECN_KNOBS) else []
+    if "pfc_alpha" in chosen:
+        lines += _buffer_profile(setting["pfc_alpha"])
+    return [*lines, "# The NIC part belongs to the hosts: the forms mlxconfig and debugfs."]
+
+
+def _buffer_profile(alpha: float) -> list[str]:
+    """Return the commands for the share of the buffer, a power of two on a device."""
+    power = to_device(OPTIONAL_KNOBS["pfc_alpha"], alpha)
+    lines = [
+        "# Ingress buffer of every SONiC switch: BUFFER is the profile of the RoCE priority groups",
+        "# (the field profile of BUFFER_PG|<port>|3-4).",
+    ]
+    if 2.0**power != alpha:
+        lines.append(f"# pfc_alpha {alpha:g} is rounded: SONiC takes powers of two.")
+    buffer = "${BUFFER:?set BUFFER, for example pg_lossless_100000_5m_profile}"
+    return [*lines, f"sonic-db-cli CONFIG_DB hset 'BUFFER_PROFILE|'\"{buffer}\" dynamic_th {power}"]
+
+
+def _wred(setting: Setting, chosen: Container[str]) -> list[str]:
+    """Return the commands for the marking curve."""
+    low, high, percent = _curve(setting, "sonic")
+    lines = [
+        "# Switch part: run on every SONiC switch. PROFILE must be the one that the RoCE queues",
+        "# use (the field wred_profile of QUEUE|<port>|3).",
+        "KEY='WRED_PROFILE|'${PROFILE:-AZURE_LOSSLESS}",
+    ]
+    lines += _rounded(setting["pmax"], percent, "SONiC")
+    whole = all(name in chosen for name in ECN_KNOBS)
+    lines.append(f'sonic-db-cli CONFIG_DB hset "$KEY"{" ecn ecn_all" if whole else ""} \\')
+    for colour in ("green", "yellow", "red"):
+        fields = {
+            "kmin": f"{colour}_min_threshold {low}",
+            "kmax": f"{colour}_max_threshold {high}",
+            "pmax": f"{colour}_drop_probability {percent}",
+        }
+        words = [f"wred_{colour}_enable true"] if whole else []
+        words += [field for name, field in fields.items() if name in chosen]
+        end = "" if colour == "red" else " \\"
+        lines.append(f"  {' '.join(words)}{end}")
+    return lines
+
+
+def _eos(setting: Setting, chosen: Container[str]) -> list[str]:
+    """Return configuration lines of Arista EOS, as Arista's AVD writes them; weight 0: no average.
+
+    A queue's line has all three values, so it is written whole.
+    """
+    low, high, percent = _curve(setting, "eos")
+    return [
+        "# Switch part: run in the bash of every EOS switch. INTERFACE is a range of its ports,",
+        "# QUEUE the unicast queue of the RoCE traffic.",
+        *_rounded(setting["pmax"], percent, "EOS"),
+        "FastCli -p 15 <<END",
+        "configure session dcqcn-gym",
+        "interface ${INTERFACE:?set INTERFACE, for example Ethernet1/1-32/1}",
+        "uc-tx-queue ${QUEUE:-3}",
+        f"random-detect ecn minimum-threshold {low} bytes maximum-threshold {high} bytes "
+        f"max-mark-probability {percent} weight 0",
+        "commit",
+        "END",
+        "# The NIC part belongs to the hosts: the forms mlxconfig and debugfs.",
+    ]
+
+
+def _curve(setting: Setting, form: str) -> tuple[int, int, int]:
+    """Return thresholds in bytes and a whole percent; ConfigError for what a switch cannot hold."""
+    low, high = (round(setting.table[name].to_si(setting[name])) for name in ("kmin", "kmax"))
+    percent = round(setting["pmax"] * 100)
+    if setting["pmax"] > 0:
+        percent = max(percent, 1)
+    vendor, sizes, percents = _WRED[form]
+    held = {
+        "kmin": ("min_threshold", low, sizes),
+        "kmax": ("max_threshold", high, sizes),
+        "pmax": ("drop_probability", percent, percents),
+    }
+    outside, comments = _too_large(held, form)
+    if outside:  # the three make one profile
+        raise ConfigError(f"{vendor} cannot hold this setting: {' '.join(comments)}")
+    return low, high, percent
+
+
+def _rounded(pmax: float, percent: int, vendor: str) -> list[str]:
+    """Return a comment if a probability is no whole percent."""
+    said = f"# Pmax {pmax:g} is rounded: {vendor} takes whole percents."
+    return [said] if percent != pmax * 100 else []
+
+
+_NIC_GROUPS = ("cluster", "hosts", "nic")
+_SWITCH_GROUPS = ("cluster", "switches", "tor", "spine", "core", "switch", "port")
+
+FORMS: Mapping[str, Callable[[Setting, Container[str]], list[str]]] = {
+    "mlxconfig": _mlxconfig,
+    "debugfs": _debugfs,
+    "sonic": _sonic,
+    "eos": _eos,
+}
+_OF_SWITCHES = ("sonic", "eos")
+
+
+WORDS = (*FORMS, "all")
+"""What ``--emit`` and ``--format`` take: a form, or every one after the other."""
+
+
+def emit(
+    setting: DeviceSetting, form: str, *, before: Setting | None = None, said: str = ""
+) -> str:
+    """Return shell commands that put ``setting`` in force; forms: :data:`WORDS`.
+
+    Device names stay shell variables, because only the operator knows them. Values are in the
+    units that the tool expects; a knob that the tool does not know is left out, with a comment. A
+    setting per group gives one section per group that has such devices; the variable GROUP chooses
+    one. ``all`` says in a comment which form cannot hold the setting. With ``before``, the setting
+    in force so far, only knobs that differ from it are written. ``said`` is what the first line of
+    each form says about the setting. Raises UnknownNameError for another
+    form, ConfigError if the tool knows no knob at all.
+    """
+    if form not in WORDS:
+        raise UnknownNameError("form", form, WORDS)
+    if form == "all":
+        return "\n".join(f"## {one}\n{_or_why(setting, one, before, said)}" for one in FORMS)
+    concerned = _SWITCH_GROUPS if form in _OF_SWITCHES else _NIC_GROUPS
+    sections = {
+        group: _section(values, form, before)
+        for group, values in by_group(setting)
+        if group.partition(":")[0] in concerned
+    }
+    lines = sections["cluster"] if len(sections) == 1 else _sections(sections)
+    return "\n".join([*([f"# {said}"] if said else []), *lines]) + "\n"
+
+
+def _or_why(setting: DeviceSetting, form: str, before: Setting | None, said: str) -> str:
+    """Return the commands of one of several forms, or a comment that says why there are none."""
+    try:
+        return emit(setting, form, before=before, said=said)
+    except ConfigError as error:
+        return f"# {error}\n:\n"
+
+
+def _section(setting: Setting, form: str, before: Setting | None) -> list[str]:
+    """Return the commands of one form for one group."""
+    own = setting.table.ecn if form in _OF_SWITCHES else setting.table.nic
+    was = {} if before is None else before
+    chosen = frozenset(name for name in own if was.get(name) != setting[name])
+    if own and not chosen:
+        return [f"# {'Switches' if form in _OF_SWITCHES else 'NICs'}: nothing to change.", ":"]
+    return FORMS[form](setting, chosen)
+
+
+def _sections(sections: Mapping[str, list[str]]) -> list[str]:
+    """Return one script that runs the section of the group that GROUP names."""
+    names = ", ".join(sections)
+    lines = [
+        "# One section per group of devices. Set GROUP to the most specific one that a device is",
+        f"# in, 'cluster' for all others: {names}.",
+        f'case "${{GROUP:?set GROUP to one of: {names}}}" in',
+    ]
+    for group, commands in sections.items():
+        lines += [f'"{group}")', *commands, ";;"]
+    refusal = f'echo "unknown GROUP $GROUP; expected one of: {names}" >&2'
+    return [*lines, f"*) {refusal}; exit 2 ;;", "esac"]

@@ -1,0 +1,262 @@
+"""The picture of a trace: one panel per quantity, the ports that matter most, the first flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dcqcn_gym.core.interval import FinishedFlows, FloatArray
+from dcqcn_gym.report.axes import linear_axis, log_axis
+from dcqcn_gym.report.chart import Chart, Key, Panel
+
+if TYPE_CHECKING:
+    from dcqcn_gym.simulation.tracer import Tracer
+
+
+PLOTTED_PORTS = 8
+PLOTTED_WORKLOADS = 8
+HEIGHT = 150
+LOG_FROM = 20
+"""Completion times that differ by more than this have a logarithmic axis."""
+POINTS = 120
+"""Sent data is a burst or nothing within a few microseconds: the line shows means."""
+
+
+def draw(tracer: Tracer) -> Chart | None:
+    """Return the series as a chart, or None if nothing was recorded that has a panel."""
+    panels = list(_panels(tracer, tracer.trace.every_ps * 1e-9))
+    if not panels:
+        return None
+    panels[-1].x_label = "simulated time, ms"
+    return Chart(panels)
+
+
+def _panels(tracer: Tracer, ms: float) -> Iterator[Panel]:
+    """Return the panels from the top: ports, rates of flows, what is sent, messages."""
+    yield from _port_panels(tracer, ms)
+    if tracer.flow_rates.lines:
+        yield _flows(tracer.flow_rates, ms, "Rate of the reaction point, Gb/s")
+    if tracer.trace.sending:
+        yield _total(tracer.total_sending, ms)
+        yield _flows(tracer.flow_sending, ms, "Sent by flows, Gb/s", with_mean=True)
+    if tracer.trace.completions:
+        yield _completions(tracer.completed, ms)
+
+
+def _port_panels(tracer: Tracer, ms: float) -> Iterator[Panel]:
+    tables = {name: binned.table() for name, binned in tracer.binned.items()}
+    top = _top_ports(tables)
+    keys = _keys([f"port {tracer.trace.ports[i]}" for i in top])
+    hidden = len(tracer.trace.ports) - len(top)
+    note = f" ({hidden} quieter ports not drawn)" if hidden else ""
+    for name, (ends, mean, peak) in tables.items():
+        if name == "queue":
+            yield _lines("Queue, KB" + note, keys, ends * ms, peak[:, top] * 1e-3)
+        else:
+            points, means = _coarse(ends, mean[:, top])
+            title, unit = ("Data sent, Gb/s", 1e-9) if name == "rate" else ("Paused, %", 100)
+            yield _lines(title + note, keys, points * ms, means * unit)
+        note = ""
+
+
+def _top_ports(tables: dict[str, tuple[FloatArray, FloatArray, FloatArray]]) -> list[int]:
+    """Return the ports with the highest peaks of the first quantity that distinguishes them."""
+    score = np.zeros(0)
+    for name in ("queue", "pause", "rate"):
+        if name in tables and tables[name][2].size:
+            score = np.max(tables[name][2], axis=0)
+            if np.any(score > 0):
+                break
+    order = np.argsort(-score, kind="stable")[:PLOTTED_PORTS]
+    return sorted(order.tolist())
+
+
+def _keys(labels: Sequence[str]) -> list[Key]:
+    return [Key(f"c{i}", label) for i, label in enumerate(labels)]
+
+
+def _lines(title: str, keys: Sequence[Key], x: FloatArray, y: FloatArray) -> Panel:
+    """Return a panel with a line for each column of ``y``."""
+    origin = np.zeros(1)
+    across = linear_axis([origin, x], exact=True, wanted=6)
+    panel = Panel(title, across, linear_axis([origin, y]), HEIGHT)
+    for key, column in zip(keys, y.T, strict=True):
+        panel.line(key, x, column)
+    return panel
+
+
+def _coarse(ends: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return means over neighbouring bins, at most :data:`POINTS` of them, at their last bin."""
+    step = -(-len(ends) // POINTS) or 1
+    whole = len(ends) // step * step
+    means: FloatArray = values[:whole].reshape(-1, step, values.shape[1]).mean(axis=1)
+    return ends[step - 1 : whole : step], means
+
+
+def _flows(lines: FlowLines, ms: float, title: str, *, with_mean: bool = False) -> Panel:
+    ends, mean, _ = lines.binned.table()
+    names = list(lines.names)
+    keys = _keys([f"flow {src}>{dst} #{ordinal}" for src, dst, ordinal in names])
+    values = mean[:, : len(names)] * 1e-9
+    if lines.seen > len(names):
+        title += f" (first {len(names)} of {lines.seen} flows)"
+        if with_mean:
+            keys.append(Key("default", "mean of all flows"))
+            values = np.hstack([values, lines.mean.table()[1] * 1e-9])
+    return _lines(title, keys, ends * ms, values)
+
+
+def _total(binned: Binned, ms: float) -> Panel:
+    ends, mean, _ = binned.table()
+    points, means = _coarse(ends, mean)
+    return _lines("Sent by all hosts, Gb/s", [Key("tuned", "all hosts")], points * ms, means * 1e-9)
+
+
+def _completions(completed: CompletionBins, ms: float) -> Panel:
+    """Return a line for the mean, and a band up to the longest, of each workload."""
+    ends, mean, longest = completed.table()
+    done = [w for w in range(mean.shape[1]) if not np.all(np.isnan(mean[:, w]))]
+    shown = done[:PLOTTED_WORKLOADS]
+    title = "Message completion time, µs: mean, and up to the longest of each period"
+    if hidden := len(done) - len(shown):
+        title += f" ({hidden} workloads not drawn)"
+    mean, longest = mean[:, shown] * 1e-6, longest[:, shown] * 1e-6
+    log = bool(shown) and bool(np.nanmax(longest) > LOG_FROM * np.nanmin(mean))
+    up = log_axis([mean, longest]) if log else linear_axis([np.zeros(1), longest])
+    panel = Panel(title, linear_axis([np.zeros(1), ends * ms], exact=True, wanted=6), up, HEIGHT)
+    keys = _keys([f"workload {w}" for w in shown])
+    for key, low, high in zip(keys, mean.T, longest.T, strict=True):
+        known = ~np.isnan(low)
+        x = ends[known] * ms
+        panel.band(key, x, low[known], high[known], "band")
+        panel.line(key, x, low[known])
+    return panel
+
+
+PLOTTED_FLOWS = 8
+
+FlowName = tuple[int, int, int]
+"""src, dst, ordinal"""
+
+
+class Binned:
+    """Mean and peak of several growing time series in at most ``2 * limit`` bins.
+
+    Bins grow by doubling, so memory does not depend on the length of the run. NaN is no value.
+    """
+
+    def __init__(self, series: int, limit: int = 1000) -> None:
+        self.width = 1
+        self._limit = limit
+        self._bins: list[tuple[FloatArray, FloatArray, FloatArray]] = []  # sum, count, peak
+        self._filled = 0
+        self._series = series
+
+    def add(self, values: FloatArray) -> None:
+        """Append one sample of every series."""
+        there = ~np.isnan(values)
+        new = (np.where(there, values, 0.0), there.astype(np.float64), values.astype(np.float64))
+        if self._bins and self._filled < self.width:
+            self._bins[-1] = _merged(self._bins[-1], new)
+            self._filled += 1
+            return
+        if len(self._bins) == 2 * self._limit:
+            pairs = zip(self._bins[::2], self._bins[1::2], strict=True)
+            self._bins = [_merged(a, b) for a, b in pairs]
+            self.width *= 2
+        self._bins.append(new)
+        self._filled = 1
+
+    def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the last sample number of every bin, and means and peaks as [bin, series]."""
+        if not self._bins:
+            empty = np.zeros((0, self._series))
+            return np.zeros(0), empty, empty
+        ends = np.arange(1, len(self._bins) + 1, dtype=np.float64) * self.width
+        ends[-1] += self._filled - self.width
+        total, count, peak = (np.stack(column) for column in zip(*self._bins, strict=True))
+        with np.errstate(invalid="ignore"):
+            mean = np.asarray(total / count, dtype=np.float64)
+        return ends, mean, np.asarray(peak, dtype=np.float64)
+
+
+def _merged(
+    a: tuple[FloatArray, FloatArray, FloatArray], b: tuple[FloatArray, FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return a[0] + b[0], a[1] + b[1], np.fmax(a[2], b[2])
+
+
+class FlowLines:
+    """One number of each flow, binned: the first :data:`PLOTTED_FLOWS` that come; mean of all."""
+
+    def __init__(self) -> None:
+        self.binned = Binned(PLOTTED_FLOWS)
+        self.mean = Binned(1)
+        self.names: dict[FlowName, int] = {}
+        """The flows that have a column, and which."""
+        self.seen = 0
+        """Flows that came, those without a column too."""
+        self._live: set[FlowName] = set()
+
+    def add(self, names: Sequence[FlowName], values: FloatArray) -> None:
+        """Append one sample: a value for each of these flows, which are all there are now."""
+        sample = np.full(PLOTTED_FLOWS, np.nan)
+        for name, value in zip(names, values.tolist(), strict=True):
+            if len(self.names) < PLOTTED_FLOWS:
+                self.names.setdefault(name, len(self.names))
+            if name in self.names:
+                sample[self.names[name]] = value
+        live = set(names)  # a flow that has gone never comes back
+        self.seen += len(live - self._live)
+        self._live = live
+        self.binned.add(sample)
+        self.mean.add(np.array([values.mean() if len(values) else np.nan]))
+
+    @property
+    def lines(self) -> bool:
+        """True if a flow with a column lived long enough to be a line: two bins."""
+        known = np.isfinite(self.binned.table()[1])
+        return bool(np.any(known[1:] & known[:-1]))
+
+
+class CompletionBins:
+    """Mean and longest completion time of messages, by workload, in at most ``limit`` bins.
+
+    Bins are whole periods of the trace and grow by doubling.
+    """
+
+    def __init__(self, limit: int = 1000) -> None:
+        self.width = 1
+        self._limit = limit
+        self._bins = np.zeros((3, limit, 0))  # sum, count, longest
+
+    def add(self, done: FinishedFlows, every_ps: int) -> None:
+        """Count these messages, each in the period in which it was done."""
+        period = (done.start_ps + done.fct_ps) // every_ps
+        while int(period.max()) >= self._limit * self.width:
+            pairs = self._bins.reshape(3, self._limit // 2, 2, -1)
+            merged = np.concatenate([pairs[:2].sum(axis=2), pairs[2:].max(axis=2)])
+            self._bins = np.concatenate([merged, np.zeros_like(merged)], axis=1)
+            self.width *= 2
+        more = int(done.workload.max()) + 1 - self._bins.shape[2]
+        if more > 0:
+            self._bins = np.pad(self._bins, ((0, 0), (0, 0), (0, more)))
+        place = (period // self.width, done.workload)
+        np.add.at(self._bins[0], place, done.fct_ps)
+        np.add.at(self._bins[1], place, 1)
+        np.maximum.at(self._bins[2], place, done.fct_ps)
+
+    def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the last period of every bin, and means and longest in ps as [bin, workload].
+
+        NaN is no message.
+        """
+        total, count, longest = self._bins
+        used = np.flatnonzero(count.any(axis=1))
+        with np.errstate(invalid="ignore"):
+            mean = total[used] / count[used]
+        ends = np.asarray(used + 1, dtype=np.float64) * self.width
+        peak = np.asarray(np.where(count[used] > 0, longest[used], np.nan), dtype=np.float64)
+        return ends, np.asarray(mean, dtype=np.float64), peak
