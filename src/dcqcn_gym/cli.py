@@ -26,7 +26,7 @@ from dcqcn_gym.extras.learn.commands import evaluate, train
 from dcqcn_gym.extras.ns3.commands import app as ns3
 from dcqcn_gym.extras.traffic.commands import app as traffic
 from dcqcn_gym.extras.traffic.network.commands import app as network
-from dcqcn_gym.hw.commands import app as hw
+from dcqcn_gym.hw.commands.app import app as hw
 from dcqcn_gym.runs.command_line import run_command
 
 app = typer.Typer(

@@ -124,7 +124,7 @@ class TestMst(DriverCase):
 def test_a_driver(tree: Copy) -> None:
     tree.copy("hw/drivers/mlxconfig.py", "hw/drivers/mst.py", MST)
     register(tree, "hw/drivers/__init__.py", "mst", "dcqcn_gym.hw.drivers.mst:MstDriver")
-    tree.change("hw/commands/__init__.py", "mlx5, mlxconfig,", "mlx5, mst, mlxconfig,")
+    tree.change("hw/commands/app.py", "mlx5, mlxconfig,", "mlx5, mst, mlxconfig,")
     tree.check_named("a driver")
     tree.add("tests/hw/test_mst.py", DRIVER_TEST)
     assert tree.test("tests/hw/test_mst.py") > 15

@@ -1,0 +1,322 @@
+"""``dcqcn-gym hw ...``: certificates, agents, the digital fabric, and changes by hand."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from dcqcn_gym.commands.advise import advise_fleet
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError, quote
+from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.hw.commands.back import reconcile, rollback, stop
+from dcqcn_gym.hw.commands.collect import collect
+from dcqcn_gym.hw.commands.fleet import (
+    DevicesOption,
+    FleetOption,
+    WhyOption,
+    chosen_targets,
+    only,
+    open_fleet,
+)
+from dcqcn_gym.hw.commands.load import app as load_app
+from dcqcn_gym.hw.commands.load import probe
+from dcqcn_gym.hw.commands.metrics import metrics
+from dcqcn_gym.hw.commands.show import PLACES, JsonOption, Output, output, show_differences
+from dcqcn_gym.hw.commands.tune import tune
+from dcqcn_gym.hw.extra import require_grpc
+from dcqcn_gym.runs.interrupt import undisturbed
+from dcqcn_gym.runs.options import DeployOption, OutOption, ScenarioOption
+
+if TYPE_CHECKING:
+    from dcqcn_gym.hw.controller import Controller
+
+app = typer.Typer(
+    name="hw",
+    help="Real devices: agents, fleets, and a digital fabric that stands for them.",
+    no_args_is_help=True,
+)
+app.add_typer(load_app, name="load")
+app.command(name="advise")(advise_fleet)
+app.command()(tune)
+app.command()(collect)
+app.command()(probe)
+app.command()(rollback)
+app.command()(reconcile)
+app.command()(stop)
+app.command()(metrics)
+
+_Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KNOB=VALUE", help="A knob in its own unit; repeatable."),
+]
+_Best = Annotated[
+    Path | None, typer.Option("--best", help="Take the setting of a run's best.json.")
+]
+
+WARN_DAYS = 30.0
+AWAY = ("applied", "broken", "drifted")
+"""States in which a device does not hold its confirmed setting."""
+
+
+@app.command()
+def certs(
+    folder: Annotated[Path, typer.Argument(help="Where the fleet's authority is, or will be.")],
+    agent: Annotated[
+        list[str] | None, typer.Option(help="A device to make a certificate for; repeatable.")
+    ] = None,
+    controller: Annotated[
+        list[str] | None, typer.Option(help="A controller to make one for; repeatable.")
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="How long they hold.")] = 365,
+    revoke: Annotated[
+        list[str] | None, typer.Option(help="Whose certificate no longer counts; repeatable.")
+    ] = None,
+    passphrase_file: Annotated[
+        Path | None, typer.Option(help="Its first line encrypts ca.key, and opens it again.")
+    ] = None,
+) -> None:
+    """Make the certificates of a fleet; ca.key signs them and stays in FOLDER.
+
+    With --revoke, first add the present ones of these names to FOLDER/revoked.pem.
+    """
+    from dcqcn_gym.hw.certs import Authority, write_all
+
+    lines = read_file(passphrase_file, 4096).splitlines() if passphrase_file else [b""]
+    passphrase = (lines or [b""])[0] or None
+    if passphrase_file and passphrase is None:
+        raise ConfigError(f"{passphrase_file}: its first line is empty; expected a passphrase")
+    if revoke:
+        found = Authority(folder, days, passphrase).revoke(revoke)
+        typer.echo(f"{found}: for the agents, whose files name it as revoked")
+    write_all(folder, agent or [], controller or [], days, passphrase)
+    names = [*(agent or []), *(controller or [])]
+    typer.echo(f"{folder}: ca.pem for everybody, ca.key for nobody")
+    for name in names:
+        typer.echo(f"{folder}/{name}.pem, {folder}/{name}.key: for {name}")
+
+
+@app.command()
+def agent(
+    kind: Annotated[Literal["nic", "switch"], typer.Argument(help="nic or switch.")],
+    config: Annotated[Path, typer.Option(help="The agent's file (TOML), on the device.")],
+    unit: Annotated[
+        bool, typer.Option("--unit", help="Print the systemd unit that runs it, and end.")
+    ] = False,
+) -> None:
+    """Run the agent of a device, until Ctrl-C.
+
+    Its file names the driver: mlx5, mlxconfig, ofed or bnxt for a NIC, sonic, sonic-asics or gnmi
+    for a switch, or path.py:Class.
+    """
+    from dcqcn_gym.hw.agent.main import run_agent
+    from dcqcn_gym.hw.agent.units import unit_text
+
+    if unit:
+        command = f"{Path(sys.argv[0]).absolute()} hw agent {kind}"
+        typer.echo(unit_text(command, kind, str(config)), nl=False)
+        return
+    run_agent(kind, config)
+
+
+@app.command()
+def fabric(
+    scenario: ScenarioOption,
+    out: OutOption,
+    shared_profiles: Annotated[
+        bool, typer.Option("--shared-profiles", help="One WRED profile for all ports of a switch.")
+    ] = False,
+    fuse: Annotated[
+        bool,
+        typer.Option("--fuse", help="NICs' files through FUSE; OUT/calls.jsonl has every call."),
+    ] = False,
+) -> None:
+    """Run a fleet without hardware: files, Redis servers and agents, played by the engine.
+
+    OUT, a new folder, gets the devices' files, the keys and fleet.toml.
+    """
+    require_grpc()
+    from dcqcn_gym.envs.backends.played import fabric_spec
+    from dcqcn_gym.envs.scenario.scenario import load_scenario
+    from dcqcn_gym.hw.fabric.fabric import DigitalFabric
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # close what was started
+    spec = fabric_spec(load_scenario(scenario))
+    played = DigitalFabric(out, spec, shared_profiles=shared_profiles, fuse=fuse)
+    try:
+        played.start()
+        typer.echo(f"{len(played.agents)} agents run; fleet: {played.fleet}; Ctrl-C ends them")
+        played.wait()
+    finally:
+        with undisturbed():  # else servers of switches would stay behind
+            played.close()
+
+
+@app.command()
+def apply(
+    fleet: FleetOption,
+    assign: _Set = None,
+    best: _Best = None,
+    device: DevicesOption = None,
+    group: Annotated[
+        Literal["hosts", "switches", "tor", "spine", "core"] | None,
+        typer.Option(help="Devices of this group alone; tiers as in the fleet's file."),
+    ] = None,
+    percent: Annotated[
+        float, typer.Option(min=0.01, max=100.0, help="The first ones of these alone.")
+    ] = 100.0,
+    waves: Annotated[
+        int, typer.Option(min=1, help="Change so many parts in turn, watched by the gate.")
+    ] = 1,
+    why: WhyOption = "by hand",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
+    hold: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Leave it on trial for S seconds; `hw confirm` keeps it."),
+    ] = None,
+    force: DeployOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Change all devices in one transaction: staged, on trial, read back, confirmed; or none.
+
+    With --waves every part is watched before the next, and if a device of the fleet is paused more,
+    drops more or counts more errors than [gate] of the fleet's file allows, all parts go back.
+    """
+    with output(as_json) as out, open_fleet(fleet) as controller:
+        chosen = chosen_targets(controller, assign, best, force=force or dry_run)
+        targets = only(controller, chosen, device, group, percent)
+        if dry_run:
+            plans = controller.plan(targets)
+            found = {name: plan.lines for name, plan in plans.items()}
+            out.plans(found, PLACES, "nothing would change")
+            return
+        out.moved(controller.catch_up())
+        if hold is None:
+            done = controller.carry_out(targets, why, waves)
+            state = "changed and confirmed"
+        else:
+            done = controller.try_out(targets, why, hold, waves)
+            state = f"on trial for {hold:g} s"
+        out.say(
+            f"{len(done.changed)} devices {state} (transaction {done.transaction}); "
+            f"{done.skew_s * 1e3:.1f} ms between the first and the last",
+            transaction=done.transaction, changed=done.changed, skew_s=done.skew_s,
+            confirmed=hold is None, needs_reset=done.needs_reset,
+        )  # fmt: skip
+        if done.needs_reset:
+            out.say(f"in force only after a reset of: {', '.join(done.needs_reset)}")
+
+
+@app.command()
+def confirm(
+    fleet: FleetOption,
+    why: WhyOption = "by hand",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be kept.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep what is on trial, on every device or on none."""
+    require_grpc()
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+    with output(as_json) as out, open_fleet(fleet) as controller:
+        states = controller.ask_all("Status", pb.Nothing())
+        name, devices = controller.whole_trial(states, dry_run)
+        trials = [s.left_s for s in states.values() if s.state == "applied"]
+        if dry_run:
+            show_differences(out, controller, devices, ("confirmed", "on trial"))
+            return
+        controller.confirm(name, devices, why, min(trials))
+        said = f"{len(devices)} devices confirmed (transaction {name})"
+        out.say(said, transaction=name, confirmed=devices)
+
+
+@app.command()
+def status(fleet: FleetOption, as_json: JsonOption = False) -> None:
+    """Show how every device stands, and place by place what it holds that is not confirmed.
+
+    Exit 1 if one is not known to be at its confirmed setting, or if devices hold something else
+    than what this fleet's audit log decided for them, or if somebody changed that log.
+    """
+    require_grpc()
+    with output(as_json) as out, open_fleet(fleet, lenient=True) as controller:
+        found, left = controller.states()
+        broken = controller.audit_broken()
+        astray = controller.expected().astray({n: s.confirmed for n, s in found.items()})
+        rows = {name: _facts(controller, name, found, astray) for name in controller.addresses}
+        played = controller.is_digital_fabric
+        _show_rows(out, rows, f"{fleet}{' (a digital fabric)' if played else ''}")
+        out.facts["digital_fabric"] = played
+        differ, unanswered = show_differences(out, controller, found, ("confirmed", "held"))
+        out.left(left | unanswered, "is not known")
+        out.facts |= {"split": astray, "audit": broken}
+        if astray:
+            typer.echo(
+                f"the fleet is split: {len(astray)} of {len(rows)} devices do not hold what the "
+                "audit log says; `dcqcn-gym hw reconcile` brings them there", err=True,
+            )  # fmt: skip
+        _warn(out, controller)
+        if broken:
+            typer.echo(f"somebody changed the audit log: {broken}", err=True)
+        away = any(s.state in AWAY for s in found.values())
+        if out.facts["left"] or astray or away or differ or broken:
+            raise typer.Exit(1)
+
+
+def _warn(out: Output, controller: Controller) -> None:
+    """Say which certificates end within :data:`WARN_DAYS`."""
+    now = time.time()
+    days = {name: (ends - now) / 86400.0 for name, ends in controller.certificate_ends_s.items()}
+    out.facts["certificates_end_in_days"] = {n: round(d, 1) for n, d in days.items() if d < 1e5}
+    for name, left in days.items():
+        if left < WARN_DAYS:
+            typer.echo(f"the certificate of {name} ends in {left:.0f} days: renew it", err=True)
+
+
+def _facts(
+    controller: Controller, name: str, found: dict[str, Any], astray: dict[str, str]
+) -> dict[str, Any]:
+    """Return what is known of a device."""
+    known = controller.descriptions.get(name)
+    facts: dict[str, Any] = {"driver": known.driver if known else ""}
+    if name not in found:
+        return {**facts, "state": "not known", "confirmed": "", "problem": "see below"}
+    own = found[name]
+    journal = f"{own.bad_lines} lines of its journal are damaged or missing"
+    split = f"to hold {astray[name]} by the audit log" if name in astray else ""
+    problem = filter(None, [split, own.problem, journal if own.bad_lines else ""])
+    return {**facts, "state": own.state, "confirmed": own.confirmed, "problem": "; ".join(problem),
+            "transaction": own.transaction, "left_s": own.left_s}  # fmt: skip
+
+
+def _show_rows(out: Output, rows: dict[str, dict[str, Any]], title: str) -> None:
+    out.facts["devices"] = rows
+    columns = ("driver", "state", "confirmed", "problem")
+    cells = {name: [tuple(str(row[c]) for c in columns)] for name, row in rows.items()}
+    out.table(("device", *columns), cells, title)
+
+
+@app.command()
+def history(
+    fleet: FleetOption,
+    device: Annotated[str, typer.Option("--device", help="The device whose journal is shown.")],
+) -> None:
+    """Print what a device's journal holds, one JSON object a line, oldest first."""
+    require_grpc()
+    from dcqcn_gym.hw.agent import agent_pb2 as pb
+
+    with open_fleet(fleet, lenient=True) as controller:
+        if device not in controller.addresses:
+            raise UnknownNameError("device", device, controller.addresses)
+        events = controller.ask_all("History", pb.Nothing(), [device])[device]
+        for event in events.json:
+            try:
+                typer.echo(json.dumps(parse_json(event)))
+            except ValueError:
+                typer.echo(f"{device} reported an event that is not JSON: {quote(event)}", err=True)
