@@ -22,9 +22,9 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import Reading, read_stage, reading_of, table_of
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES
 from dcqcn_gym.runs.pool import worker_pool
-from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.whole_file import write_atomically
 
 FOLDER = "read"
@@ -55,7 +55,7 @@ class Readings:
     executor: Executor | None = None
     keep: bool = False
 
-    def of(self, entry: Row) -> dict[Path, tuple[Reading, LogDigest]]:
+    def of(self, entry: Entry) -> dict[Path, tuple[Reading, LogDigest]]:
         """Return what each finished log of an entry holds."""
         old = _load(self._path(entry)) if self.keep else {}
         cached: dict[str, Mapping[str, Any]] = {}
@@ -86,10 +86,10 @@ class Readings:
             if _key(path) in cached
         }
 
-    def _path(self, entry: Row) -> Path:
+    def _path(self, entry: Entry) -> Path:
         return self.board.out / FOLDER / f"{entry.name}.json"
 
-    def _write(self, entry: Row, cached: Mapping[str, Any]) -> None:
+    def _write(self, entry: Entry, cached: Mapping[str, Any]) -> None:
         text = json.dumps({"code": _code(), "logs": dict(sorted(cached.items()))})
         path = self._path(entry)
         path.parent.mkdir(exist_ok=True)

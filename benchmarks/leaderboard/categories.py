@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, get_args
 
 from dcqcn_gym.core.errors import DcqcnGymError
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.acc import AccTuner
 from dcqcn_gym.tuners.fixed import StaticTuner
@@ -25,7 +25,7 @@ trained or searched for before; scheme: other hardware, ranked apart (protocol 2
 what no tuner can know, and has no rank."""
 
 
-def category_of_entry(entry: Row, protocol: int) -> Category:
+def category_of_entry(entry: Entry, protocol: int) -> Category:
     """Return the category of an entry: on another scheme it competes with schemes."""
     return "scheme" if protocol > 1 and entry.changes else category_of(entry.tuner)
 

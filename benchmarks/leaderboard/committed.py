@@ -40,9 +40,9 @@ from dcqcn_gym.core.config import load_json
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError, quote
 from dcqcn_gym.core.files import parse_json, read_file, read_text
 from dcqcn_gym.core.packed import PACKED, PACKED_SMALL, pack_small, read_packed
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, write_json
 from dcqcn_gym.runs.results import read_results
-from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.whole_file import write_atomically
 
 SHOWN = 8
@@ -129,7 +129,7 @@ def _refuse_other_content(board: Leaderboard, out: Path) -> None:
         )
 
 
-def _lines(board: Leaderboard, entry: Row, readings: Readings) -> list[dict[str, Any]] | None:
+def _lines(board: Leaderboard, entry: Entry, readings: Readings) -> list[dict[str, Any]] | None:
     """Return a line per run of an entry; None if one is missing."""
     found = readings.of(entry)
     lines = []

@@ -15,8 +15,8 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import CAMPAIGNS_FILE, Leaderboar
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.sums import count, total
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import write_json
-from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.table import MISSING, Table
 from dcqcn_gym.tuners import TUNERS
 
@@ -60,7 +60,7 @@ def cost_of(board: Leaderboard) -> list[EntryCost]:
     return [_entry_cost(board, entry) for entry in board.entries]
 
 
-def _entry_cost(board: Leaderboard, entry: Row) -> EntryCost:
+def _entry_cost(board: Leaderboard, entry: Entry) -> EntryCost:
     attempts = board.attempts(entry)
     online = [_seconds(attempt.timings[0]) for attempt in attempts]
     final = [_seconds(attempt.timings[1]) for attempt in attempts]

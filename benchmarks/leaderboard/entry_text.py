@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dcqcn_gym.core.errors import ConfigError, UnknownNameError, did_you_mean, printable, quote
 from dcqcn_gym.core.knobs import schemes
-from dcqcn_gym.runs.rows import Row, label
+from dcqcn_gym.runs.entries import Entry, label
 from dcqcn_gym.tuners import TUNERS
 from dcqcn_gym.tuners.policy import shipped_policies
 
@@ -18,7 +18,7 @@ AT = "@"
 class Asked:
     """An entry and whether it is a ``slow`` one, which runs the suite's smaller number of times."""
 
-    entry: Row
+    entry: Entry
     slow: bool = False
 
 
@@ -37,20 +37,20 @@ def asked_entries(texts: Iterable[str], slow: Iterable[str] = ()) -> list[Asked]
     return [Asked(entry, text in less) for text, entry in entries.items()]
 
 
-def _entry(text: str) -> Row:
+def _entry(text: str) -> Entry:
     tuner, at, scheme = text.rpartition(AT)
     if not at or "/" in scheme or ":" in scheme:  # no scheme, or a path that holds an @
         if text in shipped_policies() and text not in TUNERS.builtin:
-            return Row("policy", {"file": text}, given_name=text)
-        return Row(text)
+            return Entry("policy", {"file": text}, given_name=text)
+        return Entry(text)
     known = schemes()
     if scheme not in known:
         raise UnknownNameError("scheme", scheme, known)
     name = f"{label(tuner)}-on-{scheme}"
-    return Row(tuner, changes={"scheme": scheme}, given_name=name)
+    return Entry(tuner, changes={"scheme": scheme}, given_name=name)
 
 
-def check_asked(entry: Row, source: str) -> None:
+def check_asked(entry: Entry, source: str) -> None:
     """Raise ConfigError, which begins with ``source``, for an entry that no text stands for.
 
     Whoever hands in an entry must not choose its traffic or network, nor name code by the arguments

@@ -17,7 +17,7 @@ from dcqcn_gym.core.config import ShortDumpModel
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.registry import is_file
 from dcqcn_gym.envs.scenario.names import Name
-from dcqcn_gym.runs.rows import Row, unique
+from dcqcn_gym.runs.entries import Entry, unique
 from dcqcn_gym.tuners import TUNERS, parse_settings
 
 MOST_REPETITIONS = 999
@@ -49,9 +49,9 @@ class EntryTable(ShortDumpModel):
         return self
 
     @property
-    def entry(self) -> Row:
+    def entry(self) -> Entry:
         """What runs."""
-        return Row(self.tuner, self.tuner_args, self.changes, self.name)
+        return Entry(self.tuner, self.tuner_args, self.changes, self.name)
 
 
 class LeaderboardFile(ShortDumpModel):

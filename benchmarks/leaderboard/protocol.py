@@ -31,12 +31,12 @@ from dcqcn_gym.core.files import parse_json, read_text
 from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.runs.entries import Entry, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import cpu_count
 from dcqcn_gym.runs.recorded import Ran, RunJob
 from dcqcn_gym.runs.results import tuner_digest
-from dcqcn_gym.runs.rows import Row, changed_scenario, check_runs, unique
 from dcqcn_gym.runs.trials import carry_out_all
 from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS
@@ -59,7 +59,7 @@ class Attempt:
 
     suite: Suite
     scenario: SuiteScenario
-    entry: Row
+    entry: Entry
     repetition: int
     folder: Path
     salt: str = ""
@@ -141,7 +141,7 @@ class Leaderboard:
     """
 
     suite: Suite
-    entries: Sequence[Row]
+    entries: Sequence[Entry]
     out: Path
     repetitions: int
     slow: frozenset[str] = frozenset()
@@ -165,7 +165,7 @@ class Leaderboard:
         fewer = self.suite.file.slow_repetitions
         return min(fewer, self.repetitions) if entry in self.slow else self.repetitions
 
-    def attempts(self, *entries: Row) -> list[Attempt]:
+    def attempts(self, *entries: Entry) -> list[Attempt]:
         """Return those of some entries, by default all of them.
 
         They come repetition by repetition, so that a leaderboard cut short is balanced.
@@ -182,7 +182,7 @@ class Leaderboard:
             if repetition < self.repeated(entry.name)
         ]  # fmt: skip
 
-    def _hosting(self, entry: Row) -> Hosting:
+    def _hosting(self, entry: Entry) -> Hosting:
         guest = self.guests.get(entry.name)
         return self.hosting if guest is None else replace(self.hosting, enclosure=guest.enclosure)
 
@@ -238,7 +238,7 @@ class Leaderboard:
             )
         return self
 
-    def check_code(self, *entries: Row) -> Leaderboard:
+    def check_code(self, *entries: Entry) -> Leaderboard:
         """Return the leaderboard; RunError if a plug-in changed since its runs began."""
         for entry in entries or self.entries:
             then, now = self.code.get(entry.name), plugin_digest(entry)
@@ -296,7 +296,7 @@ class _Clock:
         write_atomically(path, (json.dumps([*before, now], indent=2) + "\n").encode())
 
 
-def plugin_digest(entry: Row) -> str | None:
+def plugin_digest(entry: Entry) -> str | None:
     """Return the digest of a plug-in's file; None of a built-in tuner, or if it is not here."""
     return None if entry.tuner in TUNERS.builtin else tuner_digest(entry.tuner)
 

@@ -7,14 +7,14 @@ from dataclasses import asdict
 from dcqcn_gym.benchmarks.leaderboard.entry_text import asked_entries
 from dcqcn_gym.benchmarks.leaderboard.resampled import figured, scenario_mean
 from dcqcn_gym.benchmarks.leaderboard.scoring import EntryScores
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 REFERENCES = ("expert", "default-min-rate", "paraleon", "keeper")
 """Beside the default, by protocol 2: readers compare an entry with them on the same traffic, and
 what chance does to harm is told from them."""
 
 
-def reference_entries(protocol: int, own: str) -> list[Row]:
+def reference_entries(protocol: int, own: str) -> list[Entry]:
     """Return those that run beside the entry called ``own``; none by protocol 1."""
     if protocol == 1:
         return []

@@ -12,7 +12,7 @@ from dcqcn_gym.benchmarks.leaderboard.cost import cost_of
 from dcqcn_gym.benchmarks.leaderboard.protocol import Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.suite import SuiteFile
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 
 def check_repetitions(suite: SuiteFile, made: int, source: str) -> None:
@@ -25,7 +25,7 @@ def check_repetitions(suite: SuiteFile, made: int, source: str) -> None:
         )
 
 
-def check_slow(board: Leaderboard, entry: Row, source: str) -> None:
+def check_slow(board: Leaderboard, entry: Entry, source: str) -> None:
     """Raise ConfigError for an entry with fewer repetitions whose runs in ``board`` were not slow.
 
     What counts are the seconds beside its logs. They are nobody's promise, but all that is gained

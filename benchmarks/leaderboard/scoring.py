@@ -16,7 +16,7 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import BASELINE, Leaderboard
 from dcqcn_gym.benchmarks.leaderboard.reading import CHECKPOINTS, Reading
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import Summary, flags, scores
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.tuners import TUNERS
 
 FloatArray = npt.NDArray[np.float64]
@@ -138,7 +138,7 @@ def _missing(runs: Mapping[Stage, Runs]) -> int:
     return count(one is None for stage in STAGES for ones in runs[stage].values() for one in ones)
 
 
-def _runs(board: Leaderboard, entry: Row, readings: Readings) -> Mapping[Stage, Runs]:
+def _runs(board: Leaderboard, entry: Entry, readings: Readings) -> Mapping[Stage, Runs]:
     read = readings.of(entry)
     found: dict[Stage, dict[str, list[Reading | None]]] = {stage: {} for stage in STAGES}
     for attempt in board.attempts(entry):

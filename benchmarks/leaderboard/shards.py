@@ -13,8 +13,8 @@ from dcqcn_gym.benchmarks.leaderboard.protocol import (
 )
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.core.files import read_file
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run, write_json
-from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.whole_file import write_atomically
 
 
@@ -48,7 +48,7 @@ def merge_leaderboards(folders: Sequence[Path], out: Path) -> Leaderboard:
 
 def _joined(boards: Sequence[Leaderboard], out: Path) -> Leaderboard:
     first = boards[0]
-    entries: dict[str, tuple[Row, str | None]] = {}
+    entries: dict[str, tuple[Entry, str | None]] = {}
     slow: frozenset[str] = frozenset()
     for board in boards:
         if board.identity[:2] != first.identity[:2]:

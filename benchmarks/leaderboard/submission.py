@@ -27,8 +27,8 @@ from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.files import read_file, read_text
 from dcqcn_gym.core.packed import unpacked
 from dcqcn_gym.core.toml_text import parse_toml
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import write_json
-from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.tuners import TUNERS
 
 SCHEMA = 2
@@ -83,9 +83,9 @@ class About(StrictModel):
     training: Training = Field(default_factory=lambda: Training(intervals=0, data="none"))
 
     @property
-    def entry(self) -> Row:
+    def entry(self) -> Entry:
         """The entry that was submitted."""
-        return Row(self.tuner, self.tuner_args, self.changes, self.name)
+        return Entry(self.tuner, self.tuner_args, self.changes, self.name)
 
 
 class _File(StrictModel):

@@ -34,8 +34,8 @@ from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.packed import pack
 from dcqcn_gym.core.toml_text import toml_text
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES, read_run
-from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.whole_file import write_atomically
 
 
@@ -93,7 +93,7 @@ def submit(
     return out
 
 
-def _write_logs(board: Leaderboard, entry: Row, out: Path) -> None:
+def _write_logs(board: Leaderboard, entry: Entry, out: Path) -> None:
     """Add the logs to the other files, and the list of all."""
     for attempt in board.attempts(entry):
         for log in attempt.logs:
@@ -103,9 +103,9 @@ def _write_logs(board: Leaderboard, entry: Row, out: Path) -> None:
     write_list(out)
 
 
-def result_bytes(board: Leaderboard, entry: Row) -> bytes:
+def result_bytes(board: Leaderboard, entry: Entry) -> bytes:
     """Return an entry's result as a submission holds it; RunError while runs are missing."""
-    board = replace(board, entries=[Row(BASELINE), entry])
+    board = replace(board, entries=[Entry(BASELINE), entry])
     scored = next(found for found in score_entries(board) if found.name == entry.name)
     if not scored.complete:
         raise RunError(
@@ -116,7 +116,7 @@ def result_bytes(board: Leaderboard, entry: Row) -> bytes:
     return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()
 
 
-def _entry(board: Leaderboard, name: str) -> Row:
+def _entry(board: Leaderboard, name: str) -> Entry:
     entries = {entry.name: entry for entry in board.entries if entry.name != BASELINE}
     found = entries.get(name) or next(
         (entry for entry in entries.values() if entry.tuner == name), None
@@ -129,11 +129,11 @@ def _entry(board: Leaderboard, name: str) -> Row:
     return found
 
 
-def _named(board: Leaderboard, entry: Row) -> str:
+def _named(board: Leaderboard, entry: Entry) -> str:
     return f"{board.out / LEADERBOARD_FILE}, entry {entry.name!r}"
 
 
-def _about(board: Leaderboard, entry: Row, author: Author) -> About:
+def _about(board: Leaderboard, entry: Entry, author: Author) -> About:
     table: dict[str, Any] = {
         "schema": SCHEMA,
         "name": entry.name,

@@ -56,9 +56,9 @@ from dcqcn_gym.core.files import read_file
 from dcqcn_gym.core.groups import setting_of
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import MOST_LOG_BYTES
 from dcqcn_gym.runs.recorded import end_of
-from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.tuners import TUNERS
 
 ELSEWHERE = {"fresh": "fresh seeds", "final": "final"}
@@ -153,7 +153,7 @@ class _Case:
         self.digest = digest
         self.work = verifier.work / digest[:16]
         self.entry = about.entry
-        self.entries = [Row(BASELINE), self.entry]
+        self.entries = [Entry(BASELINE), self.entry]
         self.findings: list[Finding] = []
         self.checked: dict[str, int] = {}
         self.scores: dict[str, EntryScores] = {}

@@ -17,7 +17,7 @@ from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 FOLDER = "acks"
 """Where such results are committed, beside those of the figures as they are."""

@@ -26,8 +26,8 @@ from dcqcn_gym.benchmarks.papers.tuned import carried_out
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.envs.scenario.acc_loads import steady
 from dcqcn_gym.extras.ns3.parity import Comparison, compare
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import write_json
-from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.spec import RunSpec
 
 CONFIRMED_FILE = "ns3.json"

@@ -20,7 +20,7 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.core.sums import total
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 SINK = (9, 0)
 """(node, peer) of the congested port: the switch, towards the receiver."""

@@ -15,17 +15,17 @@ from dcqcn_gym.core.statistics import SizeBin, paper_bins, slowdown_by_size
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.runs.entries import Entry, changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.recorded import RunJob
-from dcqcn_gym.runs.rows import Row, changed_scenario
 
 PARALEON = "PARALEON"
 FIVE = (
-    Row("paraleon", given_name=PARALEON),
-    Row("default"),
-    Row("expert"),
-    Row("acc", given_name="ACC"),
-    Row("do-nothing", changes={"scheme": "dcqcn-plus", "initial": "dcqcn-plus"},
+    Entry("paraleon", given_name=PARALEON),
+    Entry("default"),
+    Entry("expert"),
+    Entry("acc", given_name="ACC"),
+    Entry("do-nothing", changes={"scheme": "dcqcn-plus", "initial": "dcqcn-plus"},
         given_name="DCQCN+"),
 )  # fmt: skip
 """PARALEON online, and what its figures 7 and 8 compare it with."""
@@ -34,12 +34,12 @@ _MICE, _ELEPHANTS, _ = paper_bins("paraleon")
 MICE, ELEPHANTS = "mice", "elephants"
 
 
-def by_name(rows: Sequence[Row]) -> Mapping[str, Row]:
+def by_name(rows: Sequence[Entry]) -> Mapping[str, Entry]:
     """Return rows by their names."""
     return {row.name: row for row in rows}
 
 
-def ran(scenario: Scenario, row: Row, seed: int, length_ms: float) -> Series:
+def ran(scenario: Scenario, row: Entry, seed: int, length_ms: float) -> Series:
     """Run a row for so long after the warm-up; return its log as arrays."""
     intervals = max(1, round(length_ms * 1e9 / scenario.monitor_interval_ps))
     spec = row.spec(scenario, seed, intervals, "native")
@@ -49,11 +49,11 @@ def ran(scenario: Scenario, row: Row, seed: int, length_ms: float) -> Series:
         return Series.of(read_run(job.path))
 
 
-def held(run: Series) -> Row:
+def held(run: Series) -> Entry:
     """Return the row that holds what a run's tuner recommended in the end."""
     assert run.end is not None  # the run was finished here
     setting: Mapping[str, Any] = run.end["recommended"]
-    return Row("fixed", tuner_args=setting)
+    return Entry("fixed", tuner_args=setting)
 
 
 def hops(run: Series) -> int:
@@ -127,7 +127,7 @@ SIZES_OF_INFLUX = (
 """What the sizes of these figures have; for their ``ours``."""
 
 
-def through_influx(row: Row, seed: int, size: Size) -> tuple[Series, dict[str, float]]:
+def through_influx(row: Entry, seed: int, size: Size) -> tuple[Series, dict[str, float]]:
     """Run a row through an influx; return the log, and the figures of :data:`INFLUX`.
 
     After it: from a sixth of its length on; there also ``rate after`` in bit/s.

@@ -19,7 +19,7 @@ from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.wrappers import LadderAction
-from dcqcn_gym.runs.rows import FIRST_TRAINING_SEED
+from dcqcn_gym.runs.entries import FIRST_TRAINING_SEED
 
 _STREAM = 0x7261696E  # keeps these draws apart from others with the same seed
 

@@ -36,8 +36,8 @@ from dcqcn_gym.comparison.text import (
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, RunError, UnknownNameError
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.runs.campaign import Done
+from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.log import read_run
-from dcqcn_gym.runs.rows import label
 from dcqcn_gym.runs.table import with_interval
 from dcqcn_gym.runs.trials import carry_out
 from dcqcn_gym.tuners import optuna_search

@@ -20,7 +20,7 @@ from dcqcn_gym.core.scheme_tables import named_table, table_of_schemes
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.observation import layout
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.simulation.difference import AGAINST, other_setting
 from dcqcn_gym.tuners import TunerContext, make_tuner
 from dcqcn_gym.tuners.bandits import LADDER, PRETRAINED, default_library

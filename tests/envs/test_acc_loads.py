@@ -19,7 +19,7 @@ from dcqcn_gym.envs.scenario.acc_loads import (
 )
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.workloads import Poisson
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 
 def _same(name: str, workloads: list[Any]) -> None:

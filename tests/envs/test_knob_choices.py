@@ -18,9 +18,9 @@ from dcqcn_gym.envs.observation import layout_name
 from dcqcn_gym.envs.parallel import AgentsEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.wrappers import GroupAction, KnobSubset
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.spec import RunSpec
 
 REST = """

@@ -23,9 +23,9 @@ from dcqcn_gym.envs.backends.report_dict import report_from_dict, report_to_dict
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.entries import Entry, changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.rows import Row, changed_scenario
 
 PLUS = knob_table("dcqcn-plus")
 BOTH = table_of_schemes(["dcqcn", "dcqcn-plus"])
@@ -112,7 +112,7 @@ def test_every_host_of_a_mix_gets_the_columns_of_its_scheme() -> None:
 @pytest.mark.parametrize("scheme", ["dcqcn-plus", MIX], ids=["alone", "mix"])
 def test_paraleon_tunes_its_knobs_and_a_resumed_run_repeats(scheme: Any, tmp_path: Path) -> None:
     changes = {"scheme": scheme, "initial": "dcqcn-plus"}
-    row = Row("paraleon", changes=changes, given_name="paraleon on another scheme")
+    row = Entry("paraleon", changes=changes, given_name="paraleon on another scheme")
     spec = row.spec(load_scenario("mini-storm"), seed=1, intervals=3, backend="native")
     run(spec, tmp_path / "run.jsonl")
     log = read_run(tmp_path / "run.jsonl")

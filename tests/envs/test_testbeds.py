@@ -13,7 +13,7 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.monitor import ChameleonMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.workloads import collectives_of
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.tuners.chameleon import SlowChameleonTuner
 
 TESTBEDS = ("nccl-alltoall-128", "paraleon-testbed", "paraleon-testbed-solar")

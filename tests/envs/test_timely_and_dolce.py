@@ -13,9 +13,9 @@ from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.entries import Entry, changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.rows import Row, changed_scenario
 
 LINES = {
     "timely": "scheme name=timely pacing=packet",
@@ -101,7 +101,7 @@ def test_all_schemes_side_by_side() -> None:
 
 @pytest.mark.parametrize("scheme", LINES)
 def test_paraleon_tunes_its_knobs(scheme: str, tmp_path: Path) -> None:
-    row = Row("paraleon", changes={"scheme": scheme}, given_name="paraleon")
+    row = Entry("paraleon", changes={"scheme": scheme}, given_name="paraleon")
     spec = row.spec(load_scenario("mini-storm"), seed=1, intervals=3, backend="native")
     run(spec, tmp_path / "run.jsonl")
     log = read_run(tmp_path / "run.jsonl")

@@ -30,7 +30,7 @@ from dcqcn_gym.envs.wrappers import (
 from dcqcn_gym.extras.ns3.bridge import codec
 from dcqcn_gym.extras.ns3.bridge import ns3gym_pb2 as pb
 from dcqcn_gym.extras.ns3.ns3gym import GymDialogue
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 ALL = [
     DictAction,

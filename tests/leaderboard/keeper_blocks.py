@@ -26,7 +26,7 @@ from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.core.verdict import FEWEST_FLOWS, LIMITS
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.series import Series
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 sys.path.insert(0, str(Path(__file__).parent))
 from keeper_hardships import series_of

@@ -26,7 +26,7 @@ from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.evaluated import evaluate
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.tuners.advice import advise
 
 sys.path.insert(0, str(Path(__file__).parent))

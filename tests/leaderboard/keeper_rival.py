@@ -34,7 +34,7 @@ from dcqcn_gym.core.verdict import LIMITS, Measured, scores_by_seed
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.runs.rows import FIRST_TRAINING_SEED, changed_scenario
+from dcqcn_gym.runs.entries import FIRST_TRAINING_SEED, changed_scenario
 from dcqcn_gym.tuners import TunerContext
 from dcqcn_gym.tuners.advice import advise
 from dcqcn_gym.tuners.policy import Policy, PolicyTuner, load_policy

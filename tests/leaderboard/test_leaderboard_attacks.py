@@ -42,7 +42,7 @@ from dcqcn_gym.benchmarks.leaderboard.submit import submit
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.benchmarks.leaderboard.verification import VERIFICATION_FILE, verdict_of
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, RunError
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 ONLINE, FINAL = (f"logs/{SCENARIO}/{stage}-00.jsonl.gz" for stage in ("online", "final"))
 
@@ -182,41 +182,41 @@ def test_a_recommendation_out_of_range_is_refused(
 # an entry that is none
 
 
-FORGED: dict[str, tuple[Row, str]] = {
+FORGED: dict[str, tuple[Entry, str]] = {
     "other traffic": (
-        Row("do-nothing", {}, {"workloads": [
+        Entry("do-nothing", {}, {"workloads": [
             {"kind": "poisson", "cdf": "Solar2022", "load": 0.03, "load_of": "host"}
         ]}, "easy-load"),
         r"changes\.workloads: all entries run on the suite's own scenarios",
     ),
     "an easier network": (
-        Row("do-nothing", {}, {"topology": {"host_gbps": 100}}, "easy-net"),
+        Entry("do-nothing", {}, {"topology": {"host_gbps": 100}}, "easy-net"),
         r"changes\.topology: all entries run on",
     ),
     "a scheme with options": (
-        Row("do-nothing", {}, {"scheme": {"name": "dcqcn"}}, "easy-scheme"),
+        Entry("do-nothing", {}, {"scheme": {"name": "dcqcn"}}, "easy-scheme"),
         r"changes\.scheme = {'name': 'dcqcn'}: unknown scheme",
     ),
     "a misspelt scheme": (
-        Row("do-nothing", {}, {"scheme": "timley"}, "typo"), ".* did you mean 'timely'"
+        Entry("do-nothing", {}, {"scheme": "timley"}, "typo"), ".* did you mean 'timely'"
     ),
     "settings": (
-        Row("fixed", {"kmin": 5}, {}, "mine"),
+        Entry("fixed", {"kmin": 5}, {}, "mine"),
         r"tuner_args\.kmin: an entry runs its tuner as it comes",
     ),
     "a file that is no shipped policy": (
-        Row("policy", {"file": "/tmp/mine.npz"}, {}, "mine"),
+        Entry("policy", {"file": "/tmp/mine.npz"}, {}, "mine"),
         r"tuner_args\.file = '/tmp/mine\.npz': no policy of the package",
     ),
 }  # fmt: skip
 
 
 def unchecked(
-    entry: Row, suite: str, folder: Path, patch: pytest.MonkeyPatch, repetitions: int = 1
+    entry: Entry, suite: str, folder: Path, patch: pytest.MonkeyPatch, repetitions: int = 1
 ) -> Path:
     """Hand in an entry as a forger would, who left the checks out of the program."""
     board = Leaderboard(
-        load_suite(suite), [Row("default"), entry], folder / "leaderboard", repetitions
+        load_suite(suite), [Entry("default"), entry], folder / "leaderboard", repetitions
     )
     assert board.carry_out(executor=Here()) == {}
     with patch.context() as here:
@@ -231,7 +231,7 @@ def test_an_entry_that_no_leaderboard_has_is_not_submitted(
     suite: str, tmp_path: Path, name: str
 ) -> None:
     entry, words = FORGED[name]
-    board = Leaderboard(load_suite(suite), [Row("default"), entry], tmp_path / "leaderboard", 1)
+    board = Leaderboard(load_suite(suite), [Entry("default"), entry], tmp_path / "leaderboard", 1)
     with pytest.raises(ConfigError, match=f"entry '{entry.name}': {words}") as caught:
         submit(board, entry.name, tmp_path / "submission", AUTHOR)
     assert "\n" not in str(caught.value)
@@ -263,7 +263,7 @@ def test_a_built_in_tuner_that_names_a_plug_in_is_refused(
 ) -> None:
     """What wraps another tuner would import it in the verifier's own process."""
     (tmp_path / "mine.py").write_text(ESCAPES.format(path=str(tmp_path / "pwned")))
-    entry = Row("safe", {"tuner": f"{tmp_path}/mine.py:Mine"}, {}, "safe-mine")
+    entry = Entry("safe", {"tuner": f"{tmp_path}/mine.py:Mine"}, {}, "safe-mine")
     folder = unchecked(entry, suite, tmp_path, monkeypatch)
     assert (tmp_path / "pwned").exists()
     (tmp_path / "pwned").unlink()
@@ -296,11 +296,14 @@ def test_an_entry_runs_as_often_as_its_suite_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repetitions: int, words: str
 ) -> None:
     suite = twice_suite(tmp_path / "tiny")
-    folder = unchecked(Row("random"), suite, tmp_path, monkeypatch, repetitions)
+    folder = unchecked(Entry("random"), suite, tmp_path, monkeypatch, repetitions)
     with pytest.raises(ConfigError, match=rf"submission\.toml: has {words}"):
         verified(folder, suite)
     board = Leaderboard(
-        load_suite(suite), [Row("default"), Row("random")], tmp_path / "leaderboard", repetitions
+        load_suite(suite),
+        [Entry("default"), Entry("random")],
+        tmp_path / "leaderboard",
+        repetitions,
     )
     with pytest.raises(ConfigError, match="entry 'random': has"):
         submit(board, "random", tmp_path / "again", AUTHOR)

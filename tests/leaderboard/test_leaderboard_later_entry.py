@@ -27,7 +27,7 @@ from dcqcn_gym.benchmarks.leaderboard.scoring import score_entries
 from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.files import parse_json, read_text
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 STARVING = parse_json(read_text(Path(module.__file__).with_name("starving.json")))["timid"]
 HARMS = f"""
@@ -57,7 +57,7 @@ def test_its_verdict_and_its_page_have_the_reference_entries_on_the_same_traffic
     folder = submission_of(suite, plugin(tmp_path / "code", HARMS), tmp_path)
     found = verified(folder, suite, fresh=2)
     assert list(found.beside) == ["mine-Mine", *REFERENCES]
-    rows = [Row("default"), *reference_entries(2, "mine-Mine")]
+    rows = [Entry("default"), *reference_entries(2, "mine-Mine")]
     board = Leaderboard(load_suite(suite), rows, tmp_path / "by-hand", 2, salt="salt")
     assert board.carry_out(executor=Here()) == {}
     for one in score_entries(board)[1:]:

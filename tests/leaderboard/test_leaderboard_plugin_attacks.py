@@ -33,9 +33,9 @@ from dcqcn_gym.benchmarks.leaderboard.suite import load_suite
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Enclosure, Hosting, sandbox_problem
 from dcqcn_gym.benchmarks.leaderboard.verification import Verification
 from dcqcn_gym.core.errors import TunerError
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.spec import RunSpec
 
 
@@ -247,7 +247,7 @@ def test_a_plug_in_that_recommends_what_is_out_of_range_is_stopped(
 
 def test_a_salt_draws_other_traffic_in_another_order(tmp_path: Path) -> None:
     suite = load_suite(tiny_suite(tmp_path / "tiny", 6))
-    entries = [Row("default"), Row("expert")]
+    entries = [Entry("default"), Entry("expert")]
     orders, seeds = [], []
     for salt in ("", "one", "two"):
         board = Leaderboard(suite, entries, tmp_path / f"leaderboard-{salt}", 1, salt=salt)

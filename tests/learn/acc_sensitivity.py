@@ -20,7 +20,7 @@ from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.parallel import AgentsEnv, Reward
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.acc import AccSpec, Training
-from dcqcn_gym.runs.rows import changed_scenario, evaluation_seeds
+from dcqcn_gym.runs.entries import changed_scenario, evaluation_seeds
 from dcqcn_gym.runs.table import Table, with_interval
 from dcqcn_gym.tuners.acc_state import HIDDEN, HISTORY, TEMPLATES
 

@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 from dcqcn_gym.core.errors import ConfigError, StateError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.extras.learn.sampling import SampledEnv
-from dcqcn_gym.runs.rows import FIRST_TRAINING_SEED, evaluation_seeds
+from dcqcn_gym.runs.entries import FIRST_TRAINING_SEED, evaluation_seeds
 
 SCENARIOS = [load_scenario(name) for name in ("mini-fb-hadoop", "mini-llm-alltoall")]
 

@@ -20,7 +20,7 @@ from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.extras.ns3.backend import Ns3Backend
 from dcqcn_gym.extras.ns3.bridge.build import ensure_built
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.simulation.recorded import read_recorded
 
 PEER = [sys.executable, str(Path(__file__).with_name("native_peer.py"))]

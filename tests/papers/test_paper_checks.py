@@ -30,7 +30,7 @@ from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, Results, produce, 
 from dcqcn_gym.benchmarks.papers.tuned import carried_out
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.extras.ns3.parity import compare
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.spec import RunSpec
 from programs import program_of
 
@@ -197,7 +197,7 @@ def test_alpha_that_stays_where_it_is_does_not_grow_with_beta() -> None:
 def test_after_an_influx_is_from_a_sixth_of_its_length_on() -> None:
     size = catalog.figure("P-fig9").sizes["smoke"]
     begin, length = size.more["begin_ms"], size.more["influx_ms"]
-    run, figures = through_influx(Row("default"), 1, size)
+    run, figures = through_influx(Entry("default"), 1, size)
     start = run.column("start_ps") * 1e-9
     late = run.busy & (start >= begin + length + length / 6)
     assert 0 < np.count_nonzero(late) < np.count_nonzero(run.busy & (start >= begin + length))

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Campaign, Done, carry_out, raise_failures
+from dcqcn_gym.runs.entries import REFERENCES, Entry, evaluation_seeds, reference_settings, unique
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.recorded import Ran, RunJob, end_of, fresh_jobs
-from dcqcn_gym.runs.rows import REFERENCES, Row, evaluation_seeds, reference_settings, unique
 from dcqcn_gym.runs.spec import RunSpec
 from programs import program_of
 
@@ -182,8 +182,8 @@ def test_references_are_the_settings_of_the_tables() -> None:
 
 
 def test_a_row_is_a_tuner_and_what_it_changes(tmp_path: Path) -> None:
-    plain = Row("paraleon")
-    exact = Row("paraleon", {"eta": 0.7}, {"monitor": {"kind": "exact"}, "cadence": 2})
+    plain = Entry("paraleon")
+    exact = Entry("paraleon", {"eta": 0.7}, {"monitor": {"kind": "exact"}, "cadence": 2})
     assert (plain.name, exact.name) == ("paraleon", "paraleon+eta-0.7+kind-exact+cadence-2")
     assert plain.spec(MINI, 1, 3, "fake").scenario == MINI
     monitor = MINI.monitor.model_copy(update={"tau_bytes": 77_000})
@@ -193,10 +193,10 @@ def test_a_row_is_a_tuner_and_what_it_changes(tmp_path: Path) -> None:
     job = RunJob(spec, tmp_path / f"{exact.name}.jsonl")
     assert job.run().end["intervals"] == 3
     assert read_run(job.path).header["scenario"]["monitor"]["kind"] == "exact"
-    with pytest.raises(ConfigError, match=r"row .*monitr.*did you mean 'monitor'"):
-        Row("default", changes={"monitr": {}}).spec(MINI, 1, 3, "fake")
+    with pytest.raises(ConfigError, match=r"entry .*monitr.*did you mean 'monitor'"):
+        Entry("default", changes={"monitr": {}}).spec(MINI, 1, 3, "fake")
     with pytest.raises(UnknownNameError):
-        Row("nobody").spec(MINI, 1, 3, "fake").check()
+        Entry("nobody").spec(MINI, 1, 3, "fake").check()
 
 
 def test_names_are_unique_by_content() -> None:

@@ -24,9 +24,9 @@ from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.core.groups import Devices
 from dcqcn_gym.core.scheme_tables import named_table
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import Outcome, Tuner, TunerContext
 

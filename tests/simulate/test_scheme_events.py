@@ -12,7 +12,7 @@ pytest.importorskip("dcqcn_gym._core")
 
 from dcqcn_gym.core.knobs import schemes
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.simulation.run import Extras, simulate
 from dcqcn_gym.simulation.trace import parse_trace
 

@@ -16,9 +16,9 @@ from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.core.utility import o_tp, terms
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners import make_tuner
 

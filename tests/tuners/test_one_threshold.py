@@ -10,9 +10,9 @@ import pytest
 from dcqcn_gym.core.knobs import default_setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.bandits import LADDER, default_library
 

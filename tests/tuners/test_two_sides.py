@@ -9,9 +9,9 @@ import pytest
 
 from dcqcn_gym.core.errors import DcqcnGymError
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
-from dcqcn_gym.runs.rows import changed_scenario
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.acc_state import TEMPLATES
 

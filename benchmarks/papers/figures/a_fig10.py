@@ -10,7 +10,7 @@ from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Direction, Reading
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.envs.scenario.applications import GRADIENT_BYTES
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 PLACE = "section 5.3.2, Fig. 10"
 ACC, SECN1, SECN2 = "acc", "secn1", "secn2"

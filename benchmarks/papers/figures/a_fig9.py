@@ -14,7 +14,7 @@ from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.applications import STORAGE_PATTERNS
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.tuners.acc_state import TEMPLATES
 
 PLACE = "section 5.3.1, table 1, Fig. 9"

@@ -25,9 +25,9 @@ from dcqcn_gym.core.groups import setting_of
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.entries import Entry, changed_scenario, evaluation_seeds
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.recorded import RunJob
-from dcqcn_gym.runs.rows import Row, changed_scenario, evaluation_seeds
 
 PLACE = "section 3, Fig. 2"
 CHAMELEON = "CHAMELEON"
@@ -37,16 +37,16 @@ BETAS = {"CHAMELEON, beta 0.05": 0.05, "CHAMELEON, beta 0.1": 0.1, LOOSE: 0.2}
 X = "all-to-all"
 
 
-def rows(size: Size) -> dict[str, Row]:
+def rows(size: Size) -> dict[str, Entry]:
     """Return the rows; searches of one size look at rounds of the same length."""
     average = {"average": int(size.more["round"])}
     return dict(by_name((
-        Row("chameleon", tuner_args=average, given_name=CHAMELEON),
-        *(Row("chameleon", tuner_args={**average, "beta": beta}, given_name=name)
+        Entry("chameleon", tuner_args=average, given_name=CHAMELEON),
+        *(Entry("chameleon", tuner_args={**average, "beta": beta}, given_name=name)
           for name, beta in BETAS.items()),
-        Row("default"),
-        Row("expert"),
-        Row("paraleon", changes={"cadence": int(size.more["round"])}, given_name=PARALEON),
+        Entry("default"),
+        Entry("expert"),
+        Entry("paraleon", changes={"cadence": int(size.more["round"])}, given_name=PARALEON),
     )))  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from dcqcn_gym.benchmarks.papers.incast import ROWS
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 PLACE = "section V-C, Fig. 9"
 HOSTS, EDGES = 2000, 200

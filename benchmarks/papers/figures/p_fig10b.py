@@ -18,7 +18,7 @@ from dcqcn_gym.benchmarks.papers.paraleon import (
     ran,
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-B, Fig. 10 (b)"
 MONITORS = {
@@ -26,7 +26,7 @@ MONITORS = {
 }  # fmt: skip
 ROWS = by_name(
     [
-        Row("paraleon", changes={"monitor": {"kind": kind}}, given_name=name)
+        Entry("paraleon", changes={"monitor": {"kind": kind}}, given_name=name)
         for name, kind in MONITORS.items()
     ]
 )
@@ -37,17 +37,17 @@ RIVALS = ("Elastic Sketch", "NetFlow")
 """Whom other readings are held against: without a distribution the run is NetFlow's."""
 
 
-def _otherwise(end: str, tuner: str, more: Mapping[str, Any]) -> list[Row]:
+def _otherwise(end: str, tuner: str, more: Mapping[str, Any]) -> list[Entry]:
     """Return the rows under another reading, whose names have an end of their own."""
     return [
-        Row(tuner, changes={**ROWS[name].changes, **more}, given_name=f"{name}{end}")
+        Entry(tuner, changes={**ROWS[name].changes, **more}, given_name=f"{name}{end}")
         for name in (PARALEON, *RIVALS)
     ]
 
 
 EVERY = {
     **ROWS,
-    BYTES: Row("paraleon-bytes", changes={"monitor": {"kind": "elastic"}}, given_name=BYTES),
+    BYTES: Entry("paraleon-bytes", changes={"monitor": {"kind": "elastic"}}, given_name=BYTES),
     **by_name(_otherwise(RANGES, "paraleon-plus-ranges", {})),
     **by_name(_otherwise(UPLINKS, "paraleon", {"workloads": [hadoop("uplink")]})),
 }

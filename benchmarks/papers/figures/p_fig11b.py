@@ -17,24 +17,25 @@ from dcqcn_gym.benchmarks.papers.paraleon import (
     ran,
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import Row, changed_scenario
+from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-B, Fig. 11 (b)"
 SKETCH = "Elastic Sketch"
 ROWS = by_name(
     (
-        Row("paraleon", changes={"monitor": {"kind": "elastic"}}, given_name=PARALEON),
-        Row("paraleon", changes={"monitor": {"kind": "elastic-naive"}}, given_name=SKETCH),
+        Entry("paraleon", changes={"monitor": {"kind": "elastic"}}, given_name=PARALEON),
+        Entry("paraleon", changes={"monitor": {"kind": "elastic-naive"}}, given_name=SKETCH),
     )
 )
-RANGES = Row("paraleon-plus-ranges", changes={"monitor": {"kind": "elastic"}},
+RANGES = Entry("paraleon-plus-ranges", changes={"monitor": {"kind": "elastic"}},
              given_name="PARALEON, successor's ranges")  # fmt: skip
 UNCAPPED = {
-    name: Row("paraleon", {"eta": 1.0}, row.changes, f"{name}, eta 1") for name, row in ROWS.items()
+    name: Entry("paraleon", {"eta": 1.0}, row.changes, f"{name}, eta 1")
+    for name, row in ROWS.items()
 }
 """Both without the cap of the guidance, by the name of the row with it."""
 LIGHT = {
-    name: Row(row.tuner, changes={**row.changes, "workloads": [hadoop("uplink")]},
+    name: Entry(row.tuner, changes={**row.changes, "workloads": [hadoop("uplink")]},
               given_name=f"{name}, 30 % of uplinks")
     for name, row in ROWS.items()
 }  # fmt: skip

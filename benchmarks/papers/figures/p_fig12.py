@@ -8,19 +8,19 @@ from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Reading, Si
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Over, Size
 from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops, ran
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-B, Fig. 12"
 NAIVE, UNGUIDED, UNRELAXED = "naive_SA", "without guidance", "without relaxed temperature"
 RESCALED = "temperatures of 0.1 to 0.011"
 ROWS = by_name(
     (
-        Row("paraleon", given_name=PARALEON),
-        Row("naive-sa", given_name=NAIVE),
-        Row("paraleon-unguided", given_name=UNGUIDED),
-        Row("paraleon-unrelaxed", given_name=UNRELAXED),
-        Row("paraleon-rescaled", given_name=RESCALED),
-        Row("default"),
+        Entry("paraleon", given_name=PARALEON),
+        Entry("naive-sa", given_name=NAIVE),
+        Entry("paraleon-unguided", given_name=UNGUIDED),
+        Entry("paraleon-unrelaxed", given_name=UNRELAXED),
+        Entry("paraleon-rescaled", given_name=RESCALED),
+        Entry("default"),
     )
 )
 HADOOP, TRAINING = "FB_Hadoop", "training"

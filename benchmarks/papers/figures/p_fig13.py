@@ -15,11 +15,11 @@ from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.benchmarks.papers.tuned import tuned
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-C, Fig. 13"
-ROWS = by_name((Row("paraleon", given_name=PARALEON), Row("default"), Row("expert")))
-RANGES = Row("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+ROWS = by_name((Entry("paraleon", given_name=PARALEON), Entry("default"), Entry("expert")))
+RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
 HELD = "PARALEON, what it found"
 """The setting that PARALEON recommends after its search, held."""
 LIMIT = "expert, if its fullest link were full"

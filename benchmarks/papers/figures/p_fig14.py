@@ -11,13 +11,15 @@ from dcqcn_gym.benchmarks.papers.paraleon import PARALEON, by_name, hops, means,
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import Row, changed_scenario
+from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-C, Fig. 14"
-BYTES = Row("paraleon-bytes", given_name="PARALEON, by bytes")
-RANGES = Row("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
-BY_TYPE = Row("paraleon", {"weights": "dominant"}, given_name="PARALEON, weights by type")
-FULL = by_name((Row("paraleon", given_name=PARALEON), Row("default"), Row("expert"), RANGES, BYTES))
+BYTES = Entry("paraleon-bytes", given_name="PARALEON, by bytes")
+RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+BY_TYPE = Entry("paraleon", {"weights": "dominant"}, given_name="PARALEON, weights by type")
+FULL = by_name(
+    (Entry("paraleon", given_name=PARALEON), Entry("default"), Entry("expert"), RANGES, BYTES)
+)
 SLOW, SLOWER = "PARALEON, 30 ms", 5
 """The row with the interval of the paper's testbed; its run is longer so many times."""
 ROWS = {**FULL, BY_TYPE.name: BY_TYPE, SLOW: FULL[PARALEON]}

@@ -11,7 +11,7 @@ from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.comparison.sweep.plan import measured
 from dcqcn_gym.core.statistics import rank_agreement
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 PLACE = "section III-C, Fig. 5"
 HAI, CUTS, RESET, KMAX = (

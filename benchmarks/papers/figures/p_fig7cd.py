@@ -22,11 +22,11 @@ from dcqcn_gym.benchmarks.papers.paraleon import FIVE, PARALEON, by_name, held, 
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import Row, changed_scenario
+from dcqcn_gym.runs.entries import Entry, changed_scenario
 
 PLACE = "section IV-B, Fig. 7"
-BYTES = Row("paraleon-bytes", given_name="PARALEON, by bytes")
-RANGES = Row("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
+BYTES = Entry("paraleon-bytes", given_name="PARALEON, by bytes")
+RANGES = Entry("paraleon-plus-ranges", given_name="PARALEON, successor's ranges")
 ROWS = by_name((*FIVE, RANGES, BYTES))
 HELD = "PARALEON, what it found"
 """The setting that PARALEON recommends after its search, held on the same traffic."""

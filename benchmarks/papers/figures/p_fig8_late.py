@@ -28,7 +28,7 @@ from dcqcn_gym.benchmarks.papers.paraleon import (
 )
 from dcqcn_gym.benchmarks.papers.probe import thinned
 from dcqcn_gym.report.series import Series
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-B, Fig. 8"
 X = "influx"
@@ -46,13 +46,13 @@ KNOWN = ("default", "expert", "DCQCN+")
 FULL = by_name((
     replace(FIVE[0], changes={"trigger": "always"}, given_name=DONE),
     *FIVE[1:],
-    Row("paraleon", changes={"trigger": "kl"}, given_name=AGAIN),
-    Row("pretrained-fbhadoop", given_name=OTHER_TRAFFIC),
+    Entry("paraleon", changes={"trigger": "kl"}, given_name=AGAIN),
+    Entry("pretrained-fbhadoop", given_name=OTHER_TRAFFIC),
 ))  # fmt: skip
 ROWS = {
     **FULL,
-    RANGES: Row("paraleon-plus-ranges", changes={"trigger": "always"}, given_name=RANGES),
-    BY_TYPE: Row("paraleon", {"weights": "dominant"}, {"trigger": "always"}, BY_TYPE),
+    RANGES: Entry("paraleon-plus-ranges", changes={"trigger": "always"}, given_name=RANGES),
+    BY_TYPE: Entry("paraleon", {"weights": "dominant"}, {"trigger": "always"}, BY_TYPE),
 }
 
 

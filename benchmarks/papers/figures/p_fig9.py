@@ -15,7 +15,7 @@ from dcqcn_gym.benchmarks.papers.paraleon import (
     through_influx,
 )
 from dcqcn_gym.benchmarks.papers.probe import thinned
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-B, Fig. 9"
 TRIED = {
@@ -28,12 +28,12 @@ _, RANGES, BY_TYPE = TRIED
 FIRST, SECOND = "Pretrained 1", "Pretrained 2"
 ROWS = by_name(
     (
-        Row("paraleon", changes={"trigger": "kl"}, given_name=PARALEON),
-        Row("pretrained-alltoall", given_name=FIRST),
-        Row("pretrained-fbhadoop", given_name=SECOND),
-        Row("paraleon", changes={"trigger": "always"}, given_name="PARALEON, not triggered"),
-        Row("paraleon-plus-ranges", changes={"trigger": "kl"}, given_name=RANGES),
-        Row("paraleon", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
+        Entry("paraleon", changes={"trigger": "kl"}, given_name=PARALEON),
+        Entry("pretrained-alltoall", given_name=FIRST),
+        Entry("pretrained-fbhadoop", given_name=SECOND),
+        Entry("paraleon", changes={"trigger": "always"}, given_name="PARALEON, not triggered"),
+        Entry("paraleon-plus-ranges", changes={"trigger": "kl"}, given_name=RANGES),
+        Entry("paraleon", {"weights": "dominant"}, {"trigger": "kl"}, given_name=BY_TYPE),
     )
 )
 OTHERS = (FIRST, SECOND)

@@ -6,10 +6,10 @@ from dcqcn_gym.benchmarks.papers.claims import Change, Claim, Effect
 from dcqcn_gym.benchmarks.papers.collective import algbw, cluster
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.paraleon import by_name, hops, ran
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section II-B, Table II"
-ROWS = by_name((Row("default"), Row("expert")))
+ROWS = by_name((Entry("default"), Entry("expert")))
 PAPER = {512: (6.37, 25.69), 1024: (4.73, 12.59), 2048: (4.73, 12.97), 4096: (6.95, 39.32),
          8192: (11.56, 40.93)}  # fmt: skip
 """Message in MB: algbw in GB/s under the default and under the experts' setting."""

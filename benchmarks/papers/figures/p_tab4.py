@@ -13,7 +13,7 @@ from dcqcn_gym.core.overhead import (
     SWITCH_HEADER,
 )
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import Row
+from dcqcn_gym.runs.entries import Entry
 
 PLACE = "section IV-C, Table IV"
 PORTS = 64
@@ -25,7 +25,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     """Run PARALEON on FB_Hadoop; bytes per message, and the memory of the flow histories."""
     large = size.more["hosts"] == 128
     scenario = load_scenario("fb-hadoop" if large else "mini-fb-hadoop")
-    row = Row("paraleon", changes={
+    row = Entry("paraleon", changes={
         "monitor": {"kind": "elastic"},
         "workloads": [{"kind": "poisson", "cdf": "FB_Hadoop", "load": float(cell.x) / 100}],
     })  # fmt: skip

@@ -13,7 +13,7 @@ from dcqcn_gym.benchmarks.papers.probe import probe
 from dcqcn_gym.benchmarks.papers.results import Results
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 PLACE = "section V-B, Fig. 5"
 SCHEMES: Mapping[str, Mapping[str, Any]] = {

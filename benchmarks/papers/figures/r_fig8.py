@@ -9,7 +9,7 @@ from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, 
 from dcqcn_gym.benchmarks.papers.probe import probe, thinned
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.runs.rows import changed_scenario
+from dcqcn_gym.runs.entries import changed_scenario
 
 PLACE = "section VI-B, Fig. 8"
 OLD = "dcqcn"

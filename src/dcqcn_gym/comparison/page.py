@@ -23,9 +23,9 @@ from dcqcn_gym.comparison.text import (
     verdict_table,
 )
 from dcqcn_gym.report.render import render
+from dcqcn_gym.runs.entries import evaluation_seeds, label, load_scenarios
 from dcqcn_gym.runs.results import plain, write_parquet
 from dcqcn_gym.runs.results import write_results as write_results_file
-from dcqcn_gym.runs.rows import evaluation_seeds, label, load_scenarios
 from dcqcn_gym.runs.whole_file import write_atomically
 
 

@@ -20,9 +20,9 @@ from dcqcn_gym.comparison.study.plan import Study, in_turn
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError, quote
 from dcqcn_gym.core.files import parse_json, read_file
+from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.log import read_run, write_json
 from dcqcn_gym.runs.recorded import check_same
-from dcqcn_gym.runs.rows import label
 from dcqcn_gym.runs.trials import Trial
 from dcqcn_gym.tuners import TUNERS
 

@@ -15,7 +15,7 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.workloads import collectives_of
 from dcqcn_gym.report.data import ReportData
 from dcqcn_gym.report.series import Series
-from dcqcn_gym.runs.rows import REFERENCES
+from dcqcn_gym.runs.entries import REFERENCES
 
 Summary = Mapping[str, Any]
 

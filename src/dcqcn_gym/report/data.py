@@ -11,9 +11,9 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.files import parse_json, read_file
 from dcqcn_gym.envs.scenario.parts import REORDERED
 from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_check import need_keys
-from dcqcn_gym.runs.rows import REFERENCES
 
 PARTS, SAME = "later parts of the same trace", "the same traffic"
 

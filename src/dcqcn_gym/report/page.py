@@ -56,8 +56,8 @@ from dcqcn_gym.report.tables import (
     write_run_results,
 )
 from dcqcn_gym.runs.commands import commands
+from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import Run, RunDir
-from dcqcn_gym.runs.rows import REFERENCES
 from dcqcn_gym.runs.table import number
 from dcqcn_gym.runs.whole_file import write_atomically
 

@@ -24,9 +24,9 @@ from dcqcn_gym.report.data import SAME, ReportData
 from dcqcn_gym.report.metrics import mean_utility
 from dcqcn_gym.report.paired import paired_rows
 from dcqcn_gym.report.series import FloatArray, IntArray, Series
+from dcqcn_gym.runs.entries import REFERENCES
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.results import write_results
-from dcqcn_gym.runs.rows import REFERENCES
 
 
 def write_run_results(data: ReportData, page: Mapping[str, Any]) -> Path:

@@ -20,13 +20,13 @@ from dcqcn_gym.report.data import load_report_data
 from dcqcn_gym.report.headline import headline, judged_run
 from dcqcn_gym.report.recommended import recommended as choose
 from dcqcn_gym.runs.campaign import Campaign, raise_failures
+from dcqcn_gym.runs.entries import REFERENCES, evaluation_seeds, reference_settings, tried_settings
 from dcqcn_gym.runs.log import Line, RunDir, write_json
 from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.runs.loop import Timing
 from dcqcn_gym.runs.pool import worker_pool
 from dcqcn_gym.runs.recorded import RunJob, check_same, end_of, fresh_jobs
 from dcqcn_gym.runs.results import plain, scenario_digest, tuner_digest
-from dcqcn_gym.runs.rows import REFERENCES, evaluation_seeds, reference_settings, tried_settings
 from dcqcn_gym.runs.spec import RunSpec
 
 

@@ -20,8 +20,8 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.parts import later_parts
 from dcqcn_gym.runs import campaign
 from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.runs.entries import evaluation_seeds
 from dcqcn_gym.runs.recorded import Ran, RunJob, fresh_jobs
-from dcqcn_gym.runs.rows import evaluation_seeds
 from dcqcn_gym.runs.spec import RunSpec
 
 

@@ -15,7 +15,7 @@ from dcqcn_gym.core.knobs import Setting, dcqcn_paper_setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
 from dcqcn_gym.envs.backends import Backend
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.runs.rows import reference_settings
+from dcqcn_gym.runs.entries import reference_settings
 from dcqcn_gym.simulation.page import Against, series_of
 from dcqcn_gym.simulation.run import simulate
 

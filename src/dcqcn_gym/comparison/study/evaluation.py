@@ -12,8 +12,8 @@ from pathlib import Path
 from dcqcn_gym.comparison.study.plan import Study
 from dcqcn_gym.comparison.study.tables import Trials, rows_of
 from dcqcn_gym.core.config import validate
+from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.results import plain
-from dcqcn_gym.runs.rows import label
 from dcqcn_gym.tuners.policy import shipped_policies
 
 

@@ -18,16 +18,16 @@ from dcqcn_gym.core.errors import ConfigError, UnknownNameError
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.campaign import Progress, raise_failures
-from dcqcn_gym.runs.log import write_json
-from dcqcn_gym.runs.results import tuner_digest
-from dcqcn_gym.runs.rows import (
+from dcqcn_gym.runs.entries import (
     FIRST_TRAINING_SEED,
-    Row,
+    Entry,
     changed_scenario,
     check_runs,
     evaluation_seeds,
     unique,
 )
+from dcqcn_gym.runs.log import write_json
+from dcqcn_gym.runs.results import tuner_digest
 from dcqcn_gym.runs.trials import Trial, carry_out
 
 STUDIES = CONFIGS / "studies"
@@ -62,7 +62,7 @@ class Case(StrictModel):
         return f"{own}-{_folder(self.name)}" if self.name else own
 
 
-class Entry(StrictModel):
+class PlanEntry(StrictModel):
     """A tuner with its arguments, and what it changes of every case."""
 
     name: Name
@@ -73,9 +73,9 @@ class Entry(StrictModel):
     fresh_backend: str = Field(default="", description="of fresh runs; default: the same")
 
     @property
-    def row(self) -> Row:
+    def entry(self) -> Entry:
         """What runs."""
-        return Row(self.tuner or self.name, self.tuner_args, self.changes, self.name)
+        return Entry(self.tuner or self.name, self.tuner_args, self.changes, self.name)
 
 
 class TableOf(StrictModel):
@@ -97,13 +97,13 @@ class Study(StrictModel):
     fresh_seeds: Annotated[int, Field(ge=0, le=999)] = 0
     fresh_intervals: Count = 20
     cases: tuple[Case, ...] = Field(min_length=1)
-    entries: tuple[Entry, ...] = Field(min_length=1)
+    entries: tuple[PlanEntry, ...] = Field(min_length=1)
     tables: tuple[TableOf, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         unique("cases", [(c.scenario, c.folder, c.loaded.model_dump_json()) for c in self.cases])
-        unique("entries", [(e.row.tuner, _folder(e.name), e.row) for e in self.entries])
+        unique("entries", [(e.entry.tuner, _folder(e.name), e.entry) for e in self.entries])
         last = self.every_seed[-1]
         if self.traffic == "fresh" and last >= FIRST_TRAINING_SEED:
             raise ConfigError(
@@ -147,7 +147,7 @@ class Study(StrictModel):
             scenario, place = case.loaded, out / case.folder
             for entry in self.entries:
                 folder = place / _folder(entry.name)
-                spec = entry.row.spec(scenario, 0, self.intervals, entry.backend)
+                spec = entry.entry.spec(scenario, 0, self.intervals, entry.backend)
                 spec = replace(spec, hosting=hosting or spec.hosting)
                 found[case.title, entry.name] = [
                     Trial(replace(spec, seed=seed), folder, self.fresh_seeds,
@@ -217,7 +217,7 @@ def _forget_others(
         known = load_json(path, StudyFile).logs
     except ConfigError:
         known = {}
-    now = {e.name: tuner_digest(e.row.tuner, e.tuner_args) for e in study.entries}
+    now = {e.name: tuner_digest(e.entry.tuner, e.tuner_args) for e in study.entries}
     for (_, name), several in trials.items():
         for log in (log for trial in several for log in (trial.log, *trial.fresh)):
             key = log.relative_to(out).as_posix()

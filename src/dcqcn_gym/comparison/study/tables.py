@@ -67,7 +67,7 @@ def write_study(study: Study, trials: Trials, out: Path) -> None:
             for row in rows_of(study, case, trials)
         ],
         scenarios=[case.loaded for case in study.cases],
-        tuners={entry.name: (entry.row.tuner, entry.tuner_args) for entry in study.entries},
+        tuners={entry.name: (entry.entry.tuner, entry.tuner_args) for entry in study.entries},
         seeds={"run": study.every_seed},
         figures={"plan": study.model_dump(mode="json")},
     )
@@ -164,7 +164,7 @@ def _fleet(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
             utility = [[x["utility"] for x in log.intervals if not x["idle"]] for log in logs]
             online = [mean(u) for u in utility]
             ours = [_judged(trial) for trial in trials[case.title, entry.name]]
-            group = str(entry.tuner_args.get("tuner", entry.row.tuner))
+            group = str(entry.tuner_args.get("tuner", entry.entry.tuner))
             against, theirs = first.setdefault(group, (online, ours))
             same = against is online
             lines.append([

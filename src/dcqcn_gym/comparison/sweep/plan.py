@@ -24,11 +24,11 @@ from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.metrics import metrics_of
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.campaign import Progress, raise_failures
+from dcqcn_gym.runs.entries import Entry
 from dcqcn_gym.runs.log import read_run, write_json
 from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.results import scenario_digest
-from dcqcn_gym.runs.rows import Row
 from dcqcn_gym.runs.trials import Trial, carry_out
 
 PLAN_FILE = "sweep.json"
@@ -247,7 +247,7 @@ def measured(
 ) -> tuple[dict[str, float], int]:
     """Run one point without keeping its log; return its metrics and the packet-hops."""
     with TemporaryDirectory() as folder:
-        spec = Row(TUNER, changes=_in_force(setting)).spec(scenario, seed, intervals, "native")
+        spec = Entry(TUNER, changes=_in_force(setting)).spec(scenario, seed, intervals, "native")
         job = RunJob(spec, Path(folder) / "run.jsonl")
         job.run()
         run = Series.of(read_run(job.path))

@@ -1,7 +1,7 @@
 """What is compared with what: entries, the references beside them, the seeds they are judged on.
 
-A row is a tuner with its arguments and what it changes of the scenario: the monitor, the scheme,
-the assignment of groups. Its name becomes a folder, so two rows of one name are refused: one would
+An entry is a tuner with its arguments and what it changes of the scenario: monitor, scheme,
+groups. Its name becomes a folder, so two entries of one name are refused: one would
 overwrite the other's logs. The same holds for scenarios.
 """
 
@@ -71,10 +71,10 @@ def _file_name(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class Entry:
     """One line of a comparison; ``changes`` are scenario fields, tables by key.
 
-    ``Row("paraleon", changes={"monitor": {"kind": "exact"}})`` is PARALEON with exact counters.
+    ``Entry("paraleon", changes={"monitor": {"kind": "exact"}})`` is PARALEON with exact counters.
     """
 
     tuner: str
@@ -90,8 +90,8 @@ class Row:
         return self.given_name or "+".join([label(self.tuner), *words])
 
     def spec(self, scenario: Scenario, seed: int, intervals: int, backend: str) -> RunSpec:
-        """Return the row's run on a scenario."""
-        changed = changed_scenario(scenario, self.changes, f"row {self.name}")
+        """Return the entry's run on a scenario."""
+        changed = changed_scenario(scenario, self.changes, f"entry {self.name}")
         return RunSpec(changed, self.tuner, seed, intervals, backend, dict(self.tuner_args))
 
 
