@@ -26,6 +26,8 @@ sys.modules["dcqcn_gym._core"] = None
 import importlib, pkgutil
 import dcqcn_gym.hw
 names = [m.name for m in pkgutil.walk_packages(dcqcn_gym.hw.__path__, "dcqcn_gym.hw.")]
+# the backend and the commands stand on the controller's side, where environments are
+names = [n for n in names if not n.startswith(("dcqcn_gym.hw.backend", "dcqcn_gym.hw.commands"))]
 for name in names:
     importlib.import_module(name)
 from dcqcn_gym.core.knobs import DCQCN, default_setting

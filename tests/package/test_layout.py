@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 OPENED = {".gz": gzip.decompress, ".xz": lzma.decompress}
 """How a packed file is opened, by its suffix."""
-PACKAGES = ("benchmarks", "configs", "envs", "hw", "tuners")
+PACKAGES = ("benchmarks", "configs", "envs", "extras", "hw", "tuners")
 
 
 def tracked(*patterns: str) -> list[str]:
