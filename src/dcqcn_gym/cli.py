@@ -17,6 +17,7 @@ from dcqcn_gym.commands.emit import emit
 from dcqcn_gym.commands.report import report
 from dcqcn_gym.commands.show import show
 from dcqcn_gym.commands.simulate import simulate
+from dcqcn_gym.commands.study import study
 from dcqcn_gym.commands.sweep import sweep
 from dcqcn_gym.commands.tables import config, knobs, scenarios, tuners
 from dcqcn_gym.commands.tune import tune
@@ -58,7 +59,7 @@ def _root(
         os.environ[DEBUG_VARIABLE] = "1"  # worker processes show theirs as well
 
 
-for command in (tune, report, show, emit, advise, simulate, compare, sweep, train, evaluate):
+for command in (tune, report, show, emit, advise, simulate, compare, sweep, study, train, evaluate):
     app.command()(command)
 app.add_typer(scenarios, name="scenarios")
 app.command()(tuners)
