@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dcqcn_gym.core.flow_export.fields import DatagramError
+from dcqcn_gym.core.flow_export.netflow import TemplateReader
+from dcqcn_gym.core.flow_export.packets import ROCE_PORT, UDP, roce_packet
+from dcqcn_gym.core.flow_export.sflow import parse
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.envs.monitors.base import FloatArray, IntArray, summarise
-from dcqcn_gym.hw.collectors.netflow import TemplateReader
-from dcqcn_gym.hw.collectors.packets import ROCE_PORT, UDP, roce_packet
-from dcqcn_gym.hw.collectors.sflow import parse
-from dcqcn_gym.hw.collectors.wire import DatagramError
 
 _ROCE_OVERHEAD = 20 + 8 + 12 + 4
 """Bytes of an IPv4 packet of RoCE v2 beside its payload."""

@@ -13,6 +13,9 @@ from typing import ClassVar, cast
 import numpy as np
 from pydantic import Field
 
+from dcqcn_gym.core.flow_export.netflow import FlowRecord, encode_ipfix
+from dcqcn_gym.core.flow_export.packets import OVERHEAD, ROCE_PORT, UDP, FlowKey, header_of
+from dcqcn_gym.core.flow_export.sflow import FlowSample, encode
 from dcqcn_gym.core.interval import FlowSizeDistribution
 from dcqcn_gym.envs.monitors.base import (
     FloatArray,
@@ -22,9 +25,6 @@ from dcqcn_gym.envs.monitors.base import (
     MonitorSettings,
 )
 from dcqcn_gym.envs.monitors.collector import Collector, FlowWindow
-from dcqcn_gym.hw.collectors.netflow import FlowRecord, encode_ipfix
-from dcqcn_gym.hw.collectors.packets import OVERHEAD, ROCE_PORT, UDP, FlowKey, header_of
-from dcqcn_gym.hw.collectors.sflow import FlowSample, encode
 
 _STREAM = 0x53464C  # of the samples, apart from other draws of the same seed
 FRAMES = 14 + 20 + 8 + 4

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from dcqcn_gym.core.errors import ConfigError, MissingExtraError, in_one_line
-from dcqcn_gym.extras.traffic.opening import open_bytes
-from dcqcn_gym.extras.traffic.records import Record, Tally, address
-from dcqcn_gym.hw.collectors import sflow
-from dcqcn_gym.hw.collectors.netflow import TemplateReader
-from dcqcn_gym.hw.collectors.packets import (
+from dcqcn_gym.core.flow_export import sflow
+from dcqcn_gym.core.flow_export.fields import DatagramError
+from dcqcn_gym.core.flow_export.netflow import TemplateReader
+from dcqcn_gym.core.flow_export.packets import (
     ROCE_PORT,
     UDP,
     FlowKey,
@@ -25,7 +24,8 @@ from dcqcn_gym.hw.collectors.packets import (
     roce_packet,
     udp_datagram,
 )
-from dcqcn_gym.hw.collectors.wire import DatagramError
+from dcqcn_gym.extras.traffic.opening import open_bytes
+from dcqcn_gym.extras.traffic.records import Record, Tally, address
 
 MOST_BLOCK = 1 << 20
 """Bytes of a packet; a file that announces more is broken."""

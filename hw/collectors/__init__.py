@@ -1,1 +1,1 @@
-"""Datagrams of switches that tell flows: sFlow v5, NetFlow v9 and IPFIX, read strictly."""
+"""What collects the flow records that switches export."""

@@ -11,14 +11,14 @@ from typing import Any
 from fuzz_harness import damage
 
 from dcqcn_gym.core.errors import DcqcnGymError
+from dcqcn_gym.core.flow_export.netflow import FlowRecord, TemplateReader, encode_ipfix, encode_v9
+from dcqcn_gym.core.flow_export.packets import header_of, roce_packet
+from dcqcn_gym.core.flow_export.sflow import FlowSample, encode, parse
 from dcqcn_gym.core.knobs import NIC_KNOBS, default_setting
 from dcqcn_gym.envs.monitors.collector import Collector, FlowWindow
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.agent.server import parsed
 from dcqcn_gym.hw.agent.service import METHODS, AgentService
-from dcqcn_gym.hw.collectors.netflow import FlowRecord, TemplateReader, encode_ipfix, encode_v9
-from dcqcn_gym.hw.collectors.packets import header_of, roce_packet
-from dcqcn_gym.hw.collectors.sflow import FlowSample, encode, parse
 from dcqcn_gym.hw.drivers import Surroundings, make_driver
 from dcqcn_gym.hw.fabric.devices import PlayedNic
 from dcqcn_gym.hw.journal import Journal

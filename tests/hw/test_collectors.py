@@ -15,21 +15,21 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import ConfigError
+from dcqcn_gym.core.flow_export.fields import DatagramError
+from dcqcn_gym.core.flow_export.netflow import (
+    FlowRecord,
+    TemplateReader,
+    encode_ipfix,
+    encode_v9,
+)
+from dcqcn_gym.core.flow_export.packets import OVERHEAD, header_of, roce_packet
+from dcqcn_gym.core.flow_export.sflow import FlowSample, encode, parse
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.backends.report_dict import fsd_from_dict
 from dcqcn_gym.envs.monitors.collector import Collector, FlowWindow
 from dcqcn_gym.extras.traffic.reading import read_records
 from dcqcn_gym.extras.traffic.records import Tally
 from dcqcn_gym.hw.collectors.capture import Capture
-from dcqcn_gym.hw.collectors.netflow import (
-    FlowRecord,
-    TemplateReader,
-    encode_ipfix,
-    encode_v9,
-)
-from dcqcn_gym.hw.collectors.packets import OVERHEAD, header_of, roce_packet
-from dcqcn_gym.hw.collectors.sflow import FlowSample, encode, parse
-from dcqcn_gym.hw.collectors.wire import DatagramError
 
 KEY = (bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2]), 0xC123, 77)
 RECORD = FlowRecord(*KEY[:2], 0xC123, 4791, 17, 10_440, 10, 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from dcqcn_gym.hw.collectors.wire import DatagramError, Fields
+from dcqcn_gym.core.flow_export.fields import DatagramError, Fields
 
 FlowKey = tuple[bytes, bytes, int, int]
 """Source and destination address, UDP source port, destination queue pair (0 if not known)."""

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dcqcn_gym.hw.collectors.wire import DatagramError, Fields
+from dcqcn_gym.core.flow_export.fields import DatagramError, Fields
 
 VERSION = 5
 FLOW, EXPANDED_FLOW = 1, 3

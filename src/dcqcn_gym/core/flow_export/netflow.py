@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dcqcn_gym.hw.collectors.wire import DatagramError, Fields
+from dcqcn_gym.core.flow_export.fields import DatagramError, Fields
 
 MOST_TEMPLATES = 1024
 MOST_FIELDS = 256

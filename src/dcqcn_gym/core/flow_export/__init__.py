@@ -1,0 +1,1 @@
+"""Formats in which NICs and switches export flows: NetFlow, IPFIX, sFlow, headers of RoCE."""
