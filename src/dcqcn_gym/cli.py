@@ -22,7 +22,7 @@ from dcqcn_gym.runs.command_line import run_command
 PANELS = {
     "Tune": ("tune", "report", "show", "simulate", "advise", "train", "evaluate"),
     "Bring your own": ("scenarios", "tuners", "knobs", "config", "network", "traffic", "jobs"),
-    "Measure": ("compare", "sweep", "bench", "paper", "ns3"),
+    "Measure": ("compare", "sweep", "study", "bench", "paper", "ns3"),
     "Devices": ("emit", "hw"),
 }
 """The panels of ``--help``, each with its words."""
@@ -41,6 +41,7 @@ BUILTIN = {
     "config": "dcqcn_gym.commands.tables:config",
     "compare": "dcqcn_gym.commands.compare:compare",
     "sweep": "dcqcn_gym.commands.sweep:sweep",
+    "study": "dcqcn_gym.commands.study:study",
     "emit": "dcqcn_gym.commands.emit:emit",
 }
 """The words of the core; those of add-ons are in core/add_ons.py."""

@@ -51,7 +51,7 @@ _SEEDS_OPTION = typer.Option(
     "--seeds",
     min=1,
     max=999,
-    help=f"Number of traffic seeds; default: {SEEDS}.",
+    help=f"Number of traffic seeds; default: {SEEDS}, or those of the study.",
     show_default=False,
 )
 SeedsOption = Annotated[int, _SEEDS_OPTION]
