@@ -23,7 +23,7 @@ from dcqcn_gym.core.knobs import KnobTable, Setting, default_setting
 from dcqcn_gym.core.optional_knobs import OPTIONAL_KNOBS, with_optional
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.sums import total
-from dcqcn_gym.envs.scenario.choices import check_ranges, turned
+from dcqcn_gym.envs.scenario.knob_selection import check_ranges, turned
 from dcqcn_gym.envs.scenario.names import Name
 from dcqcn_gym.envs.scenario.network import Network
 from dcqcn_gym.envs.scenario.task import Task

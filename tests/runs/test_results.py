@@ -13,8 +13,8 @@ from markupsafe import escape
 
 from dcqcn_gym.comparison.plan import Plan, produce
 from dcqcn_gym.comparison.tables import tables_of
+from dcqcn_gym.core.compressed_files import read_packed
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.packed import read_packed
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.envs.scenario.scenario import load_scenario, scenario_digest
 from dcqcn_gym.extras.learn.evaluation import as_json, evaluation

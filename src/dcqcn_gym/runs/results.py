@@ -22,10 +22,10 @@ from pydantic import Field
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import plugins_of
+from dcqcn_gym.core.compressed_files import read_packed
 from dcqcn_gym.core.config import StrictModel, json_object, validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, quote
 from dcqcn_gym.core.files import read_file
-from dcqcn_gym.core.packed import read_packed
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
 from dcqcn_gym.envs.scenario.scenario import Scenario, scenario_digest
 from dcqcn_gym.runs.log import SCHEMA, write_json
