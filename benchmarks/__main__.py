@@ -21,13 +21,10 @@ from dcqcn_gym.benchmarks.leaderboard.commands.maintain import cost as leaderboa
 from dcqcn_gym.benchmarks.papers.commands.maintain import acc, confirm, pages
 from dcqcn_gym.benchmarks.papers.commands.maintain import rerun as papers_rerun
 from dcqcn_gym.benchmarks.papers.commands.monitor import monitor
-from dcqcn_gym.comparison.study.command import study
-from dcqcn_gym.comparison.sweep.directions_command import directions
 from dcqcn_gym.runs.command_line import run_command
 
 app = typer.Typer(help="What maintainers measure.", no_args_is_help=True, add_completion=False)
-for command in (monitor, directions, study):
-    app.command()(command)
+app.command()(monitor)
 papers = typer.Typer(name="papers", help="Results of the papers' figures.", no_args_is_help=True)
 for one in (papers_rerun, pages, confirm, acc):
     papers.command()(one)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,13 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.measured import Interval
 from dcqcn_gym.core.statistics import statistic
 from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.report.metrics import metrics_of
+from dcqcn_gym.report.series import Series
+from dcqcn_gym.runs.entries import Entry
+from dcqcn_gym.runs.log import read_run
+from dcqcn_gym.runs.log_line import setting_json
 from dcqcn_gym.runs.loop import acting, walk
+from dcqcn_gym.runs.recorded import RunJob
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.tuners.base import Proposal
 
@@ -128,3 +136,15 @@ def carried_out(spec: RunSpec, *, watch: Sequence[int] = (), every_us: float = 1
         left = env.left_over()
         seen.unfinished = LiveFlows() if left is None else left[0]
     return seen
+
+
+def under_setting(
+    scenario: Scenario, setting: Setting, seed: int, intervals: int
+) -> tuple[dict[str, float], int]:
+    """Run a scenario under one setting from time 0 on; return its metrics and packet-hops."""
+    held = Entry("do-nothing", changes={"initial": setting_json(setting)})
+    with TemporaryDirectory() as folder:
+        job = RunJob(held.spec(scenario, seed, intervals, "native"), Path(folder) / "run.jsonl")
+        job.run()
+        run = Series.of(read_run(job.path))
+    return metrics_of(run), int(run.column("packet_hops").sum())

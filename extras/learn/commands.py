@@ -203,6 +203,7 @@ def evaluate(
     backend: BackendOption = "native",
     jobs: JobsOption = None,
     out: OptionalOut = None,
+    force: ForceOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -212,13 +213,15 @@ def evaluate(
     that is no better than its own best constant where it did not learn is refused. Needs no torch.
     Without OUT no logs are stored; the same command continues what is unfinished there.
     """
-    from dcqcn_gym.comparison.study.evaluation import as_json as json_of
-    from dcqcn_gym.comparison.study.evaluation import evaluation
-    from dcqcn_gym.comparison.study.plan import produce
-    from dcqcn_gym.comparison.study.tables import tables_of, write_study
+    from dcqcn_gym.comparison.plan import check
+    from dcqcn_gym.comparison.tables import tables_of, write_results_of
     from dcqcn_gym.extras.learn.constant import constants
-    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.extras.learn.evaluation import as_json as json_of
+    from dcqcn_gym.extras.learn.evaluation import evaluation
+    from dcqcn_gym.runs.campaign import raise_failures
+    from dcqcn_gym.runs.study import open_study
     from dcqcn_gym.runs.table import as_markdown, print_tables
+    from dcqcn_gym.runs.trials import carry_out
 
     if markdown and as_json:
         raise ConfigError("--markdown and --json exclude each other; give one of them")
@@ -227,21 +230,19 @@ def evaluate(
     )
     if beside.strip() and not others:
         raise ConfigError(f"--beside {beside}; expected names of tuners, or nothing")
-    study = evaluation(
+    plan = evaluation(
         policy, names, others, seeds=seeds, intervals=intervals, seed=seed, backend=backend
-    )
-    advice = (
-        "nothing is stored without --out" if out is None else f"the same command continues {out}"
     )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory())) if out is None else out
-        stack.enter_context(claim(folder, "study"))
-        stack.enter_context(interruptible(advice))
-        progress = stack.enter_context(open_progress())
-        trials = produce(study, folder, jobs, progress)
-        write_study(study, trials, folder)
-        tables = tables_of(study, trials)
-        text = json_of(study, trials) if as_json else ""
+        trials = plan.trials(folder)
+        check(trials)
+        study = plan.study("evaluate", trials)
+        progress = stack.enter_context(open_study(study, folder, force=force))
+        raise_failures(carry_out(study.jobs.values(), jobs, progress))
+        write_results_of(plan, trials, folder, "evaluate")
+        tables = tables_of(plan, trials)
+        text = json_of(plan, trials) if as_json else ""
         refused = [] if backend != "native" else constants(trials.values())
     if as_json:
         typer.echo(text)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dcqcn_gym.comparison.plan import Plan, jobs, prepare
-from dcqcn_gym.comparison.results import Row, rows
+from dcqcn_gym.comparison.compare import plan_of, startable, study_of
+from dcqcn_gym.comparison.results import EntryResult, results_of
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.log import RunDir
@@ -54,10 +54,11 @@ def compare(
     out: str | Path,
     seeds: int = 5,
     intervals: int | None = None,
-) -> dict[str, list[Row]]:
+) -> dict[str, list[EntryResult]]:
     """Compare tuners on the same traffic, as ``dcqcn-gym compare``; return a table a scenario."""
-    budget = load_scenario(scenarios[0]).intervals if intervals is None else intervals
-    wanted = Plan(tuple(scenarios), tuple(tuners), seeds, budget)
-    plan, _ = prepare(wanted, Path(out), resume=False, force=False)
-    todo = jobs(plan, Path(out))
-    return rows(todo, carry_out(todo, cpu_count()))
+    given = {"scenarios": scenarios, "tuners": tuners, "seeds": seeds, "intervals": intervals}
+    plan, _ = startable(plan_of(given))
+    study = study_of(plan, Path(out))
+    study.begin(Path(out))
+    trials = study.jobs.values()
+    return results_of(trials, carry_out(trials, cpu_count()))

@@ -10,21 +10,26 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from dcqcn_gym.cli import app
+from dcqcn_gym.comparison.compare import (
+    all_tuners,
+    command_of,
+    held_plan,
+    plan_of,
+    startable,
+    study_of,
+)
 from dcqcn_gym.comparison.figures import dots_figure, profile_figure
-from dcqcn_gym.comparison.page import write_results
-from dcqcn_gym.comparison.plan import Plan, all_tuners, jobs, prepare, stored_plan
+from dcqcn_gym.comparison.page import write_all
+from dcqcn_gym.comparison.plan import Plan
 from dcqcn_gym.comparison.ranks import leader, rank_table, ranks
-from dcqcn_gym.comparison.results import Figures, collect, moving_mean, rows
+from dcqcn_gym.comparison.results import EntryResult, Figures, collect, moving_mean, results_of
 from dcqcn_gym.comparison.text import (
     COLUMNS,
     cells,
@@ -39,20 +44,33 @@ from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import with_interval
-from dcqcn_gym.runs.trials import carry_out
+from dcqcn_gym.runs.trials import Trial, carry_out
 from dcqcn_gym.tuners import optuna_search
 from waiting import LONG_S, wait_for
 
-PLAN = Plan(("mini-fb-hadoop",), ("default", "random"), 2, 12, 1, 5, "fake")
+ASKED: dict[str, Any] = {
+    "scenarios": ("mini-fb-hadoop",), "tuners": ("default", "random"), "seeds": 2, "intervals": 12,
+    "eval_seeds": 1, "eval_intervals": 5, "backend": "fake",
+}  # fmt: skip
+PLAN = plan_of(ASKED)
 
 
 def ignore(done: Done[Any]) -> None:
     pass
 
 
+def jobs(plan: Plan, out: Path) -> list[Trial]:
+    return list(study_of(plan, out).jobs.values())
+
+
+def table_of(plan: Plan, out: Path, failed: dict[Path, str] | None = None) -> list[EntryResult]:
+    return results_of(jobs(plan, out), failed)["mini-fb-hadoop"]
+
+
 def produce(plan: Plan, out: Path, workers: int = 1) -> dict[Path, str]:
-    plan, _ = prepare(plan, out)
-    return carry_out(jobs(plan, out), workers, ignore)
+    study = study_of(plan, out)
+    study.begin(out)
+    return carry_out(study.jobs.values(), workers, ignore)
 
 
 def logs(out: Path) -> dict[str, bytes]:
@@ -68,7 +86,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_run_has_its_log(done: Path) -> None:
     assert len(logs(done)) == 2 * 2 * 2
-    assert json.loads((done / "compare.json").read_text())["command"].startswith("dcqcn-gym comp")
+    assert json.loads((done / "study.json").read_text())["command"].startswith("dcqcn-gym comp")
 
 
 def test_tuners_see_the_same_traffic_and_are_judged_on_the_same(done: Path) -> None:
@@ -87,33 +105,21 @@ def test_the_number_of_workers_changes_nothing(done: Path, tmp_path: Path) -> No
     assert logs(tmp_path / "two") == logs(done)
 
 
-def test_resume_completes_to_the_same_bytes(done: Path, tmp_path: Path) -> None:
+def test_more_seeds_and_what_was_cut_end_with_the_same_bytes(done: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    produce(replace(PLAN, seeds=1), out)
+    produce(plan_of({**ASKED, "seeds": 1}), out)
     log = out / "mini-fb-hadoop/random/seed1.jsonl"
     log.write_bytes(log.read_bytes()[:-700])
     (out / "mini-fb-hadoop/default/seed1-fresh0.jsonl").unlink()
-    plan, _ = prepare(PLAN, out, resume=True)
-    assert not carry_out(jobs(plan, out), 1, ignore)
+    assert not produce(PLAN, out)
     assert logs(out) == logs(done)
 
 
-def test_a_comparison_is_not_replaced_by_accident(done: Path) -> None:
-    with pytest.raises(RunError, match=r"already holds a comparison.*--force"):
-        prepare(PLAN, done)
-    with pytest.raises(RunError, match="one of them"):
-        prepare(PLAN, done, resume=True, force=True)
-    with pytest.raises(RunError, match="intervals = 12, now it is 13"):
-        prepare(replace(PLAN, intervals=13), done, resume=True)
-    assert len(logs(done)) == 8
-
-
-def test_unknown_names_come_with_near_matches(tmp_path: Path) -> None:
+def test_unknown_names_come_with_near_matches() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'paraleon'"):
-        prepare(replace(PLAN, tuners=("paraleno",)), tmp_path / "out")
+        startable(plan_of({**ASKED, "tuners": ("paraleno",)}))
     with pytest.raises(ConfigError, match="did you mean 'mini-fb-hadoop'"):
-        prepare(replace(PLAN, scenarios=("mini-fb-hadop",)), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        plan_of({**ASKED, "scenarios": ("mini-fb-hadop",)})
 
 
 def test_a_failing_tuner_keeps_its_log_and_stops_nobody(tmp_path: Path) -> None:
@@ -128,28 +134,26 @@ def test_a_failing_tuner_keeps_its_log_and_stops_nobody(tmp_path: Path) -> None:
         "        return self.context.base if self.n < 5 else self.context.base.replace("
         "{'pmax': float('nan')})\n"
     )
-    plan = replace(PLAN, tuners=("default", f"{file}:Bad"), seeds=1)
+    plan = plan_of({**ASKED, "tuners": ("default", f"{file}:Bad"), "seeds": 1})
     out = tmp_path / "out"
     failed = produce(plan, out)
     assert len(failed) == 1
     assert "pmax = nan" in next(iter(failed.values()))
     assert len(read_run(out / "mini-fb-hadoop/bad-Bad/seed1.jsonl").intervals) == 4
-    table = rows(jobs(plan, out), failed)["mini-fb-hadoop"]
+    table = table_of(plan, out, failed)
     assert [(row.tuner, row.seeds) for row in table] == [("default", 1), ("bad-Bad", 0)]
     assert "pmax = nan" in markdown(plan, {"mini-fb-hadoop": table}, [], out)
 
 
-def test_all_leaves_out_what_cannot_run_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_leaves_out_what_cannot_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optuna_search.TpeTuner, "modules", ("a_module_nobody_has",))
-    plan, notes = prepare(replace(PLAN, tuners=all_tuners(), everything=True), tmp_path / "all")
-    assert "--tuners all" in plan.command(tmp_path)
-    assert "tpe" not in plan.tuners
-    assert "random" in plan.tuners
+    plan, notes = startable(plan_of({**ASKED, "tuners": all_tuners()}), everything=True)
+    names = {entry.name for entry in plan.entries}
+    assert "tpe" not in names
+    assert "random" in names
     assert any("tpe was left out" in note and "[optuna]" in note for note in notes)
     with pytest.raises(MissingExtraError, match=r"pip install .*\[optuna\]'"):
-        prepare(replace(PLAN, tuners=("tpe",)), tmp_path / "tpe")
+        startable(plan_of({**ASKED, "tuners": ("tpe",)}))
 
 
 def test_all_leaves_out_a_broken_plug_in_of_another_package(
@@ -162,21 +166,18 @@ def test_all_leaves_out_a_broken_plug_in_of_another_package(
     (package / "entry_points.txt").write_text("[dcqcn_gym.tuners]\nbroken = broken_tuner:Broken\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert "broken" in all_tuners()
-    plan = replace(PLAN, tuners=("random", "broken"), everything=True)
-    kept, notes = prepare(plan, tmp_path / "all")
-    assert kept.tuners == ("random",)
+    plan = plan_of({**ASKED, "tuners": ("random", "broken"), "seeds": 1})
+    kept, notes = startable(plan, everything=True)
+    assert [entry.name for entry in kept.entries] == ["random"]
     assert len(notes) == 1
     assert "broken was left out" in notes[0]
     assert "a_module_nobody_has" in notes[0]
-    with pytest.raises(ConfigError, match="intervals"):
-        prepare(replace(plan, intervals=0), tmp_path / "none")
     # named, it fails alone
-    named = replace(plan, everything=False, seeds=1)
-    kept, notes = prepare(named, tmp_path / "named")
-    assert kept.tuners == ("random", "broken")
+    kept, notes = startable(plan)
+    assert kept == plan
     assert len(notes) == 1
     assert "broken cannot start" in notes[0]
-    failed = carry_out(jobs(kept, tmp_path / "named"), 1, ignore)
+    failed = produce(kept, tmp_path / "named")
     assert len(failed) == 1
     assert "broken_tuner cannot be imported" in next(iter(failed.values()))
     assert len(logs(tmp_path / "named")) == 2
@@ -208,8 +209,9 @@ def test_rows_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     flat = np.full(30, 0.5)
     made = {"a": figures(step, final=0.8), "default": figures(flat, final=0.5)}
     monkeypatch.setattr("dcqcn_gym.comparison.results.collect", lambda job: made[job.spec.tuner])
-    plan = replace(PLAN, tuners=("default", "a"), seeds=1)
-    table = rows(jobs(plan, tmp_path))["mini-fb-hadoop"]
+    monkeypatch.setattr("dcqcn_gym.comparison.plan.tuner_digest", lambda *_: None)
+    plan = plan_of({**ASKED, "tuners": ("default", "a"), "seeds": 1})
+    table = table_of(plan, tmp_path)
     assert [row.tuner for row in table] == ["a", "default"]
     assert table[0].reached == [19]
     assert table[1].reached == [math.inf]
@@ -227,7 +229,7 @@ def test_unfinished_flows_are_those_of_the_last_fresh_interval(done: Path) -> No
     found = collect(job)
     assert found is not None
     assert found.unfinished == np.mean([line["active_flows"] for line in last])
-    assert cells(rows([job])["mini-fb-hadoop"][0])[COLUMNS.index("unfinished")] != "–"
+    assert cells(results_of([job])["mini-fb-hadoop"][0])[COLUMNS.index("unfinished")] != "–"
 
 
 def test_intervals_as_text() -> None:
@@ -238,8 +240,8 @@ def test_intervals_as_text() -> None:
 
 
 def test_page_table_and_plots(done: Path, tmp_path: Path) -> None:
-    todo = jobs(PLAN, done)
-    page = write_results(PLAN, rows(todo), ["a note"], done)
+    table = table_of(PLAN, done)
+    page = write_all(PLAN, {"mini-fb-hadoop": table}, ["a note"], done)
     html = page.read_text()
     assert "random" in html
     assert "a note" in html
@@ -248,9 +250,8 @@ def test_page_table_and_plots(done: Path, tmp_path: Path) -> None:
     plots = sorted(p.name for p in (done / "plots").iterdir())
     assert plots == [f"mini-fb-hadoop-{kind}.svg" for kind in ("final", "profile", "utility")]
     assert (done / "plots" / plots[0]).read_text().startswith("<svg xmlns=")
-    table = (done / "table.md").read_text()
-    assert table.count("\n| `") == 2
-    assert headline("mini-fb-hadoop", rows(todo)["mini-fb-hadoop"]) in html
+    assert (done / "table.md").read_text().count("\n| `") == 2
+    assert headline("mini-fb-hadoop", table) in html
 
 
 @pytest.mark.slow
@@ -281,27 +282,18 @@ def test_two_scenarios_or_tuners_of_one_name_are_refused(tmp_path: Path) -> None
     text = (Path(__file__).parents[2] / "configs/scenarios/mini-fb-hadoop.toml").read_text()
     copy = tmp_path / "mini-fb-hadoop.toml"
     copy.write_text(text.replace("load = 0.3", "load = 0.6"))
-    out = tmp_path / "out"
     with pytest.raises(ConfigError, match="both called 'mini-fb-hadoop' and differ: rename one"):
-        prepare(replace(PLAN, scenarios=("mini-fb-hadoop", str(copy))), out)
+        plan_of({**ASKED, "scenarios": ("mini-fb-hadoop", str(copy))})
     copy.write_text('name = "../escape"\n' + text)
     with pytest.raises(ConfigError, match=r"name: '\.\./escape' holds '/'; .*names folders"):
-        prepare(replace(PLAN, scenarios=(str(copy),)), out)
-    files = []
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        files.append(tmp_path / folder / "t.py")
-        files[-1].write_text(
-            f"# {folder}\nfrom dcqcn_gym.tuners.random_search import RandomTuner\n"
-        )
-    with pytest.raises(ConfigError, match="both called 't-RandomTuner' and differ"):
-        prepare(replace(PLAN, tuners=tuple(f"{file}:RandomTuner" for file in files)), out)
-    assert not out.exists()
+        plan_of({**ASKED, "scenarios": (str(copy),)})
+    with pytest.raises(ConfigError, match="both called 't-Random' and differ"):
+        plan_of({**ASKED, "tuners": ("a/t.py:Random", "b/t.py:Random")})
 
 
 def test_results_hold_every_row_and_seed(done: Path) -> None:
-    table = rows(jobs(PLAN, done))
-    write_results(PLAN, table, [], done)
+    table = results_of(jobs(PLAN, done))
+    write_all(PLAN, table, [], done)
     found = json.loads((done / "results.json").read_text())
     assert [row["tuner"] for row in found["rows"]] == [r.tuner for r in table["mini-fb-hadoop"]]
     assert found["rows"][0]["final"]["mean"] == table["mini-fb-hadoop"][0].final.mean
@@ -311,13 +303,15 @@ def test_results_hold_every_row_and_seed(done: Path) -> None:
 
 
 def test_another_executor_makes_the_same_logs(done: Path, tmp_path: Path) -> None:
-    plan, _ = prepare(PLAN, tmp_path / "out")
     with ThreadPoolExecutor(2) as pool:
-        assert not carry_out(jobs(plan, tmp_path / "out"), 2, executor=pool)
+        assert not carry_out(jobs(PLAN, tmp_path / "out"), 2, executor=pool)
     assert logs(tmp_path / "out") == logs(done)
 
 
-NATIVE = Plan(("mini-fb-hadoop",), ("default", "expert", "random"), 2, 12, 1, 10)
+OF_NATIVE: dict[str, Any] = {
+    **ASKED, "tuners": ("default", "expert", "random"), "eval_intervals": 10, "backend": "native",
+}  # fmt: skip
+NATIVE = plan_of(OF_NATIVE)
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +322,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_row_has_a_verdict_over_the_default(native: Path) -> None:
-    table = rows(jobs(NATIVE, native))["mini-fb-hadoop"]
+    table = table_of(NATIVE, native)
     by_name = {row.tuner: row for row in table}
     assert by_name["default"].verdict is None
     expert = by_name["expert"].verdict
@@ -346,7 +340,7 @@ def test_every_row_has_a_verdict_over_the_default(native: Path) -> None:
 
 
 def test_the_score_decides_the_places_and_not_the_utility(native: Path) -> None:
-    table = rows(jobs(NATIVE, native))["mini-fb-hadoop"]
+    table = table_of(NATIVE, native)
     worth = {row.tuner: row.verdict.score.mean if row.verdict else 0.0 for row in table}
     assert [row.tuner for row in table] == sorted(worth, key=lambda name: -worth[name])
     assert [row.tuner for row in table] != sorted(
@@ -372,7 +366,7 @@ def test_the_score_decides_the_places_and_not_the_utility(native: Path) -> None:
 
 
 def test_without_scores_the_final_utility_decides(done: Path) -> None:
-    table = rows(jobs(PLAN, done))["mini-fb-hadoop"]
+    table = table_of(PLAN, done)
     finals = [row.final.mean for row in table]
     assert finals == sorted(finals, reverse=True)
     assert [p.score for p in ranks(table)] == [None] * len(table)
@@ -382,7 +376,7 @@ def test_without_scores_the_final_utility_decides(done: Path) -> None:
 
 
 def test_the_headline_says_why_there_is_no_verdict(done: Path) -> None:
-    untold = rows(jobs(PLAN, done))["mini-fb-hadoop"]
+    untold = table_of(PLAN, done)
     assert "do not tell which flows were unfinished" in headline("mini-fb-hadoop", untold)
     alone = [row for row in untold if row.tuner != "default"]
     assert "no finished run of the default" in headline("mini-fb-hadoop", alone)
@@ -416,13 +410,13 @@ def test_slowdowns_count_unfinished_flows_with_finished_ones_beside(native: Path
 
 
 def test_flows_that_ran_while_tuning_are_shown_by_size(native: Path) -> None:
-    table = rows(jobs(NATIVE, native))["mini-fb-hadoop"]
+    table = table_of(NATIVE, native)
     shown = during_table("mini-fb-hadoop", table)
     assert list(shown.columns)[1:3] == ["mice, mean", "mice, p99"]
     assert len(shown.rows) == 3
     for line in shown.rows:
         assert all(re.fullmatch(r"[\d.]+ \([\d.]+\)", cell) for cell in line[1:])
-    text = (write_results(NATIVE, {"mini-fb-hadoop": table}, [], native)).read_text()
+    text = (write_all(NATIVE, {"mini-fb-hadoop": table}, [], native)).read_text()
     assert "FCT slowdown of the flows that ran while tuning" in text
     assert not re.search(r"\bnan\b", re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL))
     found = json.loads((native / "results.json").read_text())
@@ -434,60 +428,62 @@ def test_intervals_need_nothing_but_the_plain_install(native: Path) -> None:
         "import sys\n"
         "sys.modules['scipy'] = sys.modules['matplotlib'] = None\n"
         "from pathlib import Path\n"
-        "from dcqcn_gym.comparison.plan import Plan, jobs\n"
-        "from dcqcn_gym.comparison.results import rows\n"
+        "from dcqcn_gym.comparison.compare import plan_of, study_of\n"
+        "from dcqcn_gym.comparison.results import results_of\n"
         "from dcqcn_gym.comparison.text import markdown\n"
-        f"plan = Plan({NATIVE.scenarios!r}, {NATIVE.tuners!r}, 2, 12, 1, 10)\n"
+        f"plan = plan_of({OF_NATIVE!r})\n"
         f"out = Path({str(native)!r})\n"
-        "print(markdown(plan, rows(jobs(plan, out)), [], out))\n"
+        "print(markdown(plan, results_of(study_of(plan, out).jobs.values()), [], out))\n"
     )
     plain = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert plain.stdout.strip() == markdown(NATIVE, rows(jobs(NATIVE, native)), [], native).strip()
+    assert (
+        plain.stdout.strip()
+        == markdown(NATIVE, results_of(jobs(NATIVE, native)), [], native).strip()
+    )
     assert "±" in plain.stdout
 
 
-SMALL = ["--scenario", "mini-fb-hadoop", "--tuners", "default,random", "--seeds", "1"]
-SMALL += ["--intervals", "5", "--eval-seeds", "1", "--eval-intervals", "2", "--backend", "fake"]
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ({}, {}),
+        ({"tuners": ("random",)}, {}),
+        ({"tuners": ("expert",)}, {"tuners": ("default", "random", "expert")}),
+        ({"scenarios": ("mini-storm",)}, {"scenarios": ("mini-fb-hadoop", "mini-storm")}),
+        ({"seeds": 4, "eval_seeds": 1}, {"seeds": 4}),
+    ],
+)
+def test_what_is_given_adds(given: dict[str, Any], changed: dict[str, Any]) -> None:
+    assert plan_of(given, PLAN) == plan_of({**ASKED, **changed})
 
 
-def command(*words: str) -> str:
-    """Run ``compare``; return what it says, its error included."""
-    done = CliRunner().invoke(app, ["compare", "--quiet", "--jobs", "1", *words])
-    return f"{done.output}{done.exception}"
+@pytest.mark.parametrize("key", ["seeds", "eval_seeds"])
+def test_fewer_seeds_are_refused(key: str) -> None:
+    with pytest.raises(RunError, match=f"--{key.replace('_', '-')} 1: the comparison has 2"):
+        plan_of({key: 1}, plan_of({**ASKED, "eval_seeds": 2}))
 
 
-def test_resume_takes_its_arguments_from_the_stored_run(tmp_path: Path) -> None:
-    out = str(tmp_path / "out")
-    command(*SMALL, "--out", out)
-    before = logs(tmp_path / "out")
-    log = tmp_path / "out/mini-fb-hadoop/random/seed1.jsonl"
-    log.write_bytes(log.read_bytes()[:-300])
-    stored = json.loads((tmp_path / "out/compare.json").read_text())
-    assert "failed" not in command("--out", out)
-    assert logs(tmp_path / "out") == before
-    assert json.loads((tmp_path / "out/compare.json").read_text()) == stored
-    command("--seeds", "2", "--out", out)  # what is given adds to it
-    assert len(logs(tmp_path / "out")) == 2 * len(before)
-    assert "intervals = 5, now it is 6" in command("--intervals", "6", "--out", out)
-
-
-def test_resume_refuses_a_folder_without_a_comparison(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="holds no comparison"):
-        prepare(PLAN, tmp_path / "mistyped", resume=True)
+def test_the_folder_alone_continues_it(done: Path) -> None:
+    held = held_plan(done)
+    assert held is not None
+    assert plan_of({}, held) == PLAN
+    assert "--tuners default,random --seeds 2 --intervals 12 --eval-seeds 1" in command_of(
+        held, done
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "is not the plan of a comparison"),
-        ("[1]", "is not the plan of a comparison"),
-        ("{}", "scenarios: Field required"),
-        ('{"scenarios":["mini-fb-hadoop"],"tuners":["default"],"seeds":"x","intervals":5}',
-         "seeds: .*got 'x'"),
+        ("{", "not valid JSON"),
+        ("[1]", "expected an object"),
+        ('{"kind": "compare"}', "version"),
+        ('{"kind":"compare","version":"0","command":"","same":{},"parts":{},"plan":{"seeds":"x"}}',
+         "description: this key is missing"),
     ],
 )  # fmt: skip
 def test_a_damaged_plan_is_named(tmp_path: Path, text: str, says: str) -> None:
-    (tmp_path / "compare.json").write_text(text)
+    (tmp_path / "study.json").write_text(text)
     with pytest.raises(RunError, match=says) as caught:
-        stored_plan(tmp_path)
+        held_plan(tmp_path)
     assert "\n" not in str(caught.value)

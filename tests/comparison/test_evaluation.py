@@ -1,26 +1,21 @@
-"""``evaluate --out``: logs of a policy whose numbers have changed are made again, always.
-
-Between the change and the call that wants a log, other calls and interrupts may lie.
-"""
+"""``evaluate``: a policy whose numbers have changed is another entry, which nothing hides."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from dcqcn_gym.comparison.study.evaluation import evaluation
-from dcqcn_gym.comparison.study.plan import Study, produce
-from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.runs.campaign import Done
+from dcqcn_gym.comparison.plan import Plan, produce
+from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.extras.learn.evaluation import evaluation
 from dcqcn_gym.tuners.policy import FOLDER
 
 BOTH = ("mini-fb-hadoop", "mini-llm-alltoall")
 
 
-def plan(file: Path, seeds: int, scenarios: tuple[str, ...] = BOTH) -> Study:
+def plan(file: Path, seeds: int, scenarios: tuple[str, ...] = BOTH) -> Plan:
     return evaluation([str(file)], scenarios, ["default"], seeds=seeds, intervals=3, backend="fake")
 
 
@@ -35,42 +30,19 @@ def mine(tmp_path: Path) -> Path:
     return Path(shutil.copy(FOLDER / "ppo-mini.npz", tmp_path / "mine.npz"))
 
 
-@pytest.fixture
-def wanted(mine: Path, tmp_path: Path) -> dict[str, bytes]:
-    """Leave PPO's logs in ``ev``, overwrite the policy by TD3's; return the logs of TD3 alone."""
-    produce(plan(mine, 3), tmp_path / "ev", 1)
+def test_logs_of_another_policy_never_count(mine: Path, tmp_path: Path) -> None:
+    """Nor after a forced call that wanted fewer of them, which left the others where they were."""
+    out = tmp_path / "out"
+    produce(plan(mine, 2), out, 1)
+    before = logs(out, "mine")
     shutil.copy(FOLDER / "td3-mini.npz", mine)
-    produce(plan(mine, 3), tmp_path / "fresh", 1)
-    return logs(tmp_path / "fresh", "mine")
-
-
-@pytest.mark.parametrize(
-    "between",
-    [(1, BOTH), pytest.param((3, BOTH[:1]), marks=pytest.mark.slow)],
-    ids=["seeds", "scenarios"],
-)
-def test_a_smaller_call_in_between_hides_no_stale_log(
-    mine: Path, wanted: dict[str, bytes], tmp_path: Path, between: tuple[int, tuple[str, ...]]
-) -> None:
-    out = tmp_path / "ev"
-    assert logs(out, "mine") != wanted
-    beside = {path: path.stat().st_ino for path in out.glob("*/default/*.jsonl")}
-    produce(plan(mine, *between), out, 1)
-    produce(plan(mine, 3), out, 1)
-    assert logs(out, "mine") == wanted
-    assert beside == {path: path.stat().st_ino for path in beside}  # nothing else is made again
-
-
-def test_an_interrupt_in_between_hides_no_stale_log(
-    mine: Path, wanted: dict[str, bytes], tmp_path: Path
-) -> None:
-    def ctrl_c(_: Done[Any]) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        produce(plan(mine, 2), tmp_path / "ev", 1, ctrl_c)
-    produce(plan(mine, 3), tmp_path / "ev", 1)
-    assert logs(tmp_path / "ev", "mine") == wanted
+    with pytest.raises(RunError, match=r"made with entry mine, code = .*--force to replace"):
+        produce(plan(mine, 2), out, 1)
+    assert logs(out, "mine") == before
+    produce(plan(mine, 1, BOTH[:1]), out, 1, force=True)
+    produce(plan(mine, 2), out, 1)
+    produce(plan(mine, 2), tmp_path / "alone", 1)
+    assert logs(out, "mine") == logs(tmp_path / "alone", "mine") != before
 
 
 def test_the_same_policy_is_not_run_again(mine: Path, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.__main__ import app
-from dcqcn_gym.comparison.study.plan import Study, load_study, produce, study_names
-from dcqcn_gym.comparison.study.tables import markdown, tables_of, write_study
+from dcqcn_gym.cli import app
+from dcqcn_gym.comparison.plan import Plan, load_plan, produce, study_names
+from dcqcn_gym.comparison.tables import markdown, tables_of, write_results_of
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError
 from dcqcn_gym.envs.scenario.jobs.figures import chain_ps
 from dcqcn_gym.envs.scenario.jobs.planned import PlannedJob
@@ -27,16 +27,16 @@ from dcqcn_gym.tuners.ddqn import new_layers
 MINI = [{"scenario": "mini-fb-hadoop"}]
 
 
-def recommended(*tuners: str, **values: object) -> Study:
+def recommended(*tuners: str, **values: object) -> Plan:
     """Return the study of recommendations on a small scenario of the fake backend."""
     entries = [{"name": name, "backend": "fake"} for name in ("default", "expert", *tuners)]
     small = {"intervals": 6, "fresh_seeds": 3, "fresh_intervals": 4, "cases": MINI}
-    return load_study("recommended").changed(**{**small, "entries": entries, **values})
+    return load_plan("recommended").changed(**{**small, "entries": entries, **values})
 
 
 @pytest.mark.parametrize("name", study_names())
 def test_every_study_of_the_package_can_start(name: str, tmp_path: Path) -> None:
-    study = load_study(name)
+    study = load_plan(name)
     trials = study.trials(tmp_path)
     assert len({trial.log for several in trials.values() for trial in several}) == (
         len(study.cases) * len(study.entries) * study.seeds
@@ -49,7 +49,7 @@ def test_every_study_of_the_package_can_start(name: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", study_names())
 def test_entries_meet_the_same_network_and_traffic(name: str, tmp_path: Path) -> None:
-    study = load_study(name)
+    study = load_plan(name)
     assert study.cases
     assert study.seeds > 0
     for case in study.cases:
@@ -79,7 +79,7 @@ def test_logs_tables_and_resume(tmp_path: Path) -> None:
     trial.log.write_bytes(trial.log.read_bytes()[:-500])
     produce(study, tmp_path, 1)
     assert {p: p.read_bytes() for p in sorted(tmp_path.rglob("*.jsonl"))} == logs
-    write_study(study, trials, tmp_path)
+    write_results_of(study, trials, tmp_path)
     for row in json.loads((tmp_path / "results.json").read_text())["rows"]:
         ends = [
             json.loads(path.read_text().splitlines()[-1])["end"]["mean_utility"]
@@ -119,7 +119,7 @@ def test_many_seeds_have_another_interval(tmp_path: Path) -> None:
 
 
 def test_places_under_every_alpha(tmp_path: Path) -> None:
-    alpha = load_study("alpha")
+    alpha = load_plan("alpha")
     study = alpha.changed(
         seeds=1, intervals=2, entries=[{"name": "default"}],
         cases=[case.model_dump() for case in alpha.cases if case.scenario == "mini-storm"],
@@ -178,9 +178,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert "Runs of 3 intervals, seeds 1, 2." in page.read_text()
     assert json.loads((out / "study.json").read_text())["plan"]["intervals"] == 3
     with pytest.raises(UnknownNameError, match="did you mean 'recommended'"):
-        load_study("recommend")
+        load_plan("recommend")
     with pytest.raises(ConfigError, match="no such file"):
-        load_study(str(tmp_path / "none.toml"))
+        load_plan(str(tmp_path / "none.toml"))
 
 
 def test_iterations_of_jobs(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_iterations_of_jobs(tmp_path: Path) -> None:
         {"name": "default"},
         {"name": "slow", "tuner": "do-nothing", "changes": {"topology": {"host_gbps": 200}}},
     ]
-    study = load_study("jobs").changed(
+    study = load_plan("jobs").changed(
         cases=[{"scenario": "job-checkpoint-40"}], entries=entries, seeds=2, intervals=12
     )
     trials = produce(study, tmp_path, workers=1)

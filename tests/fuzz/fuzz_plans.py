@@ -1,4 +1,4 @@
-"""Random damage to ``leaderboard.json`` and ``compare.json``, which come from other machines."""
+"""Random damage to ``leaderboard.json`` and ``study.json``, which come from other machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from fuzz_harness import ODD, damage
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import LEADERBOARD_FILE, open_leaderboard
 from dcqcn_gym.benchmarks.leaderboard.results import progress_table
-from dcqcn_gym.comparison.plan import PLAN_FILE, Plan, jobs, stored_plan
+from dcqcn_gym.comparison.compare import held_plan, plan_of, study_of
+from dcqcn_gym.runs.claim import STUDY_FILE
 
 KEPT = Path(__file__).parents[2] / "benchmarks/leaderboard/data/test-v1/leaderboard.json"
 PLAIN = tuple(value for value in ODD if not isinstance(value, bytes | complex | type))
@@ -26,7 +27,9 @@ def small() -> dict[str, Any]:
 
 
 def small_plan() -> dict[str, Any]:
-    return dict(vars(Plan(("mini-fb-hadoop",), ("default", "random"), 2, 5)))
+    plan = plan_of({"tuners": ("default", "random"), "seeds": 2, "intervals": 5})
+    return {"kind": "compare", "version": "0", "command": "", "same": {}, "parts": {},
+            "plan": plan.model_dump(mode="json")}  # fmt: skip
 
 
 def read_leaderboard(folder: Path) -> None:
@@ -36,7 +39,9 @@ def read_leaderboard(folder: Path) -> None:
 
 
 def read_plan(folder: Path) -> None:
-    jobs(stored_plan(folder), folder)
+    plan = held_plan(folder)
+    if plan is not None:
+        study_of(plan_of({}, plan), folder)
 
 
 def mutated(random: Random, value: Any) -> Any:
@@ -68,5 +73,5 @@ def leaderboards(random: Random, folder: Path) -> None:
 
 
 def comparisons(random: Random, folder: Path) -> None:
-    """Read a damaged ``compare.json``."""
-    _damaged(PLAN_FILE, small_plan(), read_plan, random, folder)
+    """Read a damaged ``study.json``."""
+    _damaged(STUDY_FILE, small_plan(), read_plan, random, folder)

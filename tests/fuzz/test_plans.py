@@ -1,4 +1,4 @@
-"""``leaderboard.json`` and ``compare.json`` of other machines: what is wrong with one is said."""
+"""``leaderboard.json`` and ``study.json`` of other machines: what is wrong with one is said."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ import pytest
 from fuzz_plans import KEPT, read_leaderboard, read_plan, small, small_plan
 
 from dcqcn_gym.benchmarks.leaderboard.protocol import LEADERBOARD_FILE, open_leaderboard
-from dcqcn_gym.comparison.plan import PLAN_FILE
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError
+from dcqcn_gym.runs.claim import STUDY_FILE
 
-READ = {LEADERBOARD_FILE: read_leaderboard, PLAN_FILE: read_plan}
+READ = {LEADERBOARD_FILE: read_leaderboard, STUDY_FILE: read_plan}
 
 
 def entry(**changed: Any) -> dict[str, Any]:
     data = small()
     return {**data, "entries": [data["entries"][0], {**data["entries"][1], **changed}]}
+
+
+def plan(**changed: Any) -> dict[str, Any]:
+    data = small_plan()
+    return {**data, "plan": {**data["plan"], **changed}}
 
 
 @pytest.mark.parametrize(
@@ -55,12 +60,13 @@ def entry(**changed: Any) -> dict[str, Any]:
         (LEADERBOARD_FILE, {**small(), "share": [5, 2]}, r"share = \[5, 2\]"),
         (LEADERBOARD_FILE, {**small(), "share": [0, 0]}, r"share = \[0, 0\]"),
         (LEADERBOARD_FILE, {**small(), "share": [0, -1]}, r"share\[1\] = -1"),
-        (PLAN_FILE, {**small_plan(), "seeds": 10**9}, "seeds: .*999; got 1000000000"),
-        (PLAN_FILE, {**small_plan(), "eval_seeds": 10**8}, "eval_seeds: .*999; got 100000000"),
-        (PLAN_FILE, {**small_plan(), "seeds": -1}, "seeds: .*greater.*; got -1"),
-        (PLAN_FILE, {**small_plan(), "seed": 1}, "seed: Unexpected"),
-        (PLAN_FILE, {**small_plan(), "scenarios": []}, "scenarios: .*at least 1"),
-        (PLAN_FILE, {**small_plan(), "seeds": 999, "eval_seeds": 999}, "are 1998000 runs; exp"),
+        (STUDY_FILE, plan(seeds=10**9), "seeds = 1000000000: .*999"),
+        (STUDY_FILE, plan(fresh_seeds=10**8), "fresh_seeds = 100000000: .*999"),
+        (STUDY_FILE, plan(seeds=-1), "seeds = -1: .*greater"),
+        (STUDY_FILE, plan(sed=1), "unknown key 'sed'.*did you mean"),
+        (STUDY_FILE, plan(cases=[]), "cases = .*at least 1"),
+        (STUDY_FILE, plan(seeds=999, fresh_seeds=999), "are 1998000 runs; exp"),
+        (STUDY_FILE, {**small_plan(), "parts": 3}, "parts = 3"),
     ],
 )
 def test_what_is_wrong_is_said(name: str, data: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 import fleet_bytes
 import fleet_same
 
-from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.report.markdown_page import insert
 from dcqcn_gym.runs.claim import claim
 
 

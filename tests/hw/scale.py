@@ -31,13 +31,13 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.core.errors import BackendError, StateError
 from dcqcn_gym.core.sums import count, total
 from dcqcn_gym.hw.agent import agent_pb2 as pb
 from dcqcn_gym.hw.controller import Controller
 from dcqcn_gym.hw.drivers import Targets
 from dcqcn_gym.hw.fleet import load_fleet
+from dcqcn_gym.report.markdown_page import insert
 from dcqcn_gym.runs.table import Table
 
 __all__ = [

@@ -75,7 +75,7 @@ def cases(folder: Path) -> list[Case]:
         )  # fmt: skip
 
     def compare_on(out: Path) -> list[str]:
-        if not (out / "compare.json").exists():
+        if not (out / "study.json").exists():
             return compare(out)
         return _words("compare", "--quiet", "--jobs", 2, "--out", out)
 

@@ -14,8 +14,8 @@ import typer
 from histories import history_jobs, history_table
 from other_networks import LOADS, accounts, explanation, network_jobs
 
-from dcqcn_gym.benchmarks.markdown_page import check_page, insert
 from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan, produce, results
+from dcqcn_gym.report.markdown_page import check_page, insert
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.interrupt import interruptible

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app, main
 from dcqcn_gym.commands.tune import _summary
-from dcqcn_gym.comparison.plan import Plan
-from dcqcn_gym.comparison.results import Row
+from dcqcn_gym.comparison.compare import plan_of
+from dcqcn_gym.comparison.results import EntryResult
 from dcqcn_gym.comparison.text import markdown
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.knob_names import knob_name
@@ -70,9 +70,9 @@ def test_markdown_shows_it_as_it_is() -> None:
 
 
 def test_errors_in_the_table_are_text() -> None:
-    plan = Plan(("mini-fb-hadoop",), ("x",), 1, 3)
+    plan = plan_of({"tuners": ("x",), "intervals": 3})
     none = Estimate(float("nan"), None, None, 0)
-    row = Row(
+    row = EntryResult(
         "x", 0, none, None, none, (), none, none, none, none, 0.0,
         error="<script>alert(1)</script> | [y](z)",
     )  # fmt: skip

@@ -12,7 +12,7 @@ from programs import program_of
 
 
 @pytest.mark.parametrize(
-    "words", [("directions",), ("monitor",), ("study", "recommended")], ids=" ".join
+    "words", [("benchmarks", "monitor"), ("study", "recommended")], ids=" ".join
 )
 def test_a_page_without_the_marks_is_refused_before_anything_runs(
     words: tuple[str, ...], tmp_path: Path
@@ -20,7 +20,7 @@ def test_a_page_without_the_marks_is_refused_before_anything_runs(
     page = tmp_path / "page.md"
     page.write_text("# A page\n")
     out = ("--out", str(tmp_path / "out"))
-    found = CliRunner().invoke(*program_of(["benchmarks", *words, *out, "--write", str(page)]))
+    found = CliRunner().invoke(*program_of([*words, *out, "--write", str(page)]))
     assert isinstance(found.exception, RunError), found.output
     assert "lacks the marks" in str(found.exception)
     assert list(tmp_path.iterdir()) == [page]
@@ -28,7 +28,7 @@ def test_a_page_without_the_marks_is_refused_before_anything_runs(
 
 @pytest.mark.parametrize(
     "words",
-    [("papers", "confirm", "acc", "--out"), ("directions", "--out", "out", "--keep")],
+    [("papers", "confirm", "acc", "--out")],
     ids=lambda words: words[1],
 )
 def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dcqcn_gym.benchmarks.markdown_page import insert
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import (
     Accuracy,
     Seen,
@@ -27,6 +26,7 @@ from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.monitor import monitor_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
+from dcqcn_gym.report.markdown_page import insert
 from dcqcn_gym.runs.campaign import Done
 from programs import program_of
 

@@ -34,13 +34,13 @@ name = "default"
 [[entries]]
 name = "random"
 """
-TABLE = '''def _hops(study: Study, _: TableOf, trials: Trials) -> Iterator[Table]:
+TABLE = '''def _hops(plan: Plan, _: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield the hops of all packets, run by run."""
     lines = [
         [entry, *(f"{metric('hops').of(run):.0f} hops" for run in series_of(t.log for t in some))]
         for (_, entry), some in trials.items()
     ]
-    yield Table(("entry", *map(str, study.every_seed)), lines)
+    yield Table(("entry", *map(str, plan.every_seed)), lines)
 
 
 TABLES: Mapping['''
@@ -48,18 +48,18 @@ TABLES: Mapping['''
 
 def test_a_study(tree: Copy) -> None:
     tree.add("configs/studies/hops.toml", STUDY)
-    tables = "src/dcqcn_gym/comparison/study/tables.py"
+    tables = "src/dcqcn_gym/comparison/tables.py"
     tree.change(tables, "TABLES: Mapping[", TABLE)
     tree.change(tables, '    "fresh": _fresh,', '    "fresh": _fresh,\n    "hops": _hops,')
     line = "from dcqcn_gym.report.paired import"
     tree.change(tables, line, f"from dcqcn_gym.report.metrics import metric\n{line}")
-    tree.change("src/dcqcn_gym/comparison/study/plan.py", '"iterations"]', '"iterations", "hops"]')
+    tree.change("src/dcqcn_gym/comparison/plan.py", '"iterations"]', '"iterations", "hops"]')
     row = '    "drops": Metric('
     new = '    "hops": Metric(lambda run: float(run.column("packet_hops").sum()), "hops"),\n'
     tree.change("src/dcqcn_gym/report/metrics.py", row, new + row)
     tree.check_named("a study of many runs")
     file = "configs/studies/hops.toml"
-    said = tree.run(f"python -m dcqcn_gym.benchmarks study {file} --out runs/try")
+    said = tree.run(f"dcqcn-gym study {file} --out runs/try")
     logs = sorted((tree.root / "runs/try").rglob("*.jsonl"))
     assert len(logs) == 4
     for log in logs:

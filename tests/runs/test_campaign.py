@@ -211,7 +211,7 @@ def test_names_are_unique_by_content() -> None:
     "words",
     [
         ["evaluate", "ppo-mini", "--backend", "fake", "--seeds", "1", "--intervals", "2"],
-        ["benchmarks", "study", "acc", "--seeds", "1", "--intervals", "2"],
+        ["study", "acc", "--seeds", "1", "--intervals", "2"],
         ["benchmarks", "monitor", "--scenario", "mini-fb-hadoop", "--load", "30", "--seeds", "1"],
         ["compare", "--tuners", "default", "--backend", "fake", "--seeds", "1"],
     ],

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.runs.claim import LOCK_FILE, OWNERS, claim
+from dcqcn_gym.runs.claim import LOCK_FILE, OWNERS, STUDY_FILE, claim
 from dcqcn_gym.runs.log import read_run
 from programs import program_of
 from waiting import LONG_S
@@ -75,18 +75,15 @@ def test_a_lock_file_of_somebody_else_is_no_obstacle(tmp_path: Path) -> None:
     first.wait()
 
 
-@pytest.mark.parametrize("marker", OWNERS)
+@pytest.mark.parametrize("marker", [STUDY_FILE, *OWNERS])
 def test_the_files_of_two_commands_are_not_mixed_unasked(tmp_path: Path, marker: str) -> None:
-    (tmp_path / marker).write_text("{}")
-    own, what = OWNERS[marker]
-    for command, _ in OWNERS.values():
-        if command == own:
-            with claim(tmp_path, command):
-                continue
-        with (
-            pytest.raises(RunError, match=rf"already holds {what} \({marker}\); give `{command}`"),
-            claim(tmp_path, command),
-        ):
+    (tmp_path / marker).write_text('{"kind": "sweep"}')
+    own = OWNERS.get(marker, "sweep")
+    with claim(tmp_path, own):
+        pass
+    for command in {"compare", *OWNERS.values()} - {own}:
+        said = rf"already holds what `{own}` made \({marker}\); give `{command}` another"
+        with pytest.raises(RunError, match=said), claim(tmp_path, command):
             pass
         with claim(tmp_path, command, force=True):
             pass
@@ -100,7 +97,7 @@ def test_the_files_of_two_commands_are_not_mixed_unasked(tmp_path: Path, marker:
         ["simulate", "-s", "mini-fb-hadoop", "--intervals", "1"],
         ["evaluate", "ppo-mini", *FAKE],
         ["benchmarks", "monitor"],
-        ["benchmarks", "study", "acc"],
+        ["study", "acc"],
         ["train", "--tuner", "acc", "--backend", "fake"],
         ["ns3", "parity", "--cases"],
     ],

@@ -38,8 +38,8 @@ from steady_states import STEADY_JOBS, steady_states
 from steps_speed import copy_cost, training_speed, vector_speed
 from use_speed import use_figures
 
-from dcqcn_gym.benchmarks.markdown_page import check_page, insert
 from dcqcn_gym.core.errors import UnknownNameError
+from dcqcn_gym.report.markdown_page import check_page, insert
 from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.options import ScenarioOption
 from dcqcn_gym.runs.table import Table, print_tables

@@ -36,7 +36,7 @@ def keep(
     """
     from dcqcn_gym.benchmarks.leaderboard.committed import ranking_text, write_committed
     from dcqcn_gym.benchmarks.leaderboard.protocol import cut, open_leaderboard
-    from dcqcn_gym.benchmarks.markdown_page import insert
+    from dcqcn_gym.report.markdown_page import insert
 
     for name in write_committed(cut(open_leaderboard(board), repetitions), out, jobs):
         typer.echo(f"left out, runs are missing: {name}", err=True)

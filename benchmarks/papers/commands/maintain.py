@@ -39,9 +39,9 @@ def rerun(
 
     Exit status 2 if one differs: dynamics have changed, and its results have to be made anew.
     """
-    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.papers.catalog import results_folder
     from dcqcn_gym.benchmarks.papers.rerun import cheapest, table_of_reruns
+    from dcqcn_gym.report.markdown_page import check_page, insert
     from dcqcn_gym.runs.table import print_tables
 
     check_page(write, "papers rerun")
@@ -124,10 +124,10 @@ def pages(
     ] = None,
 ) -> None:
     """Keep results, and write the page of every paper from all that are kept."""
-    from dcqcn_gym.benchmarks.markdown_page import insert
     from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_checks, kept_results
     from dcqcn_gym.benchmarks.papers.page import by_paper, write_pages
     from dcqcn_gym.benchmarks.papers.ten_minutes import write_ten_minutes
+    from dcqcn_gym.report.markdown_page import insert
 
     for folder in results or ():
         typer.echo(keep_results(folder, keep))

@@ -44,10 +44,10 @@ def monitor(
 
     All monitors see the same packets, under the scenario's initial setting.
     """
-    from dcqcn_gym.benchmarks.markdown_page import check_page, insert
     from dcqcn_gym.benchmarks.papers.monitor_study.gates import gates
     from dcqcn_gym.benchmarks.papers.monitor_study.page import build_page, markdown
     from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan, produce, rows
+    from dcqcn_gym.report.markdown_page import check_page, insert
     from dcqcn_gym.runs.progress import open_progress
 
     check_page(write, "monitor")

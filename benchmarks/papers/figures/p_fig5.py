@@ -8,7 +8,7 @@ from functools import partial
 from dcqcn_gym.benchmarks.papers.claims import Cause, Change, Claim, Derived, Reading, Sign
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.results import Results
-from dcqcn_gym.comparison.sweep.plan import measured
+from dcqcn_gym.benchmarks.papers.tuned import under_setting
 from dcqcn_gym.core.statistics import rank_agreement
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.entries import changed_scenario
@@ -68,7 +68,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     if cell.row == KEPT:
         scenario, length = changed_scenario(scenario, {"qp": "pair"}, KEPT), 6 * length
     setting = scenario.default_setting().replace({**OTHERS.get(cell.row, {}), knob: value})
-    values, hops = measured(scenario, setting, cell.seed, length)
+    values, hops = under_setting(scenario, setting, cell.seed, length)
     return Measured({"tp": values["throughput"], "rtt": values["rtt"]}, {}, hops)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from dcqcn_gym.benchmarks.papers.claims import Claim, Derived, Sign
 from dcqcn_gym.benchmarks.papers.figure import Against, Cell, Figure, Measure, Measured, Size
 from dcqcn_gym.benchmarks.papers.results import Results
-from dcqcn_gym.comparison.sweep.plan import measured
+from dcqcn_gym.benchmarks.papers.tuned import under_setting
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 
@@ -31,7 +31,7 @@ def measure(cell: Cell, size: Size) -> Measured:
     kmax = float(cell.row.split()[1]) * scenario.line_rate_bps / 100e9
     chosen = {"rp_time_reset": float(cell.x), "kmax": kmax}
     setting = scenario.default_setting().replace(chosen)
-    values, hops = measured(scenario, setting, cell.seed, round(size.length_ms))
+    values, hops = under_setting(scenario, setting, cell.seed, round(size.length_ms))
     return Measured({"tp": values["throughput"], "rtt": values["rtt"]}, {}, hops)
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.runs.claim import claim
-from dcqcn_gym.runs.interrupt import interruptible, same_command
 from dcqcn_gym.runs.options import (
     SCENARIO,
     SEEDS,
@@ -22,7 +20,7 @@ from dcqcn_gym.runs.options import (
 )
 
 if TYPE_CHECKING:
-    from dcqcn_gym.comparison.sweep.plan import Grid
+    from dcqcn_gym.comparison.grid import Grid
 
 
 def sweep(
@@ -57,33 +55,33 @@ def sweep(
     Writes OUT/sweep.csv, OUT/results.json, OUT/sweep.svg and one event log per run. The same
     command continues what is unfinished in OUT; more values add to it.
     """
-    from dcqcn_gym.comparison.sweep.output import table_of, write_all
-    from dcqcn_gym.comparison.sweep.plan import produce
+    from dcqcn_gym.comparison.plan import check
+    from dcqcn_gym.comparison.sweep_output import table_of, write_all
     from dcqcn_gym.report.metrics import metric as known
-    from dcqcn_gym.runs.progress import open_progress
+    from dcqcn_gym.runs.campaign import raise_failures
+    from dcqcn_gym.runs.study import open_study
     from dcqcn_gym.runs.table import print_tables
+    from dcqcn_gym.runs.trials import carry_out
 
     names = [name.strip() for name in metric.split(",")]
     for name in names:
         known(name)
     grid = _grid(scenario, knob, assign or [], points)
-    study = grid.study(seeds, intervals, backend)
-    go_on = f"{out} holds every finished interval: {same_command(force)} continues it"
-    with (
-        claim(out, "sweep", force=force),
-        interruptible(go_on),
-        open_progress(quiet=quiet) as progress,
-    ):
-        found = produce(grid, study, out, workers=jobs, progress=progress, force=force)
-        files = write_all(grid, study, found, names, out)
-    print_tables([table_of(grid, study, found, names)])
+    plan = grid.plan(seeds, intervals, backend)
+    check(plan.trials(out))
+    study = grid.study(plan, out)
+    with open_study(study, out, force=force, quiet=quiet) as progress:
+        raise_failures(carry_out(study.jobs.values(), jobs, progress))
+        found = grid.metrics(study)
+        files = write_all(grid, plan, found, names, out)
+    print_tables([table_of(grid, plan, found, names)])
     for path in files:
         typer.echo(path, err=True)
 
 
 def _grid(scenario: str, knobs: list[str], assign: list[str], points: int) -> Grid:
-    from dcqcn_gym.comparison.study.plan import Case
-    from dcqcn_gym.comparison.sweep.plan import Grid, parse_axis
+    from dcqcn_gym.comparison.grid import Grid, parse_axis
+    from dcqcn_gym.comparison.plan import Case
     from dcqcn_gym.core.knobs import Setting
     from dcqcn_gym.simulation.run import parse_assignments
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dcqcn_gym.comparison.results import Row
+from dcqcn_gym.comparison.results import EntryResult
 from dcqcn_gym.report.applications import application_tables, grid_of
 from dcqcn_gym.report.network import (
     CURVES_FILE,
@@ -20,7 +20,7 @@ from dcqcn_gym.runs.table import Table
 from dcqcn_gym.runs.trials import Trial
 
 
-def extra_tables(name: str, rows: Sequence[Row], bins: str | None = None) -> list[Table]:
+def extra_tables(name: str, rows: Sequence[EntryResult], bins: str | None = None) -> list[Table]:
     """Return the tables of a scenario: of what each row recommends, on fresh seeds.
 
     ``bins`` names the paper whose sizes are wanted too; raises UnknownNameError for another name.
@@ -28,7 +28,7 @@ def extra_tables(name: str, rows: Sequence[Row], bins: str | None = None) -> lis
     return [table for table in _tables(name, rows, bins) if table.rows]
 
 
-def _tables(name: str, rows: Sequence[Row], bins: str | None) -> Iterator[Table]:
+def _tables(name: str, rows: Sequence[EntryResult], bins: str | None) -> Iterator[Table]:
     there = [row for row in rows if row.seeds]
     seeds = sorted({f.seed for row in there for f in row.figures})
     done = {}
@@ -46,7 +46,7 @@ def _tables(name: str, rows: Sequence[Row], bins: str | None) -> Iterator[Table]
         yield size_table(network, bins, f"{name}: slowdown by size on fresh traffic")
 
 
-def write_fct_curves(trials: Sequence[Trial], out: Path, bins: str | None = None) -> Path:
+def write_fct_curves(trials: Iterable[Trial], out: Path, bins: str | None = None) -> Path:
     """Write completion times on fresh seeds as curves, by scenario and tuner; return the path."""
     parts: dict[str, dict[str, list[Series]]] = {}
     for trial in trials:

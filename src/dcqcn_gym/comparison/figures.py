@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dcqcn_gym.comparison.ranks import leads, scored
-from dcqcn_gym.comparison.results import Row, moving_mean
+from dcqcn_gym.comparison.results import EntryResult, moving_mean
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import Axis, FloatArray, linear_axis, named_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
@@ -20,7 +20,7 @@ COLOURS = 8
 """Series that a profile shows at once: more cannot be distinguished."""
 
 
-def curve(row: Row) -> tuple[FloatArray, FloatArray, FloatArray]:
+def curve(row: EntryResult) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean, low and high of the smoothed utility per interval, over the seeds.
 
     Where a seed's interval was idle its last value stays, so that the curve has no holes.
@@ -43,11 +43,11 @@ def _held(values: FloatArray) -> FloatArray:
     return np.asarray(values[np.maximum.accumulate(known)], dtype=np.float64)
 
 
-def _role(row: Row) -> str:
+def _role(row: EntryResult) -> str:
     return row.tuner if row.tuner in ("default", "expert") else "tuned"
 
 
-def utility_figure(rows: Sequence[Row]) -> Chart:
+def utility_figure(rows: Sequence[EntryResult]) -> Chart:
     """Draw one small panel per tuner: its curve with band over the default's."""
     curves = {row.tuner: (row, curve(row)) for row in rows if row.seeds}
     means = [mean for _, (mean, _, _) in curves.values()]
@@ -66,7 +66,7 @@ def utility_figure(rows: Sequence[Row]) -> Chart:
     return Chart(panels, COLUMNS)
 
 
-def _legend(row: Row) -> str:
+def _legend(row: EntryResult) -> str:
     return "expert" if row.tuner == "expert" else "this tuner"
 
 
@@ -74,12 +74,12 @@ def _count(values: FloatArray) -> FloatArray:
     return np.arange(1.0, len(values) + 1)
 
 
-def dots_figure(rows: Sequence[Row]) -> Chart:
+def dots_figure(rows: Sequence[EntryResult]) -> Chart:
     """Draw what decides the places, one line per tuner: S over the default, or else utility."""
     return _scores_figure(rows) if scored(rows) else _utilities_figure(rows)
 
 
-def _scores_figure(rows: Sequence[Row]) -> Chart:
+def _scores_figure(rows: Sequence[EntryResult]) -> Chart:
     """Draw the score S of each tuner with its interval, and an arrow where that leaves the frame.
 
     The frame holds every mean and all of the intervals but those that are far wider than the rest.
@@ -104,7 +104,7 @@ def _scores_figure(rows: Sequence[Row]) -> Chart:
     return Chart([panel])
 
 
-def _utilities_figure(rows: Sequence[Row]) -> Chart:
+def _utilities_figure(rows: Sequence[EntryResult]) -> Chart:
     """Draw final utility (full, with interval) and online utility (hollow) per tuner."""
     drawn = [row for row in rows if row.seeds]
     means = [np.array([row.final.mean, row.online.mean]) for row in drawn]
@@ -125,7 +125,7 @@ def _utilities_figure(rows: Sequence[Row]) -> Chart:
     return Chart([panel])
 
 
-def profile_figure(rows: Sequence[Row]) -> Chart:
+def profile_figure(rows: Sequence[EntryResult]) -> Chart:
     """Draw, for every gain over the default, on which share of the seeds a tuner reached it.
 
     The performance profile of Agarwal et al., "Deep RL at the Edge of the Statistical Precipice"

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 
-from dcqcn_gym.comparison.results import Row
+from dcqcn_gym.comparison.results import EntryResult
 from dcqcn_gym.comparison.text import table
 from dcqcn_gym.runs.results import plain
 
@@ -17,7 +17,7 @@ _ESCAPES = {
 }  # fmt: skip
 
 
-def latex(tables: Mapping[str, Sequence[Row]]) -> str:
+def latex(tables: Mapping[str, Sequence[EntryResult]]) -> str:
     """Return a ``tabular`` a scenario; they need the package booktabs."""
     parts = []
     for name, rows in tables.items():
@@ -42,7 +42,7 @@ def escaped(text: str) -> str:
     return "".join(_ESCAPES.get(letter, letter) for letter in text)
 
 
-def seed_rows(tables: Mapping[str, Sequence[Row]]) -> list[dict[str, object]]:
+def seed_rows(tables: Mapping[str, Sequence[EntryResult]]) -> list[dict[str, object]]:
     """Return a row a scenario, entry and seed."""
     return [
         {"scenario": name, "tuner": row.tuner, **_flat(plain(figures))}

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from dcqcn_gym.comparison.compare import command_of
 from dcqcn_gym.comparison.extra import extra_tables
 from dcqcn_gym.comparison.figures import dots_figure, profile_figure, utility_figure
 from dcqcn_gym.comparison.latex import csv_of, latex, seed_rows
 from dcqcn_gym.comparison.plan import Plan
 from dcqcn_gym.comparison.ranks import leader, rank_table
-from dcqcn_gym.comparison.results import Figures, Row
+from dcqcn_gym.comparison.results import EntryResult, Figures
 from dcqcn_gym.comparison.text import (
     during_table,
     explain,
@@ -23,9 +24,8 @@ from dcqcn_gym.comparison.text import (
     verdict_table,
 )
 from dcqcn_gym.report.render import render
-from dcqcn_gym.runs.entries import evaluation_seeds, label, load_scenarios
-from dcqcn_gym.runs.results import plain, write_parquet
-from dcqcn_gym.runs.results import write_results as write_results_file
+from dcqcn_gym.runs.entries import evaluation_seeds
+from dcqcn_gym.runs.results import plain, write_parquet, write_results
 from dcqcn_gym.runs.whole_file import write_atomically
 
 
@@ -38,9 +38,9 @@ class RunLinks:
     fresh: Sequence[Path]
 
 
-def write_results(
+def write_all(
     plan: Plan,
-    tables: Mapping[str, Sequence[Row]],
+    tables: Mapping[str, Sequence[EntryResult]],
     notes: Sequence[str],
     out: Path,
     bins: str | None = None,
@@ -64,13 +64,13 @@ def write_results(
             "more": extra_tables(name, rows, bins),
             "ranks": rank_table(rows),
             "leader": leader(rows),
-            "runs": _runs(name, rows, plan.eval_seeds),
+            "runs": _runs(name, rows, plan.fresh_seeds),
             "errors": [row for row in rows if row.error and row.seeds],
             "figures": _figures(name, rows, out),
         }
         for name, rows in tables.items()
     ]
-    told = {"command": plan.command(out), "explanation": explain(plan), "notes": notes}
+    told = {"command": command_of(plan, out), "explanation": explain(plan), "notes": notes}
     html = render("compare.html.j2", sections=sections, **told)
     page = out / "compare.html"
     write_atomically(page, html)
@@ -79,25 +79,25 @@ def write_results(
 
 
 def _write_figures(
-    plan: Plan, tables: Mapping[str, Sequence[Row]], notes: Sequence[str], out: Path
+    plan: Plan, tables: Mapping[str, Sequence[EntryResult]], notes: Sequence[str], out: Path
 ) -> None:
     """Write ``results.json``: a row per tuner and scenario, with the figures of each seed."""
     runs = range(1, plan.seeds + 1)
-    write_results_file(
+    write_results(
         out,
         "compare",
         [{"scenario": name, **plain(row)} for name, rows in tables.items() for row in rows],
-        scenarios=load_scenarios(plan.scenarios),
-        tuners={label(tuner): (tuner, {}) for tuner in plan.tuners},
+        scenarios=[case.loaded for case in plan.cases],
+        tuners={entry.name: (entry.tuner, {}) for entry in plan.entries},
         seeds={
             "runs": list(runs),
-            "fresh": [s for seed in runs for s in evaluation_seeds(seed, plan.eval_seeds)],
+            "fresh": [s for seed in runs for s in evaluation_seeds(seed, plan.fresh_seeds)],
         },
-        figures={"plan": plan, "notes": notes},
+        figures={"plan": plan.model_dump(mode="json"), "notes": notes},
     )
 
 
-def _figures(name: str, table: Sequence[Row], out: Path) -> dict[str, Markup]:
+def _figures(name: str, table: Sequence[EntryResult], out: Path) -> dict[str, Markup]:
     if not any(row.seeds for row in table):
         return {}
     drawn = {"final": dots_figure(table), "utility": utility_figure(table)}
@@ -110,7 +110,7 @@ def _figures(name: str, table: Sequence[Row], out: Path) -> dict[str, Markup]:
     return {kind: figure.html() for kind, figure in drawn.items()}
 
 
-def _runs(name: str, rows: Sequence[Row], eval_seeds: int) -> dict[str, list[RunLinks]]:
+def _runs(name: str, rows: Sequence[EntryResult], eval_seeds: int) -> dict[str, list[RunLinks]]:
     """Return the runs of every row, with the logs that hold them."""
     return {
         row.tuner: [

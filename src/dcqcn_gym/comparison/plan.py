@@ -1,219 +1,228 @@
-"""Tuners against each other on the same traffic: which runs there are, and how they are made.
-
-The runs are those of a :class:`~dcqcn_gym.comparison.study.plan.Study` of the tuners without
-arguments. Here is what only a comparison has: a plan that grows with what is given later, and
-tuners of "all" that cannot run here.
-"""
+"""What a comparison of tuners, a sweep or another study runs: a plan, which TOML can hold."""
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import Hosting
-from dcqcn_gym.comparison.study.plan import Study, in_turn
-from dcqcn_gym.core.config import validate
-from dcqcn_gym.core.errors import DcqcnGymError, MissingExtraError, RunError, quote
-from dcqcn_gym.core.files import parse_json, read_file
-from dcqcn_gym.runs.entries import label
-from dcqcn_gym.runs.log import read_run, write_json
-from dcqcn_gym.runs.recorded import check_same
-from dcqcn_gym.runs.trials import Trial
-from dcqcn_gym.tuners import TUNERS
+from dcqcn_gym.core.config import CONFIGS, StrictModel, load_toml, validate
+from dcqcn_gym.core.errors import ConfigError, UnknownNameError
+from dcqcn_gym.envs.scenario.names import Name
+from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.runs.campaign import Progress, raise_failures
+from dcqcn_gym.runs.entries import (
+    FIRST_TRAINING_SEED,
+    Entry,
+    changed_scenario,
+    check_runs,
+    evaluation_seeds,
+    unique,
+)
+from dcqcn_gym.runs.results import tuner_digest
+from dcqcn_gym.runs.study import Study
+from dcqcn_gym.runs.trials import Trial, carry_out
 
-PLAN_FILE = "compare.json"
-NEED_ARGUMENTS = ("fixed", "policy")
-
-
-def all_tuners() -> tuple[str, ...]:
-    """Return every registered tuner but those that mean nothing without arguments."""
-    return tuple(name for name in TUNERS.names() if name not in NEED_ARGUMENTS)
-
-
-Names = Annotated[Sequence[str], Field(min_length=1, max_length=1000)]
-Seeds = Annotated[int, Field(strict=True, ge=1, le=999)]
-Intervals = Annotated[int, Field(strict=True, ge=1, le=10**9)]
+STUDIES = CONFIGS / "studies"
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Seeds = Annotated[int, Field(ge=1, le=999)]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is compared. ``intervals`` is the budget of each run, seeds are 1..``seeds``.
+class Case(StrictModel):
+    """A scenario with changes: a column of a table, or a table of its own."""
 
-    ``everything`` says that the tuners were asked for as "all": those that cannot run here are
-    left out instead of being an error. ``deadline_s`` bounds a decision of a plug-in (None: as
-    :class:`~dcqcn_gym.benchmarks.leaderboard.tuner_host.Hosting` has it) and decides no byte.
-    """
+    scenario: str
+    name: str = Field(default="", max_length=100, description="beside other cases of its scenario")
+    changes: dict[str, Any] = Field(default_factory=dict, description="scenario keys, by table")
 
-    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+    @cached_property
+    def loaded(self) -> Scenario:
+        """The scenario as it is run."""
+        found = load_scenario(self.scenario)
+        return changed_scenario(found, self.changes, f"case {self.name or found.name}")
 
-    scenarios: Names
-    tuners: Names
-    seeds: Seeds
-    intervals: Intervals
-    eval_seeds: Seeds = 2
-    eval_intervals: Intervals = 25
+    @property
+    def title(self) -> str:
+        """What it is called beside other scenarios."""
+        own = self.loaded.name
+        return f"{own}, {self.name}" if self.name else own
+
+    @property
+    def folder(self) -> str:
+        """Where its runs lie."""
+        own = self.loaded.name
+        return f"{own}-{_folder(self.name)}" if self.name else own
+
+
+class PlanEntry(StrictModel):
+    """A tuner with its arguments, and what it changes of every case."""
+
+    name: Name
+    tuner: str = Field(default="", description="default: the name")
+    tuner_args: dict[str, Any] = Field(default_factory=dict)
+    changes: dict[str, Any] = Field(default_factory=dict)
     backend: str = "native"
-    everything: bool = False
-    deadline_s: float | None = None
+    fresh_backend: str = Field(default="", description="of fresh runs; default: the same")
 
     @property
-    def hosting(self) -> Hosting:
-        """Where tuners run."""
-        return Hosting() if self.deadline_s is None else Hosting(self.deadline_s)
+    def entry(self) -> Entry:
+        """What runs."""
+        return Entry(self.tuner or self.name, self.tuner_args, self.changes, self.name)
 
     @property
-    def study(self) -> Study:
-        """Its runs; ConfigError if two scenarios or two tuners would share a folder."""
-        data = {
-            "description": "tuners on the same traffic",
-            "intervals": self.intervals,
-            "seeds": self.seeds,
-            "fresh_seeds": self.eval_seeds,
-            "fresh_intervals": self.eval_intervals,
-            "cases": [{"scenario": name} for name in self.scenarios],
-            "entries": [
-                {"name": label(tuner), "tuner": tuner, "backend": self.backend}
-                for tuner in self.tuners
-            ],
-            "tables": [{"kind": "fresh"}],
-        }
-        return validate(data, Study, source="compare")
-
-    def command(self, out: Path, workers: int | None = None) -> str:
-        """Return the command that makes this comparison."""
-        known = self.everything and set(self.tuners) <= set(all_tuners())
-        tuners = "all" if known else ",".join(self.tuners)
-        words = ["dcqcn-gym", "compare", "--scenario", ",".join(self.scenarios)]
-        words += ["--tuners", tuners, "--seeds", str(self.seeds)]
-        words += ["--intervals", str(self.intervals), "--eval-seeds", str(self.eval_seeds)]
-        words += ["--eval-intervals", str(self.eval_intervals)]
-        if self.backend != "native":
-            words += ["--backend", self.backend]
-        if self.deadline_s is not None:
-            words += ["--tuner-deadline", f"{self.deadline_s:g}"]
-        if workers is not None:
-            words += ["--jobs", str(workers)]
-        return shlex.join([*words, "--out", str(out)])
+    def identity(self) -> dict[str, Any]:
+        """What it stands for; a log names a policy's file, and not what that held."""
+        code = tuner_digest(self.entry.tuner, self.tuner_args)
+        return {**self.model_dump(mode="json"), "tuner": self.entry.tuner, "code": code}
 
 
-def jobs(plan: Plan, out: Path) -> list[Trial]:
-    """Return every trial, seed by seed; each seed has later parts of a trace of its own."""
-    trials = in_turn(plan.study.trials(out, plan.hosting))
-    return [replace(trial, sharing=plan.seeds) for trial in trials]
+class TableOf(StrictModel):
+    """A table of the study; ``against`` are entries, or for ``places`` a case, to compare with."""
+
+    kind: Literal["acting", "differences", "places", "fresh", "fleet", "classes", "iterations"]
+    against: tuple[str, ...] = ()
+    of: str = Field(default="", description="differences: whose")
 
 
-def prepare(
-    plan: Plan, out: Path, *, resume: bool = False, force: bool = False
-) -> tuple[Plan, list[str]]:
-    """Check everything that can be wrong, then make the folders.
+class Plan(StrictModel):
+    """What a study runs. ``traffic``: seeds 1..``seeds``, or those that no tuning run has."""
 
-    Return the plan and notes. With all tuners, those whose packages are missing are left out and
-    noted. Raises ConfigError or RunError; before that nothing is written.
-    """
-    _check_out(out, resume=resume, force=force)
-    plan, notes = _available(plan)
-    todo = jobs(plan, out)
-    if resume:
-        for job in todo:
-            if job.log.exists():
-                check_same(read_run(job.log), job.spec)
-    for job in todo:
-        try:
-            job.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"--out {out} cannot be written: {error.strerror}") from error
-        for old in (job.log, job.timing, *job.fresh) if force else ():
-            old.unlink(missing_ok=True)
-    write_json(out / PLAN_FILE, {**asdict(plan), "command": plan.command(out)})
-    return plan, notes
+    description: str
+    intervals: Count
+    seeds: Seeds
+    traffic: Literal["numbered", "fresh"] = "numbered"
+    seed: int = Field(default=1, ge=0, description="the first, or what chooses fresh ones")
+    fresh_seeds: Annotated[int, Field(ge=0, le=999)] = 0
+    fresh_intervals: Count = 20
+    cases: tuple[Case, ...] = Field(min_length=1)
+    entries: tuple[PlanEntry, ...] = Field(min_length=1)
+    tables: tuple[TableOf, ...] = Field(min_length=1)
 
-
-def stored_plan(out: Path) -> Plan:
-    """Return the plan of the comparison in ``out``; RunError if it holds none."""
-    path = out / PLAN_FILE
-    if not path.exists():
-        raise RunError(f"{out} holds no comparison ({PLAN_FILE} is missing)")
-    try:
-        values = dict(parse_json(read_file(path)))
-        values.pop("command", None)
-        plan = TypeAdapter(Plan).validate_python(values)
-    except (ValidationError, ValueError, TypeError) as error:
-        raise RunError(f"{path} is not the plan of a comparison: {_reason(error)}") from None
-    return replace(plan, tuners=_joined(all_tuners(), plan.tuners)) if plan.everything else plan
-
-
-def added(held: Plan, given: Mapping[str, Any]) -> Plan:
-    """Return a stored plan with what is given besides: more scenarios, tuners, seeds.
-
-    Raises RunError for fewer seeds than it has: what is there is not taken away.
-    """
-    for key in ("seeds", "eval_seeds"):
-        has, wanted = getattr(held, key), given.get(key)
-        if wanted is not None and wanted < has:
-            option = "--" + key.replace("_", "-")
-            raise RunError(
-                f"{option} {wanted}: the comparison has {has}, and what is given adds "
-                f"to it; give {has} or more, or another --out"
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        unique("cases", [(c.scenario, c.folder, c.loaded.model_dump_json()) for c in self.cases])
+        unique("entries", [(e.entry.tuner, _folder(e.name), e.entry) for e in self.entries])
+        last = self.every_seed[-1]
+        if self.traffic == "fresh" and last >= FIRST_TRAINING_SEED:
+            raise ConfigError(
+                f"seed = {self.seed}: its traffic seeds end at {last}, and from "
+                f"{FIRST_TRAINING_SEED} on they are those of trainings; give a smaller one"
             )
-    joined = {
-        key: _joined(getattr(held, key), given.get(key, ())) for key in ("scenarios", "tuners")
-    }
-    everything = held.everything or bool(given.get("everything"))
-    return replace(held, **{**given, **joined, "everything": everything})
+        known = [entry.name for entry in self.entries] + [case.title for case in self.cases]
+        for name in (name for table in self.tables for name in (*table.against, table.of) if name):
+            if name not in known:
+                raise UnknownNameError("entry or case", name, known)
+        runs = len(self.cases) * len(self.entries) * self.seeds * (1 + self.fresh_seeds)
+        check_runs(runs, f"{len(self.entries)} entries with {self.seeds} seeds")
+        return self
 
+    def changed(self, **values: object) -> Plan:
+        """Return the plan with other values, None: as it is; checked."""
+        given = {key: value for key, value in values.items() if value is not None}
+        return validate({**self.model_dump(), **given}, Plan, source="study")
 
-def _joined(first: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    """Return both, each name once."""
-    return tuple(dict.fromkeys((*first, *more)))
+    @property
+    def every_seed(self) -> list[int]:
+        """The seeds of the runs."""
+        if self.traffic == "numbered":
+            return list(range(self.seed, self.seed + self.seeds))
+        return evaluation_seeds(self.seed, self.seeds)
 
+    @property
+    def judged_seeds(self) -> int:
+        """How many seeds an entry is judged on."""
+        return self.seeds * (self.fresh_seeds or 1)
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}; got {quote(first['input'])}"
-    return " ".join(str(error).split())
+    def trials(self, out: Path, *, deadline_s: float | None = None, sharing: int = 0) -> Trials:
+        """Return the runs of each case and entry by their titles, a trial per seed.
 
+        ``deadline_s`` bounds a decision of a plug-in, and decides no byte; ``sharing``: as in
+        :class:`~dcqcn_gym.runs.trials.Trial`.
+        """
+        hosting = Hosting() if deadline_s is None else Hosting(deadline_s)
+        found = {}
+        for case in self.cases:
+            scenario, place = case.loaded, out / case.folder
+            for entry in self.entries:
+                folder = place / _folder(entry.name)
+                spec = entry.entry.spec(scenario, 0, self.intervals, entry.backend)
+                spec = replace(spec, hosting=hosting)
+                found[case.title, entry.name] = [
+                    Trial(replace(spec, seed=seed), folder, self.fresh_seeds,
+                          self.fresh_intervals, entry.fresh_backend, sharing)
+                    for seed in self.every_seed
+                ]  # fmt: skip
+        return found
 
-def _check_out(out: Path, *, resume: bool, force: bool) -> None:
-    if resume and force:
-        raise RunError("a comparison is continued or replaced; give one of them")
-    held = (out / PLAN_FILE).exists()
-    if resume and not held:
-        raise RunError(f"{out} holds no comparison ({PLAN_FILE} is missing)")
-    if held and not (resume or force):
-        raise RunError(
-            f"{out} already holds a comparison; replace it with --force, or give another --out"
+    def study(self, kind: str, trials: Trials, command: str = "", **same: object) -> Study[Trial]:
+        """Return the study of the plan's trials, seed by seed, so that a cut one is balanced.
+
+        ``same``: what its folder holds to besides the number of intervals.
+        """
+        return Study(
+            kind=kind,
+            same={**same, "intervals": self.intervals, "fresh_intervals": self.fresh_intervals},
+            parts={
+                "case": {case.title: case.loaded.model_dump(mode="json") for case in self.cases},
+                "entry": {entry.name: entry.identity for entry in self.entries},
+                "seed": {str(seed): None for seed in self.every_seed},
+            },
+            jobs={
+                (*names, str(seed)): several[i]
+                for i, seed in enumerate(self.every_seed)
+                for names, several in trials.items()
+            },
+            plan=self.model_dump(mode="json"),
+            command=command,
         )
-    if out.exists() and not out.is_dir():
-        raise RunError(f"--out {out} is a file; give a directory")
 
 
-def _available(plan: Plan) -> tuple[Plan, list[str]]:
-    """Try every start; leave out tuners of ``all`` that lack their packages or are broken.
+Trials = Mapping[tuple[str, str], Sequence[Trial]]
+"""The runs of each case and entry, a trial per seed."""
 
-    A plug-in that was named and is broken stays: its runs fail, each with its reason, and the
-    others run. Our own tuners have to run.
-    """
-    kept, notes = list(plan.tuners), []
-    for place, trial in enumerate(jobs(replace(plan, seeds=1), Path())):
-        tuner = trial.spec.tuner
-        ours = tuner in TUNERS.builtin
-        if tuner not in kept or (not ours and place >= len(plan.tuners)):
-            continue
-        try:
-            trial.spec.check()
-        except DcqcnGymError as error:
-            TUNERS.check_name(tuner)  # a misspelt name is no broken plug-in
-            if ours and not (plan.everything and isinstance(error, MissingExtraError)):
-                raise
-            if plan.everything:
-                kept.remove(tuner)
-                notes.append(f"{tuner} was left out: {error}")
-            else:
-                notes.append(f"{tuner} cannot start: {error}")
-    return replace(plan, tuners=tuple(kept)), notes
+
+def check(trials: Trials) -> None:
+    """Raise what the first run of a case and entry would raise at its start; writes nothing."""
+    for several in trials.values():
+        several[0].spec.check()
+
+
+def produce(
+    plan: Plan,
+    out: Path,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
+) -> Trials:
+    """Make every run that ``out`` lacks and return all; RunError names what differs or failed."""
+    trials = plan.trials(out)
+    check(trials)
+    study = plan.study("study", trials)
+    study.begin(out, force=force)
+    raise_failures(carry_out(study.jobs.values(), workers, progress))
+    return trials
+
+
+def _folder(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)
+
+
+def study_names() -> list[str]:
+    """Return the names of the studies that come with the package."""
+    return sorted(path.stem for path in STUDIES.glob("*.toml"))
+
+
+def load_plan(name: str) -> Plan:
+    """Return a study's plan by its name or from a TOML file; UnknownNameError or ConfigError."""
+    known = study_names()
+    if name not in known and not name.endswith(".toml"):
+        raise UnknownNameError("study", name, known)
+    return load_toml(STUDIES / f"{name}.toml" if name in known else Path(name), Plan)

@@ -19,22 +19,22 @@ from dcqcn_gym.core.verdict import scores_by_seed
 from dcqcn_gym.runs.table import MISSING, Table, count_of, with_interval
 
 if TYPE_CHECKING:
-    from dcqcn_gym.comparison.results import Figures, Row
+    from dcqcn_gym.comparison.results import EntryResult, Figures
 
 
-def in_order(rows: Sequence[Row]) -> list[Row]:
+def in_order(rows: Sequence[EntryResult]) -> list[EntryResult]:
     """Return the rows, the best first and those without a finished run last."""
     by_score = scored(rows)
     return sorted(rows, key=lambda row: -_worth(row, by_score) if row.seeds else math.inf)
 
 
-def _worth(row: Row, by_score: bool) -> float:
+def _worth(row: EntryResult, by_score: bool) -> float:
     if not by_score:
         return row.final.mean
     return row.verdict.score.mean if row.verdict else 0.0
 
 
-def scored(rows: Sequence[Row]) -> bool:
+def scored(rows: Sequence[EntryResult]) -> bool:
     """True if the rows have scores over the default, which then decide their order."""
     done = [row for row in rows if row.seeds]
     others = [row.verdict for row in done if row.tuner != "default"]
@@ -73,7 +73,7 @@ class Rank:
         return self.lead is not None and self.lead.sign > 0
 
 
-def ranks(rows: Sequence[Row]) -> list[Rank]:
+def ranks(rows: Sequence[EntryResult]) -> list[Rank]:
     """Return the places of the tuners that finished; ``rows`` are in the order of the table."""
     done, by_score = [row for row in rows if row.seeds], scored(rows)
     found = []
@@ -105,7 +105,7 @@ class _Pairs:
         return found if self.drawn else found.of_one_trace()
 
 
-def _pairs(row: Row, other: Row, by_score: bool) -> _Pairs:
+def _pairs(row: EntryResult, other: EntryResult, by_score: bool) -> _Pairs:
     theirs = {f.seed: f for f in other.figures}
     pairs = [(f, theirs[f.seed]) for f in row.figures if f.seed in theirs]
     if not pairs:
@@ -118,7 +118,7 @@ def _pairs(row: Row, other: Row, by_score: bool) -> _Pairs:
     return _Pairs(leads(pairs), gain, drawn)
 
 
-def rank_table(rows: Sequence[Row]) -> Table:
+def rank_table(rows: Sequence[EntryResult]) -> Table:
     """Return the places with the evidence that each is ahead of the next."""
     by_score = scored(rows)
     by = ["S over default", "S over the next"] if by_score else ["ahead of the next by"]
@@ -146,7 +146,7 @@ def _evidence(rank: Rank) -> str:
     return "shown" if rank.shown else "not told apart"
 
 
-def leader(rows: Sequence[Row]) -> str:
+def leader(rows: Sequence[EntryResult]) -> str:
     """Say in one sentence who leads, and how sure that is."""
     done, by_score = [row for row in rows if row.seeds], scored(rows)
     if not done:
@@ -168,6 +168,6 @@ def leader(rows: Sequence[Row]) -> str:
     return f"{text} ({count_of(first.seeds, 'seed')})."
 
 
-def _beaten(first: Row, other: Row, by_score: bool) -> bool:
+def _beaten(first: EntryResult, other: EntryResult, by_score: bool) -> bool:
     lead = _pairs(first, other, by_score).lead
     return lead is not None and lead.sign > 0

@@ -1,4 +1,4 @@
-"""Figures of a comparison, from its logs alone: one row per tuner and scenario.
+"""Figures of a comparison, from its logs alone: a result per tuner and scenario.
 
 *Final utility* is the mean utility of the recommended setting on fresh seeds, *online utility* the
 mean over the run itself, exploration included; both leave out idle intervals. *Intervals to 95 %
@@ -10,7 +10,7 @@ at which a tuner's own average is at least 95 % of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ UNKNOWN = Estimate(math.nan, None, None, 0)
 
 
 @dataclass(frozen=True)
-class Row:
+class EntryResult:
     """One tuner on one scenario; estimates are over seeds, ``error`` says why one is missing."""
 
     tuner: str
@@ -178,7 +178,9 @@ def moving_mean(utility: FloatArray, window: int = WINDOW) -> FloatArray:
     return result
 
 
-def rows(jobs: Sequence[Trial], failed: Mapping[Path, str] | None = None) -> dict[str, list[Row]]:
+def results_of(
+    jobs: Iterable[Trial], failed: Mapping[Path, str] | None = None
+) -> dict[str, list[EntryResult]]:
     """Return the table of each scenario, best score over the default first; failed tuners last.
 
     Where logs hold too little for scores, the best final utility comes first.
@@ -198,11 +200,11 @@ def rows(jobs: Sequence[Trial], failed: Mapping[Path, str] | None = None) -> dic
 
 def _table(
     name: str, tuners: Mapping[str, list[Figures]], errors: Mapping[tuple[str, str], str]
-) -> list[Row]:
+) -> list[EntryResult]:
     best = _best_by_seed(tuners)
     default = {f.seed: f for f in tuners.get("default", ())}
     made = [
-        _row(tuner, figures, best, default, errors.get((name, tuner), ""))
+        _result(tuner, figures, best, default, errors.get((name, tuner), ""))
         for tuner, figures in tuners.items()
     ]
     return in_order(made)
@@ -218,20 +220,20 @@ def _best_by_seed(tuners: Mapping[str, list[Figures]]) -> dict[int, float]:
     return best
 
 
-def _row(
+def _result(
     tuner: str,
     figures: list[Figures],
     best: Mapping[int, float],
     default: Mapping[int, Figures],
     error: str,
-) -> Row:
+) -> EntryResult:
     pairs = [(f, default[f.seed]) for f in figures if f.seed in default and tuner != "default"]
     gain = (
         paired_change([a.final for a, _ in pairs], [b.final for _, b in pairs]) if pairs else None
     )
     if gain and not all(f.drawn for f in figures):
         gain = gain.of_one_trace()
-    return Row(
+    return EntryResult(
         tuner=tuner,
         seeds=len(figures),
         final=estimate([f.final for f in figures]),
@@ -253,7 +255,7 @@ def _row(
 
 
 def _verdict(pairs: Sequence[tuple[Figures, Figures]]) -> Verdict | None:
-    """Judge a row by its pairs with the default, one per seed of the tuning runs."""
+    """Judge an entry by its pairs with the default, one per seed of the tuning runs."""
     ours = [a.fresh for a, b in pairs if a.fresh and b.fresh]
     theirs = [b.fresh for a, b in pairs if a.fresh and b.fresh]
     return verdict(ours, theirs) if ours and len(ours) == len(pairs) else None

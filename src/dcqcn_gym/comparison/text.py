@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from dcqcn_gym.comparison.compare import command_of
 from dcqcn_gym.comparison.extra import extra_tables
 from dcqcn_gym.comparison.plan import Plan
-from dcqcn_gym.comparison.results import Row
+from dcqcn_gym.comparison.results import EntryResult
 from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.statistics import estimate
 from dcqcn_gym.core.sums import count
@@ -32,7 +33,7 @@ COLUMNS = (
 )
 
 
-def cells(row: Row) -> list[str]:
+def cells(row: EntryResult) -> list[str]:
     """Return a row's cells in the order of :data:`COLUMNS`."""
     if not row.seeds:
         why = f"failed: {row.error}" if row.error else "not finished"
@@ -53,7 +54,7 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def table(name: str, rows: Sequence[Row]) -> Table:
+def table(name: str, rows: Sequence[EntryResult]) -> Table:
     """Return a scenario's table."""
     return Table(COLUMNS, [cells(row) for row in rows], name)
 
@@ -69,13 +70,13 @@ VERDICT_COLUMNS = (
 )
 
 
-def verdict_table(name: str, rows: Sequence[Row]) -> Table:
+def verdict_table(name: str, rows: Sequence[EntryResult]) -> Table:
     """Return what each row gained and cost on fresh seeds, paired with the default."""
     return Table(VERDICT_COLUMNS, [_verdict_cells(row) for row in rows if row.seeds],
                  f"{name}: verdict", words=2)  # fmt: skip
 
 
-def _verdict_cells(row: Row) -> list[str]:
+def _verdict_cells(row: EntryResult) -> list[str]:
     v = row.verdict
     if v is None:
         judged = ["the reference" if row.tuner == "default" else "unknown", MISSING, MISSING]
@@ -92,7 +93,7 @@ def _verdict_cells(row: Row) -> list[str]:
     ]
 
 
-def during_table(name: str, rows: Sequence[Row]) -> Table:
+def during_table(name: str, rows: Sequence[EntryResult]) -> Table:
     """Return slowdowns by class of size of the flows that ran while tuning, search included.
 
     Of all flows, unfinished ones at their age; in brackets those of finished flows alone.
@@ -109,7 +110,7 @@ def during_table(name: str, rows: Sequence[Row]) -> Table:
     return Table(columns, cells_of, f"{name}: FCT slowdown while tuning")
 
 
-def _during_cell(row: Row, i: int, statistic: str) -> str:
+def _during_cell(row: EntryResult, i: int, statistic: str) -> str:
     every, finished = (
         estimate([float(getattr(kind[i], statistic)) for kind in kinds if kind]).mean
         for kinds in ([f.during for f in row.figures], [f.during_finished for f in row.figures])
@@ -117,13 +118,13 @@ def _during_cell(row: Row, i: int, statistic: str) -> str:
     return f"{times(every)} ({times(finished)})"
 
 
-def tables(name: str, rows: Sequence[Row], bins: str | None = None) -> list[Table]:
+def tables(name: str, rows: Sequence[EntryResult], bins: str | None = None) -> list[Table]:
     """Return every table of a scenario, the verdict first; ``bins`` as :func:`extra_tables`."""
     found = [verdict_table(name, rows), table(name, rows), during_table(name, rows)]
     return [*(one for one in found if one.rows), *extra_tables(name, rows, bins)]
 
 
-def headline(name: str, rows: Sequence[Row]) -> str:
+def headline(name: str, rows: Sequence[EntryResult]) -> str:
     """Return in one sentence which row one would deploy, and how many others one would not."""
     judged = {row.tuner: row.verdict for row in rows if row.verdict is not None}
     if not judged:
@@ -144,7 +145,7 @@ def headline(name: str, rows: Sequence[Row]) -> str:
     return f"{name}: {best} is {good[best].text} (S = {score}); {counted} beat the default"
 
 
-def _reached(row: Row) -> str:
+def _reached(row: EntryResult) -> str:
     there = count(math.isfinite(r) for r in row.reached)
     median = row.reached_median
     if not there:
@@ -162,7 +163,7 @@ def explain(plan: Plan) -> str:
     return (
         f"{count_of(plan.seeds, 'seed')}, {plan.intervals} intervals each; "
         f"{interval}. Final: mean utility of the recommended setting on "
-        f"{count_of(plan.eval_seeds, 'fresh seed')} of {plan.eval_intervals} intervals per run, "
+        f"{count_of(plan.fresh_seeds, 'fresh seed')} of {plan.fresh_intervals} intervals per run, "
         "the same for every tuner (on a list of flows, later parts of the same trace, others for "
         "each seed, where so many lie behind the search; with blocks_us, of blocks in another "
         "order); the difference to the default is paired by seed. "
@@ -184,13 +185,13 @@ def explain(plan: Plan) -> str:
 
 def markdown(
     plan: Plan,
-    tables: Mapping[str, Sequence[Row]],
+    tables: Mapping[str, Sequence[EntryResult]],
     notes: Sequence[str],
     out: Path,
     bins: str | None = None,
 ) -> str:
     """Return the tables as Markdown with the command that makes them."""
-    lines = [f"Made by {code(plan.command(out))}.", "", explain(plan)]
+    lines = [f"Made by {code(command_of(plan, out))}.", "", explain(plan)]
     for name, rows in tables.items():
         cells_of = [_named(row, plan) for row in rows]
         lines += ["", f"### {plain(name)}", "", f"{plain(headline(name, rows))}.", ""]
@@ -206,7 +207,7 @@ def markdown(
     return "\n".join(lines) + "\n"
 
 
-def _named(row: Row, plan: Plan) -> list[str]:
+def _named(row: EntryResult, plan: Plan) -> list[str]:
     first, *rest = cells(row)
     short = "" if row.seeds in (0, plan.seeds) else f" ({row.seeds} of {plan.seeds} seeds)"
     return [Marked(f"{code(first)}{short}"), *rest]

@@ -20,17 +20,14 @@ from dcqcn_gym.core.errors import RunError, printable
 
 LOCK_FILE = ".dcqcn-gym.lock"
 
+STUDY_FILE = "study.json"
 OWNERS = {
-    "run.jsonl": ("tune", "a tuning run"),
-    "compare.json": ("compare", "a comparison"),
-    "train.json": ("train", "a training"),
-    "summary.json": ("simulate", "a simulation"),
-    "study.json": ("study", "a study"),
-    "sweep.json": ("sweep", "a sweep"),
-    "leaderboard.json": ("bench run", "a leaderboard"),
-    "monitor.html": ("benchmarks monitor", "a benchmark of monitors"),
+    "run.jsonl": "tune",
+    "train.json": "train",
+    "summary.json": "simulate",
+    "leaderboard.json": "bench run",
 }
-"""The file by which a folder shows whose it is: that command, and what it is called."""
+"""The file by which a folder shows which command it belongs to; a study's says it itself."""
 
 
 def check_place(out: Path) -> None:
@@ -113,8 +110,17 @@ def _holder(path: Path) -> str:
 
 
 def _check_owner(out: Path, command: str) -> None:
-    for name, (owner, what) in OWNERS.items():
-        if owner != command and (out / name).exists():
+    for name, owner in {STUDY_FILE: _kind_of_study(out), **OWNERS}.items():
+        if owner and owner != command and (out / name).exists():
             raise RunError(
-                f"--out {out} already holds {what} ({name}); give `{command}` another --out"
+                f"--out {out} already holds what `{owner}` made ({name}); give `{command}` "
+                "another --out"
             )
+
+
+def _kind_of_study(out: Path) -> str:
+    """Return the command that a study belongs to; empty for none, or a file that is damaged."""
+    try:
+        return str(json.loads((out / STUDY_FILE).read_bytes())["kind"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

@@ -8,7 +8,7 @@ files and seeds of their own and are carried out alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,6 +64,11 @@ class Trial:
         return [
             self.folder / f"seed{self.spec.seed}-fresh{k}.jsonl" for k in range(self.eval_seeds)
         ]
+
+    @property
+    def files(self) -> list[Path]:
+        """Everything that it leaves."""
+        return [self.log, self.timing, *self.fresh]
 
     @property
     def tuned(self) -> RunJob:
@@ -129,7 +134,7 @@ def carry_out_all(
 ) -> dict[Path, str]:
     """Make every log that is missing or unfinished; return the error of each log that failed.
 
-    A tuner that fails keeps its log and does not stop the others. ``made`` is told of every run.
+    A tuner that fails keeps its log and stops no other. ``made`` is called with every run.
     """
     tuned = [one.tuned for one in todo]
     owners = {job.path: one for job, one in zip(tuned, todo, strict=True)}
@@ -151,12 +156,13 @@ def carry_out_all(
 
 
 def carry_out(
-    todo: Sequence[Trial],
+    trials: Iterable[Trial],
     workers: int | None = None,
     progress: Progress | None = None,
     executor: Executor | None = None,
 ) -> dict[Path, str]:
     """Carry out trials; return the error of each that failed, by its log."""
+    todo = list(trials)
     failed = carry_out_all(todo, workers=workers, executor=executor, progress=progress)
     owners = {path: trial.log for trial in todo for path in (trial.log, *trial.fresh)}
     return {owners[path]: error for path, error in failed.items()}

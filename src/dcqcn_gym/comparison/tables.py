@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dcqcn_gym.comparison.study.iterations import iterations
-from dcqcn_gym.comparison.study.plan import Case, Study, TableOf
+from dcqcn_gym.comparison.iterations import iterations
+from dcqcn_gym.comparison.plan import Case, Plan, TableOf, Trials
 from dcqcn_gym.core.score import CLASSES
 from dcqcn_gym.core.statistics import (
     BOOTSTRAP_FROM,
@@ -30,54 +30,51 @@ from dcqcn_gym.runs.results import plain, write_results
 from dcqcn_gym.runs.table import Table, as_markdown, point, with_interval
 from dcqcn_gym.runs.trials import Trial
 
-Trials = Mapping[tuple[str, str], Sequence[Trial]]
-"""The finished runs of each case and entry."""
 
-
-def tables_of(study: Study, trials: Trials) -> list[Table]:
+def tables_of(plan: Plan, trials: Trials) -> list[Table]:
     """Return every table of a study."""
-    return [found for table in study.tables for found in TABLES[table.kind](study, table, trials)]
+    return [found for table in plan.tables for found in TABLES[table.kind](plan, table, trials)]
 
 
-def markdown(study: Study, name: str, tables: Sequence[Table]) -> str:
+def markdown(plan: Plan, name: str, tables: Sequence[Table]) -> str:
     """Return the tables as Markdown, with the command that makes them."""
-    seeds = ", ".join(map(str, study.every_seed))
+    seeds = ", ".join(map(str, plan.every_seed))
     lines = [
-        f"`python -m dcqcn_gym.benchmarks study {name}`: {shown(study.description)} "
-        f"Runs of {study.intervals} intervals, seeds {seeds}"
+        f"`dcqcn-gym study {name}`: {shown(plan.description)} "
+        f"Runs of {plan.intervals} intervals, seeds {seeds}"
     ]
-    if study.fresh_seeds:
+    if plan.fresh_seeds:
         lines[0] += (
-            f"; what was recommended then ran {study.fresh_intervals} intervals on each of "
-            f"{study.fresh_seeds} fresh seeds"
+            f"; what was recommended then ran {plan.fresh_intervals} intervals on each of "
+            f"{plan.fresh_seeds} fresh seeds"
         )
-    method = "Student's t" if study.judged_seeds < BOOTSTRAP_FROM else "BCa bootstrap"
+    method = "Student's t" if plan.judged_seeds < BOOTSTRAP_FROM else "BCa bootstrap"
     lines[0] += f". Brackets: 95 % intervals over the seeds ({method}), paired by seed."
     return f"{lines[0]}\n\n{as_markdown(tables)}"
 
 
-def write_study(study: Study, trials: Trials, out: Path) -> None:
+def write_results_of(plan: Plan, trials: Trials, out: Path, kind: str = "study") -> None:
     """Write ``results.json``: a line per case and entry, of its fresh runs where it has some."""
     write_results(
         out,
-        "study",
+        kind,
         [
             {"case": case.title, **plain(row)}
-            for case in study.cases
-            for row in rows_of(study, case, trials)
+            for case in plan.cases
+            for row in results_of(plan, case, trials)
         ],
-        scenarios=[case.loaded for case in study.cases],
-        tuners={entry.name: (entry.entry.tuner, entry.tuner_args) for entry in study.entries},
-        seeds={"run": study.every_seed},
-        figures={"plan": study.model_dump(mode="json")},
+        scenarios=[case.loaded for case in plan.cases],
+        tuners={entry.name: (entry.entry.tuner, entry.tuner_args) for entry in plan.entries},
+        seeds={"run": plan.every_seed},
+        figures={"plan": plan.model_dump(mode="json")},
     )
 
 
-def rows_of(study: Study, case: Case, trials: Trials) -> list[PairedRow]:
+def results_of(plan: Plan, case: Case, trials: Trials) -> list[PairedRow]:
     """Return each entry's figures on fresh traffic, or of its own runs where nothing else ran."""
-    against = [name for table in study.tables if table.kind == "fresh" for name in table.against]
+    against = [name for table in plan.tables if table.kind == "fresh" for name in table.against]
     runs: dict[str, Iterator[Series]] = {}
-    for entry in study.entries:
+    for entry in plan.entries:
         found = trials[case.title, entry.name]
         runs[entry.name] = series_of(
             path for trial in found for path in (trial.fresh or [trial.log])
@@ -85,10 +82,10 @@ def rows_of(study: Study, case: Case, trials: Trials) -> list[PairedRow]:
     return paired_rows(runs, [name for name in runs if name in against])
 
 
-def _fresh(study: Study, _: TableOf, trials: Trials) -> Iterator[Table]:
+def _fresh(plan: Plan, _: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield what was recommended, on fresh seeds: a table per case."""
-    for case in study.cases:
-        yield paired_table(rows_of(study, case, trials), case.title)
+    for case in plan.cases:
+        yield paired_table(results_of(plan, case, trials), case.title)
 
 
 def _acting(trials: Sequence[Trial]) -> list[float]:
@@ -96,13 +93,13 @@ def _acting(trials: Sequence[Trial]) -> list[float]:
     return [float(end_of(trial.log)["mean_utility"]) for trial in trials]
 
 
-def _while_acting(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+def _while_acting(plan: Plan, table: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield mean utilities while acting, and what they are above an entry, paired by seed."""
     found = {key: _acting(some) for key, some in trials.items()}
-    titles = [case.title for case in study.cases]
+    titles = [case.title for case in plan.cases]
     lines = [
         [entry.name, *(_cell(found[t, entry.name], found[t, table.against[0]]) for t in titles)]
-        for entry in study.entries
+        for entry in plan.entries
     ]
     yield Table(("entry", *titles), lines)
 
@@ -117,9 +114,9 @@ def _change(values: Sequence[float], reference: Sequence[float]) -> str:
     return with_interval(paired_change(values, reference), "+.4f", style="brackets")
 
 
-def _differences(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+def _differences(plan: Plan, table: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield what one entry's utility while acting is above others', paired by seed."""
-    titles = [case.title for case in study.cases]
+    titles = [case.title for case in plan.cases]
     lines = [
         [
             f"{table.of} - {other}",
@@ -130,34 +127,34 @@ def _differences(study: Study, table: TableOf, trials: Trials) -> Iterator[Table
     yield Table(("difference", *titles), lines)
 
 
-def _places(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+def _places(plan: Plan, table: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield mean utilities and places under every case of a scenario.
 
     The last line is Spearman's rank correlation with the places under the case ``against``.
     """
-    (usual,) = (case for case in study.cases if case.title in table.against)
-    cases = [case for case in study.cases if case.scenario == usual.scenario]
+    (usual,) = (case for case in plan.cases if case.title in table.against)
+    cases = [case for case in plan.cases if case.scenario == usual.scenario]
     found = {
-        case.title: [mean(_acting(trials[case.title, entry.name])) for entry in study.entries]
+        case.title: [mean(_acting(trials[case.title, entry.name])) for entry in plan.entries]
         for case in cases
     }
     ranked = {title: places(values) for title, values in found.items()}
     lines = [
         [entry.name, *(f"{found[title][i]:.4f} ({ranked[title][i]})" for title in found)]
-        for i, entry in enumerate(study.entries)
+        for i, entry in enumerate(plan.entries)
     ]
     agreement = [f"{rank_agreement(some, found[usual.title]):+.2f}" for some in found.values()]
     columns = (usual.scenario, *(case.name for case in cases))
     yield Table(columns, [*lines, [f"same order as {usual.name}", *agreement]])
 
 
-def _fleet(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+def _fleet(plan: Plan, table: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield what tuning a real network costs; differences are to the first entry of a tuner."""
-    for case in study.cases:
+    for case in plan.cases:
         default = [_judged(trial) for trial in trials[case.title, table.against[0]]]
         first: dict[str, tuple[list[float], list[Measured]]] = {}
         lines = []
-        for entry in study.entries:
+        for entry in plan.entries:
             if entry.name in table.against:
                 continue
             logs = [read_run(trial.log) for trial in trials[case.title, entry.name]]
@@ -188,16 +185,16 @@ _FLEET_COLUMNS = (
 )  # fmt: skip
 
 
-def _classes(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+def _classes(plan: Plan, table: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield slowdowns of each class, while a tuner acts and of what it recommends.
 
     Changes are against an entry's; the last table has their geometric means over the cases.
     """
     keys = [f"{what} {flow_class.key}" for flow_class in CLASSES for what in ("mean", "p99")]
     columns = ("entry", *(f"{key}{when}" for when in ("", ", after") for key in keys))
-    ratios: dict[str, list[list[float]]] = {entry.name: [] for entry in study.entries}
-    for case in study.cases:
-        seen = {e.name: _during_and_after(trials[case.title, e.name]) for e in study.entries}
+    ratios: dict[str, list[list[float]]] = {entry.name: [] for entry in plan.entries}
+    for case in plan.cases:
+        seen = {e.name: _during_and_after(trials[case.title, e.name]) for e in plan.entries}
         lines = []
         for name, runs in seen.items():
             found = []
@@ -240,7 +237,7 @@ def _wire(intervals: Sequence[Mapping[str, Any]]) -> float:
     return count(int(x["wire"]["fsd_bytes"]) for x in intervals) / len(intervals)
 
 
-TABLES: Mapping[str, Callable[[Study, TableOf, Trials], Iterator[Table]]] = {
+TABLES: Mapping[str, Callable[[Plan, TableOf, Trials], Iterator[Table]]] = {
     "acting": _while_acting,
     "differences": _differences,
     "places": _places,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from dcqcn_gym.comparison.study.plan import Study, TableOf
+from dcqcn_gym.comparison.plan import Plan, TableOf, Trials
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.statistics import paired_change
 from dcqcn_gym.core.sums import mean
@@ -16,19 +16,17 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import Table, with_interval
 from dcqcn_gym.runs.trials import Trial
 
-Trials = Mapping[tuple[str, str], Sequence[Trial]]
 
-
-def iterations(study: Study, table: TableOf, trials: Trials) -> Iterator[Table]:
+def iterations(plan: Plan, table: TableOf, trials: Trials) -> Iterator[Table]:
     """Yield the times of iterations by case, in % of the entry ``against``'s, paired by seed.
 
     Where none was over in a run, the one under way counts at its age, which is too little.
     ``exposed`` is what an iteration of that entry takes beyond its longest chain of computation.
     """
     (usual,) = table.against
-    others = [entry.name for entry in study.entries if entry.name != usual]
+    others = [entry.name for entry in plan.entries if entry.name != usual]
     lines = []
-    for case in study.cases:
+    for case in plan.cases:
         base, exposed = _means(trials[case.title, usual], case.loaded)
         cells = [case.title, f"{mean(base) * 1e-9:.3f}", f"{100 * mean(exposed) / mean(base):.0f}"]
         for name in others:

@@ -4,28 +4,35 @@ PARALEON (ICNP 2024, section III-C) gives each knob a throughput- and a delay-fr
 found by experiment; the knob table holds them as ``direction``. Here every knob is swept alone over
 the range that tuners reach, the others at their default, under the all-to-all traffic of the
 paper's figure 5. Per seed, Spearman's rank correlation between the knob and the figure says which
-way it goes; over the seeds it has an interval.
+way it goes; over the seeds it has an interval. ::
+
+    python tools/knob_directions.py --out runs/directions --write docs/sweep.md
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dcqcn_gym.comparison.study.plan import Case
-from dcqcn_gym.comparison.sweep.plan import Axis, Grid, Point, carried_out, values_over
+import typer
+
+from dcqcn_gym.comparison.grid import Axis, Grid, values_over
+from dcqcn_gym.comparison.plan import Case
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import Knob, knob_table
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change, rank_agreement
-from dcqcn_gym.runs.campaign import Progress
+from dcqcn_gym.report.markdown_page import check_page, insert
+from dcqcn_gym.runs.campaign import raise_failures
 from dcqcn_gym.runs.log import encode_line
 from dcqcn_gym.runs.markdown import Marked
-from dcqcn_gym.runs.table import Table, with_interval
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.study import open_study
+from dcqcn_gym.runs.table import Table, print_tables, with_interval
+from dcqcn_gym.runs.trials import carry_out
+from dcqcn_gym.runs.whole_file import check_writable, write_atomically
 
-DATA = Path(__file__).parent / "directions.jsonl"
+DATA = Path(__file__).with_suffix(".jsonl")
 """The measurement that comes with the project, a line per run."""
 LEAST = 0.01
 """A figure that changes by less than this over the whole range counts as not moved."""
@@ -54,37 +61,24 @@ class Line:
     rtt: float
 
 
-def measure_directions(
-    grids: Sequence[Grid],
-    seeds: int,
-    intervals: int,
-    out: Path,
-    workers: int | None = None,
-    progress: Progress | None = None,
+def measure(
+    grid: Grid, seeds: int, intervals: int, out: Path, workers: int | None = None
 ) -> list[Line]:
-    """Sweep every knob; what is finished in ``out`` is not run again. RunError names failures."""
-    trials = {
-        (name, *key): trial
-        for name, grid in ((grid.axes[0].knob.name, grid) for grid in grids)
-        for key, trial in grid.trials(grid.study(seeds, intervals), out / name).items()
-    }
-    found = carried_out(trials, workers, progress)
+    """Sweep a knob; what is finished in ``out`` is not run again. RunError names failures."""
+    study = grid.study(grid.plan(seeds, intervals), out)
+    with open_study(study, out) as progress:
+        raise_failures(carry_out(study.jobs.values(), workers, progress))
+        found = sorted(grid.metrics(study).items())
+    name = grid.axes[0].knob.name
     return [
         Line(name, point[0], seed, *(float(f"{one[f]:.6g}") for f in FIGURES.values()))
-        for (name, point, seed), one in _ordered(found)
+        for (point, seed), one in found
     ]
 
 
 def grids_of(case: Case, points: int) -> list[Grid]:
     """Return the sweep of every knob that the case's scheme has."""
     return [grid_of(knob, case, points) for knob in knob_table(case.loaded.table.scheme).rows]
-
-
-def _ordered(
-    found: Mapping[tuple[str, Point, int], Mapping[str, float]],
-) -> Iterable[tuple[tuple[str, Point, int], Mapping[str, float]]]:
-    places = {name: i for i, name in enumerate(dict.fromkeys(name for name, *_ in found))}
-    return sorted(found.items(), key=lambda pair: (places[pair[0][0]], *pair[0][1:]))
 
 
 def write_lines(path: Path, lines: Sequence[Line]) -> None:
@@ -196,3 +190,33 @@ def directions_table(found: Sequence[Direction]) -> Table:
         "round trip, rank correlation", "low to high end", "the table's direction",
     )  # fmt: skip
     return Table(columns, [[Marked(row[0]), *row[1:]] for row in rows], words=2)
+
+
+def main(
+    out: Path,
+    scenario: str = "mini-llm-alltoall",
+    points: int = 6,
+    seeds: int = 5,
+    intervals: int = 20,
+    jobs: int | None = None,
+    keep: Path = DATA,
+    write: Path | None = None,
+) -> None:
+    """Sweep every knob alone; keep a line per run and put the table into a page."""
+    check_page(write, "directions")
+    check_writable(keep)
+    grids = grids_of(Case(scenario=scenario), points)
+    lines = [
+        line
+        for grid in grids
+        for line in measure(grid, seeds, intervals, out / grid.axes[0].knob.name, jobs)
+    ]
+    write_lines(keep, lines)
+    table = directions_table(directions(lines))
+    if write is not None:
+        insert(write, "directions", table.markdown() + "\n")
+    print_tables([table])
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -6,36 +6,29 @@ is in force from time 0 on, so the warm-up belongs to it as well. All points mee
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
 
 import numpy as np
 
-from dcqcn_gym.comparison.study.plan import Case, Study
-from dcqcn_gym.core.config import StrictModel, load_json, validate
-from dcqcn_gym.core.errors import ConfigError, RunError, quote
+from dcqcn_gym.comparison.plan import Case, Plan
+from dcqcn_gym.core.config import validate
+from dcqcn_gym.core.errors import ConfigError, quote
 from dcqcn_gym.core.knob_names import knob_name
 from dcqcn_gym.core.knobs import Knob, Setting
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.report.metrics import metrics_of
 from dcqcn_gym.report.series import Series
-from dcqcn_gym.runs.campaign import Progress, raise_failures
-from dcqcn_gym.runs.entries import Entry
-from dcqcn_gym.runs.log import read_run, write_json
+from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.log_line import setting_json
-from dcqcn_gym.runs.recorded import RunJob
-from dcqcn_gym.runs.results import scenario_digest
-from dcqcn_gym.runs.trials import Trial, carry_out
+from dcqcn_gym.runs.study import Study
+from dcqcn_gym.runs.trials import Trial
 
-PLAN_FILE = "sweep.json"
 POINTS = 8
 TUNER = "do-nothing"
 
-Key = TypeVar("Key", bound=Hashable)
 Point = tuple[float, ...]
 """One value per swept knob, in NVIDIA's units."""
 
@@ -64,7 +57,7 @@ def parse_axis(text: str, scenario: Scenario, points: int = POINTS) -> Axis:
 
     ``points`` values between two ends; ``KNOB`` alone goes over the range that tuners reach.
     Raises ConfigError (form, the knob's own range) or UnknownNameError with near names; how knobs
-    stand to each other is for :meth:`Grid.study`, which knows all of them.
+    stand to each other is for :meth:`Grid.plan`, which knows all of them.
     """
     name, given, values = (part.strip() for part in text.partition("="))
     knob = scenario.table[knob_name(name, scenario.table.knobs)]
@@ -134,8 +127,8 @@ class Grid:
         pairs = zip(self.axes, point, strict=True)
         return "+".join(f"{axis.knob.name}-{_digits(value)}" for axis, value in pairs)
 
-    def study(self, seeds: int, intervals: int, backend: str = "native") -> Study:
-        """Return the study of all points; ConfigError for one that is no legal setting."""
+    def plan(self, seeds: int, intervals: int, backend: str = "native") -> Plan:
+        """Return the plan of all points; ConfigError for one that is no legal setting."""
         rate = self.case.loaded.line_rate_bps
         entries = []
         for point in self.points:
@@ -143,7 +136,7 @@ class Grid:
                 self.setting(point).check(rate, "--knob")
             except ConfigError as error:
                 raise ConfigError(f"{error} at every point of the sweep") from None
-            changes = _in_force(self.setting(point))
+            changes = {"initial": setting_json(self.setting(point))}  # in force from time 0 on
             entries.append(
                 {"name": self.name(point), "tuner": TUNER, "changes": changes, "backend": backend}
             )
@@ -155,100 +148,16 @@ class Grid:
             "entries": entries,
             "tables": [{"kind": "fresh"}],
         }
-        return validate(data, Study, source="sweep")
+        return validate(data, Plan, source="sweep")
 
-    def trials(self, study: Study, out: Path) -> dict[tuple[Point, int], Trial]:
-        """Return every run of the points' study by point and seed, seed by seed."""
-        found = study.trials(out)
+    def study(self, plan: Plan, out: Path) -> Study[Trial]:
+        """Return the study of a plan of this grid, which stays with its scenario."""
+        return plan.study("sweep", plan.trials(out), scenario=self.case.title)
+
+    def metrics(self, study: Study[Trial]) -> dict[tuple[Point, int], dict[str, float]]:
+        """Return the metrics of the study's finished runs, by point and seed."""
+        points = {self.name(point): point for point in self.points}
         return {
-            (point, seed): found[self.case.title, self.name(point)][i]
-            for i, seed in enumerate(study.every_seed)
-            for point in self.points
+            (points[name], int(seed)): metrics_of(Series.of(read_run(trial.log)))
+            for (_, name, seed), trial in study.jobs.items()
         }
-
-    def identity(self, study: Study) -> SweepFile:
-        """Return what two sweeps in one folder have to share."""
-        scenario = self.case.loaded
-        return SweepFile(
-            scenario=scenario.name,
-            sha256=scenario_digest(scenario),
-            base=setting_json(self.base),
-            intervals=study.intervals,
-            backend=study.entries[0].backend,
-        )
-
-
-class SweepFile(StrictModel):
-    """``sweep.json``: what every run of a sweep shares."""
-
-    scenario: str
-    sha256: str
-    base: dict[str, Any]
-    intervals: int
-    backend: str
-
-
-def _in_force(setting: Setting) -> dict[str, Any]:
-    """Return what makes a setting a scenario's first one."""
-    return {"initial": setting_json(setting)}
-
-
-def produce(
-    grid: Grid,
-    study: Study,
-    out: Path,
-    *,
-    workers: int | None = None,
-    progress: Progress | None = None,
-    force: bool = False,
-) -> dict[tuple[Point, int], dict[str, float]]:
-    """Make every run that is missing; return the metrics of each, by point and seed.
-
-    Raises RunError if ``out`` holds a sweep of another scenario, base or length (unless ``force``),
-    or naming what failed; what is finished stays.
-    """
-    trials = grid.trials(study, out)
-    next(iter(trials.values())).spec.check()
-    new = grid.identity(study)
-    if not force:
-        _check_same(new, out)
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(out / PLAN_FILE, new.model_dump())
-    return carried_out(trials, workers, progress)
-
-
-def carried_out(
-    trials: Mapping[Key, Trial], workers: int | None = None, progress: Progress | None = None
-) -> dict[Key, dict[str, float]]:
-    """Carry out runs by any key; return the metrics of each. RunError names what failed."""
-    raise_failures(carry_out(list(trials.values()), workers, progress))
-    return {key: metrics_of(Series.of(read_run(one.log))) for key, one in trials.items()}
-
-
-def _check_same(new: SweepFile, out: Path) -> None:
-    path = out / PLAN_FILE
-    if not path.exists():
-        return
-    try:
-        old, now = load_json(path, SweepFile).model_dump(), new.model_dump()
-    except ConfigError as error:
-        raise RunError(f"{error}; give another --out, or --force to replace it") from None
-    differing = [key for key in now if old[key] != now[key]]
-    if differing:
-        what = "scenario" if differing[0] == "sha256" else differing[0]
-        raise RunError(
-            f"--out {out} holds a sweep with another {what}; give another --out, or --force to "
-            "replace it"
-        )
-
-
-def measured(
-    scenario: Scenario, setting: Setting, seed: int, intervals: int
-) -> tuple[dict[str, float], int]:
-    """Run one point without keeping its log; return its metrics and the packet-hops."""
-    with TemporaryDirectory() as folder:
-        spec = Entry(TUNER, changes=_in_force(setting)).spec(scenario, seed, intervals, "native")
-        job = RunJob(spec, Path(folder) / "run.jsonl")
-        job.run()
-        run = Series.of(read_run(job.path))
-    return metrics_of(run), int(run.column("packet_hops").sum())

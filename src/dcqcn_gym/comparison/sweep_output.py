@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.comparison.study.plan import Study
-from dcqcn_gym.comparison.sweep.plan import Grid, Point
+from dcqcn_gym.comparison.grid import Grid, Point
+from dcqcn_gym.comparison.plan import Plan
 from dcqcn_gym.core.statistics import Estimate, estimate
 from dcqcn_gym.report.axes import FloatArray, linear_axis, log_axis
 from dcqcn_gym.report.chart import Chart, Key, Panel
@@ -27,18 +27,18 @@ Found = Mapping[tuple[Point, int], Mapping[str, float]]
 HEIGHT = 200
 
 
-def mean_of(found: Found, study: Study, point: Point, name: str) -> Estimate:
+def mean_of(found: Found, plan: Plan, point: Point, name: str) -> Estimate:
     """Return a metric at a point with its interval over the seeds, in SI units."""
-    return estimate([found[point, seed][name] for seed in study.every_seed])
+    return estimate([found[point, seed][name] for seed in plan.every_seed])
 
 
-def table_of(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> Table:
+def table_of(grid: Grid, plan: Plan, found: Found, names: Sequence[str]) -> Table:
     """Return a line per point with the chosen metrics."""
     rows = [
         [
             *(f"{value:.6g}" for value in point),
             *(
-                with_interval(mean_of(found, study, point, name), ".4g", metric(name).scale)
+                with_interval(mean_of(found, plan, point, name), ".4g", metric(name).scale)
                 for name in names
             ),
         ]
@@ -48,52 +48,50 @@ def table_of(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> Ta
     return Table((*heads, *(metric(name).heading for name in names)), rows, words=0)
 
 
-def write_all(
-    grid: Grid, study: Study, found: Found, names: Sequence[str], out: Path
-) -> list[Path]:
+def write_all(grid: Grid, plan: Plan, found: Found, names: Sequence[str], out: Path) -> list[Path]:
     """Write every file of a sweep; return their paths. ``names``: the metrics that are drawn."""
-    write_atomically(out / "sweep.csv", _csv(grid, study, found))
+    write_atomically(out / "sweep.csv", _csv(grid, plan, found))
     picture = (
-        _curves(grid, study, found, names)
+        _curves(grid, plan, found, names)
         if len(grid.axes) == 1
-        else _surface(grid, study, found, names)
+        else _surface(grid, plan, found, names)
     )
     write_atomically(out / "sweep.svg", picture.encode())
     knobs = [axis.knob.name for axis in grid.axes]
     rows = [
         {
             **dict(zip(knobs, point, strict=True)),
-            **{name: mean_of(found, study, point, name) for name in METRICS},
+            **{name: mean_of(found, plan, point, name) for name in METRICS},
         }
         for point in grid.points
     ]
     results = write_results(
-        out, "sweep", rows, scenarios=[grid.case.loaded], seeds={"run": study.every_seed},
-        figures={"plan": grid.identity(study).model_dump(), "knobs": knobs},
+        out, "sweep", rows, scenarios=[grid.case.loaded], seeds={"run": plan.every_seed},
+        figures={"plan": plan.model_dump(mode="json"), "knobs": knobs},
     )  # fmt: skip
     return [out / "sweep.csv", results, out / "sweep.svg"]
 
 
-def _csv(grid: Grid, study: Study, found: Found) -> bytes:
+def _csv(grid: Grid, plan: Plan, found: Found) -> bytes:
     """Return a line per run: knobs in NVIDIA's units, seed, every metric in SI units."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow((*(axis.knob.name for axis in grid.axes), "seed", *METRICS))
     for point in grid.points:
-        for seed in study.every_seed:
+        for seed in plan.every_seed:
             values = (found[point, seed][name] for name in METRICS)
             cells = ("" if np.isnan(value) else f"{value:.9g}" for value in values)
             writer.writerow((*(f"{value:.10g}" for value in point), seed, *cells))
     return text.getvalue().encode()
 
 
-def _curves(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> str:
+def _curves(grid: Grid, plan: Plan, found: Found, names: Sequence[str]) -> str:
     (axis,) = grid.axes
     x = np.array(axis.values)
     along = log_axis([x]) if axis.knob.log and x.min() > 0 else linear_axis([x])
     panels = []
     for i, name in enumerate(names):
-        means = [mean_of(found, study, point, name) for point in grid.points]
+        means = [mean_of(found, plan, point, name) for point in grid.points]
         y, low, high = (
             np.array([np.nan if v is None else v for v in values]) * metric(name).scale
             for values in ([e.mean for e in means], [e.low for e in means], [e.high for e in means])
@@ -107,16 +105,16 @@ def _curves(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> str
         for at, value in zip(x, y, strict=True):
             panel.dot(key, float(at), float(value), f"{at:g}: {value:.4g}")
         panels.append(panel)
-    said = f"{_title(grid, study)}; band: 95 % interval over the seeds"
+    said = f"{_title(grid, plan)}; band: 95 % interval over the seeds"
     return Chart(panels, title=said).file()
 
 
-def _title(grid: Grid, study: Study) -> str:
+def _title(grid: Grid, plan: Plan) -> str:
     over = " and ".join(axis.knob.name for axis in grid.axes)
-    return f"{grid.case.loaded.name}: {over}, {len(study.every_seed)} seeds"
+    return f"{grid.case.loaded.name}: {over}, {len(plan.every_seed)} seeds"
 
 
-def _surface(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> str:
+def _surface(grid: Grid, plan: Plan, found: Found, names: Sequence[str]) -> str:
     across, up = grid.axes
     labels = [
         (f"{axis.knob.name}, {axis.knob.unit}", [f"{value:.5g}" for value in axis.values])
@@ -125,27 +123,27 @@ def _surface(grid: Grid, study: Study, found: Found, names: Sequence[str]) -> st
     points = [[(a, b) for a in across.values] for b in up.values]
     panels = []
     for name in names:
-        means = [[mean_of(found, study, point, name).mean for point in row] for row in points]
+        means = [[mean_of(found, plan, point, name).mean for point in row] for row in points]
         values = np.array(means) * metric(name).scale
-        even = _even(points, values, found, study, name)
+        even = _even(points, values, found, plan, name)
         panels.append(Surface(metric(name).drawn, values, metric(name).better, even))
-    said = f"{_title(grid, study)}; ≈ not distinguished from the best: paired 95 % interval"
+    said = f"{_title(grid, plan)}; ≈ not distinguished from the best: paired 95 % interval"
     return surface_file(said, panels, labels[0], labels[1])
 
 
 def _even(
-    points: Sequence[Sequence[Point]], values: FloatArray, found: Found, study: Study, name: str
+    points: Sequence[Sequence[Point]], values: FloatArray, found: Found, plan: Plan, name: str
 ) -> npt.NDArray[np.bool_]:
     """Return where the paired difference from the best point may be 0; nowhere with one seed."""
     sign = metric(name).better
     even = np.zeros(values.shape, dtype=bool)
-    if not sign or len(study.every_seed) < 2 or not np.any(np.isfinite(values)):
+    if not sign or len(plan.every_seed) < 2 or not np.any(np.isfinite(values)):
         return even
     j, i = np.unravel_index(np.nanargmax(sign * values), values.shape)
     best = points[int(j)][int(i)]
     for place in np.ndindex(values.shape):
         point = points[place[0]][place[1]]
-        pairs = [found[point, s][name] - found[best, s][name] for s in study.every_seed]
+        pairs = [found[point, s][name] - found[best, s][name] for s in plan.every_seed]
         apart = estimate(pairs)
         even[place] = point != best and (apart.low is None or apart.low <= 0 <= (apart.high or 0.0))
     return even

@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dcqcn_gym.comparison.study.plan import Study
-from dcqcn_gym.comparison.study.tables import Trials, rows_of
+from dcqcn_gym.comparison.plan import Plan, Trials
+from dcqcn_gym.comparison.tables import results_of
 from dcqcn_gym.core.config import validate
 from dcqcn_gym.runs.entries import label
 from dcqcn_gym.runs.results import plain
@@ -22,10 +22,10 @@ def evaluation(
     scenarios: Sequence[str],
     beside: Sequence[str] = ("default", "expert", "do-nothing"),
     **values: object,
-) -> Study:
-    """Return the study of policies by name, file or a training's directory; ConfigError.
+) -> Plan:
+    """Return the plan of policies by name, file or a training's directory; ConfigError.
 
-    ``values`` are further keys of :class:`Study`.
+    ``values`` are further keys of :class:`Plan`.
     """
     shipped = shipped_policies()
     named = [(text, text if text in shipped else _short(Path(text))) for text in policies]
@@ -43,7 +43,7 @@ def evaluation(
         "entries": [{**entry, "backend": backend} for entry in entries],
         "tables": [{"kind": "fresh", "against": [label(name) for name in beside]}],
     }
-    return validate({**data, **values}, Study, source="evaluate")
+    return validate({**data, **values}, Plan, source="evaluate")
 
 
 def _short(path: Path) -> str:
@@ -52,7 +52,7 @@ def _short(path: Path) -> str:
     return named.absolute().name.removesuffix(".npz")
 
 
-def as_json(study: Study, trials: Trials) -> str:
+def as_json(plan: Plan, trials: Trials) -> str:
     """Return plan and rows as JSON."""
     found = [
         {
@@ -61,6 +61,6 @@ def as_json(study: Study, trials: Trials) -> str:
             "slowdown_finished": row.slowdown_finished["mean"],
             "p99_finished": row.slowdown_finished["p99"], "unfinished": row.unfinished,
         }
-        for case in study.cases for row in rows_of(study, case, trials)
+        for case in plan.cases for row in results_of(plan, case, trials)
     ]  # fmt: skip
-    return json.dumps(plain({"plan": study.model_dump(mode="json"), "rows": found}), indent=2)
+    return json.dumps(plain({"plan": plan.model_dump(mode="json"), "rows": found}), indent=2)

@@ -1,1 +1,0 @@
-"""One or two knobs swept over their values, on the same traffic: curves, surfaces, directions."""
