@@ -25,11 +25,9 @@ __all__ = ["BACKENDS", "BUILTIN", "Backend", "DeviceSetting", "backend_names", "
 
 BUILTIN = {
     "fake": "dcqcn_gym.envs.backends.fake:FakeBackend",
-    "hardware": "dcqcn_gym.hw.backend:HardwareBackend",
     "native": "dcqcn_gym.envs.backends.native:NativeBackend",
     "native-devices": "dcqcn_gym.envs.backends.native_devices:NativeDevicesBackend",
     "native-threads": "dcqcn_gym.envs.backends.native_threads:ThreadedNativeBackend",
-    "ns3": "dcqcn_gym.extras.ns3.backend:Ns3Backend",
     "replay": "dcqcn_gym.envs.backends.replay:ReplayBackend",
 }
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dcqcn_gym.cli import app
 from dcqcn_gym.core.errors import BackendError, ConfigError, UnknownNameError
-from dcqcn_gym.envs.backends import BUILTIN, Backend, backend_names, make_backend
+from dcqcn_gym.envs.backends import BACKENDS, BUILTIN, Backend, backend_names, make_backend
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.testing.backend_case import BackendCase
 from hand_made import install_plugin
@@ -55,7 +55,9 @@ def test_it_runs_by_its_file(tmp_path: Path) -> None:
 
 
 def test_it_is_found_by_its_entry_point(site: Path) -> None:
-    assert backend_names() == sorted({*BUILTIN, "toy"} - {"hardware", "native-threads", "replay"})
+    assert backend_names() == sorted(
+        {*BACKENDS.builtin, "toy"} - {"hardware", "native-threads", "replay"}
+    )
     assert make_backend("toy").offers == {"per_switch"}
     unknown = make_backend("toy").unknown
     assert {"fsd.kl", "finished.ideal_fct_ps"} < unknown

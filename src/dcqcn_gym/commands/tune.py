@@ -11,7 +11,10 @@ from dcqcn_gym.core.errors import ConfigError, MissingExtraError, UnknownNameErr
 from dcqcn_gym.runs.claim import claim
 from dcqcn_gym.runs.interrupt import same_command
 from dcqcn_gym.runs.options import (
+    OUTPUT_PANEL,
     SCENARIO,
+    TUNER_PANEL,
+    VERDICT_PANEL,
     BackendOption,
     DeadlineOption,
     ForceOption,
@@ -30,9 +33,17 @@ if TYPE_CHECKING:
     from dcqcn_gym.runs.spec import RunSpec
 
 
-TunerOption = Annotated[str, typer.Option(help="A name from `dcqcn-gym tuners`, or path.py:Class.")]
+TunerOption = Annotated[
+    str,
+    typer.Option(
+        help="A name from `dcqcn-gym tuners`, or path.py:Class.", rich_help_panel=TUNER_PANEL
+    ),
+]
 TunerArgOption = Annotated[
-    list[str] | None, typer.Option(metavar="K=V", help="Argument of the tuner; repeatable.")
+    list[str] | None,
+    typer.Option(
+        metavar="K=V", help="Argument of the tuner; repeatable.", rich_help_panel=TUNER_PANEL
+    ),
 ]
 IntervalsOption = Annotated[
     int | None, typer.Option(min=1, help="Monitor intervals; default: the scenario's budget.")
@@ -40,7 +51,9 @@ IntervalsOption = Annotated[
 SafeOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Put the tuner behind these limits, canary and abort rules (TOML)."
+        metavar="FILE",
+        help="Put the tuner behind these limits, canary and abort rules (TOML).",
+        rich_help_panel=TUNER_PANEL,
     ),
 ]
 
@@ -54,8 +67,26 @@ def tune(
     backend: BackendOption = "native",
     tuner_arg: TunerArgOption = None,
     safe: SafeOption = None,
+    tuner_deadline: DeadlineOption = None,
     monitor: Annotated[
         str | None, typer.Option(metavar="KIND", help="Replaces the scenario's flow-size monitor.")
+    ] = None,
+    eval_seeds: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=999,
+            help="Fresh seeds for the recommended setting.",
+            rich_help_panel=VERDICT_PANEL,
+        ),
+    ] = 5,
+    eval_intervals: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Intervals per fresh seed; default: 5 to 20.",
+            rich_help_panel=VERDICT_PANEL,
+        ),
     ] = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
@@ -64,18 +95,15 @@ def tune(
         typer.Option(
             metavar="FORM",
             help="Print a recommended setting for mlxconfig, debugfs or sonic, or for all.",
+            rich_help_panel=OUTPUT_PANEL,
         ),
     ] = None,
     report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write OUT/report.html.")
+        bool,
+        typer.Option(
+            "--report/--no-report", help="Write OUT/report.html.", rich_help_panel=OUTPUT_PANEL
+        ),
     ] = True,
-    eval_seeds: Annotated[
-        int, typer.Option(min=0, max=999, help="Fresh seeds for the recommended setting.")
-    ] = 5,
-    eval_intervals: Annotated[
-        int | None, typer.Option(min=1, help="Intervals per fresh seed; default: 5 to 20.")
-    ] = None,
-    tuner_deadline: DeadlineOption = None,
 ) -> None:
     """Tune DCQCN for a scenario and compare with NVIDIA's default and the experts' setting.
 

@@ -1,4 +1,4 @@
-"""Named plug-ins: a table of built-ins, entry points of other packages, or ``path.py:Class``."""
+"""Named plug-ins: built-ins, add-ons, entry points of other packages, or ``path.py:Class``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Generic, TypeVar
 
+from dcqcn_gym.core.add_ons import ADD_ONS
 from dcqcn_gym.core.errors import (
     ConfigError,
     DcqcnGymError,
@@ -30,9 +31,10 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """One kind of plug-in: names to classes, loaded only when asked for.
 
-    ``builtin`` maps a name to ``"module:Class"``; packages add names by the entry-point group
-    ``group``; a name of the form ``path.py:Class`` loads that file. A built-in name wins over an
-    entry point of the same name, so that results of built-ins cannot be changed from outside.
+    ``builtin`` maps a name to ``"module:Class"``, and so does the table of add-ons
+    (:mod:`dcqcn_gym.core.add_ons`); packages add names by the entry-point group ``group``; a name
+    of the form ``path.py:Class`` loads that file. A built-in name wins over an entry point of the
+    same name, so that results of built-ins cannot be changed from outside.
 
     A class must extend ``base``; where that is a Protocol, it must have every member of it.
     ``check`` is called with what is loaded and ``kind 'name'`` and raises for anything else that is
@@ -50,7 +52,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self.group = group
         self.base = base
-        self.builtin = dict(builtin)
+        self.builtin = {**builtin, **ADD_ONS.get(group, {})}
         self._check = check
 
     def names(self) -> list[str]:
@@ -67,16 +69,31 @@ class Registry(Generic[T]):
         if is_file(name):
             path, _, attribute = name.rpartition(":")
             return self._checked(_load_file(self.kind, Path(path)), attribute, name)
-        module_name, attribute = self._target(name)
+        module, attribute = self._import(name)
+        return self._checked(module, attribute, name)
+
+    def load_object(self, name: str) -> object:
+        """Return what a registered name stands for, whatever it is.
+
+        Raises ConfigError as :meth:`load`, but for an object that is not such a plug-in.
+        """
+        module, attribute = self._import(name)
+        found = getattr(module, attribute, None)
+        if found is None:
+            raise ConfigError(f"{self.kind} {name!r}: {module.__name__} has no {attribute!r}")
+        return found
+
+    def _import(self, name: str) -> tuple[ModuleType, str]:
+        """Return the module of a registered name, and what to take from it."""
+        module, attribute = self._target(name)
         try:
-            module = importlib.import_module(module_name)
+            return importlib.import_module(module), attribute
         except (DcqcnGymError, KeyboardInterrupt):
             raise
         except BaseException as error:  # plug-ins end in every way there is
             raise ConfigError(
-                f"{self.kind} {name!r}: {module_name} cannot be imported: {in_one_line(error)}"
+                f"{self.kind} {name!r}: {module} cannot be imported: {in_one_line(error)}"
             ) from error
-        return self._checked(module, attribute, name)
 
     def check_name(self, name: str) -> None:
         """Raise what :meth:`load` would say of the name alone; imports nothing."""

@@ -12,13 +12,19 @@ SCENARIO = "mini-fb-hadoop"
 SEEDS = 5
 """Traffic seeds, from 1 on, of a command that was given no number of them."""
 
+TUNER_PANEL, VERDICT_PANEL, OUTPUT_PANEL = "The tuner", "The verdict", "Output"
+"""Panels of a command's ``--help``."""
+
 _OUT = typer.Option("--out", metavar="DIR", help="Folder for what the command writes.")
 OutOption = Annotated[Path, _OUT]
 OptionalOut = Annotated[Path | None, _OUT]
 _OUT_FILE = typer.Option("--out", metavar="FILE", help="File that the command writes.")
 OutFileOption = Annotated[Path, _OUT_FILE]
 OptionalOutFile = Annotated[Path | None, _OUT_FILE]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace what OUT holds.")]
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="Replace what OUT holds.", rich_help_panel=OUTPUT_PANEL),
+]
 DeployOption = Annotated[
     bool, typer.Option("--force", help="Take a setting that is not recommended, too.")
 ]
@@ -56,13 +62,16 @@ OptionalBackend = Annotated[str | None, _BACKEND]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", min=1, help="Worker processes; default: one per CPU.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", help="Show no progress.", rich_help_panel=OUTPUT_PANEL)
+]
 DeadlineOption = Annotated[
     float | None,
     typer.Option(
         "--tuner-deadline",
         metavar="S",
         help="Longest decision of a plug-in, in s; default: 300, of `bench verify` 60.",
+        rich_help_panel=TUNER_PANEL,
     ),
 ]
 BinsOption = Annotated[

@@ -1,0 +1,26 @@
+"""What the add-ons of this distribution bring: group of entry points -> name -> ``module:object``.
+
+The core imports no add-on; a line here is loaded when its name is typed, by the registry that loads
+the plug-ins of other packages (:mod:`dcqcn_gym.core.registry`). Their names win over those of other
+packages, so that results cannot be changed from outside.
+"""
+
+from __future__ import annotations
+
+ADD_ONS: dict[str, dict[str, str]] = {
+    "dcqcn_gym.backends": {
+        "hardware": "dcqcn_gym.hw.backend:HardwareBackend",
+        "ns3": "dcqcn_gym.extras.ns3.backend:Ns3Backend",
+    },
+    "dcqcn_gym.commands": {
+        "train": "dcqcn_gym.extras.learn.commands:train",
+        "evaluate": "dcqcn_gym.extras.learn.commands:evaluate",
+        "network": "dcqcn_gym.extras.traffic.network.commands:app",
+        "traffic": "dcqcn_gym.extras.traffic.commands:app",
+        "jobs": "dcqcn_gym.extras.jobs.commands:app",
+        "bench": "dcqcn_gym.benchmarks.leaderboard.commands.bench:app",
+        "paper": "dcqcn_gym.benchmarks.papers.commands.paper:app",
+        "ns3": "dcqcn_gym.extras.ns3.commands:app",
+        "hw": "dcqcn_gym.hw.commands.app:app",
+    },
+}

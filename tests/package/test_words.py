@@ -1,0 +1,67 @@
+"""The words of the command line: loaded when typed, those of other packages among them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dcqcn_gym.cli import BUILTIN, COMMANDS, PANELS, app
+from dcqcn_gym.core.add_ons import ADD_ONS
+from hand_made import install_plugin
+
+GROUP = "dcqcn_gym.commands"
+
+
+def test_every_word_has_one_panel() -> None:
+    words = [word for panel in PANELS.values() for word in panel]
+    assert len(words) == len(set(words))
+    assert set(words) == set(BUILTIN) | set(ADD_ONS[GROUP])
+
+
+@pytest.mark.parametrize("group", ADD_ONS)
+def test_what_an_add_on_brings_is_there(group: str) -> None:
+    for target in ADD_ONS[group].values():
+        module, _, name = target.partition(":")
+        code = f"import {module} as m; assert m.{name} is not None"
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_word_loads_no_other() -> None:
+    code = (
+        "import sys; from dcqcn_gym.cli import COMMANDS; COMMANDS.load_object('emit'); "
+        "print([m for m in sys.modules if m.startswith('dcqcn_gym.') and '.commands.' in m "
+        "or m.startswith(('dcqcn_gym.hw', 'dcqcn_gym.extras', 'dcqcn_gym.benchmarks'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['dcqcn_gym.commands.emit']"
+
+
+def test_another_package_adds_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "their_words.py").write_text(
+        "import typer\napp = typer.Typer(help='Theirs.')\n"
+        "@app.command()\ndef one():\n    print('one of theirs')\n"
+        "@app.command()\ndef two():\n    print('two')\n"
+        "def greet(name: str):\n    print('hello', name)\n"
+        "number = 3\n"
+    )
+    words = {
+        "theirs": "their_words:app", "greet": "their_words:greet", "tune": "their_words:greet",
+        "number": "their_words:number", "gone": "not_there:app",
+    }  # fmt: skip
+    install_plugin(tmp_path, "theirs", GROUP, words)
+    monkeypatch.syspath_prepend(tmp_path)
+    run = CliRunner().invoke
+    assert run(app, ["theirs", "one"]).output == "one of theirs\n"
+    assert run(app, ["greet", "you"]).output == "hello you\n"
+    shown = run(app, ["--help"]).output
+    assert "Of other packages" in shown
+    assert "Theirs." in shown
+    for word in ("number", "gone"):
+        error = str(run(app, [word]).exception)
+        assert word in error
+        assert f" {word} " in shown
+    assert COMMANDS.source("tune")[0].name == "tune.py"  # a built-in cannot be replaced
