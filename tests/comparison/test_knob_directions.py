@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +11,7 @@ from dcqcn_gym.benchmarks.papers.tuned import under_setting
 from dcqcn_gym.comparison.plan import Case
 from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.knobs import KNOBS
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-from knob_directions import (  # noqa: E402
+from knob_directions import (
     Line,
     directions,
     directions_table,
@@ -25,6 +21,7 @@ from knob_directions import (  # noqa: E402
     read_directions,
 )
 
+ROOT = Path(__file__).resolve().parents[2]
 CASE = Case(scenario="mini-llm-alltoall")
 
 

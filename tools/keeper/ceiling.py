@@ -26,15 +26,15 @@ from dcqcn_gym.core.verdict import Measured, flags, scores
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.evaluated import evaluate
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.batch_evaluation import evaluate
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.spec import RunSpec
 from dcqcn_gym.runs.table import with_interval
-from dcqcn_gym.tuners.advice import advise
+from dcqcn_gym.tuners.rule import advise
 
 CHOSEN_ON, JUDGED_ON, INTERVALS = (101, 102), (201, 202, 203), 60
 FIRST, AROUND, ROUNDS, SPREAD = 31, 15, 2, 0.25

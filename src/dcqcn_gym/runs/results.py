@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
-import json
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,17 +22,15 @@ from pydantic import Field
 
 import dcqcn_gym
 from dcqcn_gym.benchmarks.leaderboard.tuner_host import plugins_of
+from dcqcn_gym.core.compressed_files import read_packed
 from dcqcn_gym.core.config import StrictModel, json_object, validate
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, quote
 from dcqcn_gym.core.files import read_file
-from dcqcn_gym.core.packed import read_packed
 from dcqcn_gym.envs.observation import OBSERVATION_VERSION
-from dcqcn_gym.envs.scenario.scenario import Scenario
+from dcqcn_gym.envs.scenario.scenario import Scenario, scenario_digest
 from dcqcn_gym.runs.log import SCHEMA, write_json
 from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
-from dcqcn_gym.tuners.acc import AccTuner, load_network
-from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
 
 RESULTS_SCHEMA = 2
 """Version of the file's layout; it rises when a field changes its meaning or goes away.
@@ -153,13 +150,6 @@ def plain(value: object) -> Any:
     return str(value)
 
 
-def scenario_digest(scenario: Scenario | Mapping[str, Any]) -> str:
-    """Return the sha256 of a scenario's JSON with sorted keys and no spaces."""
-    data = scenario.model_dump(mode="json") if isinstance(scenario, Scenario) else scenario
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def tuner_digest(tuner: str, arguments: Mapping[str, Any] | None = None) -> str | None:
     """Return the sha256 of the files that hold a tuner's class and those it inherits from.
 
@@ -189,10 +179,15 @@ def _builtin_digest(tuner: str, arguments: Mapping[str, Any]) -> str:
         if issubclass(part, Tuner):
             digest.update(f"{part.__qualname__}\n".encode())
             digest.update(Path(inspect.getfile(part)).read_bytes())
-    if issubclass(found, PolicyTuner):
+    modules = {part.__module__ for part in found.__mro__}  # only a trained tuner loads its reader
+    if "dcqcn_gym.tuners.policy" in modules:
+        from dcqcn_gym.tuners.policy import load_policy
+
         settings = parse_settings(tuner, found, dict(arguments))
         digest.update(load_policy(getattr(settings, "file", found.name)).to_bytes())
-    if issubclass(found, AccTuner):
+    if "dcqcn_gym.tuners.acc" in modules:
+        from dcqcn_gym.tuners.acc import load_network
+
         settings = parse_settings(tuner, found, dict(arguments))
         digest.update(load_network(settings.model_dump()["file"]).to_bytes())
     return digest.hexdigest()
