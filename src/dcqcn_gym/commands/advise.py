@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def advise(
     scenario: ScenarioOption,
 ) -> None:
-    """Print what to set on a network, why, and where the rule was tried; simulates nothing."""
+    """Print what to set on a network, why, and where the rule was tried; simulates nothing.
+
+    Example: `dcqcn-gym advise --scenario fb-hadoop`
+    """
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
     _said(load_scenario(scenario))

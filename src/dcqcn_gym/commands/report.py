@@ -20,6 +20,8 @@ def report(
     """Rebuild DIR/report.html from the event log, however far the run came.
 
     Several runs on the same traffic are then shown in one table.
+
+    Example: `dcqcn-gym report runs/keeper`
     """
     from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.report import build_report

@@ -109,6 +109,8 @@ def tune(
 
     Writes OUT/run.jsonl (every interval), OUT/best.json (the setting and its verdict) and
     OUT/report.html. The same command continues what is unfinished in OUT.
+
+    Example: `dcqcn-gym tune --scenario fb-hadoop --tuner keeper --out runs/keeper`
     """
     from dcqcn_gym.commands.emit import emit as print_commands
     from dcqcn_gym.core.device_commands import WORDS
