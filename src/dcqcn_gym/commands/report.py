@@ -25,8 +25,8 @@ def report(
     """
     from dcqcn_gym.core.statistics import paper_bins
     from dcqcn_gym.report import build_report
-    from dcqcn_gym.report.beside import beside
     from dcqcn_gym.report.data import load_report_data
+    from dcqcn_gym.report.runs_table import beside
     from dcqcn_gym.runs.table import print_tables
 
     if bins is not None:
