@@ -18,17 +18,9 @@ from dcqcn_gym.benchmarks.leaderboard.commands.maintain import (
     withdraw,
 )
 from dcqcn_gym.benchmarks.leaderboard.commands.maintain import cost as leaderboard_cost
-from dcqcn_gym.benchmarks.papers.commands.maintain import acc, confirm, pages
-from dcqcn_gym.benchmarks.papers.commands.maintain import rerun as papers_rerun
-from dcqcn_gym.benchmarks.papers.commands.monitor import monitor
 from dcqcn_gym.runs.command_line import run_command
 
 app = typer.Typer(help="What maintainers measure.", no_args_is_help=True, add_completion=False)
-app.command()(monitor)
-papers = typer.Typer(name="papers", help="Results of the papers' figures.", no_args_is_help=True)
-for one in (papers_rerun, pages, confirm, acc):
-    papers.command()(one)
-app.add_typer(papers)
 leaderboard = typer.Typer(
     name="leaderboard",
     help="Seasons, the committed leaderboard, entries taken back, the final draw.",

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
 
 # a shell that starts pytest in the background makes it, and all that it starts, ignore Ctrl-C;
 # some tests interrupt a child as a person would

@@ -15,7 +15,8 @@ from dcqcn_gym.envs.scenario.job import Job
 from dcqcn_gym.envs.scenario.job_graph import JobGraph, NodeKind
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
-from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
+from dcqcn_gym.envs.scenario.jobs.transformer import JobTable
+from dcqcn_gym.envs.scenario.jobs.transformer_job import job_of_plan
 
 _MODEL = {"layers": 2, "hidden": 1024, "ffn": 4096, "heads": 8}
 JOBS: Mapping[str, Mapping[str, Any]] = {

@@ -2,15 +2,47 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from dcqcn_gym.benchmarks.papers.acks import both_ways, what_changed
 from dcqcn_gym.benchmarks.papers.claims import Judged
-from dcqcn_gym.benchmarks.papers.confirm import Confirmed
 from dcqcn_gym.benchmarks.papers.figure import Figure
 from dcqcn_gym.benchmarks.papers.results import Results
+from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.table import Table, with_interval
+
+CONFIRMED_FILE = "ns3.json"
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """A case that ran on the native engine and on ns-3 (``tools/paper_confirm.py``).
+
+    ``comparison`` has the numbers of ``dcqcn-gym ns3 parity``: pairs are native and ns-3.
+    """
+
+    paper: str
+    figure: str
+    what: str
+    tuner: str
+    same_settings: bool
+    """Whether the tuner's settings were the same throughout."""
+    verdict: str
+    """``identical``, ``within bounds`` or ``APART``."""
+    comparison: Mapping[str, Any]
+
+
+def read_confirmed(path: Path) -> Mapping[str, Confirmed]:
+    """Return what is on file, by paper; RunError if it holds something else."""
+    try:
+        found = [Confirmed(**row) for row in json.loads(path.read_bytes())["rows"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path} does not hold what tools/paper_confirm.py writes") from error
+    return {one.paper: one for one in found}
 
 
 @dataclass(frozen=True)
@@ -30,11 +62,11 @@ def confirmed_table(found: Sequence[Confirmed]) -> Table:
 
 def _confirmed_row(one: Confirmed) -> list[str]:
     c = one.comparison
-    counts = (c.flows, c.packet_hops, c.marks, c.pauses)
+    counts = (c["flows"], c["packet_hops"], c["marks"], c["pauses"])
     same = [str(a) if a == b else f"{a} / {b}" for a, b in counts]
-    apart = [f"{value:.1e}" if value else "0" for value in (c.fct_of_mean, c.utility_mean)]
+    apart = [f"{value:.1e}" if value else "0" for value in (c["fct_of_mean"], c["utility_mean"])]
     acted = one.tuner if one.same_settings else f"{one.tuner}, other settings"
-    return [one.paper, one.figure, one.what, acted, str(c.intervals), *same, *apart, one.verdict]
+    return [one.paper, one.figure, one.what, acted, str(c["intervals"]), *same, *apart, one.verdict]
 
 
 def confirmed_text(one: Confirmed) -> str:
@@ -43,10 +75,10 @@ def confirmed_text(one: Confirmed) -> str:
     acted = one.tuner if one.same_settings else f"{one.tuner}, other settings"
     return (
         "## The same on ns-3\n\n"
-        f"`python -m dcqcn_gym.benchmarks papers confirm {one.paper}` runs seed {c.seed} of "
+        f"`python tools/paper_confirm.py {one.paper}` runs seed {c['seed']} of "
         f"{one.figure} in small ({one.what}; {acted}) on the native engine and on "
-        f"[ns-3](../ns3.md): {c.intervals} intervals, {c.flows[0]} flows, "
-        f"{c.packet_hops[0]:,} packet-hops, **{one.verdict}** in reports and settings."
+        f"[ns-3](../ns3.md): {c['intervals']} intervals, {c['flows'][0]} flows, "
+        f"{c['packet_hops'][0]:,} packet-hops, **{one.verdict}** in reports and settings."
     )
 
 

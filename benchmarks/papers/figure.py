@@ -15,7 +15,7 @@ Recipe for a new one: copy ``figures/d_fig5.py`` to the name of yours (``A-fig12
 4. ``plots``, and ``ours``: what the paper leaves open and what was chosen, one sentence each.
 
 Nothing else: the catalogue finds the file by its name. ``dcqcn-gym paper run NAME --size smoke``
-tries it, ``python -m dcqcn_gym.benchmarks papers pages runs/papers/NAME/quick`` keeps results and
+tries it, ``python tools/paper_pages.py runs/papers/NAME/quick`` keeps results and
 writes the page.
 """
 

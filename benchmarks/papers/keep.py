@@ -12,8 +12,7 @@ from pathlib import Path
 
 from dcqcn_gym.benchmarks.papers.acks import FOLDER, has_data_acks, with_data_acks
 from dcqcn_gym.benchmarks.papers.catalog import figure as figure_of
-from dcqcn_gym.benchmarks.papers.checks import Checks
-from dcqcn_gym.benchmarks.papers.confirm import CONFIRMED_FILE, read_confirmed
+from dcqcn_gym.benchmarks.papers.checks import CONFIRMED_FILE, Checks, read_confirmed
 from dcqcn_gym.benchmarks.papers.figure import SIZES, Figure
 from dcqcn_gym.benchmarks.papers.results import (
     RESULTS_FILE,

@@ -14,12 +14,12 @@ import numpy as np
 
 from dcqcn_gym.benchmarks.papers.figure import Measure, Measured, Place, Size
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import mean_accuracy
-from dcqcn_gym.benchmarks.papers.monitor_study.study import Job, with_load
+from dcqcn_gym.benchmarks.papers.monitor_study.study import Traffic, with_load
 from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
     IntArray,
+    Packets,
     Probe,
     Steps,
-    Study,
     judge,
     keys_of,
     replay,
@@ -55,9 +55,11 @@ def ablated(row: str, load: int, seed: int, size: Size) -> Measured:
     """
     base = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
     scenario = with_load(base, load)
-    study = Study(scenario, seed, MS, int(size.more["warmup_ms"]) * MS, round(size.length_ms) * MS)
+    packets = Packets(
+        scenario, seed, MS, int(size.more["warmup_ms"]) * MS, round(size.length_ms) * MS
+    )
     probe = Probe(row, MS, NO_WINDOW if row == NO_WINDOWS else {"kind": "elastic"})
-    flows = replay(study, [probe], unmarked if row == NO_MARKS else simulate)
+    flows = replay(packets, [probe], unmarked if row == NO_MARKS else simulate)
     found = mean_accuracy(judge(probe, flows, scenario.monitor.tau_bytes))
     active = [np.unique(one.key).size for one in probe.seen]
     held = [len(one.key) for one in probe.seen]
@@ -68,7 +70,7 @@ def ablated(row: str, load: int, seed: int, size: Size) -> Measured:
 def accuracy(row: str, load: int, interval_ms: int, seed: int, size: Size) -> Measured:
     """Judge a monitor on FB_Hadoop at a load of the host links in percent."""
     base = load_scenario("fb-hadoop" if size.more["hosts"] == 128 else "mini-fb-hadoop")
-    job = Job(
+    job = Traffic(
         "load", with_load(base, load), load, seed, int(size.more["warmup_ms"]),
         round(size.length_ms), (interval_ms,), (KINDS[row],),
     )  # fmt: skip
@@ -92,7 +94,7 @@ def rise(row: str, x: Place, to: Place, results: Results, seed: int) -> float:
     return results.value("label", row, to, seed) - results.value("label", row, x, seed)
 
 
-def unmarked(study: Study) -> Steps:
+def unmarked(study: Packets) -> Steps:
     """Yield the steps of the packet engine, packets between racks counted at both their ToRs."""
     steps = list(simulate(study))
     key, tor = _destinations(study, [flows for *_, flows in steps])
@@ -100,7 +102,7 @@ def unmarked(study: Study) -> Steps:
         yield now, _counted_twice(trace, key, tor) if trace else trace, flows
 
 
-def _destinations(study: Study, flows: list[dict[str, Any]]) -> tuple[IntArray, IntArray]:
+def _destinations(study: Packets, flows: list[dict[str, Any]]) -> tuple[IntArray, IntArray]:
     """Return the keys of all flows, rising, and the number of the ToR that each of them goes to."""
     net = study.scenario.fabric
     tor_of = np.array([net.tor(host) - net.n_hosts for host in range(net.n_hosts)], dtype=np.int64)

@@ -243,7 +243,7 @@ def page(paper: Paper, found: Found, pictures: Path, checks: Checks = NO_CHECKS)
     parts = [
         f"# {paper.title}: its figures, measured here",
         f"Which claims of {paper.title} ({paper.source}) come out in this simulator, and why do "
-        "the others not? Made by `python -m dcqcn_gym.benchmarks papers pages`; "
+        "the others not? Made by `python tools/paper_pages.py`; "
         "[rules](ten-minutes.md) give the verdicts. Brackets: 95 % intervals over the seeds "
         f"(Student's t, from {BOOTSTRAP_FROM} seeds on BCa bootstrap), changes paired by seed.",
         Table(columns, lines, words=2).markdown(),

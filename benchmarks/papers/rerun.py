@@ -11,7 +11,7 @@ from typing import Any
 import dcqcn_gym
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS, figure
 from dcqcn_gym.benchmarks.papers.keep import kept_file, kept_seconds
-from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, produce, size_of
+from dcqcn_gym.benchmarks.papers.results import read_results, size_of
 from dcqcn_gym.core.errors import RunError, UnknownNameError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.runs.table import Table
@@ -44,10 +44,7 @@ def cheapest(keep: Path, size: str, each: int = EACH) -> list[str]:
         }
         found += sorted(spent, key=lambda name: (spent[name], name))[:each]
     if not found:
-        raise RunError(
-            f"{keep} holds no results of size {size!r}; "
-            "python -m dcqcn_gym.benchmarks papers pages keeps some"
-        )
+        raise RunError(f"{keep} holds no results of size {size!r}; tools/paper_pages.py keeps some")
     return found
 
 
@@ -59,19 +56,20 @@ def _kept(keep: Path, size: str) -> dict[str, float]:
     return {name: float("inf") if cost is None else cost for name, cost in spent.items()}
 
 
-def rerun(name: str, size: str, keep: Path, out: Path, **how: Any) -> Rerun:
-    """Measure a figure again in ``out``, going on with what is there; compare with the committed.
-
-    ``how`` goes to :func:`~dcqcn_gym.benchmarks.papers.results.produce`. Raises UnknownNameError
-    for a figure or size that does not exist or has nothing committed, RunError from ``produce``.
-    """
+def committed(name: str, size: str, keep: Path) -> Path:
+    """Return the committed results of a figure at a size; UnknownNameError if there are none."""
     found = figure(name)
     size_of(found, size)
     path = kept_file(keep, found.name, size)
     if not path.is_file():
         raise UnknownNameError(f"figure kept at size {size!r}", found.name, _kept(keep, size))
-    produce(found, size, out, **how)
-    old, new = path.read_bytes().splitlines(), (out / RESULTS_FILE).read_bytes().splitlines()
+    return path
+
+
+def compared(results: Path, path: Path) -> Rerun:
+    """Compare results of now with the committed ones."""
+    old, new = path.read_bytes().splitlines(), results.read_bytes().splitlines()
+    found = figure(read_results(results).figure)
     return Rerun(found.name, found.paper, len(new), _differing(old, new))
 
 

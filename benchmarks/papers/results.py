@@ -1,7 +1,6 @@
 """Results of a figure: one line of JSON per cell, made by jobs that a campaign carries out.
 
-A cell leaves a file of its own, so a run that is interrupted goes on with what is missing; files of
-another version are made again, and a folder of another figure or size is refused.
+A figure at a size is a :class:`~dcqcn_gym.runs.study.Study`: a cell leaves a file of its own.
 ``results.jsonl`` holds all of them in the order of the plan: the same bytes whatever the number of
 workers. What it cost in time is in ``timing.json``, which alone differs from run to run.
 """
@@ -14,28 +13,20 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import dcqcn_gym
-from dcqcn_gym.benchmarks.papers.figure import (
-    DATA_ACKS,
-    SIZES,
-    Cell,
-    Figure,
-    Measured,
-    Place,
-    Series,
-    Size,
-)
+from dcqcn_gym.benchmarks.papers.figure import SIZES, Cell, Figure, Place, Series, Size
 from dcqcn_gym.core.errors import ConfigError, RunError, UnknownNameError
 from dcqcn_gym.core.files import parse_json
 from dcqcn_gym.core.sums import count, total
-from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
+from dcqcn_gym.runs.campaign import JsonJob, Progress, carry_out, raise_failures
 from dcqcn_gym.runs.log import encode_line, write_json
-from dcqcn_gym.runs.pool import step_back
+from dcqcn_gym.runs.study import Study
 from dcqcn_gym.runs.whole_file import write_atomically
 
+KIND = "paper run"
 RESULTS_FILE = "results.jsonl"
 TIMING_FILE = "timing.json"
 SCHEMA = 1
@@ -43,63 +34,30 @@ DIGITS = 6
 """Significant digits of what is committed: enough for every table, the same on every machine."""
 
 
-@dataclass(frozen=True)
-class CellJob:
-    """One cell and the file that it leaves: what was measured, and the CPU seconds it took."""
-
-    figure: Figure
-    size: str
-    cell: Cell
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """What people read that is being done."""
-        return f"{self.figure.name} {self.cell.name}"
-
-    def header(self) -> dict[str, Any]:
-        """Return what has to be the same for a file that is there to be left as it is."""
-        size = self.figure.sizes[self.size]
-        return {
-            "schema": SCHEMA,
-            "figure": self.figure.name,
-            "revision": self.figure.revision,
-            "size": self.size,
-            "length_ms": size.length_ms,
-            "more": dict(size.more),
-            "row": self.cell.row,
-            "x": self.cell.x,
-            "seed": self.cell.seed,
-        }
-
-    def work(self) -> None:
-        """Measure, unless the file is there."""
-        if self.done():
-            return
-        step_back()
-        begin = time.process_time()
-        measured = self.figure.measure(self.cell, self.figure.sizes[self.size])
-        spent = round(time.process_time() - begin, 2)
-        made = {"cpu_s": spent, "version": dcqcn_gym.__version__}
-        line = {**self.header(), **_kept(measured), **made}
-        write_atomically(self.path, encode_line(line))
-
-    def done(self) -> bool:
-        """Return whether the file holds this cell, measured in this way by this version."""
-        found = _read_cell(self.path)
-        if found is None or not isinstance(found.get("cpu_s"), int | float):
-            return False
-        wanted = {**self.header(), "version": dcqcn_gym.__version__}
-        return {key: found.get(key) for key in wanted} == wanted
-
-
-def _read_cell(path: Path) -> dict[str, Any] | None:
-    """Return what a cell left; None for a file that is no cell."""
-    try:
-        found = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if _is_line(found) else None
+def measured(figure: Figure, size: str, cell: Cell) -> dict[str, Any]:
+    """Measure a cell; return its line of the results, and the CPU seconds it took."""
+    of = figure.sizes[size]
+    begin = time.process_time()
+    found = figure.measure(cell, of)
+    spent = round(time.process_time() - begin, 2)
+    return {
+        "schema": SCHEMA,
+        "figure": figure.name,
+        "revision": figure.revision,
+        "size": size,
+        "length_ms": of.length_ms,
+        "more": dict(of.more),
+        "row": cell.row,
+        "x": cell.x,
+        "seed": cell.seed,
+        "values": {name: _rounded(value) for name, value in found.values.items()},
+        "series": {
+            name: [[_rounded(v) for v in x], [_rounded(v) for v in y]]
+            for name, (x, y) in found.series.items()
+        },
+        "hops": found.hops,
+        "cpu_s": spent,
+    }
 
 
 _LINE: Mapping[str, type | tuple[type, ...]] = {
@@ -117,15 +75,6 @@ def _is_line(found: Any) -> bool:
         and found["size"] in SIZES
         and all(v is None or isinstance(v, int | float) for v in found["values"].values())
     )
-
-
-def _kept(measured: Measured) -> dict[str, Any]:
-    series = {
-        name: [[_rounded(v) for v in x], [_rounded(v) for v in y]]
-        for name, (x, y) in measured.series.items()
-    }
-    values = {name: _rounded(value) for name, value in measured.values.items()}
-    return {"values": values, "series": series, "hops": measured.hops}
 
 
 def _rounded(value: float) -> float | None:
@@ -194,6 +143,34 @@ def size_of(figure: Figure, name: str) -> Size:
     return figure.sizes[name]
 
 
+def study_of(figure: Figure, size: str, out: Path) -> Study[JsonJob]:
+    """Return the study of a figure at a size: a job for each of its cells."""
+    of = size_of(figure, size)
+    cells = list(of.cells())
+    return Study(
+        kind=KIND,
+        same={
+            "figure": figure.name,
+            "revision": figure.revision,
+            "size": size,
+            "length_ms": of.length_ms,
+            "more": dict(of.more),
+        },
+        parts={
+            "row": {cell.row: None for cell in cells},
+            "place": {str(cell.x): None for cell in cells},
+            "seed": {str(cell.seed): None for cell in cells},
+        },
+        jobs={
+            (cell.row, str(cell.x), str(cell.seed)): JsonJob(
+                f"{figure.name} {cell.name}", _path(out, cell),
+                partial(measured, figure, size, cell),
+            )
+            for cell in cells
+        },
+    )  # fmt: skip
+
+
 def produce(
     figure: Figure,
     size: str,
@@ -201,46 +178,35 @@ def produce(
     *,
     workers: int | None = None,
     executor: Executor | None = None,
+) -> Results:
+    """Measure every cell that ``out`` lacks, and write the files of its results.
+
+    Raises RunError naming what differs from what ``out`` holds, or what failed.
+    """
+    study = study_of(figure, size, out)
+    study.begin(out)
+    return finish(study, out, workers=workers, executor=executor)
+
+
+def finish(
+    study: Study[JsonJob],
+    out: Path,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Measure every cell that is missing in ``out`` and write :data:`RESULTS_FILE`.
-
-    ``executor`` as in :func:`~dcqcn_gym.runs.campaign.carry_out`. Raises RunError if ``out`` holds
-    another figure or size, or naming what failed; what is finished stays.
-    """
-    cells = list(size_of(figure, size).cells())
-    jobs = [CellJob(figure, size, cell, _path(out, cell)) for cell in cells]
-    _check_same(jobs[0].header(), out)
-    (out / "cells").mkdir(parents=True, exist_ok=True)
+    """Carry out a study that has begun; RunError names what failed, what is finished stays."""
+    jobs = list(study.jobs.values())
     raise_failures(carry_out(jobs, workers=workers, executor=executor, progress=progress))
-    lines = [parse_json(job.path.read_bytes()) for job in jobs]
+    lines = [job.result() for job in jobs]
     spent = total(float(line.pop("cpu_s")) for line in lines)
     for line in lines:
-        del line["version"]
         if line["seed"] != 1:
             line["series"] = {}
     write_atomically(out / RESULTS_FILE, b"".join(encode_line(line) for line in lines))
     write_json(out / TIMING_FILE, {"cpu_s": round(spent, 1)})
-    return Results(figure.name, size, lines)
-
-
-def _check_same(wanted: Mapping[str, Any], out: Path) -> None:
-    """Raise RunError if ``out`` holds cells of another figure or size, or with other ACKs.
-
-    Cells of one row, place and seed have one name, so that they would take each other's place.
-    """
-    for path in sorted((out / "cells").glob("*.json")):
-        found = _read_cell(path)
-        if found is not None and _whose(found) != _whose(wanted):
-            raise RunError(
-                f"{out} holds cells of {_whose(found)}, not of {_whose(wanted)}; give another --out"
-            )
-
-
-def _whose(header: Mapping[str, Any]) -> str:
-    """Return in words what has to be the same for all cells of a folder."""
-    acks = " with ACKs in their data's class" if header["more"].get(DATA_ACKS) else ""
-    return f"{header['figure']} at size {header['size']}{acks}"
+    return Results(study.same["figure"], study.same["size"], lines)
 
 
 def _path(out: Path, cell: Cell) -> Path:

@@ -19,8 +19,8 @@ from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.scenario.fabric import Fabric
 from dcqcn_gym.envs.scenario.hosts import HostSet, select_hosts
 from dcqcn_gym.envs.scenario.job_graph import JobGraph, NodeKind
+from dcqcn_gym.envs.scenario.jobs.description import DescribedGraph, JobDescription, described_graph
 from dcqcn_gym.envs.scenario.jobs.model import COLLECTIVES, MESSAGE
-from dcqcn_gym.envs.scenario.jobs.planned import PlannedGraph, PlannedJob, planned_graph
 from dcqcn_gym.envs.scenario.rates import us_to_ps
 from dcqcn_gym.envs.scenario.rounds import Closed
 from dcqcn_gym.envs.scenario.servers import Servers
@@ -35,7 +35,7 @@ _LINE = 3 * 2**14
 
 def _to_graph(value: Any, info: ValidationInfo) -> Any:
     if isinstance(value, Mapping):
-        return planned_graph(PlannedJob.model_validate(value))
+        return described_graph(JobDescription.model_validate(value))
     if not isinstance(value, str):
         return value
     if not value.startswith(_PACKED):
@@ -48,14 +48,14 @@ def _to_graph(value: Any, info: ValidationInfo) -> Any:
 
 
 def _packed(graph: JobGraph) -> Any:
-    if isinstance(graph, PlannedGraph):
+    if isinstance(graph, DescribedGraph):
         return graph.source
     return _PACKED + base64.b64encode(zlib.compress(graph.to_bytes(), 9)).decode()
 
 
 GraphField = Annotated[
     JobGraph,
-    BeforeValidator(_to_graph, json_schema_input_type=str | PlannedJob),
+    BeforeValidator(_to_graph, json_schema_input_type=str | JobDescription),
     PlainSerializer(_packed),
     Field(description="the path of a job graph, or a table from which one is made"),
 ]

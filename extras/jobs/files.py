@@ -6,7 +6,8 @@ from pathlib import Path
 
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.jobs.model import Job
-from dcqcn_gym.envs.scenario.jobs.people import job_of_plan, read_plan
+from dcqcn_gym.envs.scenario.jobs.transformer import read_plan
+from dcqcn_gym.envs.scenario.jobs.transformer_job import job_of_plan
 from dcqcn_gym.extras.jobs.chakra import read_chakra
 from dcqcn_gym.extras.jobs.simai import read_simai
 

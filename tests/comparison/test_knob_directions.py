@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from dcqcn_gym.benchmarks.papers.tuned import under_setting
-from dcqcn_gym.comparison.plan import Case
-from dcqcn_gym.core.errors import RunError
-from dcqcn_gym.core.knobs import KNOBS
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-from knob_directions import (  # noqa: E402
+from knob_directions import (
     Line,
     directions,
     directions_table,
@@ -25,6 +16,12 @@ from knob_directions import (  # noqa: E402
     read_directions,
 )
 
+from dcqcn_gym.benchmarks.papers.tuned import under_setting
+from dcqcn_gym.comparison.plan import Case
+from dcqcn_gym.core.errors import RunError
+from dcqcn_gym.core.knobs import KNOBS
+
+ROOT = Path(__file__).resolve().parents[2]
 CASE = Case(scenario="mini-llm-alltoall")
 
 

@@ -15,8 +15,8 @@ from dcqcn_gym.cli import app
 from dcqcn_gym.comparison.plan import Plan, load_plan, produce, study_names
 from dcqcn_gym.comparison.tables import markdown, tables_of, write_results_of
 from dcqcn_gym.core.errors import ConfigError, DcqcnGymError, UnknownNameError
+from dcqcn_gym.envs.scenario.jobs.description import JobDescription
 from dcqcn_gym.envs.scenario.jobs.figures import chain_ps
-from dcqcn_gym.envs.scenario.jobs.planned import PlannedJob
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.campaign import Done
 from dcqcn_gym.runs.log import read_run
@@ -201,6 +201,6 @@ def test_iterations_of_jobs(tmp_path: Path) -> None:
         times.append(sum(rounds) / len(rounds))
     assert float(took) == pytest.approx(sum(times) / 2 * 1e-9, abs=1e-3)
     job = load_scenario(name).workloads[0].model_dump(mode="json")
-    alone = chain_ps(PlannedJob.model_validate(job["graph"]).job)
+    alone = chain_ps(JobDescription.model_validate(job["graph"]).job)
     assert int(exposed) == round(100 - 200 * alone / sum(times))
     assert float(slow.split()[0]) > 50

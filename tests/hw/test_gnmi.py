@@ -11,8 +11,8 @@ import pytest
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import ECN_KNOBS, expert_setting
 from dcqcn_gym.hw.certs import write_all
+from dcqcn_gym.hw.driver_case import DriverCase
 from dcqcn_gym.hw.drivers import Driver, Surroundings, Targets, make_driver
-from dcqcn_gym.testing.driver_case import DriverCase
 
 pytest.importorskip("pygnmi", reason="the extra gnmi is not installed")
 from fake_gnmi import BOUND, PROFILES, FakeGnmi, fake_gnmi

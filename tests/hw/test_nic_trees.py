@@ -10,10 +10,10 @@ from devices import NIC, nic_tree
 
 from dcqcn_gym.core.errors import ConfigError, DeviceError
 from dcqcn_gym.core.knobs import NIC_KNOBS, expert_setting
+from dcqcn_gym.hw.driver_case import DriverCase
 from dcqcn_gym.hw.drivers import Driver, Surroundings, Targets, make_driver
 from dcqcn_gym.hw.drivers.bnxt import BnxtDriver
 from dcqcn_gym.hw.runner import RecordedRunner, recorded_name
-from dcqcn_gym.testing.driver_case import DriverCase
 
 EXPERT = expert_setting()
 RP = {"clamp_tgt_rate": 0, "clamp_tgt_rate_after_time_inc": 1, "rpg_time_reset": 300,

@@ -32,7 +32,8 @@ from dcqcn_gym.envs.scenario.jobs.collectives import Done
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms, Links
 from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 from dcqcn_gym.envs.scenario.jobs.model import Job, Op
-from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
+from dcqcn_gym.envs.scenario.jobs.transformer import JobTable
+from dcqcn_gym.envs.scenario.jobs.transformer_job import job_of_plan
 from dcqcn_gym.extras.jobs.chakra import read_chakra
 from dcqcn_gym.extras.jobs.chakra_format import messages, value_of
 from dcqcn_gym.extras.jobs.simai import POLICIES, read_simai

@@ -14,13 +14,12 @@ import typer
 from histories import history_jobs, history_table
 from other_networks import LOADS, accounts, explanation, network_jobs
 
-from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan, produce, results
+from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan, study_of
 from dcqcn_gym.report.markdown_page import check_page, insert
-from dcqcn_gym.runs.claim import claim
+from dcqcn_gym.runs.campaign import carry_out, raise_failures
 from dcqcn_gym.runs.command_line import run_command
-from dcqcn_gym.runs.interrupt import interruptible
 from dcqcn_gym.runs.options import JobsOption, ScenarioOption
-from dcqcn_gym.runs.progress import open_progress
+from dcqcn_gym.runs.study import open_study
 
 __all__ = ["app"]
 
@@ -52,11 +51,12 @@ def explain(
         scenario=scenario,
     )
     histories = history_jobs(plan)
-    kept = f"{out} holds every finished result: the same command continues it"
-    with claim(out, "benchmarks monitor"), interruptible(kept), open_progress() as progress:
-        produce([*network_jobs(plan), *histories], out, jobs, progress)
-    text = explanation(plan, accounts(plan, out))
-    text += "\n" + history_table(plan, list(results(histories, out)))
+    study = study_of([*network_jobs(plan), *histories], out, plan)
+    with open_study(study, out) as progress:
+        raise_failures(carry_out(study.jobs.values(), workers=jobs, progress=progress))
+    text = explanation(plan, accounts(study))
+    found = [job.result() for names, job in study.jobs.items() if names[0].startswith("history")]
+    text += "\n" + history_table(plan, found)
     if write is not None:
         insert(write, "monitor explained", text)
     typer.echo(text, nl=False)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcqcn_gym.benchmarks.papers.monitor_study.traces import Steps, Study, keys_of, simulate
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import Packets, Steps, keys_of, simulate
 from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.scenario import Scenario
 
@@ -53,7 +53,7 @@ def max_min(paths: IntArray, wanted: FloatArray, capacity: FloatArray) -> FloatA
     return given
 
 
-def arrivals(study: Study) -> dict[str, IntArray]:
+def arrivals(study: Packets) -> dict[str, IntArray]:
     """Return the flows that the packet engine starts, in order of start.
 
     Poisson arrivals do not depend on what becomes of them: large packets find the same ones sooner.
@@ -127,7 +127,7 @@ def _paths(
     return np.stack(hops, axis=1)
 
 
-def fluid_traffic(study: Study, slice_ps: int = SLICE_PS) -> Steps:
+def fluid_traffic(study: Packets, slice_ps: int = SLICE_PS) -> Steps:
     """Yield what ``traces.simulate`` yields, of the fluid.
 
     What a flow sends in a step is counted at its ToR, in packets of the scenario's payload.

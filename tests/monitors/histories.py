@@ -15,7 +15,7 @@ from other_networks import NetworkJob
 
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import Seen, mean_accuracy, mean_known
 from dcqcn_gym.benchmarks.papers.monitor_study.study import MS, Plan, with_load
-from dcqcn_gym.benchmarks.papers.monitor_study.traces import Probe, Study, judge, replay
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import Packets, Probe, judge, replay
 from dcqcn_gym.envs.scenario.monitor import ExactMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.runs.table import MISSING, Table
@@ -56,18 +56,18 @@ class HistoryJob(NetworkJob):
 
     @property
     def name(self) -> str:
-        """Name of its file."""
-        return f"history-{self.base.name}-{self.load}-seed{self.seed}"
+        """What it is, but for the seed."""
+        return f"history-{self.base.name}-{self.load}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the result; an old result of another identity is made again."""
+        """Return what decides the result, but for the seed."""
         return {**super().identity(), "histories": list(HISTORIES)}
 
     def run(self) -> dict[str, Any]:
         """Label every millisecond with each history; intervals of the warm-up do not count."""
         length = (self.warmup_ms + self.length_ms) * MS
         probe = Probe("exact", MS, {"kind": "exact"})
-        flows = replay(Study(self.scenario, self.seed, MS, 0, length), [probe])
+        flows = replay(Packets(self.scenario, self.seed, MS, 0, length), [probe])
         said, rows = list(probe.seen), []
         monitor = with_kind(self.scenario.monitor, "exact")
         assert isinstance(monitor, ExactMonitor)
@@ -79,7 +79,7 @@ class HistoryJob(NetworkJob):
                 "load": self.load, "seed": self.seed, "forget": forget,
                 "label": mean.label, "recall": mean.recall, "largest": largest,
             })  # fmt: skip
-        return {"identity": self.identity(), "rows": rows}
+        return {"rows": rows}
 
 
 def history_jobs(plan: Plan) -> list[HistoryJob]:

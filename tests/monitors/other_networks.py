@@ -11,24 +11,21 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from fluid import fluid_traffic
 
-import dcqcn_gym
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import mean_accuracy, mean_known, sizes_of
 from dcqcn_gym.benchmarks.papers.monitor_study.study import (
     MS,
     Plan,
     check_loads,
-    results,
     with_load,
 )
 from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
+    Packets,
     Probe,
-    Study,
     judge,
     monitor_line,
     replay,
@@ -38,6 +35,8 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.envs.scenario.topology import LeafSpine
+from dcqcn_gym.runs.campaign import JsonJob
+from dcqcn_gym.runs.study import Study
 from dcqcn_gym.runs.table import MISSING, Table
 
 __all__ = [
@@ -125,8 +124,8 @@ class NetworkJob:
 
     @property
     def name(self) -> str:
-        """Name of its file."""
-        return f"network-{self.base.name}-{self.load}-{self.network}-seed{self.seed}"
+        """What it is, but for the seed."""
+        return f"network-{self.base.name}-{self.load}-{self.network}"
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -134,21 +133,19 @@ class NetworkJob:
         return NETWORKS[self.network].scenario(self.base)
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the result; an old result of another identity is made again."""
+        """Return what decides the result, but for the seed."""
         text = monitor_line(compile_scenario(self.scenario), {"kind": "none"})
         return {
-            "version": dcqcn_gym.__version__,
             "traffic": hashlib.sha256(text.encode()).hexdigest(),
             "setting": dict(self.scenario.initial_setting()),
             "rates": NETWORKS[self.network].rates,
-            "seed": self.seed,
             "warmup_ms": self.warmup_ms,
             "length_ms": self.length_ms,
         }
 
     def run(self) -> dict[str, Any]:
         """Let exact counters label the flows every millisecond, with a window and without."""
-        study = Study(self.scenario, self.seed, MS, self.warmup_ms * MS, self.length_ms * MS)
+        study = Packets(self.scenario, self.seed, MS, self.warmup_ms * MS, self.length_ms * MS)
         window, alone = Probe("exact", MS, {"kind": "exact"}), Probe("alone", MS, ALONE)
         fluid = NETWORKS[self.network].rates == "fluid"
         flows = replay(study, [window, alone], fluid_traffic if fluid else simulate)
@@ -165,7 +162,7 @@ class NetworkJob:
             flows=float(np.mean([len(seen.key) for seen in window.seen])),
             elephants=float(np.mean(large)),
         )
-        return {"identity": self.identity(), "account": asdict(account)}
+        return {"account": asdict(account)}
 
 
 ALONE = {"kind": "elastic-naive"}
@@ -202,9 +199,10 @@ def network_jobs(plan: Plan) -> list[NetworkJob]:
     ]
 
 
-def accounts(plan: Plan, out: Path) -> list[Account]:
-    """Return the result of every job of a finished plan."""
-    return [Account(**result["account"]) for result in results(network_jobs(plan), out)]
+def accounts(study: Study[JsonJob]) -> list[Account]:
+    """Return the result of every network of a finished study."""
+    found = (job.result() for job in study.jobs.values())
+    return [Account(**one["account"]) for one in found if "account" in one]
 
 
 def explanation(plan: Plan, found: Sequence[Account]) -> str:

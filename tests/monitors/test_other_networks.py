@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import Seen
 from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan
 from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
+    Packets,
     Probe,
-    Study,
     judge,
     keys_of,
     replay,
@@ -105,13 +105,13 @@ def test_two_flows_share_a_link_by_hand() -> None:
 
 def test_arrivals_are_those_of_the_engine() -> None:
     """The same flows whatever the network makes of them, and all of them."""
-    study = Study(MINI, 3, MS, 0, 4 * MS)
+    study = Packets(MINI, 3, MS, 0, 4 * MS)
     quick = arrivals(study)
     assert quick["src"].size
     exact = [network for network in NETWORKS.values() if network.rates != "fluid"]
     assert len(exact) > 1
     for network in exact:
-        real = Study(network.scenario(MINI), 3, MS, 0, 4 * MS)
+        real = Packets(network.scenario(MINI), 3, MS, 0, 4 * MS)
         parts = [known for *_, known in simulate(real)]
         keys = np.concatenate([keys_of(part) for part in parts])
         order = np.argsort(keys)
@@ -124,7 +124,7 @@ def test_arrivals_are_those_of_the_engine() -> None:
 
 def test_the_fluid_is_counted_to_the_byte() -> None:
     """What the ToRs count is what was sent; a flow is never counted beyond its size."""
-    study = Study(MINI, 2, MS, 0, 5 * MS)
+    study = Packets(MINI, 2, MS, 0, 5 * MS)
     probe = Probe("exact", MS, {"kind": "exact"})
     flows = replay(study, [probe], fluid_traffic)
     size = dict(zip(*flows.tolist(), strict=True))
@@ -151,7 +151,7 @@ def test_fluid_and_engine_agree_where_nothing_queues() -> None:
     flow = {"src": 0, "dst": 9, "bytes": 6_000_000, "start_ns": 0}
     data["workloads"] = [{"kind": "flows", "flows": [flow]}]
     data["wire"]["ack_bytes"] = 1
-    study = Study(Scenario.model_validate(data, context={}), 1, MS, 0, 2 * MS)
+    study = Packets(Scenario.model_validate(data, context={}), 1, MS, 0, 2 * MS)
     sent = [
         [int(np.sum(trace["payload_bytes"], dtype=np.int64)) for _, trace, _ in traffic(study)
          if trace]
@@ -186,7 +186,7 @@ def test_ideal_networks_are_easier_to_label() -> None:
     probes = {}
     for name, traffic in (("engine", simulate), ("fluid-one-bare", fluid_traffic)):
         probe = Probe("exact", MS, {"kind": "exact"})
-        study = Study(NETWORKS[name].scenario(MINI), 1, MS, 4 * MS, 12 * MS)
+        study = Packets(NETWORKS[name].scenario(MINI), 1, MS, 4 * MS, 12 * MS)
         found = judge(probe, replay(study, [probe], traffic), 1_000_000)
         probes[name] = float(np.mean([a.label for a in found if a is not None]))
     assert probes["fluid-one-bare"] > probes["engine"]
@@ -198,7 +198,7 @@ def test_ideal_networks_are_easier_to_label() -> None:
 def test_the_usual_history_labels_as_the_engine_does() -> None:
     """Weight by weight, although it is written anew; a longer one forgets fewer elephants."""
     probe = Probe("exact", MS, {"kind": "exact"})
-    _, sizes = flows = replay(Study(MINI, 1, MS, 0, 30 * MS), [probe])
+    _, sizes = flows = replay(Packets(MINI, 1, MS, 0, 30 * MS), [probe])
     assert np.any(sizes >= 1_000_000)
     same, small = relabel(probe.seen, 3, 3, 1_000_000)
     for ours, engines in zip(same, probe.seen, strict=True):
@@ -271,7 +271,7 @@ def test_the_command_prints_the_table_and_resumes(tmp_path: Path) -> None:
     assert len(lines) == 2 + len(NETWORKS) + 1 + 2 + len(HISTORIES)
     assert all(network.what in first.stdout for network in NETWORKS.values())
     written = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert len(written) == len(NETWORKS) + 1
+    assert len(written) == len(NETWORKS) + 2
     again = CliRunner().invoke(app, words)
     assert again.stdout == first.stdout
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == written

@@ -12,9 +12,7 @@ from dcqcn_gym.benchmarks.papers.results import Results, produce
 
 
 def command(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
-    kept = words[0] in ("rerun", "pages", "confirm")
-    program = ["dcqcn_gym.benchmarks", "papers"] if kept else ["dcqcn_gym", "paper"]
-    every = [sys.executable, "-m", *program, *words]
+    every = [sys.executable, "-m", "dcqcn_gym", "paper", *words]
     return subprocess.run(every, capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,14 +18,20 @@ from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import (
 )
 from dcqcn_gym.benchmarks.papers.monitor_study.gates import _Table, gates
 from dcqcn_gym.benchmarks.papers.monitor_study.page import build_page, markdown, overhead_table
-from dcqcn_gym.benchmarks.papers.monitor_study.study import Plan, Row, produce, rows, with_load
-from dcqcn_gym.benchmarks.papers.monitor_study.traces import Probe, Study, judge, replay
+from dcqcn_gym.benchmarks.papers.monitor_study.study import (
+    MonitorResult,
+    Plan,
+    results_of,
+    study_of,
+    with_load,
+)
+from dcqcn_gym.benchmarks.papers.monitor_study.traces import Packets, Probe, judge, replay
 from dcqcn_gym.core.errors import ConfigError, RunError
 from dcqcn_gym.envs.backends.native import NativeBackend
 from dcqcn_gym.envs.scenario.monitor import monitor_of
 from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.markdown_page import insert
-from dcqcn_gym.runs.campaign import Done
+from dcqcn_gym.runs.campaign import carry_out
 from programs import program_of
 
 MS = 1_000_000_000
@@ -39,7 +43,7 @@ PLAN = Plan(
     length_ms=6,
     scenario="mini-fb-hadoop",
     rounds="mini-llm-alltoall",
-    long=None,
+    long="",
 )
 
 
@@ -80,7 +84,7 @@ def test_a_replayed_monitor_says_what_the_simulation_says(kind: str) -> None:
     monitor = monitor_of({"kind": kind, **({"export_us": 2000.0} if export else {})})
     inside = scenario.model_copy(update={"monitor": monitor})
     probe = Probe(kind, MS, {"kind": kind, **({"export_ps": 2 * MS} if export else {})})
-    replay(Study(scenario, 3, MS, 0, 5 * MS), [probe])
+    replay(Packets(scenario, 3, MS, 0, 5 * MS), [probe])
     backend = NativeBackend()
     backend.open(inside, 3)
     backend.apply(scenario.initial_setting())
@@ -94,7 +98,7 @@ def test_a_replayed_monitor_says_what_the_simulation_says(kind: str) -> None:
 def test_every_flow_a_monitor_sees_has_a_final_size() -> None:
     scenario = load_scenario("mini-fb-hadoop")
     probe = Probe("exact", MS, {"kind": "exact"})
-    keys, sizes = flows = replay(Study(scenario, 1, MS, 2 * MS, 6 * MS), [probe])
+    keys, sizes = flows = replay(Packets(scenario, 1, MS, 2 * MS, 6 * MS), [probe])
     assert len(np.unique(keys)) == len(keys)
     assert np.all(sizes >= 1)
     for seen in probe.seen:
@@ -103,11 +107,12 @@ def test_every_flow_a_monitor_sees_has_a_final_size() -> None:
     assert all(a is not None and a.causal >= a.label - 0.2 for a in judged)
 
 
-def test_results_page_and_resume(tmp_path: Path) -> None:
-    said: list[Done[Any]] = []
-    produce(PLAN.jobs(), tmp_path, 1, said.append)
-    assert len(said) == 2
-    table = rows(PLAN, tmp_path)
+def test_results_and_page(tmp_path: Path) -> None:
+    study = study_of(PLAN.traffic(), tmp_path, PLAN)
+    study.begin(tmp_path)
+    assert len(study.jobs) == 2
+    assert not carry_out(study.jobs.values(), workers=1)
+    table = results_of(study)
     assert {(r.group, r.interval_ms) for r in table} == {
         ("load", 1), ("load", 2), ("rounds", 1), ("rounds", 2)
     }  # fmt: skip
@@ -115,30 +120,22 @@ def test_results_page_and_resume(tmp_path: Path) -> None:
     assert by["load", "elastic", 1].label >= by["load", "elastic-naive", 1].label
     assert by["load", "elastic-naive", 1].label >= by["load", "netflow", 1].label
     assert by["load", "elastic", 1].label == by["load", "exact", 1].label  # nothing is lost
-    page = build_page(PLAN, tmp_path).read_text(encoding="utf-8")
+    page = build_page(PLAN, study, tmp_path).read_text(encoding="utf-8")
     assert "elastic-naive" in page
     assert "Table IV" in page
     for name in ("load", "interval"):
         figure = (tmp_path / f"monitor-{name}.svg").read_text(encoding="utf-8")
         assert "Label accuracy" in figure
         assert "var(--" not in figure
-    produce(PLAN.jobs(), tmp_path, 1, said.append)
-    assert len(said) == 2  # nothing was made again
-    file = tmp_path / "load-mini-fb-hadoop-30-seed1.json"
-    before = json.loads(file.read_text())["rows"]
-    file.write_text(file.read_text()[:-100])
-    produce(PLAN.jobs(), tmp_path, 1, said.append)
-    assert len(said) == 3
-    assert json.loads(file.read_text())["rows"] == before
 
 
-def row(label: float, monitor: str, **more: object) -> Row:
+def row(label: float, monitor: str, **more: object) -> MonitorResult:
     values: dict[str, object] = {
         "group": "load", "scenario": "x", "load": 30, "seed": 1, "interval_ms": 1, "causal": 1.0,
         "share": 1.0, "recall": None, "wire_bytes": 0.0, "memory_bytes": 0, "state_bytes": 0,
         "tracked_flows": 0, "untracked_flows": 0, **more,
     }  # fmt: skip
-    return Row(label=label, monitor=monitor, **values)  # type: ignore[arg-type]
+    return MonitorResult(label=label, monitor=monitor, **values)  # type: ignore[arg-type]
 
 
 def test_a_gate_is_as_good_as_its_worst_seed() -> None:
@@ -168,10 +165,11 @@ def test_the_long_run_has_gates_and_a_table_of_its_own() -> None:
     assert found["elastic >= elastic-naive in the long run"].holds
     assert found["elastic-naive >= netflow in the long run"].worst == pytest.approx(0.6)
     assert not found["elastic-naive >= netflow-1s in the long run"].holds
-    text = markdown(replace(PLAN, long="mini-fb-hadoop", seeds=(1, 2)), table)
+    long = PLAN.model_copy(update={"long": "mini-fb-hadoop", "seeds": (1, 2)})
+    text = markdown(long, table)
     assert "| netflow-1s | 0.430 | 1.000 | 1.000 | – | 0.840 |" in text
     with pytest.raises(ConfigError, match="at least 1200 ms"):
-        replace(PLAN, long="mini-fb-hadoop", long_ms=1199).jobs()
+        long.model_copy(update={"long_ms": 1199}).traffic()
 
 
 def test_tables_go_between_their_marks(tmp_path: Path) -> None:
@@ -196,17 +194,19 @@ def test_overheads_stand_beside_the_published_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("text", "words"),
     [
-        (["--load", "0"], "1 to 100"),
-        (["--interval", "3"], "does not divide"),
-        (["--scenario", "mini-fb-hadop"], "mini-fb-hadoop"),
-        (["--scenario", "incast"], "no Poisson traffic"),
+        ("loads = [0]", "1 to 100"),
+        ("intervals_ms = [3]", "does not divide"),
+        ("seeds = []", "seeds"),
+        ('scenario = "mini-fb-hadop"', "mini-fb-hadoop"),
+        ('scenario = "incast"', "no Poisson traffic"),
     ],
 )
-def test_bad_input_runs_nothing(tmp_path: Path, arguments: list[str], words: str) -> None:
-    out = tmp_path / "out"
-    typed = ["benchmarks", "monitor", "--out", str(out), *arguments]
+def test_bad_input_runs_nothing(tmp_path: Path, text: str, words: str) -> None:
+    out, file = tmp_path / "out", tmp_path / "plan.toml"
+    file.write_text(text)
+    typed = ["paper", "monitors", str(file), "--out", str(out)]
     result = CliRunner().invoke(*program_of(typed))
     assert isinstance(result.exception, Exception)
     assert words in str(result.exception)
@@ -223,7 +223,7 @@ def test_a_load_is_per_host_link() -> None:
 def test_gates_go_over_places_in_order() -> None:
     # enough of them that the order of a set is another
     wanted = [(load, interval) for load in (10, 20, 30, 40, 50) for interval in (1, 2, 5, 10)]
-    one = Row(
+    one = MonitorResult(
         group="main", scenario="", load=10, seed=1, monitor="elastic", interval_ms=1, label=1.0,
         causal=1.0, share=1.0, recall=None, wire_bytes=0.0, memory_bytes=0, state_bytes=0,
         tracked_flows=0, untracked_flows=0,

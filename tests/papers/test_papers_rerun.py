@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from paper_runs import command, smoke
 from dcqcn_gym.benchmarks.papers import catalog
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS
 from dcqcn_gym.benchmarks.papers.keep import keep_results, kept_results
-from dcqcn_gym.benchmarks.papers.rerun import cheapest, rerun
+from dcqcn_gym.benchmarks.papers.rerun import cheapest, compared
 from dcqcn_gym.benchmarks.papers.results import RESULTS_FILE, read_results
 from dcqcn_gym.core.errors import RunError
 
@@ -71,16 +70,11 @@ def kept_smoke(name: str, folder: Path) -> Path:
 
 def test_a_rerun_compares_with_what_is_kept(tmp_path: Path) -> None:
     path = kept_smoke("D-fig13a", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("# Page\n<!-- papers rerun: begin -->\n<!-- papers rerun: end -->\nThe end.\n")
     words = ["rerun", "D-fig13a", "--size", "smoke", "--jobs", "1", "--quiet",
-             "--keep", "kept", "--out", "again", "--write", "page.md"]  # fmt: skip
+             "--keep", "kept", "--out", "again"]  # fmt: skip
     found = command(*words, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     assert "the same bytes" in found.stdout
-    written = page.read_text()
-    assert "| D-fig13a | dcqcn-plus | " in written
-    assert written.endswith("The end.\n")
     lines = path.read_bytes().splitlines(keepends=True)
     changed = json.loads(lines[1])
     path.write_bytes(b"".join([lines[0], lines[1].replace(b'"hops":', b'"hops":1'), *lines[2:]]))
@@ -89,21 +83,6 @@ def test_a_rerun_compares_with_what_is_kept(tmp_path: Path) -> None:
     cell = f"{changed['row']} at {changed['x']}, seed {changed['seed']}"
     assert f"differs: D-fig13a: {cell}" in found.stderr
     assert found.stderr.count("differs:") == 1
-    assert page.read_text() == written
-
-
-@pytest.mark.parametrize(
-    ("page", "said"), [("none.md", "cannot be read"), ("page.md", "lacks the marks")]
-)
-def test_a_rerun_looks_at_the_page_before_it_measures(page: str, said: str, tmp_path: Path) -> None:
-    kept_smoke("R-fig3", tmp_path)
-    (tmp_path / "page.md").write_text("# Page\n")
-    found = command(
-        "rerun", "R-fig3", "--size", "smoke", "--keep", "kept", "--write", page, cwd=tmp_path
-    )
-    assert found.returncode == 2
-    assert said in found.stderr
-    assert "the same bytes" not in found.stdout
 
 
 @pytest.mark.slow
@@ -126,8 +105,7 @@ def test_a_rerun_tells_cells_that_are_missing_or_in_another_order(tmp_path: Path
     lines = path.read_bytes().splitlines(keepends=True)
 
     def again() -> list[str]:
-        with ThreadPoolExecutor(1) as pool:
-            done = rerun("R-fig3", "smoke", path.parent, tmp_path / "again", executor=pool)
+        done = compared(tmp_path / "first" / RESULTS_FILE, path)
         assert (done.paper, done.cells) == ("dolce-rc", len(lines))
         return list(done.differing)
 

@@ -88,9 +88,8 @@ def test_a_figure_of_a_paper(tree: Copy) -> None:
     assert "reproduced" in tree.run(f"dcqcn-gym paper run {NAME} --size smoke")
     tree.run(f"dcqcn-gym paper run {NAME} --size quick")
     folder = f"runs/papers/{NAME}/quick"
-    papers = "python -m dcqcn_gym.benchmarks papers"
-    tree.run(f"{papers} pages {folder} --readme README.md")
+    tree.run(f"python tools/paper_pages.py {folder} --readme README.md")
     assert tree.read(RESULTS) == tree.read(f"{folder}/results.jsonl")
     assert f"## {NAME}" in tree.read("docs/papers/dcqcn-plus.md")
-    assert "12 cells measured again" in tree.run(f"{papers} rerun {NAME}")
+    assert "12 cells measured again" in tree.run(f"dcqcn-gym paper rerun {NAME}")
     assert tree.test("tests/papers/test_papers.py", f"-k '{TESTS}'") > 8

@@ -99,7 +99,7 @@ import pytest
 from devices import DATA, NIC, PlayedMlxconfig
 from dcqcn_gym.core.knobs import NIC_KNOBS, expert_setting
 from dcqcn_gym.hw.drivers import Surroundings, make_driver
-from dcqcn_gym.testing.driver_case import DriverCase
+from dcqcn_gym.hw.driver_case import DriverCase
 
 class Played(PlayedMlxconfig):
     def run(self, program, *arguments):

@@ -212,7 +212,7 @@ def test_names_are_unique_by_content() -> None:
     [
         ["evaluate", "ppo-mini", "--backend", "fake", "--seeds", "1", "--intervals", "2"],
         ["study", "acc", "--seeds", "1", "--intervals", "2"],
-        ["benchmarks", "monitor", "--scenario", "mini-fb-hadoop", "--load", "30", "--seeds", "1"],
+        ["paper", "monitors"],
         ["compare", "--tuners", "default", "--backend", "fake", "--seeds", "1"],
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -96,7 +95,7 @@ def test_the_files_of_two_commands_are_not_mixed_unasked(tmp_path: Path, marker:
         ["compare", *FAKE, "--tuners", "default"],
         ["simulate", "-s", "mini-fb-hadoop", "--intervals", "1"],
         ["evaluate", "ppo-mini", *FAKE],
-        ["benchmarks", "monitor"],
+        ["paper", "monitors"],
         ["study", "acc"],
         ["train", "--tuner", "acc", "--backend", "fake"],
         ["ns3", "parity", "--cases"],
@@ -125,20 +124,3 @@ def test_of_many_at_once_one_runs_and_the_others_say_so(tmp_path: Path) -> None:
         assert code == 0 or "in use by" in text or "already holds a run" in text
     assert read_run(out).complete
     assert not (out / LOCK_FILE).exists()
-
-
-def test_ctrl_c_in_bench_monitor(tmp_path: Path) -> None:
-    words = ["monitor", "--scenario", "mini-fb-hadoop", "--no-rounds", "--seeds", "1"]
-    words += ["--jobs", "1", "--out", str(tmp_path / "out")]
-    program = subprocess.Popen(
-        [sys.executable, "-m", "dcqcn_gym.benchmarks", *words],
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
-    assert program.stderr is not None
-    assert program.stderr.readline() == "0/6 runs are done\n"
-    os.killpg(program.pid, signal.SIGINT)
-    _, said = program.communicate(timeout=LONG_S)
-    assert program.returncode == 130
-    assert "interrupted; " in said
-    assert "holds every finished result" in said
-    assert not (tmp_path / "out" / LOCK_FILE).exists()

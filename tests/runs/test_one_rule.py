@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.runs.study import Study
 from programs import program_of
 
+RESULTS = "results.jsonl"
 FAKE = ("--scenario", "mini-fb-hadoop", "--backend", "fake")
 
 
@@ -78,51 +80,82 @@ def _evaluate(_: Path) -> Asked:
     )  # fmt: skip
 
 
+def _figure(_: Path) -> Asked:
+    words = ("paper", "run", "R-fig3", "--size")
+    return Asked((*words, "smoke"), (), (*words, "quick"), 'size = "smoke", now it is "quick"')
+
+
+def _monitors(folder: Path) -> Asked:
+    text = 'scenario = "mini-fb-hadoop"\nlong = ""\nrounds = ""\nintervals_ms = [1]\n'
+    text += "loads = [30]\nlength_ms = 2\n"
+    for name, rest in {
+        "first": "seeds = [1]\nwarmup_ms = 1",
+        "more": "seeds = [1, 2]\nwarmup_ms = 1",
+        "other": "seeds = [1]\nwarmup_ms = 2",
+    }.items():
+        (folder / f"{name}.toml").write_text(text + rest)
+    first, more, other = (
+        ("paper", "monitors", str(folder / f"{name}.toml")) for name in ("first", "more", "other")
+    )
+    return Asked(first, more, other, "warmup_ms = 1, now it is 2")
+
+
 EVERY: dict[str, Callable[[Path], Asked]] = {
     "compare": _compare,
     "sweep": _sweep,
     "study": _study,
     "evaluate": _evaluate,
+    "paper run": _figure,
+    "paper monitors": _monitors,
 }
 
 
 @pytest.mark.parametrize("command", EVERY)
-def test_the_same_continues_more_is_added_other_is_refused(command: str, tmp_path: Path) -> None:
+def test_the_same_continues_more_is_added_other_is_refused(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # threads begin at once, which processes do not
+    monkeypatch.setattr("dcqcn_gym.runs.campaign.worker_pool", ThreadPoolExecutor)
     asked, out = EVERY[command](tmp_path), tmp_path / "out"
 
-    def said(words: Sequence[str], *more: str) -> str:
-        program, given = program_of([*words, "--out", str(out), *more])
+    def said(words: Sequence[str]) -> str:
+        program, given = program_of([*words, "--jobs", "1", "--out", str(out)])
         done = CliRunner().invoke(program, given)
         assert done.exit_code == 0 or isinstance(done.exception, RunError), done.output
         return str(done.exception or "")
 
     def runs() -> dict[str, bytes]:
-        return {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*.jsonl")}
+        made = [*out.rglob("*.jsonl"), *out.glob("cells/*"), *out.glob("*-seed*.json")]
+        return {str(p.relative_to(out)): p.read_bytes() for p in made if p.name != RESULTS}
 
     assert said(asked.first) == ""
-    first, whole = runs(), (out / "results.json").read_bytes()
+    first = runs()
+    assert first
+    results = out / (RESULTS if command == "paper run" else "results.json")
+    whole = results.read_bytes()
     places = {name: (out / name).stat().st_ino for name in first}
     assert json.loads((out / "study.json").read_bytes())["kind"] == command
-    assert json.loads(whole)["kind"] == command
 
     cut = max(first)
     (out / cut).write_bytes(first[cut][:-200])
     assert said(asked.first) == ""
-    assert runs() == first
+    assert set(runs()) == set(first)
     assert {n: (out / n).stat().st_ino for n in first if n != cut} == {
         name: inode for name, inode in places.items() if name != cut
     }
-    if command != "compare":  # it shows CPU time
-        assert (out / "results.json").read_bytes() == whole
+    if command in ("sweep", "study", "evaluate", "paper run"):  # others tell CPU time
+        assert results.read_bytes() == whole
 
+    first = runs()
     assert asked.differs in said(asked.other)
     assert runs() == first
-    assert said(asked.more) == ""
-    assert len(runs()) > len(first)
-    assert {name: runs()[name] for name in first} == first
+    if asked.more:
+        assert said(asked.more) == ""
+        assert len(runs()) > len(first)
+        assert {name: runs()[name] for name in first} == first
     if command == "compare":
         asked = Asked((), (), (*asked.first, *asked.other[1:]), "")
-    assert said(asked.other, "--force") == ""
+    assert said((*asked.other, "--force")) == ""
     assert any(runs().get(name) != content for name, content in first.items())
 
 

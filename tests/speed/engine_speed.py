@@ -27,8 +27,8 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.envs.backends.clocked import ClockedBackend
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.compile import compile_scenario
+from dcqcn_gym.envs.scenario.jobs.description import JobDescription, described_graph
 from dcqcn_gym.envs.scenario.jobs.figures import figures_of
-from dcqcn_gym.envs.scenario.jobs.planned import PlannedJob, planned_graph
 from dcqcn_gym.envs.scenario.monitor import shared_options
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 
@@ -333,10 +333,10 @@ def whole_iteration(job: Job) -> float | None:
         return None
     plan = {key: value for key, value in table["plan"].items() if key not in ("layers", "scale")}
     whole, part = (
-        figures_of(made.job, planned_graph(made)).fabric_bytes
+        figures_of(made.job, described_graph(made)).fabric_bytes
         for made in (
-            PlannedJob.model_validate({**table, "plan": plan}),
-            PlannedJob.model_validate(table),
+            JobDescription.model_validate({**table, "plan": plan}),
+            JobDescription.model_validate(table),
         )
     )
     return whole / part

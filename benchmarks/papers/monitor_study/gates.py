@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dcqcn_gym.benchmarks.papers.monitor_study.study import REFERENCE_LOAD, Row
+from dcqcn_gym.benchmarks.papers.monitor_study.study import REFERENCE_LOAD, MonitorResult
 
 PARALEON, NAIVE, NETFLOW = "elastic", "elastic-naive", "netflow"
 
@@ -31,7 +31,7 @@ class Gate:
 
 
 def value(
-    table: Sequence[Row],
+    table: Sequence[MonitorResult],
     measure: str,
     *,
     group: str,
@@ -55,7 +55,7 @@ def value(
 class _Table:
     """Label accuracies by place; a gate about something that was not run is left out."""
 
-    def __init__(self, table: Sequence[Row]) -> None:
+    def __init__(self, table: Sequence[MonitorResult]) -> None:
         self.rows = table
         self.seeds = sorted({row.seed for row in table})
 
@@ -93,7 +93,7 @@ class _Table:
         return sorted({(r.load, r.interval_ms) for r in self.rows if r.load is not None})
 
 
-def gates(table: Sequence[Row]) -> list[Gate]:
+def gates(table: Sequence[MonitorResult]) -> list[Gate]:
     """Return every gate whose traffic was run."""
     return [Gate(what, min(margins)) for what, margins in _margins(_Table(table)) if margins]
 

@@ -1,4 +1,4 @@
-"""The page of `python -m dcqcn_gym.benchmarks monitor`: accuracy and cost, as HTML and Markdown."""
+"""The page of `dcqcn-gym paper monitors`: accuracy and cost, as HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import MEASURES
 from dcqcn_gym.benchmarks.papers.monitor_study.gates import gates, value
 from dcqcn_gym.benchmarks.papers.monitor_study.study import (
+    KIND,
     MONITORS,
     REFERENCE_LOAD,
+    MonitorResult,
     Plan,
-    Row,
-    clocks,
-    rows,
+    clocks_of,
+    results_of,
 )
 from dcqcn_gym.core.overhead import (
     ECN_DISPATCH,
@@ -31,8 +32,10 @@ from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.figures import Line, lines_figure
 from dcqcn_gym.report.render import render
+from dcqcn_gym.runs.campaign import JsonJob
 from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.results import write_results
+from dcqcn_gym.runs.study import Study
 from dcqcn_gym.runs.table import Table
 from dcqcn_gym.runs.whole_file import write_atomically
 
@@ -43,9 +46,9 @@ LOCAL_FSD_BYTES = 96
 Cells = Sequence[str]
 
 
-def build_page(plan: Plan, out: Path) -> Path:
-    """Write ``monitor.html`` and its figures from the results in ``out``; return the page."""
-    table = rows(plan, out)
+def build_page(plan: Plan, study: Study[JsonJob], out: Path) -> Path:
+    """Write ``monitor.html``, its figures and ``results.json`` from a finished study."""
+    table, clocks = results_of(study), clocks_of(study)
     figures = _figures(plan, table)
     html = render(
         "monitor.html.j2",
@@ -56,37 +59,39 @@ def build_page(plan: Plan, out: Path) -> Path:
         tables=_tables(plan, table),
         overhead=Table(OVERHEAD, overhead_table(load_scenario(plan.scenario))),
         costs=Table(COSTS, cost_table(table)),
-        clocks=clock_table(clocks(plan, out)),
+        clocks=clock_table(clocks),
         figures={name: chart.html() for name, chart in figures.items()},
     )
     for name, figure in figures.items():
         write_atomically(out / f"monitor-{name}.svg", figure.file().encode())
     path = out / "monitor.html"
     write_atomically(path, html)
-    _write_figures(plan, table, out)
+    _write_figures(plan, table, clocks, out)
     return path
 
 
-def _write_figures(plan: Plan, table: Sequence[Row], out: Path) -> None:
+def _write_figures(
+    plan: Plan, table: Sequence[MonitorResult], clocks: Sequence[Mapping[str, Any]], out: Path
+) -> None:
     """Write ``results.json``: a row per monitor, load, interval length and seed."""
-    names = {plan.scenario, plan.rounds, plan.long} - {None}
+    names = {plan.scenario, plan.rounds, plan.long} - {""}
     overhead = overhead_table(load_scenario(plan.scenario))
     write_results(
         out,
-        "bench monitor",
+        KIND,
         table,
-        scenarios=[load_scenario(str(name)) for name in sorted(map(str, names))],
+        scenarios=[load_scenario(name) for name in sorted(names)],
         seeds={"runs": plan.seeds},
         figures={
-            "plan": plan,
+            "plan": plan.model_dump(mode="json"),
             "gates": gates(table),
             "overhead": [dict(zip(OVERHEAD, line, strict=True)) for line in overhead],
-            "clocks": clocks(plan, out),
+            "clocks": clocks,
         },
     )
 
 
-def _tables(plan: Plan, table: Sequence[Row]) -> list[Table]:
+def _tables(plan: Plan, table: Sequence[MonitorResult]) -> list[Table]:
     titles = {
         "load": f"{plan.scenario}, {plan.length_ms} ms after {plan.warmup_ms} ms",
         "rounds": f"{plan.rounds}: all-to-all rounds",
@@ -97,13 +102,13 @@ def _tables(plan: Plan, table: Sequence[Row]) -> list[Table]:
     return [Table(columns, accuracy_lines(table, g), titles[g], 3) for g in titles if g in found]
 
 
-def _monitors(table: Sequence[Row]) -> list[str]:
+def _monitors(table: Sequence[MonitorResult]) -> list[str]:
     """Return who is in the table: the engine's monitors first, in their order."""
     found = dict.fromkeys(row.monitor for row in table)
     return [*(name for name in MONITORS if name in found), *(n for n in found if n not in MONITORS)]
 
 
-def accuracy_lines(table: Sequence[Row], group: str) -> list[Cells]:
+def accuracy_lines(table: Sequence[MonitorResult], group: str) -> list[Cells]:
     """Return one line per load, interval and monitor: means over the seeds, spread of the first."""
     lines: list[Cells] = []
     places = sorted({(r.load or 0, r.interval_ms) for r in table if r.group == group})
@@ -173,7 +178,7 @@ COSTS = (
 )  # fmt: skip
 
 
-def cost_table(table: Sequence[Row]) -> list[Cells]:
+def cost_table(table: Sequence[MonitorResult]) -> list[Cells]:
     """Return what each monitor costs at the reference load and 1 ms, over all ToRs."""
     lines: list[Cells] = []
     for monitor in _monitors(table):
@@ -193,7 +198,7 @@ def cost_table(table: Sequence[Row]) -> list[Cells]:
     return lines
 
 
-def _figures(plan: Plan, table: Sequence[Row]) -> dict[str, Chart]:
+def _figures(plan: Plan, table: Sequence[MonitorResult]) -> dict[str, Chart]:
     made: dict[str, Chart] = {}
     curves: Mapping[str, tuple[str, Iterable[int], str]] = {
         "load": ("load of the host links, %", sorted(plan.loads), "load"),
@@ -209,7 +214,7 @@ def _figures(plan: Plan, table: Sequence[Row]) -> dict[str, Chart]:
     return made
 
 
-def _curves(table: Sequence[Row], measure: str, xs: list[int], key: str) -> list[Line]:
+def _curves(table: Sequence[MonitorResult], measure: str, xs: list[int], key: str) -> list[Line]:
     lines = []
     for monitor, role in ROLES.items():
         points = []
@@ -223,7 +228,7 @@ def _curves(table: Sequence[Row], measure: str, xs: list[int], key: str) -> list
     return lines
 
 
-def markdown(plan: Plan, table: Sequence[Row]) -> str:
+def markdown(plan: Plan, table: Sequence[MonitorResult]) -> str:
     """Return the gates and the accuracies as Markdown tables."""
     verdicts = [
         (g.what, f"{g.worst:+.3f}", "yes" if g.holds else Marked("**no**")) for g in gates(table)

@@ -1,37 +1,39 @@
 """How accurate each flow-size monitor is, and what it costs (PARALEON, ICNP'24, section IV-C).
 
 Traffic is simulated once per load and seed under a fixed setting, and every monitor is shown the
-same packets at every interval length. Each piece of traffic gives one JSON file, so an interrupted
-benchmark goes on where it stopped. docs/monitoring.md explains the measures and the gates.
+same packets at every interval length. The benchmark is a :class:`~dcqcn_gym.runs.study.Study`: each
+piece of traffic leaves one file. docs/monitoring.md explains the measures and the gates.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import dcqcn_gym
+from pydantic import Field
+
 from dcqcn_gym.benchmarks.papers.monitor_study.accuracy import mean_accuracy
 from dcqcn_gym.benchmarks.papers.monitor_study.traces import (
+    Packets,
     Probe,
-    Study,
     judge,
     monitor_line,
     replay,
 )
-from dcqcn_gym.core.errors import ConfigError, RunError
+from dcqcn_gym.core.config import StrictModel
+from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.envs.monitors import MONITORS as MONITORS_IN_PYTHON
 from dcqcn_gym.envs.scenario.compile import compile_scenario
 from dcqcn_gym.envs.scenario.monitor import KINDS, NoMonitor, OwnMonitor, with_kind
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
-from dcqcn_gym.runs.campaign import Progress, carry_out, raise_failures
-from dcqcn_gym.runs.whole_file import write_atomically
+from dcqcn_gym.runs.campaign import JsonJob
+from dcqcn_gym.runs.study import Study
 
+KIND = "paper monitors"
 MS = 1_000_000_000
 REFERENCE_LOAD = 30
 LONG_ENOUGH_MS = 1200
@@ -74,7 +76,7 @@ def _own(monitor: str, scenario: Scenario) -> OwnMonitor | None:
 
 
 @dataclass(frozen=True)
-class Job:
+class Traffic:
     """One piece of traffic and the monitors that watch it."""
 
     group: str
@@ -90,27 +92,23 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Name of its file."""
+        """Its name, which leaves the seed out."""
         load = "" if self.load is None else f"-{self.load}"
-        return f"{self.group}-{self.scenario.name}{load}-seed{self.seed}"
+        return f"{self.group}-{self.scenario.name}{load}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the result; an old result of another identity is made again."""
+        """Return what decides the result, besides the seed."""
         text = monitor_line(compile_scenario(self.scenario), {"kind": "none"})
         return {
-            "version": dcqcn_gym.__version__,
             "traffic": hashlib.sha256(text.encode()).hexdigest(),
-            "seed": self.seed,
-            "warmup_ms": self.warmup_ms,
             "length_ms": self.length_ms,
             "intervals_ms": list(self.intervals_ms),
             "monitors": list(self.monitors),
-            "clocked": self.clocked,
         }
 
     def run(self) -> dict[str, Any]:
         """Simulate, show every monitor the packets, judge them."""
-        study = Study(self.scenario, self.seed, MS, self.warmup_ms * MS, self.length_ms * MS)
+        packets = Packets(self.scenario, self.seed, MS, self.warmup_ms * MS, self.length_ms * MS)
         probes = [
             Probe(
                 monitor,
@@ -123,10 +121,9 @@ class Job:
             for interval in (self.intervals_ms if not clocked else self.intervals_ms[:1])
             for monitor in self.monitors
         ]
-        flows = replay(study, probes)
+        flows = replay(packets, probes)
         tau = self.scenario.monitor.tau_bytes
         return {
-            "identity": self.identity(),
             "rows": [self._row(p, mean_accuracy(judge(p, flows, tau)))
                      for p in probes if not p.clocked],
             "clock": [_clock(p) for p in probes if p.clocked],
@@ -161,7 +158,7 @@ def _clock(probe: Probe) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Row:
+class MonitorResult:
     """One monitor on one piece of traffic at one interval length; sizes over all ToRs."""
 
     group: str
@@ -181,52 +178,56 @@ class Row:
     untracked_flows: int
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is run. Lengths in ms; every interval length has to divide the warm-up."""
+class Plan(StrictModel):
+    """What is run, which TOML can hold. Every interval length has to divide the warm-up."""
 
-    loads: Sequence[int] = (10, 20, 30, 40, 50)
-    intervals_ms: Sequence[int] = (1, 2, 5, 10)
-    seeds: Sequence[int] = (1, 2, 3)
-    warmup_ms: int = 10
-    length_ms: int = 40
+    loads: tuple[int, ...] = Field(default=(10, 20, 30, 40, 50), description="% of host links")
+    intervals_ms: tuple[int, ...] = (1, 2, 5, 10)
+    seeds: tuple[int, ...] = Field(default=(1, 2, 3), min_length=1)
+    warmup_ms: int = Field(default=10, ge=1)
+    length_ms: int = Field(default=40, ge=1)
     scenario: str = "fb-hadoop"
-    rounds: str | None = "llm-alltoall"
-    """All-to-all traffic: flows that a single interval cannot show; None leaves it out."""
-    long: str | None = "mini-fb-hadoop"
-    """The small network on which exports of a second are judged; None leaves it out."""
+    rounds: str = Field(
+        default="llm-alltoall",
+        description="All-to-all traffic: flows that a single interval cannot show; empty: none.",
+    )
+    long: str = Field(
+        default="mini-fb-hadoop",
+        description="The small network on which exports of a second are judged; empty: none.",
+    )
     long_ms: int = 1300
-    own: Sequence[str] = ()
-    """Monitors in Python, by name or ``path.py:Class``, that watch everything as well."""
+    own: tuple[str, ...] = Field(
+        default=(), description="Monitors in Python, NAME or path.py:Class, that watch as well."
+    )
 
     @property
     def monitors(self) -> Mapping[str, str]:
         """What is compared and what each one is."""
         return {**MONITORS, **{name: MONITORS_IN_PYTHON.load(name).summary for name in self.own}}
 
-    def jobs(self) -> list[Job]:
-        """Return every piece of traffic, the expensive ones first."""
+    def traffic(self) -> list[Traffic]:
+        """Return every piece of traffic with every seed, the expensive ones first."""
         self._check()
         base, own = load_scenario(self.scenario), tuple(self.own)
         found = [
-            Job("load", with_load(base, load), load, seed, self.warmup_ms, self.length_ms,
+            Traffic("load", with_load(base, load), load, seed, self.warmup_ms, self.length_ms,
                 tuple(self.intervals_ms), (FULL if load == REFERENCE_LOAD else SHORT) + own,
                 clocked=load == REFERENCE_LOAD and seed == self.seeds[0])
             for load in sorted(self.loads, reverse=True)
             for seed in self.seeds
         ]  # fmt: skip
-        if self.rounds is not None:
+        if self.rounds:
             rounds = load_scenario(self.rounds)
             found += [
-                Job("rounds", rounds, None, seed, self.warmup_ms, self.length_ms,
+                Traffic("rounds", rounds, None, seed, self.warmup_ms, self.length_ms,
                     tuple(i for i in self.intervals_ms if i <= 5) or (1,), SHORT + own)
                 for seed in self.seeds
             ]  # fmt: skip
-        if self.long is not None:
+        if self.long:
             small = load_scenario(self.long)
             monitors = tuple(name for name in MONITORS if name != "exact") + own
             found += [
-                Job("long", small, None, seed, self.warmup_ms, self.long_ms, (1,), monitors)
+                Traffic("long", small, None, seed, self.warmup_ms, self.long_ms, (1,), monitors)
                 for seed in self.seeds
             ]
         return found
@@ -243,9 +244,7 @@ class Plan:
                     f"interval {interval} ms does not divide the warm-up of {self.warmup_ms} ms "
                     f"and the length of {self.length_ms} ms"
                 )
-        if not self.seeds:
-            raise ConfigError("no seed; expected at least one")
-        if self.long is not None and self.long_ms < LONG_ENOUGH_MS:
+        if self.long and self.long_ms < LONG_ENOUGH_MS:
             raise ConfigError(
                 f"a long run of {self.long_ms} ms judges exports of a second by their absence; "
                 f"expected at least {LONG_ENOUGH_MS} ms"
@@ -273,74 +272,51 @@ def with_load(scenario: Scenario, load: int) -> Scenario:
 
 
 class Work(Protocol):
-    """One result to be made: a :class:`Job`, or a job of another study of the monitors."""
+    """One result to be made: a piece of :class:`Traffic`, or a job of another such study."""
 
     @property
     def name(self) -> str:
-        """Name of its file, without the suffix."""
+        """What it is, but for the seed."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """The seed of its traffic."""
         ...
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides the result."""
+        """Return what decides the result, but for the seed."""
         ...
 
     def run(self) -> dict[str, Any]:
-        """Make the result; ``identity`` is part of it."""
+        """Make the result."""
         ...
 
 
-@dataclass(frozen=True)
-class _Result:
-    """The job of a campaign that leaves the result of a work as JSON."""
-
-    of: Work
-    path: Path
-
-    @property
-    def name(self) -> str:
-        return self.of.name
-
-    def work(self) -> None:
-        text = json.dumps(self.of.run(), indent=1, allow_nan=False)
-        write_atomically(self.path, text.encode())
-
-
-def produce(
-    jobs: Sequence[Work], out: Path, workers: int | None, progress: Progress | None = None
-) -> None:
-    """Make every result that is missing."""
-    todo = [_Result(job, _file(job, out)) for job in jobs if _kept(job, out) is None]
-    out.mkdir(parents=True, exist_ok=True)
-    raise_failures(carry_out(todo, workers=workers, progress=progress))
+def study_of(works: Sequence[Work], out: Path, plan: Plan) -> Study[JsonJob]:
+    """Return the study of some works of a plan: a file for each."""
+    return Study(
+        kind=KIND,
+        same={"warmup_ms": plan.warmup_ms},
+        parts={
+            "traffic": {work.name: work.identity() for work in works},
+            "seed": {str(work.seed): None for work in works},
+        },
+        jobs={
+            (work.name, str(work.seed)): JsonJob(
+                f"{work.name} seed {work.seed}", out / f"{work.name}-seed{work.seed}.json", work.run
+            )
+            for work in works
+        },
+        plan=plan.model_dump(mode="json"),
+    )
 
 
-def _file(job: Work, out: Path) -> Path:
-    return out / f"{job.name}.json"
+def results_of(study: Study[JsonJob]) -> list[MonitorResult]:
+    """Return every result of a finished study."""
+    return [MonitorResult(**row) for job in study.jobs.values() for row in job.result()["rows"]]
 
 
-def _kept(job: Work, out: Path) -> dict[str, Any] | None:
-    """Return the result of an earlier run of the same job, if there is one."""
-    try:
-        old = json.loads(_file(job, out).read_text(encoding="utf-8"))
-        return dict(old) if old["identity"] == job.identity() else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def results(jobs: Sequence[Work], out: Path) -> Iterator[dict[str, Any]]:
-    """Yield the result of every job; RunError if one is missing."""
-    for job in jobs:
-        result = _kept(job, out)
-        if result is None:
-            raise RunError(f"{_file(job, out)} is missing or of another plan; run it again")
-        yield result
-
-
-def rows(plan: Plan, out: Path) -> list[Row]:
-    """Return every row of a finished plan."""
-    return [Row(**row) for result in results(plan.jobs(), out) for row in result["rows"]]
-
-
-def clocks(plan: Plan, out: Path) -> list[dict[str, Any]]:
+def clocks_of(study: Study[JsonJob]) -> list[dict[str, Any]]:
     """Return the CPU times: of this machine, and different in every run."""
-    return [clock for result in results(plan.jobs(), out) for clock in result["clock"]]
+    return [clock for job in study.jobs.values() for clock in job.result()["clock"]]

@@ -111,7 +111,7 @@ class Probe:
     close_s: float = 0.0
     packets: int = 0
 
-    def build(self, compiled: str, study: Study) -> Counter:
+    def build(self, compiled: str, study: Packets) -> Counter:
         """Return the fresh monitor; one in Python has its table in ``own``."""
         options = {**self.options, "labels": int(not self.clocked)}
         counter = _core.Monitor(monitor_line(compiled, options), study.seed)
@@ -143,7 +143,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Study:
+class Packets:
     """Traffic and how long it is watched: ``warmup_ps`` first, then ``length_ps`` that counts."""
 
     scenario: Scenario
@@ -154,11 +154,11 @@ class Study:
 
 
 Steps = Iterator[tuple[int, dict[str, Any], dict[str, Any]]]
-Traffic = Callable[[Study], Steps]
+Traffic = Callable[[Packets], Steps]
 """What moves the flows of a study: :func:`simulate` or another model of the network."""
 
 
-def simulate(study: Study) -> Steps:
+def simulate(study: Packets) -> Steps:
     """Yield (now, packets, flows) of every step; flows are those finished and, last, those live."""
     text = monitor_line(compile_scenario(study.scenario), {"kind": "none", "trace": 1})
     simulation = _core.Simulation(text, study.seed)
@@ -177,7 +177,7 @@ def keys_of(flows: Mapping[str, IntArray]) -> IntArray:
     return _core.flow_keys(flows["src"], flows["ordinal"])
 
 
-def replay(study: Study, probes: list[Probe], traffic: Traffic = simulate) -> IntArray:
+def replay(study: Packets, probes: list[Probe], traffic: Traffic = simulate) -> IntArray:
     """Run the traffic once and fill every probe; return the flows as rows of (key, size).
 
     Interval lengths are multiples of the study's step and divide its warm-up.

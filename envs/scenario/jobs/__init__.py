@@ -1,1 +1,1 @@
-"""Training jobs: what files and people say, collectives as graphs, and figures of both."""
+"""Training jobs: their operations, collectives as graphs of transfers, and figures of both."""

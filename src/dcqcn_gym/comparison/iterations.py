@@ -9,8 +9,8 @@ from dcqcn_gym.core.errors import ConfigError
 from dcqcn_gym.core.statistics import paired_change
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.envs.scenario.job import Job
+from dcqcn_gym.envs.scenario.jobs.description import DescribedGraph, JobDescription
 from dcqcn_gym.envs.scenario.jobs.figures import chain_ps
-from dcqcn_gym.envs.scenario.jobs.planned import PlannedGraph, PlannedJob
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import Table, with_interval
@@ -66,6 +66,6 @@ def _means(trials: Sequence[Trial], scenario: Scenario) -> tuple[list[float], li
 def _chain(job: Job) -> int:
     """Return the longest chain of computation; 0 of a graph from a file."""
     graph = job.graph
-    if not isinstance(graph, PlannedGraph):
+    if not isinstance(graph, DescribedGraph):
         return 0
-    return chain_ps(PlannedJob.model_validate(graph.source).job)
+    return chain_ps(JobDescription.model_validate(graph.source).job)

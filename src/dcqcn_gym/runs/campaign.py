@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from dcqcn_gym.core.config import json_object
 from dcqcn_gym.core.errors import (
     DEBUG_VARIABLE,
     ConfigError,
@@ -27,7 +28,9 @@ from dcqcn_gym.core.errors import (
     RunError,
     in_one_line,
 )
-from dcqcn_gym.runs.pool import cpu_count, worker_pool
+from dcqcn_gym.runs.log import encode_line
+from dcqcn_gym.runs.pool import cpu_count, step_back, worker_pool
+from dcqcn_gym.runs.whole_file import write_atomically
 
 
 class ExecutorLost(BrokenExecutor):
@@ -47,6 +50,43 @@ class Job(Protocol):
 
     def work(self) -> Any:
         """Make the file, unless it is there; called in a worker, the result has to pickle."""
+
+
+@dataclass(frozen=True)
+class JsonJob:
+    """A job that leaves what ``make`` returns as JSON; a file that is whole is left as it is.
+
+    ``make`` has to pickle: a function of a module, or a ``partial`` of one.
+    """
+
+    name: str
+    path: Path
+    make: Callable[[], Mapping[str, Any]]
+
+    @property
+    def files(self) -> list[Path]:
+        """The one file."""
+        return [self.path]
+
+    def work(self) -> None:
+        """Make the file in a worker."""
+        if self._there() is None:
+            step_back()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.path, encode_line(self.make()))
+
+    def result(self) -> dict[str, Any]:
+        """Return what the file holds; RunError if it is missing or damaged."""
+        found = self._there()
+        if found is None:
+            raise RunError(f"{self.path} is missing or damaged; run it again")
+        return found
+
+    def _there(self) -> dict[str, Any] | None:
+        try:
+            return json_object(self.path.read_bytes(), str(self.path))
+        except (OSError, ConfigError):
+            return None
 
 
 J = TypeVar("J", bound=Job)

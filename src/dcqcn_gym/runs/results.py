@@ -32,8 +32,6 @@ from dcqcn_gym.runs.log import SCHEMA, write_json
 from dcqcn_gym.runs.plugin_host import plugins_of
 from dcqcn_gym.runs.whole_file import write_atomically
 from dcqcn_gym.tuners import TUNERS, Tuner, parse_settings
-from dcqcn_gym.tuners.acc import AccTuner, load_network
-from dcqcn_gym.tuners.policy import PolicyTuner, load_policy
 
 RESULTS_SCHEMA = 2
 """Version of the file's layout; it rises when a field changes its meaning or goes away.
@@ -189,10 +187,15 @@ def _builtin_digest(tuner: str, arguments: Mapping[str, Any]) -> str:
         if issubclass(part, Tuner):
             digest.update(f"{part.__qualname__}\n".encode())
             digest.update(Path(inspect.getfile(part)).read_bytes())
-    if issubclass(found, PolicyTuner):
+    modules = {part.__module__ for part in found.__mro__}  # only a trained tuner loads its reader
+    if "dcqcn_gym.tuners.policy" in modules:
+        from dcqcn_gym.tuners.policy import load_policy
+
         settings = parse_settings(tuner, found, dict(arguments))
         digest.update(load_policy(getattr(settings, "file", found.name)).to_bytes())
-    if issubclass(found, AccTuner):
+    if "dcqcn_gym.tuners.acc" in modules:
+        from dcqcn_gym.tuners.acc import load_network
+
         settings = parse_settings(tuner, found, dict(arguments))
         digest.update(load_network(settings.model_dump()["file"]).to_bytes())
     return digest.hexdigest()

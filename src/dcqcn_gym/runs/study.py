@@ -99,7 +99,8 @@ class Study(Generic[J]):
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"--out {out} cannot be written: {error.strerror}") from error
-        write_json(out / STUDY_FILE, now.model_dump())
+        if now != held:
+            write_json(out / STUDY_FILE, now.model_dump())
 
     def _check_same(self, held: StudyFile, out: Path) -> None:
         common = {"version": held.version, **held.same}

@@ -15,12 +15,11 @@ from pydantic import Field
 from dcqcn_gym.core.config import StrictModel
 from dcqcn_gym.envs.scenario.job_graph import JobGraph
 from dcqcn_gym.envs.scenario.jobs.links import Algorithms
-from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
 from dcqcn_gym.envs.scenario.jobs.model import Job
-from dcqcn_gym.envs.scenario.jobs.people import JobTable, job_of_plan
+from dcqcn_gym.envs.scenario.jobs.transformer import JobTable
 
 
-class PlannedJob(StrictModel):
+class JobDescription(StrictModel):
     """A plan, how its collectives run, and how many neighbouring ranks share a server."""
 
     plan: JobTable
@@ -30,19 +29,24 @@ class PlannedJob(StrictModel):
     @property
     def job(self) -> Job:
         """The operations of an iteration."""
+        # most scenarios have no job: what makes one is loaded when it is wanted
+        from dcqcn_gym.envs.scenario.jobs.transformer_job import job_of_plan
+
         return job_of_plan(self.plan)
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedGraph(JobGraph):
+class DescribedGraph(JobGraph):
     """A graph that knows its table."""
 
     source: Mapping[str, Any]
 
 
 @lru_cache(8)
-def planned_graph(job: PlannedJob) -> PlannedGraph:
-    """Return the graph of a planned job; raise :class:`ConfigError` if it cannot be made."""
+def described_graph(job: JobDescription) -> DescribedGraph:
+    """Return the graph of a described job; raise :class:`ConfigError` if it cannot be made."""
+    from dcqcn_gym.envs.scenario.jobs.lowering import graph_of
+
     graph = graph_of(job.job, job.collectives, job.server)
     columns = {name: getattr(graph, name) for name in JobGraph.__dataclass_fields__}
-    return PlannedGraph(**columns, source=job.model_dump(exclude_unset=True))
+    return DescribedGraph(**columns, source=job.model_dump(exclude_unset=True))

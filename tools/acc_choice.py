@@ -1,4 +1,6 @@
-"""Which network of ACC its figures run: chosen on held-out traffic, judged on more of it.
+"""Which network of ACC its figures run: chosen on held-out traffic, judged on more of it. ::
+
+    python tools/acc_choice.py NETWORK... --out runs/acc-choice
 
 The rule, fixed before any network of it was seen. Traffic: WebSearch at 60 and 90 % of the host
 links of 16 hosts, where trainings have 50 and 80 %, over NICs with the published reaction point;
@@ -16,15 +18,20 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from dcqcn_gym.benchmarks.papers.acc import BY_SIZE, CURVES, arrivals, drained, points
 from dcqcn_gym.benchmarks.papers.figure import Cell, Figure, Measure, Measured, Place, Size
 from dcqcn_gym.benchmarks.papers.results import Results, produce
 from dcqcn_gym.core.statistics import Estimate, estimate, paired_change
 from dcqcn_gym.core.sums import mean
-from dcqcn_gym.runs.table import Table
+from dcqcn_gym.runs.command_line import run_command
+from dcqcn_gym.runs.table import Table, print_tables
 from dcqcn_gym.tuners.acc import load_network
 
 LOADS = (0.6, 0.9)
@@ -121,3 +128,18 @@ def _text(found: Estimate, scale: float, form: str = "+.1f") -> str:
         f" [{found.low * scale:{form}}, {found.high * scale:{form}}]"
     )  # fmt: skip
     return f"{found.mean * scale:{form}}{ends}"
+
+
+def main(
+    networks: Annotated[list[str], typer.Argument(help="Trainings, files or shipped names.")],
+    out: Annotated[Path, typer.Option(help="What was run; the same command continues it.")],
+    jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes.")] = None,
+) -> None:
+    """Choose a network of ACC on held-out traffic; judge it beside SECN1, SECN2 and a curve."""
+    print_tables(choose(networks, out, jobs))
+
+
+if __name__ == "__main__":
+    app = typer.Typer(add_completion=False)
+    app.command()(main)
+    run_command(app, sys.argv[1:])

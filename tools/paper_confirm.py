@@ -1,4 +1,6 @@
-"""One scaled case of each paper on the native engine and on ns-3, with its tuner in the loop.
+"""One scaled case of each paper on the native engine and on ns-3, with its tuner in the loop. ::
+
+    python tools/paper_confirm.py --out benchmarks/papers/results/ns3.json
 
 Five results that other figures rest on: the search, the agents and the schemes, each on a small
 network of its paper's figure and for a few seconds of ns-3's time. The rule is that of
@@ -8,14 +10,17 @@ settings, which it does only if every number that it is given is the same.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import typer
 
 from dcqcn_gym.benchmarks.papers.acc import fabric
 from dcqcn_gym.benchmarks.papers.catalog import PAPERS, figure
+from dcqcn_gym.benchmarks.papers.checks import Confirmed, confirmed_table
 from dcqcn_gym.benchmarks.papers.fat_tree import NEW, ROWS, fat_tree
 from dcqcn_gym.benchmarks.papers.figure import Size
 from dcqcn_gym.benchmarks.papers.figures.c_fig2 import all_to_all
@@ -23,14 +28,16 @@ from dcqcn_gym.benchmarks.papers.incast import ROWS as INCAST
 from dcqcn_gym.benchmarks.papers.incast import incast
 from dcqcn_gym.benchmarks.papers.paraleon import influx
 from dcqcn_gym.benchmarks.papers.tuned import carried_out
-from dcqcn_gym.core.errors import RunError, UnknownNameError
+from dcqcn_gym.core.errors import UnknownNameError
 from dcqcn_gym.envs.scenario.acc_loads import steady
 from dcqcn_gym.extras.ns3.parity import Comparison, compare
+from dcqcn_gym.runs.command_line import run_command
 from dcqcn_gym.runs.entries import changed_scenario
 from dcqcn_gym.runs.log import write_json
 from dcqcn_gym.runs.spec import RunSpec
+from dcqcn_gym.runs.table import print_tables
+from dcqcn_gym.runs.whole_file import check_writable
 
-CONFIRMED_FILE = "ns3.json"
 SEED = 1
 
 
@@ -42,30 +49,6 @@ class Case:
     figure: str
     what: str
     make: Callable[[], RunSpec]
-
-
-@dataclass(frozen=True)
-class Confirmed:
-    """The comparison of a case, and whether the tuner's settings were the same throughout."""
-
-    paper: str
-    figure: str
-    what: str
-    tuner: str
-    same_settings: bool
-    comparison: Comparison
-
-    @property
-    def holds(self) -> bool:
-        """True if the two are equal by the rule of parity and the tuner did the same."""
-        return self.same_settings and self.comparison.within_bounds
-
-    @property
-    def verdict(self) -> str:
-        """Return ``identical``, ``within bounds`` or ``APART``."""
-        if not self.holds:
-            return "APART"
-        return "identical" if self.comparison.identical else "within bounds"
 
 
 def _paraleon() -> RunSpec:
@@ -123,40 +106,37 @@ def confirm(one: Case, against: str = "ns3") -> Confirmed:
     """Carry out a case on the native engine and on ``against``, and compare them."""
     spec = one.make()
     ours, theirs = (carried_out(replace(spec, backend=name)) for name in ("native", against))
-    return Confirmed(
-        one.paper, one.figure, one.what, spec.tuner, ours.settings == theirs.settings,
-        compare(spec.scenario, spec.seed, ours.reports, theirs.reports),
-    )  # fmt: skip
+    found = compare(spec.scenario, spec.seed, ours.reports, theirs.reports)
+    return judged(one, spec.tuner, found, same_settings=ours.settings == theirs.settings)
 
 
-def write_confirmed(path: Path, found: Sequence[Confirmed], against: str) -> None:
-    """Write what was found, readable by :func:`read_confirmed`."""
-    rows = [
-        {
-            **{f.name: getattr(one, f.name) for f in fields(one) if f.name != "comparison"},
-            **one.comparison.row(),
-        }
-        for one in found
-    ]
-    write_json(path, {"backends": ["native", against], "rows": rows})
+def judged(one: Case, tuner: str, found: Comparison, *, same_settings: bool) -> Confirmed:
+    """Return what a comparison says: equal by the rule of parity, and the tuner did the same."""
+    verdict = "APART"
+    if same_settings and found.within_bounds:
+        verdict = "identical" if found.identical else "within bounds"
+    return Confirmed(one.paper, one.figure, one.what, tuner, same_settings, verdict, found.row())
 
 
-def read_confirmed(path: Path) -> Mapping[str, Confirmed]:
-    """Return what is on file, by paper; RunError if it holds something else."""
-    own = [f.name for f in fields(Confirmed) if f.name != "comparison"]
-    try:
-        rows = json.loads(path.read_bytes())["rows"]
-        found = [
-            Confirmed(
-                **{name: row[name] for name in own},
-                comparison=Comparison(**{f.name: _plain(row[f.name]) for f in fields(Comparison)}),
-            )
-            for row in rows
-        ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path} does not hold what paper confirm writes") from error
-    return {one.paper: one for one in found}
+def main(
+    papers: Annotated[list[str] | None, typer.Argument(help="Default: all five.")] = None,
+    against: Annotated[str, typer.Option(help="The other backend.")] = "ns3",
+    out: Annotated[Path | None, typer.Option(help="Write what was found here.")] = None,
+) -> None:
+    """Run a scaled case of each paper on the native engine and on ns-3; exit 1 if they differ."""
+    if out is not None:
+        check_writable(out)
+    chosen = [case(paper) for paper in papers] if papers else list(CASES)
+    found = [confirm(one, against) for one in chosen]
+    print_tables([confirmed_table(found)])
+    if out is not None:
+        rows = [vars(one) for one in found]
+        write_json(out, {"backends": ["native", against], "rows": rows})
+    if any(one.verdict == "APART" for one in found):
+        raise typer.Exit(1)
 
 
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+if __name__ == "__main__":
+    app = typer.Typer(add_completion=False)
+    app.command()(main)
+    run_command(app, sys.argv[1:])
