@@ -62,7 +62,10 @@ def import_(
     times: TimesOption = "spread",
     quiet: QuietOption = False,
 ) -> None:
-    """Write flows.csv, which a scenario's workload `flows` reads, and hosts.csv."""
+    """Write flows.csv, which a scenario's workload `flows` reads, and hosts.csv.
+
+    Example: `dcqcn-gym traffic import flows.csv --out my-traffic`
+    """
     from dcqcn_gym.extras.traffic.importing import FLOWS, import_flows
 
     source = _source(file, form, columns, hosts, window, sampling, times)
@@ -89,7 +92,10 @@ def fit_(
     times: TimesOption = "spread",
     quiet: QuietOption = False,
 ) -> None:
-    """Write a scenario on the fabric of another, with traffic that is like the file's."""
+    """Write a scenario on the fabric of another, with traffic that is like the file's.
+
+    Example: `dcqcn-gym traffic fit netflow.pcap --scenario fb-hadoop --out my-traffic`
+    """
     from dcqcn_gym.core.errors import ConfigError
     from dcqcn_gym.envs.scenario.scenario import load_scenario
 
@@ -155,7 +161,10 @@ def show_(
     times: TimesOption = "spread",
     quiet: QuietOption = False,
 ) -> None:
-    """Write a page on a file's traffic: sizes, load over time, who sends to whom."""
+    """Write a page on a file's traffic: sizes, load over time, who sends to whom.
+
+    Example: `dcqcn-gym traffic show flows.csv --out traffic.html`
+    """
     from dcqcn_gym.extras.traffic.page import traffic_page, traffic_tables
     from dcqcn_gym.runs.table import print_tables
     from dcqcn_gym.runs.whole_file import write_atomically

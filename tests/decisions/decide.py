@@ -33,11 +33,12 @@ from dcqcn_gym.core.groups import DeviceSetting
 from dcqcn_gym.core.score import geometric_ratio
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.verdict import Measured, Verdict, verdict
+from dcqcn_gym.report.batch_evaluation import evaluate
 from dcqcn_gym.report.data import load_report_data
-from dcqcn_gym.report.evaluated import evaluate
+from dcqcn_gym.report.tuning import tune
 from dcqcn_gym.runs.log import RunDir
 from dcqcn_gym.runs.progress import QuietViewer
-from dcqcn_gym.runs.session import Evaluation, tune
+from dcqcn_gym.runs.session import Evaluation
 from dcqcn_gym.runs.spec import RunSpec
 
 FIRST = Evaluation(seeds=5, intervals=20)

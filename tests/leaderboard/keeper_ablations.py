@@ -21,10 +21,10 @@ from dcqcn_gym.core.sums import count, mean
 from dcqcn_gym.core.verdict import Measured, changes, flags, scores, scores_by_seed
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.evaluated import evaluate
+from dcqcn_gym.report.batch_evaluation import evaluate
 from dcqcn_gym.runs.table import with_interval
-from dcqcn_gym.tuners.advice import advise, rule_file
 from dcqcn_gym.tuners.keeper import KeeperTuner
+from dcqcn_gym.tuners.rule import advise, rule_file
 
 sys.path.insert(0, str(Path(__file__).parent))
 from keeper_hardships import runs_of, scenario_of

@@ -25,9 +25,9 @@ from dcqcn_gym.core.verdict import Measured, scores
 from dcqcn_gym.envs.dcqcn import DcqcnEnv
 from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.evaluated import evaluate
+from dcqcn_gym.report.batch_evaluation import evaluate
 from dcqcn_gym.runs.entries import changed_scenario
-from dcqcn_gym.tuners.advice import advise
+from dcqcn_gym.tuners.rule import advise
 
 sys.path.insert(0, str(Path(__file__).parent))
 from keeper_ablations import _crossed, _text

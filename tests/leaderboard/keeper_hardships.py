@@ -22,7 +22,7 @@ from dcqcn_gym.core.interval import IntervalReport
 from dcqcn_gym.core.sums import mean
 from dcqcn_gym.core.verdict import Measured, changes, scores_by_seed
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run

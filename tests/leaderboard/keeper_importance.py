@@ -25,7 +25,7 @@ from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.space import KnobSpace
 from dcqcn_gym.core.verdict import Measured, changes, scores
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.evaluated import evaluate
+from dcqcn_gym.report.batch_evaluation import evaluate
 
 LEVELS, MOST = 4, 6
 FEW = 1e-2

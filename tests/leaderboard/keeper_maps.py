@@ -16,7 +16,7 @@ from dcqcn_gym.core.config import validate
 from dcqcn_gym.core.knobs import Setting
 from dcqcn_gym.core.verdict import changes, scores
 from dcqcn_gym.envs.scenario.scenario import Scenario
-from dcqcn_gym.report.evaluated import evaluate
+from dcqcn_gym.report.batch_evaluation import evaluate
 
 __all__ = ["main"]
 

@@ -36,8 +36,8 @@ from dcqcn_gym.envs.scenario.facts import facts_of
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.runs.entries import FIRST_TRAINING_SEED, changed_scenario
 from dcqcn_gym.tuners import TunerContext
-from dcqcn_gym.tuners.advice import advise
 from dcqcn_gym.tuners.policy import Policy, PolicyTuner, load_policy
+from dcqcn_gym.tuners.rule import advise
 
 sys.path.insert(0, str(Path(__file__).parent))
 from keeper_ablations import _crossed, _text

@@ -21,7 +21,7 @@ from dcqcn_gym.core.errors import RunError
 from dcqcn_gym.core.score import CLASSES, GUARD, Flows
 from dcqcn_gym.core.sums import count
 from dcqcn_gym.core.verdict import LIMITS, Measured, flags, scores
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.table import Table, count_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dcqcn_gym.core.knobs import default_setting, expert_setting
 from dcqcn_gym.envs.scenario.scenario import load_scenario
-from dcqcn_gym.report.evaluated import evaluate
+from dcqcn_gym.report.batch_evaluation import evaluate
 
 
 @dataclass(frozen=True)

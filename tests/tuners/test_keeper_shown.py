@@ -18,7 +18,7 @@ from dcqcn_gym.runs.log import read_run
 from dcqcn_gym.runs.loop import run
 from dcqcn_gym.runs.plugin_host import Hosting
 from dcqcn_gym.runs.spec import RunSpec
-from dcqcn_gym.tuners.advice import rule_file
+from dcqcn_gym.tuners.rule import rule_file
 
 MINI = load_scenario("mini-fb-hadoop")
 

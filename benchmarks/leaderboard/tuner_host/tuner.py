@@ -14,8 +14,8 @@ from dcqcn_gym.benchmarks.leaderboard.tuner_host.values import (
     outcome_plain,
     proposal_from,
 )
+from dcqcn_gym.core.capabilities import NEEDS
 from dcqcn_gym.core.errors import ConfigError, TunerError, quote
-from dcqcn_gym.core.needs import NEEDS
 from dcqcn_gym.runs.plugin_host import HostedTuner, Hosting, plugins_of
 from dcqcn_gym.tuners.base import Outcome, Proposal, Tuner, TunerContext
 from dcqcn_gym.tuners.guard import GuardedTuner

@@ -109,6 +109,8 @@ def tune(
 
     Writes OUT/run.jsonl (every interval), OUT/best.json (the setting and its verdict) and
     OUT/report.html. The same command continues what is unfinished in OUT.
+
+    Example: `dcqcn-gym tune --scenario fb-hadoop --tuner keeper --out runs/keeper`
     """
     from dcqcn_gym.commands.emit import emit as print_commands
     from dcqcn_gym.core.device_commands import WORDS
@@ -199,8 +201,9 @@ def safely(tuner: str, values: dict[str, Any], file: Path | None) -> tuple[str, 
 def _session(
     spec: RunSpec, out: RunDir, seeds: int, eval_intervals: int, force: bool, quiet: bool
 ) -> dict[str, Any]:
+    from dcqcn_gym.report.tuning import tune
     from dcqcn_gym.runs.progress import open_viewer
-    from dcqcn_gym.runs.session import Evaluation, tune
+    from dcqcn_gym.runs.session import Evaluation
 
     title = f"{spec.scenario.name} · {spec.tuner} · seed {spec.seed}"
     default = spec.scenario.default_setting()

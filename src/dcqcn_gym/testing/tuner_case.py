@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from dcqcn_gym.core.capabilities import NEEDS
 from dcqcn_gym.core.errors import ConfigError
-from dcqcn_gym.core.needs import NEEDS
 from dcqcn_gym.envs.scenario.monitor import NoMonitor
 from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
 from dcqcn_gym.runs.entries import changed_scenario

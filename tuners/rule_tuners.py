@@ -8,9 +8,9 @@ from pydantic import Field
 
 from dcqcn_gym.core.knobs import Setting, default_setting
 from dcqcn_gym.core.optional_knobs import keeping_optional
-from dcqcn_gym.tuners.advice import advise
 from dcqcn_gym.tuners.base import TunerContext, TunerSettings
 from dcqcn_gym.tuners.fixed import StaticTuner
+from dcqcn_gym.tuners.rule import advise
 
 
 def advised_setting(context: TunerContext) -> Setting:

@@ -9,7 +9,7 @@ from dcqcn_gym.core.recommendation import NAMES
 from dcqcn_gym.core.statistics import Estimate
 from dcqcn_gym.core.verdict import Measured, changes, scores, verdict
 from dcqcn_gym.report.data import ReportData
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.recommended import percent_text
 from dcqcn_gym.report.series import Series
 from dcqcn_gym.runs.table import MISSING, Table, with_interval

@@ -1,6 +1,6 @@
 """Many settings on many scenarios at once, without logs: for searches and fits.
 
-What comes back is to the bit what :func:`~dcqcn_gym.report.judged.measured` makes of the log of the
+What comes back is to the bit what :func:`~dcqcn_gym.report.measurements.measured` makes of the log of the
 same run: score and harms are those of :mod:`dcqcn_gym.core.verdict`.
 """
 
@@ -21,9 +21,9 @@ from dcqcn_gym.core.verdict import Measured
 from dcqcn_gym.envs.backends.native_batch import Ground, LiveRun, Stretch, advance
 from dcqcn_gym.envs.scenario.scenario import Scenario
 from dcqcn_gym.envs.scenario.workloads import collectives_of
-from dcqcn_gym.report.judged import measured
+from dcqcn_gym.report.measurements import measured
 from dcqcn_gym.report.series import FlowTable, Series
-from dcqcn_gym.runs.bookkeeping import left_over_line
+from dcqcn_gym.runs.run_totals import left_over_line
 
 AT_ONCE = 64
 """Simulations that are held in memory at once."""
