@@ -1,4 +1,4 @@
-"""The page of `dcqcn-gym paper monitors`: accuracy and cost, as HTML and Markdown."""
+"""What `dcqcn-gym paper monitors` shows: gates, accuracy and cost."""
 
 from __future__ import annotations
 
@@ -19,19 +19,9 @@ from dcqcn_gym.benchmarks.papers.monitor_study.study import (
     clocks_of,
     results_of,
 )
-from dcqcn_gym.core.overhead import (
-    ECN_DISPATCH,
-    NIC_DISPATCH,
-    PORT_RECORD,
-    PUBLISHED,
-    RNIC_RECORD,
-    SWITCH_HEADER,
-)
-from dcqcn_gym.core.sums import count
-from dcqcn_gym.envs.scenario.scenario import Scenario, load_scenario
+from dcqcn_gym.envs.scenario.scenario import load_scenario
 from dcqcn_gym.report.chart import Chart
 from dcqcn_gym.report.figures import Line, lines_figure
-from dcqcn_gym.report.render import render
 from dcqcn_gym.runs.campaign import JsonJob
 from dcqcn_gym.runs.markdown import Marked
 from dcqcn_gym.runs.results import write_results
@@ -40,55 +30,40 @@ from dcqcn_gym.runs.table import Table
 from dcqcn_gym.runs.whole_file import write_atomically
 
 ROLES = {"elastic": "tuned", "elastic-naive": "expert", "netflow": "default"}
-LOCAL_FSD_BYTES = 96
-"""What a ToR sends per interval: counts by state, the weighted sum and 16 bins."""
-
 Cells = Sequence[str]
 
 
-def build_page(plan: Plan, study: Study[JsonJob], out: Path) -> Path:
-    """Write ``monitor.html``, its figures and ``results.json`` from a finished study."""
-    table, clocks = results_of(study), clocks_of(study)
-    figures = _figures(plan, table)
-    html = render(
-        "monitor.html.j2",
-        plan=plan,
-        measures=MEASURES,
-        monitors=plan.monitors,
-        gates=gates(table),
-        tables=_tables(plan, table),
-        overhead=Table(OVERHEAD, overhead_table(load_scenario(plan.scenario))),
-        costs=Table(COSTS, cost_table(table)),
-        clocks=clock_table(clocks),
-        figures={name: chart.html() for name, chart in figures.items()},
-    )
-    for name, figure in figures.items():
+def write_all(plan: Plan, study: Study[JsonJob], out: Path) -> list[Table]:
+    """Write ``results.json`` and the figures of a finished study; return its tables.
+
+    ``results.json`` has an entry per monitor, load, interval length and seed.
+    """
+    table = results_of(study)
+    for name, figure in _figures(plan, table).items():
         write_atomically(out / f"monitor-{name}.svg", figure.file().encode())
-    path = out / "monitor.html"
-    write_atomically(path, html)
-    _write_figures(plan, table, clocks, out)
-    return path
-
-
-def _write_figures(
-    plan: Plan, table: Sequence[MonitorResult], clocks: Sequence[Mapping[str, Any]], out: Path
-) -> None:
-    """Write ``results.json``: a row per monitor, load, interval length and seed."""
-    names = {plan.scenario, plan.rounds, plan.long} - {""}
-    overhead = overhead_table(load_scenario(plan.scenario))
     write_results(
         out,
         KIND,
         table,
-        scenarios=[load_scenario(name) for name in sorted(names)],
+        scenarios=[
+            load_scenario(name) for name in sorted({plan.scenario, plan.rounds, plan.long} - {""})
+        ],
         seeds={"runs": plan.seeds},
         figures={
             "plan": plan.model_dump(mode="json"),
             "gates": gates(table),
-            "overhead": [dict(zip(OVERHEAD, line, strict=True)) for line in overhead],
-            "clocks": clocks,
+            "clocks": clocks_of(study),
         },
     )
+    return [gate_table(table), *_tables(plan, table), cost_table(table)]
+
+
+def gate_table(table: Sequence[MonitorResult]) -> Table:
+    """Return what the accuracies have to show, and whether they do."""
+    lines = [
+        (g.what, f"{g.worst:+.3f}", "yes" if g.holds else Marked("**no**")) for g in gates(table)
+    ]
+    return Table(("gate", "margin of the worst seed", "holds"), lines)
 
 
 def _tables(plan: Plan, table: Sequence[MonitorResult]) -> list[Table]:
@@ -135,50 +110,13 @@ def _share(number: float | None) -> str:
     return "–" if number is None else f"{number:.3f}"
 
 
-def overhead_table(scenario: Scenario) -> list[Cells]:
-    """Return what crosses the wire per device and interval: ours beside PARALEON Table IV."""
-    net = scenario.fabric
-    tors = {link.b if link.a < net.n_hosts else link.a for link in net.host_link}
-    ports = count(tor in (link.a, link.b) for link in net.links for tor in list(tors)[:1])
-    switch = LOCAL_FSD_BYTES + SWITCH_HEADER.size + ports * PORT_RECORD.size
-    items = [
-        ("ToR to controller, every interval", LOCAL_FSD_BYTES, PUBLISHED.fsd),
-        (f"ToR to controller, while tuning ({ports} ports)", switch, PUBLISHED.switch),
-        ("RNIC to controller, while tuning", RNIC_RECORD.size, PUBLISHED.rnic),
-        ("controller to RNIC, per setting", NIC_DISPATCH.size, PUBLISHED.dispatch),
-        ("controller to switch, per setting", ECN_DISPATCH.size, PUBLISHED.dispatch),
-    ]
-    return [
-        [what, f"{ours}", f"{published}", f"{ours * 8:.0f}", f"{ours * 8 / 30:.1f}",
-         f"{published * 8 / 30:.1f}"]
-        for what, ours, published in items
-    ]  # fmt: skip
-
-
-OVERHEAD = (
-    "message", "ours, B", "Table IV, B", "ours at 1 ms, kbit/s", "ours at 30 ms, kbit/s",
-    "Table IV at 30 ms, kbit/s",
-)  # fmt: skip
-
-
-def clock_table(found: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the CPU time of each monitor."""
-    columns = ("monitor", "packets per interval", "ns per packet", "µs per read-out of all ToRs")
-    lines = [
-        (c["monitor"], f"{c['packets_per_interval']:.0f}", f"{c['ns_per_packet']:.1f}",
-         f"{c['us_per_read_out']:.0f}")
-        for c in found
-    ]  # fmt: skip
-    return Table(columns, lines)
-
-
 COSTS = (
     "monitor", "sent per interval, B", "counters, MB", "flow histories, MB",
     "flows tracked, most", "flows turned away",
 )  # fmt: skip
 
 
-def cost_table(table: Sequence[MonitorResult]) -> list[Cells]:
+def cost_table(table: Sequence[MonitorResult]) -> Table:
     """Return what each monitor costs at the reference load and 1 ms, over all ToRs."""
     lines: list[Cells] = []
     for monitor in _monitors(table):
@@ -195,7 +133,7 @@ def cost_table(table: Sequence[MonitorResult]) -> list[Cells]:
                 f"{max(r.tracked_flows for r in found)}",
                 f"{max(r.untracked_flows for r in found)}",
             ])  # fmt: skip
-    return lines
+    return Table(COSTS, lines, "costs at the reference load and 1 ms, all ToRs together")
 
 
 def _figures(plan: Plan, table: Sequence[MonitorResult]) -> dict[str, Chart]:
@@ -230,10 +168,7 @@ def _curves(table: Sequence[MonitorResult], measure: str, xs: list[int], key: st
 
 def markdown(plan: Plan, table: Sequence[MonitorResult]) -> str:
     """Return the gates and the accuracies as Markdown tables."""
-    verdicts = [
-        (g.what, f"{g.worst:+.3f}", "yes" if g.holds else Marked("**no**")) for g in gates(table)
-    ]
-    parts = [Table(("gate", "margin of the worst seed", "holds"), verdicts).markdown()]
+    parts = [gate_table(table).markdown()]
     for one in _tables(plan, table):
         places = {(line[0], line[1]) for line in one.rows}
         grid = _by_place(one.rows) if len(places) > 1 else _by_monitor(one.rows)
